@@ -1,0 +1,22 @@
+"""Hermes: one crash-proof agent core behind many surfaces.
+
+Importing this package loads nothing but the standard library; `AIAgent` is fetched on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hermes.surfaces.python.agent import AIAgent
+
+__version__ = "0.1.0"
+__all__ = ["AIAgent", "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "AIAgent":
+        from hermes.surfaces.python.agent import AIAgent
+
+        return AIAgent
+    raise AttributeError(f"module 'hermes' has no attribute {name!r}")

@@ -1,0 +1,55 @@
+"""JSON in and out: strict decoding with readable errors, compact and byte-stable encoding."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from hermes.codec.values import JsonObject
+
+T = TypeVar("T")
+
+_encoder = msgspec.json.Encoder()
+_sorted_encoder = msgspec.json.Encoder(order="sorted")
+
+
+class DecodeError(ValueError):
+    """The bytes are not JSON, or not JSON of the wanted kind; the text says where."""
+
+
+@lru_cache(maxsize=256)
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+def decode(kind: type[T], raw: bytes | str) -> T:
+    """The value of that kind written in `raw`, or DecodeError. A union passes as `kind` too."""
+    try:
+        return cast(T, _decoder(cast(Any, kind)).decode(raw))
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise DecodeError(str(error)) from error
+
+
+def convert(kind: type[T], raw: object, *, lenient: bool = False) -> T:
+    """The value of that kind held by plain lists and dicts; lenient also takes "5" for 5."""
+    try:
+        return msgspec.convert(raw, kind, strict=not lenient)
+    except (msgspec.ValidationError, UnicodeError) as error:
+        raise DecodeError(str(error)) from error
+
+
+def encode(value: object) -> bytes:
+    """Compact JSON. Struct fields keep their order, so equal values give equal bytes."""
+    return _encoder.encode(value)
+
+
+def encode_sorted(value: object) -> bytes:
+    """Compact JSON with sorted keys, for dicts whose order is not ours."""
+    return _sorted_encoder.encode(value)
+
+
+def plain(value: object) -> JsonObject:
+    """A value as a plain dict, for callers that want to add or drop keys."""
+    return cast(JsonObject, msgspec.to_builtins(value))

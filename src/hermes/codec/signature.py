@@ -1,0 +1,97 @@
+"""From a function's signature to a JSON Schema and a forgiving decoder of its arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from hermes.codec.json import DecodeError, convert
+from hermes.codec.values import JsonObject
+
+
+class Parameters:
+    """The parameters of a function after the first (its context)."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function = function
+        self._struct: type[msgspec.Struct] | None = None
+
+    @property
+    def struct(self) -> type[msgspec.Struct]:
+        if self._struct is None:
+            self._struct = _struct_of(self._function)
+        return self._struct
+
+    def schema(self) -> JsonObject:
+        """A JSON Schema object without references, titles or null defaults."""
+        (found,), defs = msgspec.json.schema_components([self.struct])
+        whole = defs[found["$ref"].rsplit("/", 1)[1]] if "$ref" in found else found
+        schema: JsonObject = _inlined(whole, defs)
+        return {
+            "type": "object",
+            "properties": schema.get("properties", {}),
+            "required": schema.get("required", []),
+        }
+
+    def decode(self, arguments: JsonObject) -> JsonObject:
+        """The arguments with simple slips mended ("5" for 5, a JSON string for an object) and
+        unknown names dropped; DecodeError names the argument that cannot be used."""
+        try:
+            value = convert(self.struct, arguments, lenient=True)
+        except DecodeError:
+            value = convert(self.struct, _unfolded(arguments), lenient=True)
+        return {name: getattr(value, name) for name in self.struct.__struct_fields__}
+
+
+def _struct_of(function: Callable[..., object]) -> type[msgspec.Struct]:
+    hints = get_type_hints(function, include_extras=True)
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
+        hint = _described(hints[name])
+        if parameter.default is inspect.Parameter.empty:
+            fields.append((name, hint))
+        else:
+            fields.append((name, hint, parameter.default))
+    return msgspec.defstruct(function.__name__, fields, kw_only=True)
+
+
+def _described(hint: Any) -> Any:
+    """`Annotated[str, "words"]` as msgspec wants it: the words become the description."""
+    if get_origin(hint) is not Annotated:
+        return hint
+    kind, *notes = get_args(hint)
+    metas = [msgspec.Meta(description=n) if isinstance(n, str) else n for n in notes]
+    return Annotated[(kind, *metas)]
+
+
+def _inlined(node: Any, defs: JsonObject) -> Any:
+    if isinstance(node, list):
+        return [_inlined(item, defs) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _inlined(defs[node["$ref"].rsplit("/", 1)[1]], defs)
+    if "anyOf" in node:
+        kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
+        if len(kinds) == 1:
+            rest = {key: value for key, value in node.items() if key != "anyOf"}
+            return _inlined({**kinds[0], **rest}, defs)
+    kept = {k: v for k, v in node.items() if k != "title" and not (k == "default" and not v)}
+    return {key: _inlined(value, defs) for key, value in kept.items()}
+
+
+def _unfolded(arguments: JsonObject) -> JsonObject:
+    """Strings that hold a JSON array or object become one: some models quote them."""
+    return {name: _maybe_json(value) for name, value in arguments.items()}
+
+
+def _maybe_json(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            return value
+    return value

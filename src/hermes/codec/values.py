@@ -1,0 +1,27 @@
+"""The kind of value everything is made of: frozen, keyword-only, compact when encoded."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, dataclass_transform
+
+import msgspec
+
+# JSON that has not been decoded into a value of ours yet. Recursive aliases make every
+# access a cast, so the leaves stay `Any`; such objects live at the wire and end in `decode`.
+JsonValue: TypeAlias = Any
+JsonObject: TypeAlias = dict[str, Any]
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class ValueMeta(msgspec.StructMeta):
+    """Tells type checkers that every value is frozen and keyword-only."""
+
+
+class Value(
+    msgspec.Struct,
+    metaclass=ValueMeta,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+):
+    """Base of all values. Defaults are not written, so a default is part of the stored format."""

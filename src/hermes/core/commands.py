@@ -1,0 +1,55 @@
+"""What a surface may ask of a session."""
+
+from __future__ import annotations
+
+from hermes.codec.values import Value
+from hermes.core.messages import Image
+
+
+class Say(Value, tag="say"):
+    """A user message: a turn of its own, after the turns that already wait. `key` is the
+    platform's id of the message; one that was seen before is ignored."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+    key: str = ""
+    origin: str = "user"
+
+
+class Steer(Value, tag="steer"):
+    """Words for the running turn; without one they become the next turn."""
+
+    text: str
+    key: str = ""
+
+
+class Interrupt(Value, tag="interrupt"):
+    """Stop the running turn within a second. Waiting messages stay."""
+
+
+class Answer(Value, tag="answer"):
+    """To ApprovalAsked: a scope or "deny". To QuestionAsked: the words themselves."""
+
+    id: str
+    text: str
+    by: str = "owner"
+
+
+class SwitchModel(Value, tag="switch_model"):
+    model: str
+    provider: str
+
+
+class Rewind(Value, tag="rewind"):
+    turns: int = 1
+
+
+class Retitle(Value, tag="retitle"):
+    title: str
+
+
+class End(Value, tag="end"):
+    reason: str
+
+
+Command = Say | Steer | Interrupt | Answer | SwitchModel | Rewind | Retitle | End

@@ -1,0 +1,89 @@
+"""What a tool may do to the world, as values that the policy can read."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hermes.codec.values import Value
+
+
+class RunCommand(Value, tag="run_command"):
+    """A shell script, run by bash in `cwd`."""
+
+    script: str
+    cwd: str
+    background: bool = False
+
+
+class SignalProcess(Value, tag="signal_process"):
+    """Input or an end to a background process that this session started."""
+
+    process_id: str
+    action: Literal["write", "close", "kill"]
+
+
+class ReadPath(Value, tag="read_path"):
+    """Paths in effects are absolute, with symbolic links resolved."""
+
+    path: str
+
+
+class WritePath(Value, tag="write_path"):
+    path: str
+
+
+class DeletePath(Value, tag="delete_path"):
+    path: str
+
+
+class FetchUrl(Value, tag="fetch_url"):
+    url: str
+    method: str = "GET"
+    sends_body: bool = False
+
+
+Effect = RunCommand | SignalProcess | ReadPath | WritePath | DeletePath | FetchUrl
+
+Principal = Literal["owner", "member", "guest", "system"]
+
+
+class Allow(Value, tag="allow"):
+    """`harmless` effects change nothing, so calls that have no others may run side by side."""
+
+    harmless: bool = False
+    reason: str = ""
+
+
+class Ask(Value, tag="ask"):
+    reason: str
+    category: str
+    scopes: tuple[str, ...] = ("once", "session", "always")
+
+
+class Deny(Value, tag="deny"):
+    """`hardline` is never lifted, by no mode and no answer."""
+
+    reason: str
+    category: str
+    hardline: bool = False
+
+
+Decision = Allow | Ask | Deny
+Scope = Literal["once", "session", "always"]
+
+
+def subject(effect: Effect) -> str:
+    """The part of an effect that a person wants to read before saying yes."""
+    match effect:
+        case RunCommand(script=script):
+            return script
+        case SignalProcess(process_id=process_id, action=action):
+            return f"{action} {process_id}"
+        case ReadPath(path=path):
+            return f"read {path}"
+        case WritePath(path=path):
+            return f"write {path}"
+        case DeletePath(path=path):
+            return f"delete {path}"
+        case FetchUrl(url=url, method=method):
+            return f"{method} {url}"

@@ -1,0 +1,106 @@
+"""All exceptions of Hermes.
+
+HermesError                what happened and the next step, in one sentence
+├── UsageError             the caller asked for something that cannot be (exit code 2)
+├── NotFound               no such session, key, file; `near` holds close names
+├── ConfigError            a setting cannot be used
+├── JournalError           the journal cannot do it
+│   ├── SessionBusy        another process owns the session
+│   ├── Fenced             this process owned the session and lost it
+│   └── DiskFull           nothing was written
+├── ProviderError          a model call failed; `reason` is one of REASONS
+└── ToolError              meant for the model: words that help it to go on
+    └── EffectDenied       the policy or a person said no
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+
+class HermesError(Exception):
+    pass
+
+
+class UsageError(HermesError):
+    pass
+
+
+class NotFound(HermesError):
+    def __init__(self, message: str, near: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.near = near
+
+
+class ConfigError(HermesError):
+    pass
+
+
+class JournalError(HermesError):
+    pass
+
+
+class SessionBusy(JournalError):
+    pass
+
+
+class Fenced(JournalError):
+    pass
+
+
+class DiskFull(JournalError):
+    pass
+
+
+Reason = Literal[
+    "auth",
+    "auth_permanent",
+    "billing",
+    "rate_limit",
+    "upstream_rate_limit",
+    "overloaded",
+    "server_error",
+    "timeout",
+    "ssl_cert_verification",
+    "context_overflow",
+    "payload_too_large",
+    "image_too_large",
+    "model_not_found",
+    "provider_policy_blocked",
+    "content_policy_blocked",
+    "format_error",
+    "cut",
+    "unknown",
+]
+
+
+class ProviderError(HermesError):
+    """`retry_after` is the server's own wish in seconds; `retryable` is about the same request
+    with the same key; `limit` is a context window learned from the error."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: Reason = "unknown",
+        status: int | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        limit: int | None = None,
+        body: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.reason: Reason = reason
+        self.status = status
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.limit = limit
+        self.body = body
+
+
+class ToolError(HermesError):
+    pass
+
+
+class EffectDenied(ToolError):
+    pass

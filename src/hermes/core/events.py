@@ -1,0 +1,202 @@
+"""What happens in a session. Durable events are journaled before anybody sees them."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from hermes.codec.values import Value
+from hermes.core.effects import Decision, Effect, Principal
+from hermes.core.messages import AssistantMessage, ToolResult, Usage, UserMessage
+from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
+
+
+class SessionOpened(Value, tag="session_opened"):
+    """The first event of a session. `system` is sent verbatim for as long as the session lives.
+    A fork names its parent and the number of the last record it shares with it."""
+
+    source: str
+    cwd: str
+    model: str
+    provider: str
+    system: str
+    tools: tuple[str, ...] = ()
+    principal: Principal = "owner"
+    parent: str = ""
+    parent_n: int = 0
+
+
+class SessionEnded(Value, tag="session_ended"):
+    """Nobody is in the session any more; a later event opens it again."""
+
+    reason: str
+
+
+class Titled(Value, tag="titled"):
+    """An empty title takes the old one away."""
+
+    title: str
+
+
+class ModelSwitched(Value, tag="model_switched"):
+    model: str
+    provider: str
+
+
+class MessageReceived(Value, tag="message_received"):
+    """Somebody spoke. The message waits until a TurnStarted or a Steered takes it by its record
+    number. `key` is the sender's own id of it: the same key is received once only."""
+
+    message: UserMessage
+    key: str = ""
+    steer: bool = False
+
+
+class TurnStarted(Value, tag="turn_started"):
+    takes: tuple[int, ...]
+
+
+class Steered(Value, tag="steered"):
+    """Messages that join the running turn after the newest tool results."""
+
+    takes: tuple[int, ...]
+
+
+class ModelCalled(Value, tag="model_called"):
+    """A call is about to be made; `reserved` is the worst case of its cost, if it is known."""
+
+    model: str
+    provider: str
+    cause: str = "chat"
+    reserved: Usage | None = None
+
+
+class ReplyAdded(Value, tag="reply_added"):
+    message: AssistantMessage
+    usage: Usage
+    model: str
+    provider: str
+
+
+class Judged(Value):
+    """What the policy said of one effect."""
+
+    effect: Effect
+    decision: Decision
+
+
+RepeatRule = Literal["safe", "never"]
+
+
+class ToolIntended(Value, tag="tool_intended"):
+    """A call of the newest reply is going to be run, with these effects. After a crash a call
+    that may be repeated runs again; any other is answered with "outcome unknown"."""
+
+    call_id: str
+    name: str
+    repeat: RepeatRule
+    judged: tuple[Judged, ...] = ()
+
+
+class ToolStarted(Value, tag="tool_started"):
+    call_id: str
+
+
+class ToolFinished(Value, tag="tool_finished"):
+    """`seconds` is how long it ran, for the screen."""
+
+    result: ToolResult
+    seconds: float = 0.0
+
+
+class ApprovalAsked(Value, tag="approval_asked"):
+    """A person must decide; an Answer with this id does, or time does ("deny")."""
+
+    id: str
+    call_id: str
+    effect: Effect
+    reason: str
+    category: str
+    scopes: tuple[str, ...]
+    expires_seconds: float
+
+
+class ApprovalAnswered(Value, tag="approval_answered"):
+    """`choice` is a scope or "deny"; `by` names who or what decided."""
+
+    id: str
+    choice: str
+    by: str
+
+
+class QuestionAsked(Value, tag="question_asked"):
+    id: str
+    call_id: str
+    question: str
+    choices: tuple[str, ...]
+    expires_seconds: float
+
+
+class QuestionAnswered(Value, tag="question_answered"):
+    """`text` is empty when nobody answered in time."""
+
+    id: str
+    text: str
+    by: str
+
+
+class Rewound(Value, tag="rewound"):
+    """The last turns are hidden from the model; the journal keeps them."""
+
+    turns: int
+
+
+EndReason = Literal["done", "interrupted", "failed", "budget", "partial", "guardrail", "crashed"]
+
+
+class TurnEnded(Value, tag="turn_ended"):
+    """`detail` is the finer reason, `error` a sentence for a person when the turn failed."""
+
+    reason: EndReason
+    usage: Usage
+    detail: str = ""
+    error: str = ""
+
+
+class ToolProgress(Value, tag="tool_progress"):
+    call_id: str
+    text: str
+
+
+DurableEvent: TypeAlias = (
+    SessionOpened
+    | SessionEnded
+    | Titled
+    | ModelSwitched
+    | MessageReceived
+    | TurnStarted
+    | Steered
+    | ModelCalled
+    | ReplyAdded
+    | ToolIntended
+    | ToolStarted
+    | ToolFinished
+    | ApprovalAsked
+    | ApprovalAnswered
+    | QuestionAsked
+    | QuestionAnswered
+    | Rewound
+    | TurnEnded
+)
+LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
+Event: TypeAlias = DurableEvent | LiveEvent
+
+
+class Record(Value):
+    """An event with its place: `n` counts the durable events of a session from 1, live ones have
+    n = 0. `at` is seconds since 1970."""
+
+    session_id: str
+    n: int
+    turn_id: str
+    at: float
+    event: Event

@@ -1,0 +1,134 @@
+"""What is said in a conversation: messages, their parts and what a reply cost."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hermes.codec.values import JsonObject, Value
+
+
+class Text(Value, tag="text"):
+    text: str
+
+
+class Image(Value, tag="image"):
+    """A picture by reference: `file` is a path in the image cache, never inline data."""
+
+    file: str
+    media_type: str
+
+
+class Reasoning(Value, tag="reasoning"):
+    """What a model thought. `sealed` is the provider's own block, replayed untouched to `issuer`
+    and to nobody else."""
+
+    text: str = ""
+    sealed: JsonObject | None = None
+    issuer: str = ""
+
+
+class ToolCall(Value, tag="tool_call"):
+    """A wish of the model. `broken` says why the arguments cannot be trusted; such a call is
+    answered with that reason and never run."""
+
+    id: str
+    name: str
+    arguments: JsonObject = {}
+    broken: str = ""
+
+
+StopReason = Literal["done", "calls", "length", "filtered", "cut"]
+
+
+class UserMessage(Value, tag="user"):
+    """Words from outside. `origin` is "user", or names who else speaks ("process:proc_1")."""
+
+    parts: tuple[Text | Image, ...]
+    origin: str = "user"
+
+    @property
+    def text(self) -> str:
+        return joined_text(self.parts)
+
+
+class AssistantMessage(Value, tag="assistant"):
+    parts: tuple[Text | Reasoning | ToolCall, ...]
+    stop: StopReason = "done"
+
+    @property
+    def text(self) -> str:
+        return joined_text(self.parts)
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def reasoning(self) -> str:
+        return "\n".join(p.text for p in self.parts if isinstance(p, Reasoning) and p.text)
+
+
+class ToolResult(Value, tag="tool_result"):
+    """The answer to one call: `parts` for the model, `details` for screens and later tools.
+    `origin` is where the content came from, for the policy."""
+
+    call_id: str
+    name: str
+    parts: tuple[Text | Image, ...]
+    failed: bool = False
+    origin: str = "workspace"
+    details: JsonObject = {}
+
+    @property
+    def text(self) -> str:
+        return joined_text(self.parts)
+
+
+class ToolMessage(Value, tag="tool"):
+    """The answers to all calls of the assistant message before it, in the order of the calls."""
+
+    results: tuple[ToolResult, ...]
+
+
+Message = UserMessage | AssistantMessage | ToolMessage
+
+
+class Usage(Value):
+    """Tokens of one or more model calls. The prompt is input + cache_read + cache_write.
+    `cost` is in US dollars, None when the price is not known."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    requests: int = 0
+    cost: float | None = None
+    estimated: bool = False
+
+    @property
+    def prompt(self) -> int:
+        return self.input + self.cache_read + self.cache_write
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
+            reasoning=self.reasoning + other.reasoning,
+            requests=self.requests + other.requests,
+            cost=sum(costs) if costs else None,
+            estimated=self.estimated or other.estimated,
+        )
+
+
+def joined_text(parts: tuple[object, ...]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, Text))
+
+
+def user_says(text: str, *images: Image, origin: str = "user") -> UserMessage:
+    """A user message of some text; lone surrogates cannot be stored or sent, so they go here."""
+    clean = text.encode("utf-8", "replace").decode("utf-8")
+    return UserMessage(parts=(Text(text=clean), *images), origin=origin)

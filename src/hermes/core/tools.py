@@ -1,0 +1,141 @@
+"""Tools are typed functions: the signature is the schema, the docstring the description."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from hermes.codec.signature import Parameters
+from hermes.codec.values import JsonObject, Value
+from hermes.core.effects import Effect
+from hermes.core.events import RepeatRule
+from hermes.core.messages import Image, Text
+from hermes.core.ports import Workspace
+from hermes.core.prompt import ToolSpec
+
+P = ParamSpec("P")
+Kept = TypeVar("Kept")
+
+
+class ToolSettings(Value):
+    """The sizes and times that users may set."""
+
+    max_bytes: int = 50_000
+    max_lines: int = 2_000
+    max_line_length: int = 2_000
+    file_read_max_chars: int = 100_000
+    terminal_timeout: float = 180
+    terminal_max_timeout: float = 600
+    clarify_timeout: float = 120
+
+
+class ToolOutput(Value):
+    """`parts` are for the model, `details` for screens and for the tool's own later calls."""
+
+    parts: tuple[Text | Image, ...]
+    details: JsonObject = {}
+    failed: bool = False
+    origin: str = "workspace"
+
+    @staticmethod
+    def text(text: str, *, details: JsonObject | None = None, failed: bool = False) -> ToolOutput:
+        return ToolOutput(parts=(Text(text=text),), details=details or {}, failed=failed)
+
+
+class ToolContext(Protocol):
+    """All that a tool may touch. Every way out passes the gate."""
+
+    @property
+    def workspace(self) -> Workspace: ...
+
+    @property
+    def settings(self) -> ToolSettings: ...
+
+    @property
+    def call_id(self) -> str: ...
+
+    @property
+    def stop(self) -> asyncio.Event:
+        """Set when the person wants this turn to end; a tool then returns what it has."""
+        ...
+
+    def progress(self, text: str) -> None:
+        """Show something now; it is not kept."""
+        ...
+
+    def latest(self, tool: str) -> JsonObject | None:
+        """The details of that tool's newest result in this session."""
+        ...
+
+    def kept(self, kind: type[Kept]) -> Kept:
+        """The one object of this kind that lives as long as the session is open here."""
+        ...
+
+    async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
+        """The person's words, or None when nobody is there or nobody answered in time."""
+        ...
+
+
+class Place(Protocol):
+    """What a tool needs to name its effects before it runs."""
+
+    def resolve(self, path: str) -> str: ...
+
+    @property
+    def cwd(self) -> str: ...
+
+
+Effects = Callable[[Place, JsonObject], Iterable[Effect]]
+
+
+class Tool:
+    """One tool. `interactive` ones wait for a person and run alone; so does every tool whose
+    effects are not known beforehand to leave the others in peace."""
+
+    def __init__(
+        self,
+        run: Callable[..., Awaitable[ToolOutput]],
+        *,
+        effects: Effects,
+        repeat: RepeatRule,
+        interactive: bool,
+    ) -> None:
+        self.name = run.__name__
+        self.description = inspect.cleandoc(run.__doc__ or "")
+        self.parameters = Parameters(run)
+        self.effects = effects
+        self.repeat: RepeatRule = repeat
+        self.interactive = interactive
+        self._run = run
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name=self.name, description=self.description, parameters=self.parameters.schema()
+        )
+
+    async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
+        """Run with decoded arguments (see `parameters.decode`)."""
+        return await self._run(ctx, **arguments)
+
+
+def no_effects(_place: Place, _arguments: JsonObject) -> Iterable[Effect]:
+    return ()
+
+
+def tool(
+    *,
+    effects: Effects = no_effects,
+    repeat: RepeatRule = "never",
+    interactive: bool = False,
+) -> Callable[[Callable[Concatenate[Any, P], Awaitable[ToolOutput]]], Tool]:
+    """Make a Tool of an async function `(ctx, …) -> ToolOutput`. Registers nothing: a catalogue
+    names it as "module:name". `effects` tells beforehand what a call will do; `repeat="safe"`
+    lets a call run again after a crash."""
+
+    def wrap(run: Callable[Concatenate[Any, P], Awaitable[ToolOutput]]) -> Tool:
+        return Tool(run, effects=effects, repeat=repeat, interactive=interactive)
+
+    return wrap

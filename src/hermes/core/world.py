@@ -1,0 +1,55 @@
+"""Time, chance, names and the points where a test may end the process: passed, never global."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds since 1970."""
+        ...
+
+    def monotonic(self) -> float: ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class SystemClock:
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def nothing_here(_name: str) -> None:
+    """The kill point of ordinary runs."""
+
+
+class World:
+    """What a session may not take from the air. `reach(name)` marks a kill point."""
+
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        chance: random.Random | None = None,
+        reach: Callable[[str], None] = nothing_here,
+    ) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self.chance = chance or random.Random()
+        self.reach = reach
+
+    def new_id(self, prefix: str, digits: int = 12) -> str:
+        return f"{prefix}_{self.chance.getrandbits(digits * 4):0{digits}x}"
+
+    def new_session_id(self) -> str:
+        stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(self.clock.now()))
+        return f"{stamp}_{self.chance.getrandbits(24):06x}"
