@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, dataclass_transform
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 import msgspec
 
@@ -25,3 +25,11 @@ class Value(
     omit_defaults=True,
 ):
     """Base of all values. Defaults are not written, so a default is part of the stored format."""
+
+
+V = TypeVar("V", bound=Value)
+
+
+def replace(value: V, **changes: Any) -> V:
+    """The same value with other fields."""
+    return msgspec.structs.replace(value, **changes)

@@ -15,13 +15,15 @@ class ToolSpec(Value):
 
 
 class Prompt(Value):
-    """One request. `messages` only ever grows at its end within a session."""
+    """One request. `messages` only ever grows at its end within a session. `words_only` forbids
+    calls but keeps the tools, so that the beginning of the request stays the same."""
 
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int | None = None
     effort: str = ""
+    words_only: bool = False
 
 
 class TextDelta(Value, tag="text_delta"):

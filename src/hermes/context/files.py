@@ -1,0 +1,103 @@
+"""Project context files: which one speaks for a folder, and how much of it is sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes.codec.values import Value
+
+OWN_NAMES = (".hermes.md", "HERMES.md")
+GUEST_NAMES = (("AGENTS.md", "agents.md"), ("CLAUDE.md", "claude.md"))
+LEAST_CHARS = 20_000
+MOST_CHARS = 500_000
+CHARS_PER_TOKEN = 4
+SHARE = 0.06
+HEAD, TAIL = 0.7, 0.2
+
+
+class ProjectContext(Value):
+    """The text for the prompt, the files it came from, and what a person should be told."""
+
+    text: str = ""
+    files: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def project_context(cwd: Path, *, window: int, max_chars: int | None = None) -> ProjectContext:
+    """The first kind of context file that is there and not empty; kinds are never mixed."""
+    found = _find(cwd)
+    if not found:
+        return ProjectContext()
+    limit = max_chars or limit_for(window)
+    blocks: list[str] = []
+    warnings: list[str] = []
+    for path, text in found:
+        shown, cut = cut_middle(text, limit, str(path))
+        name = _name(path, cwd)
+        blocks.append(f"## {name}\n\n{shown}")
+        if cut:
+            warnings.append(f"{name} is long: {cut} characters in its middle are not sent.")
+    return ProjectContext(
+        text="# Project Context\n\n" + "\n\n".join(blocks),
+        files=tuple(str(path) for path, _ in found),
+        warnings=tuple(warnings),
+    )
+
+
+def limit_for(window: int) -> int:
+    return max(LEAST_CHARS, min(MOST_CHARS, int(window * CHARS_PER_TOKEN * SHARE)))
+
+
+def cut_middle(text: str, limit: int, path: str) -> tuple[str, int]:
+    """The text, or its beginning and end with a marker between; and how much is left out."""
+    if len(text) <= limit:
+        return text, 0
+    head, tail = text[: int(limit * HEAD)], text[-int(limit * TAIL) :]
+    cut = len(text) - len(head) - len(tail)
+    marker = f"\n\n[… {cut} of {len(text)} characters left out; read {path} for all of it …]\n\n"
+    return head + marker + tail, cut
+
+
+def _find(cwd: Path) -> list[tuple[Path, str]]:
+    for folder in _up_to_git_root(cwd):
+        if own := _first(folder, OWN_NAMES):
+            path, text = own
+            return [(path, _without_frontmatter(text))]
+    for names in GUEST_NAMES:
+        if guest := _first(cwd, names):
+            return [guest]
+    rules = (cwd / ".cursorrules", *sorted((cwd / ".cursor" / "rules").glob("*.mdc")))
+    return [(path, text) for path in rules if (text := _read(path))]
+
+
+def _up_to_git_root(cwd: Path) -> tuple[Path, ...]:
+    folders = (cwd, *cwd.parents)
+    for index, folder in enumerate(folders):
+        if (folder / ".git").exists():
+            return folders[: index + 1]
+    return (cwd,)
+
+
+def _first(folder: Path, names: tuple[str, ...]) -> tuple[Path, str] | None:
+    for name in names:
+        if text := _read(folder / name):
+            return folder / name, text
+    return None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace").strip() if path.is_file() else ""
+    except OSError:
+        return ""
+
+
+def _without_frontmatter(text: str) -> str:
+    if not text.startswith("---\n"):
+        return text
+    _, separator, body = text[4:].partition("\n---\n")
+    return body.strip() if separator else text
+
+
+def _name(path: Path, cwd: Path) -> str:
+    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)

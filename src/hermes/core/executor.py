@@ -1,0 +1,209 @@
+"""Runs the calls of a reply: in order where it matters, side by side where it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, cast
+
+from hermes.codec.values import JsonObject, replace
+from hermes.core.errors import EffectDenied, ToolError
+from hermes.core.events import ToolFinished, ToolIntended, ToolProgress, ToolStarted
+from hermes.core.gate import CallGate, GatedWorkspace
+from hermes.core.messages import Text, ToolCall, ToolResult
+from hermes.core.planning import Plan, plan_call, refused, segments
+from hermes.core.ports import Workspace
+from hermes.core.tools import Kept as KeptKind
+from hermes.core.tools import ToolOutput, ToolSettings
+from hermes.core.turn import Turn
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS = 0.7
+UNKNOWN_OUTCOME = (
+    "interrupted: outcome unknown. Hermes was stopped while this call ran; "
+    "check what happened before you repeat it."
+)
+NOT_RUN = "skipped: the person interrupted before this call began."
+
+
+async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = False) -> None:
+    """Answer every call in the journal. After a crash, a call that may have happened already and
+    must not happen twice is answered with its unknown outcome instead."""
+    batch = Batch(turn, calls)
+    before = turn.recorder.transcript
+    seen: set[str] = set()
+    plans: list[Plan] = []
+    for call in calls:
+        planned = plan_call(turn, call, seen)
+        if isinstance(planned, ToolResult):
+            turn.recorder.note(ToolFinished(result=batch.completed(call, planned, 0.0)))
+        elif resumed and planned.tool.repeat == "never" and call.id in before.started:
+            answer = refused(call, UNKNOWN_OUTCOME)
+            turn.recorder.note(ToolFinished(result=batch.completed(call, answer, 0.0)))
+        else:
+            plans.append(planned)
+            if not (resumed and call.id in before.intended):
+                turn.recorder.note(_intention(planned))
+    turn.fruitless = 0 if plans else turn.fruitless + 1
+    for group in segments(plans):
+        await batch.run(group)
+
+
+def _intention(plan: Plan) -> ToolIntended:
+    return ToolIntended(
+        call_id=plan.call.id,
+        name=plan.tool.name,
+        repeat=plan.tool.repeat,
+        judged=plan.judged,
+    )
+
+
+class Batch:
+    """The calls of one reply on their way to results."""
+
+    def __init__(self, turn: Turn, calls: tuple[ToolCall, ...]) -> None:
+        self._turn = turn
+        self._left = {call.id for call in calls}
+        self._last_id = calls[-1].id if calls else ""
+        self._hint = turn.budget.hint()
+
+    async def run(self, group: list[Plan]) -> None:
+        turn = self._turn
+        if turn.stop.is_set():
+            for plan in group:
+                self._finish(plan.call, refused(plan.call, NOT_RUN), 0.0)
+            return
+        gates = [CallGate(turn.gate, plan.call.id, turn.stop) for plan in group]
+        allowed = [
+            (plan, gate)
+            for plan, gate in zip(group, gates, strict=True)
+            if await self._admit(plan, gate)
+        ]
+        if not allowed:
+            return
+        await turn.recorder.commit(*(ToolStarted(call_id=plan.call.id) for plan, _ in allowed))
+        turn.world.reach("tool.started")
+        slots = asyncio.Semaphore(turn.limits.tools_at_once)
+        await asyncio.gather(*(self._run_one(plan, gate, slots) for plan, gate in allowed))
+
+    async def _admit(self, plan: Plan, gate: CallGate) -> bool:
+        """Every effect that the tool declared is allowed; otherwise the call is answered."""
+        try:
+            for effect in plan.effects:
+                await gate.require(effect)
+        except EffectDenied as denied:
+            self._finish(plan.call, refused(plan.call, str(denied)), 0.0)
+            return False
+        return True
+
+    async def _run_one(self, plan: Plan, gate: CallGate, slots: asyncio.Semaphore) -> None:
+        turn = self._turn
+        async with slots:
+            begun = turn.world.clock.monotonic()
+            result = await self._guarded(plan, gate)
+        turn.world.reach("tool.effect")
+        seconds = turn.world.clock.monotonic() - begun
+        self._finish(plan.call, await turn.shelf.fit(result), seconds)
+        if self._left:
+            # Others still run: this result must not wait for them to be safe.
+            await turn.recorder.commit()
+        turn.world.reach("tool.finished")
+
+    async def _guarded(self, plan: Plan, gate: CallGate) -> ToolResult:
+        """The tool's answer. When the person stops the turn, the tool gets a moment to return
+        what it has, and is cancelled then."""
+        turn = self._turn
+        work = asyncio.ensure_future(_run_tool(turn, plan, gate))
+        stopping = asyncio.ensure_future(turn.stop.wait())
+        limit = None if plan.tool.interactive else turn.limits.tools_seconds or None
+        try:
+            await asyncio.wait((work, stopping), timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done() and turn.stop.is_set():
+                await asyncio.wait((work,), timeout=GRACE_SECONDS)
+            if work.done():
+                return work.result()
+            if turn.stop.is_set():
+                return refused(plan.call, UNKNOWN_OUTCOME)
+            return refused(plan.call, f"{plan.tool.name} took too long and was given up.")
+        finally:
+            stopping.cancel()
+            if not work.done():
+                work.cancel()
+                await asyncio.wait((work,), timeout=GRACE_SECONDS)
+
+    def _finish(self, call: ToolCall, result: ToolResult, seconds: float) -> None:
+        self._turn.recorder.note(
+            ToolFinished(result=self.completed(call, result, seconds), seconds=round(seconds, 3))
+        )
+
+    def completed(self, call: ToolCall, result: ToolResult, seconds: float) -> ToolResult:
+        """The result, with a warning and the state of the budget where the model needs them."""
+        self._left.discard(call.id)
+        added = [self._turn.watch.observe(call, result, seconds)]
+        if call.id == self._last_id:
+            added.append(self._hint)
+        words = "\n".join(word for word in added if word)
+        if not words:
+            return result
+        return replace(result, parts=(*result.parts, Text(text="\n\n" + words)))
+
+
+async def _run_tool(turn: Turn, plan: Plan, gate: CallGate) -> ToolResult:
+    try:
+        output = await plan.tool(CallContext(turn, plan.call.id, gate), plan.arguments)
+    except ToolError as error:
+        output = ToolOutput.text(str(error), failed=True)
+    except Exception:
+        log.exception("tool crashed", extra={"tool": plan.tool.name})
+        output = ToolOutput.text(
+            f"{plan.tool.name} crashed. Its state is unknown; check before trying again.",
+            failed=True,
+        )
+    return ToolResult(
+        call_id=plan.call.id,
+        name=plan.tool.name,
+        parts=output.parts,
+        failed=output.failed,
+        origin=output.origin,
+        details=output.details,
+    )
+
+
+class CallContext:
+    """What one call of a tool may touch."""
+
+    def __init__(self, turn: Turn, call_id: str, gate: CallGate) -> None:
+        self.call_id = call_id
+        self._turn = turn
+        self._workspace = GatedWorkspace(turn.workspace, gate)
+
+    @property
+    def workspace(self) -> Workspace:
+        return self._workspace
+
+    @property
+    def settings(self) -> ToolSettings:
+        return self._turn.limits.settings
+
+    @property
+    def stop(self) -> asyncio.Event:
+        return self._turn.stop
+
+    def progress(self, text: str) -> None:
+        self._turn.recorder.show(ToolProgress(call_id=self.call_id, text=text))
+
+    def latest(self, tool: str) -> JsonObject | None:
+        return self._turn.recorder.transcript.latest(tool)
+
+    def kept(self, kind: type[KeptKind]) -> KeptKind:
+        return cast(KeptKind, self._turn.kept.get(cast(Any, kind)))
+
+    async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
+        return await self._turn.questions.put(
+            self.call_id,
+            question,
+            choices,
+            self._turn.limits.settings.clarify_timeout,
+            self._turn.stop,
+        )

@@ -1,0 +1,150 @@
+"""One turn: ask the model, run what it calls, until it answers. Small, and stays small."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import aclosing
+
+from hermes.codec.values import Value
+from hermes.core.errors import HermesError, ProviderError
+from hermes.core.events import (
+    EndReason,
+    MessageReceived,
+    ModelCalled,
+    ReplyAdded,
+    Steered,
+    ToolFinished,
+    TurnEnded,
+)
+from hermes.core.executor import NOT_RUN, run_calls
+from hermes.core.messages import user_says
+from hermes.core.planning import refused
+from hermes.core.prompt import Prompt, Reply
+from hermes.core.stop import Stopped, unless
+from hermes.core.turn import Turn
+
+log = logging.getLogger(__name__)
+
+FRUITLESS_STEPS = 3
+SUMMARY_REQUEST = (
+    "The steps of this turn are used up. Without any more tools: say what is done, what is not, "
+    "and what you would do next."
+)
+
+
+class Ending(Value):
+    reason: EndReason
+    detail: str = ""
+    error: str = ""
+
+
+async def run_turn(turn: Turn) -> None:
+    """Run the open turn to its end. Whatever happens, the transcript is valid afterwards: every
+    call is answered and a TurnEnded stands in the journal."""
+    try:
+        ending = await _steps(turn)
+    except Stopped:
+        ending = Ending(reason="interrupted", detail="interrupted_by_user")
+    except HermesError as error:
+        reason = error.reason if isinstance(error, ProviderError) else type(error).__name__
+        ending = Ending(reason="failed", detail=reason, error=str(error))
+    except Exception as error:
+        log.exception("turn crashed")
+        ending = Ending(
+            reason="failed",
+            detail=type(error).__name__,
+            error=f"The turn ended by a fault of Hermes ({type(error).__name__}: {error}); "
+            "`hermes logs errors` has the details.",
+        )
+    await _end(turn, ending)
+
+
+async def _steps(turn: Turn) -> Ending:
+    if unfinished := turn.recorder.transcript.unanswered:
+        await run_calls(turn, unfinished, resumed=True)
+    while turn.budget.consume():
+        if turn.stop.is_set():
+            raise Stopped
+        await _steer(turn)
+        reply = await _ask(turn, turn.view(tuple(turn.recorder.transcript.messages)))
+        if not reply.message.calls:
+            return Ending(reason="done", detail=f"text_response({reply.message.stop})")
+        await run_calls(turn, reply.message.calls)
+        if turn.watch.verdict:
+            return Ending(reason="guardrail", detail=turn.watch.verdict)
+        if turn.fruitless >= FRUITLESS_STEPS:
+            return Ending(reason="partial", detail="invalid_tool_calls")
+    return await _wrap_up(turn)
+
+
+async def _steer(turn: Turn) -> None:
+    if waiting := turn.recorder.transcript.steers():
+        turn.recorder.note(Steered(takes=waiting))
+
+
+async def _ask(turn: Turn, prompt: Prompt) -> Reply:
+    """The model's reply, noted and not yet committed: it is safe together with what follows."""
+    transcript = turn.recorder.transcript
+    await turn.recorder.commit(ModelCalled(model=transcript.model, provider=transcript.provider))
+    turn.world.reach("model.called")
+    reply = await unless(turn.stop, _stream(turn, prompt))
+    turn.world.reach("reply.received")
+    turn.usage += reply.usage
+    turn.recorder.note(
+        ReplyAdded(
+            message=reply.message, usage=reply.usage, model=reply.model, provider=reply.provider
+        )
+    )
+    return reply
+
+
+async def _stream(turn: Turn, prompt: Prompt) -> Reply:
+    async with aclosing(turn.provider.reply(prompt)) as parts:
+        async for part in parts:
+            if isinstance(part, Reply):
+                return part
+            turn.recorder.show(part)
+    raise ProviderError("The model's answer had no end; try again.", reason="cut")
+
+
+async def _wrap_up(turn: Turn) -> Ending:
+    """The budget is spent: one last call, for words only."""
+    request = MessageReceived(message=user_says(SUMMARY_REQUEST, origin="hermes"), steer=True)
+    await turn.recorder.commit(request)
+    await turn.recorder.commit(Steered(takes=turn.recorder.transcript.steers()))
+    prompt = turn.view(tuple(turn.recorder.transcript.messages))
+    used = f"{turn.budget.used}/{turn.budget.total}"
+    reply = await _ask(turn, _wordy(prompt))
+    for call in reply.message.calls:
+        turn.recorder.note(ToolFinished(result=refused(call, NOT_RUN)))
+    return Ending(reason="budget", detail=f"max_iterations_reached({used})")
+
+
+def _wordy(prompt: Prompt) -> Prompt:
+    """The same prompt for an answer in words: the tools stay, so that its beginning does too."""
+    return Prompt(
+        system=prompt.system,
+        messages=prompt.messages,
+        tools=prompt.tools,
+        max_tokens=prompt.max_tokens,
+        effort=prompt.effort,
+        words_only=True,
+    )
+
+
+async def _end(turn: Turn, ending: Ending) -> None:
+    if ending.reason != "done":
+        await turn.recorder.commit()
+    for call in turn.recorder.transcript.unanswered:
+        turn.recorder.note(ToolFinished(result=refused(call, NOT_RUN)))
+    turn.recorder.note(
+        TurnEnded(
+            reason=ending.reason,
+            usage=turn.usage,
+            detail=ending.detail,
+            error=ending.error,
+        )
+    )
+    turn.world.reach("turn.ending")
+    await turn.recorder.commit()
+    turn.world.reach("turn.ended")

@@ -1,0 +1,126 @@
+"""Before any call of a reply runs: which tool, which arguments, which effects, and what may run
+side by side."""
+
+from __future__ import annotations
+
+from hermes.codec.json import DecodeError
+from hermes.codec.values import JsonObject
+from hermes.core.effects import Allow, DeletePath, Effect, ReadPath, WritePath
+from hermes.core.errors import ToolError
+from hermes.core.events import Judged
+from hermes.core.messages import Text, ToolCall, ToolResult
+from hermes.core.tools import Tool
+from hermes.core.turn import Toolbox, Turn
+
+
+class Plan:
+    """A call that can be run."""
+
+    def __init__(
+        self, call: ToolCall, tool: Tool, arguments: JsonObject, judged: tuple[Judged, ...]
+    ) -> None:
+        self.call = call
+        self.tool = tool
+        self.arguments = arguments
+        self.judged = judged
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        return tuple(each.effect for each in self.judged)
+
+    @property
+    def asks(self) -> bool:
+        """Some effect is not simply allowed."""
+        return not all(isinstance(each.decision, Allow) for each in self.judged)
+
+    @property
+    def harmless(self) -> bool:
+        """Its effects are known and none of them changes anything."""
+        return bool(self.judged) and all(
+            isinstance(each.decision, Allow) and each.decision.harmless for each in self.judged
+        )
+
+
+def plan_call(turn: Turn, call: ToolCall, seen: set[str]) -> Plan | ToolResult:
+    """A plan, or the answer to a call that is not going to run. `seen` holds the calls of this
+    reply so far: a model that stutters gets one result, not two effects."""
+    if call.broken:
+        return refused(call, f"The arguments cannot be used: {call.broken} The call was not run.")
+    found = find_tool(turn.toolbox, call.name)
+    if found is None:
+        names = ", ".join(spec.name for spec in turn.toolbox.specs)
+        return refused(call, f"There is no tool named {call.name!r}. There are: {names}.")
+    stutter = f"{found.name}{sorted(call.arguments.items(), key=repr)!r}"
+    if stutter in seen:
+        return refused(call, "The same call stands earlier in this reply; see its result.")
+    seen.add(stutter)
+    if refusal := turn.watch.refusal(call):
+        return refused(call, refusal)
+    try:
+        arguments = found.parameters.decode(call.arguments)
+        effects = tuple(found.effects(turn.workspace, arguments))
+    except (DecodeError, ToolError) as error:
+        return refused(call, f"{found.name} was not run: {error}")
+    judged = tuple(Judged(effect=each, decision=turn.gate.judge(each)) for each in effects)
+    return Plan(call, found, arguments, judged)
+
+
+def refused(call: ToolCall, why: str) -> ToolResult:
+    return ToolResult(call_id=call.id, name=call.name, parts=(Text(text=why),), failed=True)
+
+
+def find_tool(toolbox: Toolbox, name: str) -> Tool | None:
+    """By name; small slips in case, dashes and letters are forgiven when only one tool is near."""
+    if (exact := toolbox.load(name)) is not None:
+        return exact
+    names = [spec.name for spec in toolbox.specs]
+    plain = name.strip().lower().replace("-", "_").replace(" ", "_")
+    if plain in names:
+        return toolbox.load(plain)
+    import difflib
+
+    near = difflib.get_close_matches(plain, names, n=2, cutoff=0.85)
+    return toolbox.load(near[0]) if len(near) == 1 else None
+
+
+def segments(plans: list[Plan]) -> list[list[Plan]]:
+    """The plans in order, in groups whose members may run at the same time."""
+    groups: list[list[Plan]] = []
+    for plan in plans:
+        if groups and _joins(plan, groups[-1]):
+            groups[-1].append(plan)
+        else:
+            groups.append([plan])
+    return groups
+
+
+def _joins(plan: Plan, group: list[Plan]) -> bool:
+    return _sociable(plan) and all(
+        _sociable(other) and not _collide(plan, other) for other in group
+    )
+
+
+def _sociable(plan: Plan) -> bool:
+    """May run beside others at all: no question, no person, and effects that can be compared."""
+    if plan.tool.interactive or plan.asks or not plan.judged:
+        return False
+    return plan.harmless or all(
+        isinstance(effect, ReadPath | WritePath | DeletePath) for effect in plan.effects
+    )
+
+
+def _collide(one: Plan, other: Plan) -> bool:
+    if one.harmless and other.harmless:
+        return False
+    pairs = ((a, b) for a in one.effects for b in other.effects)
+    return any(_touch(a, b) for a, b in pairs)
+
+
+def _touch(one: Effect, other: Effect) -> bool:
+    """Same path, or one inside the other. A command may touch any path."""
+    if not isinstance(one, ReadPath | WritePath | DeletePath):
+        return True
+    if not isinstance(other, ReadPath | WritePath | DeletePath):
+        return True
+    a, b = one.path.rstrip("/") + "/", other.path.rstrip("/") + "/"
+    return a.startswith(b) or b.startswith(a)

@@ -1,0 +1,96 @@
+"""What waits for a person's word: asked and answered in the journal, open while the turn runs."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hermes.core.effects import Ask, Effect
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    QuestionAnswered,
+    QuestionAsked,
+)
+from hermes.core.recorder import Recorder
+from hermes.core.world import World
+
+DENY = "deny"
+
+
+class Questions:
+    """Questions of one session. With nobody there, every approval is denied at once."""
+
+    def __init__(
+        self, recorder: Recorder, world: World, *, attended: bool, approval_seconds: float
+    ) -> None:
+        self.attended = attended
+        self._recorder = recorder
+        self._world = world
+        self._approval_seconds = approval_seconds
+        self._open: dict[str, asyncio.Future[tuple[str, str]]] = {}
+
+    def answer(self, question_id: str, text: str, by: str) -> bool:
+        """False when no such question is open any more."""
+        future = self._open.get(question_id)
+        if future is None or future.done():
+            return False
+        future.set_result((text, by))
+        return True
+
+    async def approve(
+        self, call_id: str, effect: Effect, asked: Ask, stop: asyncio.Event
+    ) -> tuple[str, str]:
+        """The choice ("deny" or a scope) and who made it."""
+        question = ApprovalAsked(
+            id=self._world.new_id("ask"),
+            call_id=call_id,
+            effect=effect,
+            reason=asked.reason,
+            category=asked.category,
+            scopes=asked.scopes,
+            expires_seconds=self._approval_seconds,
+        )
+        await self._recorder.commit(question)
+        choice, by = await self._wait(question.id, question.expires_seconds, stop)
+        if choice not in asked.scopes:
+            choice = DENY
+        await self._recorder.commit(ApprovalAnswered(id=question.id, choice=choice, by=by))
+        return choice, by
+
+    async def put(
+        self,
+        call_id: str,
+        text: str,
+        choices: tuple[str, ...],
+        seconds: float,
+        stop: asyncio.Event,
+    ) -> str | None:
+        """The person's words, None when nobody is there or time is up."""
+        if not self.attended:
+            return None
+        question = QuestionAsked(
+            id=self._world.new_id("ask"),
+            call_id=call_id,
+            question=text,
+            choices=choices,
+            expires_seconds=seconds,
+        )
+        await self._recorder.commit(question)
+        words, by = await self._wait(question.id, seconds, stop)
+        await self._recorder.commit(QuestionAnswered(id=question.id, text=words, by=by))
+        return words or None
+
+    async def _wait(self, question_id: str, seconds: float, stop: asyncio.Event) -> tuple[str, str]:
+        future: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
+        self._open[question_id] = future
+        late = asyncio.ensure_future(self._world.clock.sleep(seconds))
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait((future, late, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if future.done():
+                return future.result()
+            return "", "stop" if stopping.done() else "time"
+        finally:
+            late.cancel()
+            stopping.cancel()
+            del self._open[question_id]

@@ -1,0 +1,268 @@
+"""A conversation that takes commands, runs turns one after the other, and survives anything."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import assert_never
+
+from hermes.core.budget import Budget
+from hermes.core.commands import (
+    Answer,
+    Command,
+    End,
+    Interrupt,
+    Retitle,
+    Rewind,
+    Say,
+    Steer,
+    SwitchModel,
+)
+from hermes.core.errors import JournalError, UsageError
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    MessageReceived,
+    ModelSwitched,
+    QuestionAnswered,
+    Rewound,
+    SessionEnded,
+    Titled,
+    TurnStarted,
+)
+from hermes.core.gate import Gate
+from hermes.core.loop import run_turn
+from hermes.core.messages import user_says
+from hermes.core.ports import Journal, Policy, Provider, Workspace
+from hermes.core.questions import DENY, Questions
+from hermes.core.recorder import Recorder
+from hermes.core.subscription import Subscription
+from hermes.core.transcript import Transcript
+from hermes.core.turn import Kept, Limits, Toolbox, Turn, View
+from hermes.core.world import World
+
+log = logging.getLogger(__name__)
+
+Connect = Callable[[str, str], tuple[Provider, Limits]]
+
+
+class Parts:
+    """What a session is made of; `app` puts it together. `connect` makes the provider for a
+    model and provider name, with the limits that this model sets."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        connect: Connect,
+        view: View,
+        toolbox: Toolbox,
+        workspace: Workspace,
+        policy: Policy,
+        world: World,
+        attended: bool,
+        approval_seconds: float = 60,
+        budget: Budget | None = None,
+    ) -> None:
+        self.journal = journal
+        self.connect = connect
+        self.view = view
+        self.toolbox = toolbox
+        self.workspace = workspace
+        self.policy = policy
+        self.world = world
+        self.attended = attended
+        self.approval_seconds = approval_seconds
+        self.budget = budget
+
+
+class Session:
+    """Commands in by `send`, events out by `subscribe`. Opened and closed by `app`."""
+
+    def __init__(self, parts: Parts, recorder: Recorder) -> None:
+        self._parts = parts
+        self._recorder = recorder
+        self._questions = Questions(
+            recorder,
+            parts.world,
+            attended=parts.attended,
+            approval_seconds=parts.approval_seconds,
+        )
+        opened = recorder.transcript.opened
+        self._gate = Gate(
+            parts.policy,
+            self._questions,
+            opened.principal if opened else "owner",
+            recorder.transcript.origins,
+        )
+        self._provider: tuple[Provider, Limits] | None = None
+        self._kept = Kept()
+        self._turn: Turn | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._poll_lock = asyncio.Lock()
+
+    @property
+    def id(self) -> str:
+        return self._recorder.session_id
+
+    @property
+    def transcript(self) -> Transcript:
+        return self._recorder.transcript
+
+    @property
+    def busy(self) -> bool:
+        return self._work is not None and not self._work.done()
+
+    def subscribe(self) -> Subscription:
+        return self._recorder.subscribe()
+
+    async def send(self, command: Command) -> None:
+        """Durable when it returns, if it is something to keep. UsageError when it cannot be."""
+        match command:
+            case Say():
+                message = user_says(command.text, *command.images, origin=command.origin)
+                await self._receive(MessageReceived(message=message, key=command.key))
+            case Steer():
+                await self._steer(command)
+            case Interrupt():
+                if self._turn is not None:
+                    self._turn.stop.set()
+            case Answer():
+                self._questions.answer(command.id, command.text, command.by)
+            case SwitchModel():
+                self._provider = self._parts.connect(command.model, command.provider)
+                event = ModelSwitched(model=command.model, provider=command.provider)
+                await self._recorder.commit(event)
+            case Rewind():
+                await self._rewind(command.turns)
+            case Retitle():
+                await self._recorder.commit(Titled(title=command.title))
+            case End():
+                if self._recorder.lease is not None:
+                    await self._recorder.commit(SessionEnded(reason=command.reason))
+            case _:
+                assert_never(command)
+
+    def resume(self) -> None:
+        """Go on with a turn that did not end and with messages that wait. Returns at once."""
+        self._start_work()
+
+    async def settled(self) -> None:
+        """Wait until nothing runs and nothing waits for a turn."""
+        while self.busy:
+            assert self._work is not None
+            await asyncio.shield(self._work)
+
+    async def check_inbox(self) -> None:
+        """Carry out what other processes have left for this session."""
+        lease = self._recorder.lease
+        if lease is None:
+            return
+        async with self._poll_lock:
+            for waiting in await self._parts.journal.take(lease):
+                await self._carry_out(waiting.id, waiting.command)
+                await self._parts.journal.taken(lease, (waiting.id,))
+
+    async def close(self) -> None:
+        """Stop what runs, let go of the session. The transcript stays valid; nothing is lost."""
+        await self.send(Interrupt())
+        if self._work is not None:
+            await asyncio.wait((self._work,), timeout=5)
+            self._work.cancel()
+        await self._parts.workspace.close()
+        await self._recorder.release()
+
+    async def _carry_out(self, waiting_id: int, command: Command) -> None:
+        match command:
+            case Say(key="") | Steer(key=""):
+                # A crash between doing this and ticking it off must not do it twice.
+                command = _with_key(command, f"inbox:{waiting_id}")
+            case _:
+                pass
+        try:
+            await self.send(command)
+        except UsageError as error:
+            log.warning("a left command cannot be carried out", extra={"why": str(error)})
+
+    async def _receive(self, received: MessageReceived) -> None:
+        await self._recorder.commit(received)
+        self._parts.world.reach("message.received")
+        self._start_work()
+
+    async def _steer(self, command: Steer) -> None:
+        if not command.text.strip():
+            return
+        received = MessageReceived(
+            message=user_says(command.text), key=command.key, steer=self._turn is not None
+        )
+        await self._receive(received)
+
+    async def _rewind(self, turns: int) -> None:
+        if self.busy:
+            raise UsageError("A turn is running; interrupt it first.")
+        if not self.transcript.turn_starts:
+            raise UsageError("There is nothing to take back.")
+        await self._recorder.commit(Rewound(turns=turns))
+
+    def _start_work(self) -> None:
+        if not self.busy:
+            self._work = asyncio.ensure_future(self._work_off())
+
+    async def _work_off(self) -> None:
+        """Turn after turn until nothing waits."""
+        try:
+            await self._finish_open_turn()
+            while (n := self.transcript.next_turn()) is not None:
+                await self._run(self._parts.world.new_id("turn"), takes=(n,))
+        except JournalError as error:
+            # Without the journal nothing may go on; what was acknowledged is safe in it.
+            log.error("session stopped", extra={"why": str(error)})
+            raise
+
+    async def _finish_open_turn(self) -> None:
+        if self.transcript.turn_id:
+            for asked in tuple(self.transcript.asked.values()):
+                self._recorder.note(_withdrawn(asked.id, isinstance(asked, ApprovalAsked)))
+            await self._run(self.transcript.turn_id, takes=())
+
+    async def _run(self, turn_id: str, takes: tuple[int, ...]) -> None:
+        self._recorder.begin_turn(turn_id)
+        if takes:
+            await self._recorder.commit(TurnStarted(takes=takes))
+            self._parts.world.reach("turn.started")
+        self._turn = self._new_turn()
+        try:
+            await run_turn(self._turn)
+        finally:
+            self._turn = None
+
+    def _new_turn(self) -> Turn:
+        if self._provider is None:
+            self._provider = self._parts.connect(self.transcript.model, self.transcript.provider)
+        provider, limits = self._provider
+        return Turn(
+            recorder=self._recorder,
+            provider=provider,
+            view=self._parts.view,
+            toolbox=self._parts.toolbox,
+            workspace=self._parts.workspace,
+            gate=self._gate,
+            questions=self._questions,
+            kept=self._kept,
+            limits=limits,
+            budget=Budget(limits.max_steps, self._parts.budget),
+            world=self._parts.world,
+        )
+
+
+def _with_key(command: Say | Steer, key: str) -> Say | Steer:
+    if isinstance(command, Say):
+        return Say(text=command.text, images=command.images, key=key, origin=command.origin)
+    return Steer(text=command.text, key=key)
+
+
+def _withdrawn(question_id: str, approval: bool) -> ApprovalAnswered | QuestionAnswered:
+    if approval:
+        return ApprovalAnswered(id=question_id, choice=DENY, by="restart")
+    return QuestionAnswered(id=question_id, text="", by="restart")

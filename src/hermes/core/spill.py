@@ -1,0 +1,54 @@
+"""Large results go to a file; the model gets a preview and the way to read on."""
+
+from __future__ import annotations
+
+from hermes.codec.values import replace
+from hermes.core.messages import Image, Text, ToolResult
+from hermes.core.ports import Workspace
+
+RESULT_CHARS = 100_000
+TURN_CHARS = 200_000
+RESULT_FLOOR = 8_000
+TURN_FLOOR = 16_000
+PREVIEW_CHARS = 1_500
+CHARS_PER_TOKEN = 4
+
+
+class Shelf:
+    """Keeps the results of one turn small enough for a window of so many tokens. Once a turn has
+    brought in its share, every further result that is longer than a preview is put aside."""
+
+    def __init__(self, workspace: Workspace, window: int) -> None:
+        chars = window * CHARS_PER_TOKEN
+        self._workspace = workspace
+        self._per_result = max(RESULT_FLOOR, min(RESULT_CHARS, chars * 15 // 100))
+        self._per_turn = max(TURN_FLOOR, min(TURN_CHARS, chars * 30 // 100))
+        self._taken = 0
+
+    async def fit(self, result: ToolResult) -> ToolResult:
+        """The result itself, or a preview of it. What is read from a file already has a file."""
+        size = len(result.text)
+        room = min(self._per_result, max(PREVIEW_CHARS, self._per_turn - self._taken))
+        if size > room and result.name != "read_file":
+            result = await self._put_aside(result)
+        self._taken += len(result.text)
+        return result
+
+    async def _put_aside(self, result: ToolResult) -> ToolResult:
+        text = result.text
+        path = await self._workspace.scratch(f"results/{_file_name(result.call_id)}", text.encode())
+        preview = (
+            f"<persisted-output>\n{text[:PREVIEW_CHARS]}\n</persisted-output>\n"
+            f"[{len(text)} characters in all; the whole text is in {path}: "
+            "use read_file with offset and limit, or search_files, to see more.]"
+        )
+        images = tuple(part for part in result.parts if isinstance(part, Image))
+        return replace(
+            result,
+            parts=(Text(text=preview), *images),
+            details={**result.details, "persisted": path},
+        )
+
+
+def _file_name(call_id: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in call_id)[:80] + ".txt"

@@ -1,0 +1,58 @@
+"""A reader's view of a session that never slows the session down."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from hermes.codec.values import replace
+from hermes.core.events import Event, Record, ToolProgress
+from hermes.core.prompt import ReasoningDelta, TextDelta
+
+
+class Subscription:
+    """Records in order. Deltas that wait for a slow reader are merged into one, so what waits is
+    bounded by what is worth keeping."""
+
+    def __init__(self, leave: Callable[[Subscription], None]) -> None:
+        self._waiting: deque[Record] = deque()
+        self._news = asyncio.Event()
+        self._closed = False
+        self._leave = leave
+
+    def push(self, record: Record) -> None:
+        if self._waiting and (merged := _merged(self._waiting[-1].event, record.event)):
+            self._waiting[-1] = replace(self._waiting[-1], event=merged)
+        else:
+            self._waiting.append(record)
+        self._news.set()
+
+    def close(self) -> None:
+        """What waits is still read, then the reader's loop ends."""
+        self._closed = True
+        self._news.set()
+        self._leave(self)
+
+    def __aiter__(self) -> AsyncIterator[Record]:
+        return self
+
+    async def __anext__(self) -> Record:
+        while not self._waiting:
+            if self._closed:
+                raise StopAsyncIteration
+            self._news.clear()
+            await self._news.wait()
+        return self._waiting.popleft()
+
+
+def _merged(old: Event, new: Event) -> Event | None:
+    match old, new:
+        case TextDelta(), TextDelta():
+            return TextDelta(text=old.text + new.text)
+        case ReasoningDelta(), ReasoningDelta():
+            return ReasoningDelta(text=old.text + new.text)
+        case ToolProgress(), ToolProgress() if old.call_id == new.call_id:
+            return new
+        case _:
+            return None

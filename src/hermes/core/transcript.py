@@ -1,0 +1,192 @@
+"""What the model still sees and what is unfinished: a fold over the records of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from hermes.codec.values import JsonObject
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    MessageReceived,
+    ModelCalled,
+    ModelSwitched,
+    QuestionAnswered,
+    QuestionAsked,
+    Record,
+    ReplyAdded,
+    Rewound,
+    SessionEnded,
+    SessionOpened,
+    Steered,
+    Titled,
+    ToolFinished,
+    ToolIntended,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+
+
+class Transcript:
+    """Grows by `apply` only, so folding the journal gives the same as living through it."""
+
+    def __init__(self) -> None:
+        self.opened: SessionOpened | None = None
+        self.title = ""
+        self.model = ""
+        self.provider = ""
+        self.messages: list[Message] = []
+        self.usage = Usage()
+        self.turn_id = ""
+        self.turn_usage = Usage()
+        self.last_prompt = 0
+        self.waiting: dict[int, MessageReceived] = {}
+        self.intended: dict[str, ToolIntended] = {}
+        self.started: set[str] = set()
+        self.asked: dict[str, ApprovalAsked | QuestionAsked] = {}
+        self.turn_starts: list[int] = []
+        self._latest: dict[str, JsonObject] = {}
+
+    def apply(self, record: Record) -> None:
+        event = record.event
+        match event:
+            case SessionOpened():
+                self.opened = event
+                self.model, self.provider = event.model, event.provider
+            case Titled():
+                self.title = event.title
+            case ModelSwitched():
+                self.model, self.provider = event.model, event.provider
+            case MessageReceived():
+                self.waiting[record.n] = event
+            case TurnStarted():
+                self._start_turn(record.turn_id, event)
+            case Steered():
+                self.messages.extend(self._take(event.takes))
+            case ReplyAdded():
+                self._add_reply(event)
+            case ToolIntended():
+                self.intended[event.call_id] = event
+            case ToolStarted():
+                self.started.add(event.call_id)
+            case ToolFinished():
+                self._add_result(event.result)
+            case ApprovalAsked() | QuestionAsked():
+                self.asked[event.id] = event
+            case ApprovalAnswered() | QuestionAnswered():
+                self.asked.pop(event.id, None)
+            case Rewound():
+                self._rewind(event.turns)
+            case TurnEnded():
+                self.turn_id = ""
+            case ModelCalled() | SessionEnded():
+                pass
+            case _:
+                # Live events are never recorded; whoever passes one has a bug.
+                raise TypeError(f"{type(event).__name__} is not a durable event")
+
+    @property
+    def unanswered(self) -> tuple[ToolCall, ...]:
+        """The calls of the newest reply that have no result yet."""
+        done: set[str] = set()
+        for message in reversed(self.messages):
+            match message:
+                case ToolMessage():
+                    done.update(result.call_id for result in message.results)
+                case AssistantMessage():
+                    return tuple(call for call in message.calls if call.id not in done)
+                case UserMessage():
+                    return ()
+                case _:
+                    assert_never(message)
+        return ()
+
+    def next_turn(self) -> int | None:
+        """The record number of the oldest message that waits for a turn."""
+        return min(self.waiting, default=None)
+
+    def steers(self) -> tuple[int, ...]:
+        """The record numbers of messages that wait to join the running turn."""
+        return tuple(n for n, received in self.waiting.items() if received.steer)
+
+    def latest(self, tool: str) -> JsonObject | None:
+        """The details of that tool's newest good result."""
+        return self._latest.get(tool)
+
+    def origins(self) -> frozenset[str]:
+        """Where the words in view came from."""
+        found = {"user"}
+        for message in self.messages:
+            match message:
+                case UserMessage():
+                    found.add(message.origin)
+                case ToolMessage():
+                    found.update(result.origin for result in message.results)
+                case AssistantMessage():
+                    pass
+                case _:
+                    assert_never(message)
+        return frozenset(found)
+
+    def _start_turn(self, turn_id: str, event: TurnStarted) -> None:
+        self.turn_id = turn_id
+        self.turn_usage = Usage()
+        self.turn_starts.append(len(self.messages))
+        self.messages.extend(self._take(event.takes))
+
+    def _take(self, takes: tuple[int, ...]) -> list[UserMessage]:
+        return [self.waiting.pop(n).message for n in takes if n in self.waiting]
+
+    def _add_reply(self, event: ReplyAdded) -> None:
+        self.messages.append(event.message)
+        self.usage += event.usage
+        self.turn_usage += event.usage
+        self.last_prompt = event.usage.prompt
+        self.intended.clear()
+        self.started.clear()
+
+    def _add_result(self, result: ToolResult) -> None:
+        if not result.failed:
+            self._latest[result.name] = result.details
+        last = self.messages[-1] if self.messages else None
+        if not isinstance(last, ToolMessage):
+            self.messages.append(ToolMessage(results=(result,)))
+            return
+        reply = self.messages[-2]
+        assert isinstance(reply, AssistantMessage)
+        place = {call.id: index for index, call in enumerate(reply.calls)}
+        results = sorted((*last.results, result), key=lambda each: place.get(each.call_id, 0))
+        self.messages[-1] = ToolMessage(results=tuple(results))
+
+    def _rewind(self, turns: int) -> None:
+        for _ in range(turns):
+            while self.turn_starts:
+                start = self.turn_starts.pop()
+                first = self.messages[start] if start < len(self.messages) else None
+                del self.messages[start:]
+                if isinstance(first, UserMessage) and first.origin == "user":
+                    break
+        self._latest.clear()
+        for message in self.messages:
+            if isinstance(message, ToolMessage):
+                for result in message.results:
+                    if not result.failed:
+                        self._latest[result.name] = result.details
+
+
+def fold(records: Iterable[Record]) -> Transcript:
+    transcript = Transcript()
+    for record in records:
+        transcript.apply(record)
+    return transcript

@@ -1,0 +1,89 @@
+"""Everything one turn works with. New behaviour arrives here as a value, not in the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from hermes.codec.values import Value
+from hermes.core.budget import Budget
+from hermes.core.gate import Gate
+from hermes.core.guardrails import Guardrails, LoopWatch
+from hermes.core.messages import Message
+from hermes.core.ports import Provider, Workspace
+from hermes.core.prompt import Prompt, ToolSpec
+from hermes.core.questions import Questions
+from hermes.core.recorder import Recorder
+from hermes.core.spill import Shelf
+from hermes.core.tools import Tool, ToolSettings
+from hermes.core.world import World
+
+View = Callable[[tuple[Message, ...]], Prompt]
+
+
+class Toolbox(Protocol):
+    """The tools of a session: what the model sees of them, and each of them once it is used."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]: ...
+
+    def load(self, name: str) -> Tool | None: ...
+
+
+class Limits(Value):
+    """What a turn may take. `window` is the model's context in tokens; `tools_seconds` is for
+    tools without a time limit of their own, 0 for none."""
+
+    max_steps: int = 90
+    tools_at_once: int = 8
+    tools_seconds: float = 660
+    window: int = 256_000
+    guardrails: Guardrails = Guardrails()
+    settings: ToolSettings = ToolSettings()
+
+
+class Kept:
+    """Objects that tools keep while a session is open, one of each kind."""
+
+    def __init__(self) -> None:
+        self._objects: dict[type, object] = {}
+
+    def get(self, kind: type) -> object:
+        if kind not in self._objects:
+            self._objects[kind] = kind()
+        return self._objects[kind]
+
+
+class Turn:
+    def __init__(
+        self,
+        *,
+        recorder: Recorder,
+        provider: Provider,
+        view: View,
+        toolbox: Toolbox,
+        workspace: Workspace,
+        gate: Gate,
+        questions: Questions,
+        kept: Kept,
+        limits: Limits,
+        budget: Budget,
+        world: World,
+    ) -> None:
+        self.recorder = recorder
+        self.provider = provider
+        self.view = view
+        self.toolbox = toolbox
+        self.workspace = workspace
+        self.gate = gate
+        self.questions = questions
+        self.kept = kept
+        self.limits = limits
+        self.budget = budget
+        self.world = world
+        self.stop = asyncio.Event()
+        self.watch = LoopWatch(limits.guardrails)
+        self.shelf = Shelf(workspace, limits.window)
+        self.usage = recorder.transcript.turn_usage
+        self.fruitless = 0
