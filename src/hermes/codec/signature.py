@@ -29,20 +29,21 @@ class Parameters:
         """A JSON Schema object without references, titles or null defaults."""
         (found,), defs = msgspec.json.schema_components([self.struct])
         whole = defs[found["$ref"].rsplit("/", 1)[1]] if "$ref" in found else found
-        schema: JsonObject = _inlined(whole, defs)
+        properties = whole.get("properties", {})
         return {
             "type": "object",
-            "properties": schema.get("properties", {}),
-            "required": schema.get("required", []),
+            "properties": {name: _inlined(node, defs) for name, node in properties.items()},
+            "required": whole.get("required", []),
         }
 
     def decode(self, arguments: JsonObject) -> JsonObject:
-        """The arguments with simple slips mended ("5" for 5, a JSON string for an object) and
-        unknown names dropped; DecodeError names the argument that cannot be used."""
+        """The arguments with simple slips mended ("5" for 5, a JSON string for an object), and
+        nulls and unknown names dropped; DecodeError names the argument that cannot be used."""
+        given = {name: value for name, value in arguments.items() if value is not None}
         try:
-            value = convert(self.struct, arguments, lenient=True)
+            value = convert(self.struct, given, lenient=True)
         except DecodeError:
-            value = convert(self.struct, _unfolded(arguments), lenient=True)
+            value = convert(self.struct, _unfolded(given), lenient=True)
         return {name: getattr(value, name) for name in self.struct.__struct_fields__}
 
 
@@ -74,6 +75,8 @@ def _inlined(node: Any, defs: JsonObject) -> Any:
         return node
     if "$ref" in node:
         return _inlined(defs[node["$ref"].rsplit("/", 1)[1]], defs)
+    if "enum" in node and "type" not in node:
+        node = {"type": "string", **node}
     if "anyOf" in node:
         kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
         if len(kinds) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import aclosing
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.errors import HermesError, ProviderError
 from hermes.core.events import (
     EndReason,
@@ -66,7 +66,7 @@ async def _steps(turn: Turn) -> Ending:
         if turn.stop.is_set():
             raise Stopped
         await _steer(turn)
-        reply = await _ask(turn, turn.view(tuple(turn.recorder.transcript.messages)))
+        reply = await _ask(turn)
         if not reply.message.calls:
             return Ending(reason="done", detail=f"text_response({reply.message.stop})")
         await run_calls(turn, reply.message.calls)
@@ -82,11 +82,15 @@ async def _steer(turn: Turn) -> None:
         turn.recorder.note(Steered(takes=waiting))
 
 
-async def _ask(turn: Turn, prompt: Prompt) -> Reply:
+async def _ask(turn: Turn, *, words_only: bool = False) -> Reply:
     """The model's reply, noted and not yet committed: it is safe together with what follows."""
     transcript = turn.recorder.transcript
     await turn.recorder.commit(ModelCalled(model=transcript.model, provider=transcript.provider))
     turn.world.reach("model.called")
+    prompt = turn.view(tuple(transcript.messages))
+    if words_only:
+        # The tools stay, so that the beginning of the request does too.
+        prompt = replace(prompt, words_only=True)
     reply = await unless(turn.stop, _stream(turn, prompt))
     turn.world.reach("reply.received")
     turn.usage += reply.usage
@@ -112,24 +116,11 @@ async def _wrap_up(turn: Turn) -> Ending:
     request = MessageReceived(message=user_says(SUMMARY_REQUEST, origin="hermes"), steer=True)
     await turn.recorder.commit(request)
     await turn.recorder.commit(Steered(takes=turn.recorder.transcript.steers()))
-    prompt = turn.view(tuple(turn.recorder.transcript.messages))
     used = f"{turn.budget.used}/{turn.budget.total}"
-    reply = await _ask(turn, _wordy(prompt))
+    reply = await _ask(turn, words_only=True)
     for call in reply.message.calls:
         turn.recorder.note(ToolFinished(result=refused(call, NOT_RUN)))
     return Ending(reason="budget", detail=f"max_iterations_reached({used})")
-
-
-def _wordy(prompt: Prompt) -> Prompt:
-    """The same prompt for an answer in words: the tools stay, so that its beginning does too."""
-    return Prompt(
-        system=prompt.system,
-        messages=prompt.messages,
-        tools=prompt.tools,
-        max_tokens=prompt.max_tokens,
-        effort=prompt.effort,
-        words_only=True,
-    )
 
 
 async def _end(turn: Turn, ending: Ending) -> None:

@@ -59,7 +59,7 @@ def plan_call(turn: Turn, call: ToolCall, seen: set[str]) -> Plan | ToolResult:
     try:
         arguments = found.parameters.decode(call.arguments)
         effects = tuple(found.effects(turn.workspace, arguments))
-    except (DecodeError, ToolError) as error:
+    except (DecodeError, ToolError, OSError) as error:
         return refused(call, f"{found.name} was not run: {error}")
     judged = tuple(Judged(effect=each, decision=turn.gate.judge(each)) for each in effects)
     return Plan(call, found, arguments, judged)
@@ -79,7 +79,7 @@ def find_tool(toolbox: Toolbox, name: str) -> Tool | None:
         return toolbox.load(plain)
     import difflib
 
-    near = difflib.get_close_matches(plain, names, n=2, cutoff=0.85)
+    near = difflib.get_close_matches(plain, names, n=2, cutoff=0.8)
     return toolbox.load(near[0]) if len(near) == 1 else None
 
 

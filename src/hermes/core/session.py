@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import assert_never
 
 from hermes.core.budget import Budget
@@ -34,7 +34,7 @@ from hermes.core.events import (
 from hermes.core.gate import Gate
 from hermes.core.loop import run_turn
 from hermes.core.messages import user_says
-from hermes.core.ports import Journal, Policy, Provider, Workspace
+from hermes.core.ports import Journal, Policy, ProcessNotice, Provider, Workspace
 from hermes.core.questions import DENY, Questions
 from hermes.core.recorder import Recorder
 from hermes.core.subscription import Subscription
@@ -144,6 +144,10 @@ class Session:
             case _:
                 assert_never(command)
 
+    def notices(self) -> AsyncIterator[ProcessNotice]:
+        """News of the session's background processes; whoever reads them passes them on."""
+        return self._parts.workspace.processes.notices()
+
     def resume(self) -> None:
         """Go on with a turn that did not end and with messages that wait. Returns at once."""
         self._start_work()
@@ -204,6 +208,8 @@ class Session:
         if not self.transcript.turn_starts:
             raise UsageError("There is nothing to take back.")
         await self._recorder.commit(Rewound(turns=turns))
+        # What tools remember of the conversation may have gone out of view.
+        self._kept = Kept()
 
     def _start_work(self) -> None:
         if not self.busy:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from zlib import crc32
+
 from hermes.codec.values import replace
+from hermes.core.errors import ToolError
 from hermes.core.messages import Image, Text, ToolResult
 from hermes.core.ports import Workspace
 
@@ -36,7 +39,13 @@ class Shelf:
 
     async def _put_aside(self, result: ToolResult) -> ToolResult:
         text = result.text
-        path = await self._workspace.scratch(f"results/{_file_name(result.call_id)}", text.encode())
+        try:
+            path = await self._workspace.scratch(_file_name(result.call_id, text), text.encode())
+        except ToolError:
+            # Without a place to keep it, what fits is still better than nothing.
+            kept = text[: self._per_result // 2]
+            cut = f"\n[{len(text) - len(kept)} more characters could not be kept.]"
+            return replace(result, parts=(Text(text=kept + cut),))
         preview = (
             f"<persisted-output>\n{text[:PREVIEW_CHARS]}\n</persisted-output>\n"
             f"[{len(text)} characters in all; the whole text is in {path}: "
@@ -50,5 +59,7 @@ class Shelf:
         )
 
 
-def _file_name(call_id: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in call_id)[:80] + ".txt"
+def _file_name(call_id: str, text: str) -> str:
+    """Models use the same call ids again, so the content is part of the name."""
+    safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in call_id)[:60]
+    return f"results/{safe}-{crc32(text.encode()):08x}.txt"

@@ -1,0 +1,276 @@
+"""The composition root: settings in, rooms joined, sessions out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from hermes.app.choice import Choice, Models
+from hermes.app.opening import Opening
+from hermes.app.prompting import system_text, view_of
+from hermes.app.toolbox import chosen_tools, wanted_names
+from hermes.codec.json import convert, plain
+from hermes.config.load import Config, load
+from hermes.context.system import join
+from hermes.core.commands import Say, SwitchModel
+from hermes.core.errors import NotFound
+from hermes.core.events import SessionOpened
+from hermes.core.guardrails import Guardrails
+from hermes.core.ports import Provider, Workspace
+from hermes.core.recorder import Recorder
+from hermes.core.session import Parts, Session
+from hermes.core.tools import ToolSettings
+from hermes.core.transcript import Transcript, fold
+from hermes.core.turn import Limits
+from hermes.core.world import World
+from hermes.journal.journal import SqliteJournal
+from hermes.policy.rules import PolicySettings, Rules
+from hermes.workspaces.environment import child_environment
+from hermes.workspaces.local import LocalWorkspace
+from hermes.workspaces.shell import ShellSettings
+
+if TYPE_CHECKING:
+    from hermes.app.library import Library
+
+log = logging.getLogger(__name__)
+
+INBOX_SECONDS = 0.25
+
+
+class App:
+    """One run of Hermes. `news` are lines that a surface should show once: what was chosen and
+    what is wrong with the settings."""
+
+    def __init__(self, config: Config, *, env: Mapping[str, str], world: World) -> None:
+        self.config = config
+        self.settings = config.settings
+        self.home = config.home
+        self.world = world
+        self.env = env
+        self.news: list[str] = [finding.text for finding in config.findings]
+        self.journal = SqliteJournal(config.home.journal, world)
+        self.models = Models(config, world)
+        self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
+
+    async def __aenter__(self) -> App:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def open(self, opening: Opening) -> Session:
+        """A session to talk to. SessionBusy when another process is in it, NotFound."""
+        session_id = await self._wanted(opening)
+        session = await (self._resume(session_id, opening) if session_id else self._new(opening))
+        self._open[session.id] = (session, [])
+        return session
+
+    async def leave(self, session: Session) -> None:
+        """Stop what runs in the session and let go of it."""
+        _, tasks = self._open.pop(session.id)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await session.close()
+
+    def attend(self, session: Session) -> None:
+        """For surfaces that stay: carry out what other processes leave for the session, and
+        tell it when its background processes end."""
+        tasks = self._open[session.id][1]
+        for work in (self._watch_inbox(session), self._watch_processes(session)):
+            tasks.append(asyncio.ensure_future(_quietly(work)))
+
+    async def close(self) -> None:
+        for session, _ in tuple(self._open.values()):
+            await self.leave(session)
+        await self.models.close()
+        await self.journal.close()
+
+    @property
+    def library(self) -> Library:
+        """The past sessions of this home."""
+        # Most runs never look back, so they do not pay for it.
+        from hermes.app.library import Library
+
+        return Library(self.journal, self.home)
+
+    def window(self, model: str, provider: str) -> int:
+        """How many tokens the model takes at once."""
+        return self.models.connect(model, provider)[1]
+
+    async def _wanted(self, opening: Opening) -> str:
+        """The id of the session to go on with, "" for a new one."""
+        named = opening.resume or opening.newest
+        if named:
+            return await self.library.find(named)
+        return "" if opening.newest is None else await self.library.newest(opening.source)
+
+    async def _new(self, opening: Opening) -> Session:
+        choice = await self.models.choose()
+        self._announce(choice)
+        cwd = self.cwd(opening)
+        tools = wanted_names(self.settings, reduced=choice.reduced)
+        text = system_text(
+            opening,
+            choice,
+            self.settings,
+            self.home,
+            cwd=cwd,
+            tools=tools,
+            now=self.world.clock.now(),
+        )
+        self.news += text.warnings
+        opened = SessionOpened(
+            source=opening.source,
+            cwd=cwd,
+            model=choice.model,
+            provider=choice.provider,
+            system=join(text.layers),
+            tools=tools,
+            principal=opening.principal,
+            parent=opening.parent,
+        )
+        session_id = opening.session_id or self.world.new_session_id()
+        recorder = Recorder(self.journal, session_id, self.world, opening=opened)
+        return Session(self._parts(session_id, opened, opening), recorder)
+
+    async def _resume(self, session_id: str, opening: Opening) -> Session:
+        lease = await self.journal.acquire(session_id)
+        transcript = fold(await self.journal.read(session_id))
+        opened = transcript.opened
+        if opened is None:
+            await self.journal.release(lease)
+            raise NotFound(f"The beginning of session {session_id} cannot be read.")
+        recorder = Recorder(
+            self.journal, session_id, self.world, lease=lease, transcript=transcript
+        )
+        session = Session(self._parts(session_id, opened, opening), recorder)
+        await self._follow_choice(session, transcript)
+        return session
+
+    async def _follow_choice(self, session: Session, transcript: Transcript) -> None:
+        """A resumed session keeps its model, unless another was asked for or it is out of reach."""
+        wanted = self.models.asked_for()
+        stays = not wanted and self.models.reachable(transcript.model, transcript.provider)
+        if stays:
+            return
+        choice = await self.models.choose()
+        self._announce(choice)
+        if (choice.model, choice.provider) == (transcript.model, transcript.provider):
+            return
+        if not wanted:
+            self.news.append(
+                f"{transcript.model} ({transcript.provider}) is not available now; "
+                f"{choice.model} goes on."
+            )
+        await session.send(SwitchModel(model=choice.model, provider=choice.provider))
+
+    def _announce(self, choice: Choice) -> None:
+        if choice.line:
+            self.news.append(choice.line)
+
+    def cwd(self, opening: Opening) -> str:
+        """The folder that a session starts in."""
+        cwd = Path(opening.cwd or self.settings.terminal.cwd).expanduser()
+        return str(cwd.resolve())
+
+    def _parts(self, session_id: str, opened: SessionOpened, opening: Opening) -> Parts:
+        tools = chosen_tools(opened.tools)
+        root = opened.cwd if Path(opened.cwd).is_dir() else str(Path.cwd())
+        return Parts(
+            journal=self.journal,
+            connect=self._connect,
+            view=view_of(opened.system, tools.specs, self.settings),
+            toolbox=tools,
+            workspace=self._workspace(session_id, root),
+            policy=self._policy(root),
+            world=self.world,
+            attended=opening.attended,
+            approval_seconds=self.settings.approvals.timeout,
+        )
+
+    def _connect(self, model: str, provider: str) -> tuple[Provider, Limits]:
+        settings = self.settings
+        connected, window = self.models.connect(model, provider)
+        limits = Limits(
+            max_steps=settings.agent.max_turns,
+            window=window,
+            guardrails=convert(Guardrails, plain(settings.tool_loop_guardrails)),
+            settings=ToolSettings(
+                max_bytes=settings.tool_output.max_bytes,
+                max_lines=settings.tool_output.max_lines,
+                max_line_length=settings.tool_output.max_line_length,
+                file_read_max_chars=settings.file_read_max_chars,
+                terminal_timeout=settings.terminal.timeout,
+                terminal_max_timeout=settings.terminal.max_foreground_timeout,
+                clarify_timeout=settings.agent.clarify_timeout,
+            ),
+        )
+        return connected, limits
+
+    def _policy(self, root: str) -> Rules:
+        approvals = self.settings.approvals
+        return Rules(
+            PolicySettings(
+                mode=approvals.mode,
+                deny=approvals.deny,
+                allowed=self.settings.command_allowlist,
+            ),
+            root=root,
+            home=str(Path.home()),
+            state=str(self.home.root.resolve()),
+            keep=self._keep_allowed,
+        )
+
+    def _keep_allowed(self, subject: str) -> None:
+        """What was allowed for ever goes into the settings, where the person can read it."""
+        from hermes.config.edit import write_settings
+
+        allowed = (*load(self.home).settings.command_allowlist, subject)
+        write_settings(self.home, {("command_allowlist",): list(dict.fromkeys(allowed))})
+
+    def _workspace(self, session_id: str, root: str) -> Workspace:
+        terminal = self.settings.terminal
+        return LocalWorkspace(
+            root,
+            state=self.home.sessions / session_id,
+            world=self.world,
+            env=child_environment(self.env, terminal.env_passthrough),
+            shell=ShellSettings(
+                persistent=terminal.persistent_shell,
+                init_files=terminal.shell_init_files,
+                auto_source_bashrc=terminal.auto_source_bashrc,
+                passthrough=terminal.env_passthrough,
+            ),
+        )
+
+    async def _watch_inbox(self, session: Session) -> None:
+        seen = -1
+        while True:
+            now = self.journal.changed()
+            if now != seen:
+                seen = now
+                await session.check_inbox()
+            await self.world.clock.sleep(INBOX_SECONDS)
+
+    async def _watch_processes(self, session: Session) -> None:
+        async for notice in session.notices():
+            origin = f"process:{notice.process_id}"
+            await session.send(Say(text=notice.text, key=notice.key, origin=origin))
+
+
+async def _quietly(work: Coroutine[Any, Any, None]) -> None:
+    """A watcher that fails is told in the log and takes nothing else down."""
+    try:
+        await work
+    except Exception:
+        log.exception("a watcher stopped")

@@ -1,0 +1,24 @@
+"""What a surface says when it wants a session."""
+
+from __future__ import annotations
+
+from hermes.codec.values import Value
+from hermes.core.effects import Principal
+
+
+class Opening(Value):
+    """A new session, unless `resume` names one (id, beginning of an id, or title) or `newest` is
+    given: "" for the newest of this source, else a title. `attended` means that somebody can
+    answer questions. Empty strings leave a choice to the settings."""
+
+    source: str
+    attended: bool
+    platform: str = "cli"
+    resume: str = ""
+    newest: str | None = None
+    cwd: str = ""
+    extra: str = ""
+    principal: Principal = "owner"
+    session_id: str = ""
+    parent: str = ""
+    rules: bool = True

@@ -1,0 +1,47 @@
+"""How much of every request is fixed: by layer of the system text and by tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.app.opening import Opening
+from hermes.app.prompting import system_text
+from hermes.app.toolbox import chosen_tools, wanted_names
+from hermes.codec.json import encode
+from hermes.codec.values import Value
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+BYTES_PER_TOKEN = 4
+
+
+class Size(Value):
+    """`tokens` are estimated: a quarter of the bytes, rounded up."""
+
+    part: str
+    name: str
+    bytes: int
+    tokens: int
+
+
+async def prompt_sizes(app: App, opening: Opening) -> tuple[Size, ...]:
+    """For a new session, opened now in this folder. Nothing is sent."""
+    choice = await app.models.choose()
+    names = wanted_names(app.settings, reduced=choice.reduced)
+    text = system_text(
+        opening,
+        choice,
+        app.settings,
+        app.home,
+        cwd=app.cwd(opening),
+        tools=names,
+        now=app.world.clock.now(),
+    )
+    layers = [_size("system", layer.name, layer.text.encode()) for layer in text.layers]
+    tools = [_size("tool", spec.name, encode(spec)) for spec in chosen_tools(names).specs]
+    return (*layers, *tools)
+
+
+def _size(part: str, name: str, data: bytes) -> Size:
+    return Size(part=part, name=name, bytes=len(data), tokens=-(-len(data) // BYTES_PER_TOKEN))

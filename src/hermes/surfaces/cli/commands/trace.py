@@ -1,0 +1,109 @@
+"""`hermes trace`: what happened in a session, step by step, with reasons and prices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from hermes.app.build import App
+from hermes.codec.json import plain
+from hermes.core.effects import Allow, Ask, Deny, subject
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    Event,
+    MessageReceived,
+    ModelCalled,
+    ModelSwitched,
+    QuestionAnswered,
+    QuestionAsked,
+    Record,
+    ReplyAdded,
+    Rewound,
+    SessionEnded,
+    SessionOpened,
+    Titled,
+    ToolFinished,
+    ToolIntended,
+    TurnEnded,
+)
+from hermes.surfaces.cli.output import as_json_option, moment, print_json, with_app
+from hermes.surfaces.cli.style import styled
+
+
+@click.command(help="What happened in a session: who asked, what ran, who allowed it, the price.")
+@click.argument("session")
+@as_json_option
+@click.pass_context
+def command(ctx: click.Context, session: str, as_json: bool) -> None:
+    async def work(app: App) -> tuple[Record, ...]:
+        return await app.library.records(await app.library.find(session))
+
+    for record in with_app(ctx, work):
+        if as_json:
+            print_json({**plain(record.event), "n": record.n, "at": record.at})
+            continue
+        for words in describe(record.event):
+            stamp = styled(f"{record.n:5}  {moment(record.at)}", "dim")
+            print(f"{stamp}  {words}")
+
+
+def describe(event: Event) -> Iterator[str]:
+    """What a person wants to know of an event; nothing for those that only mark a place."""
+    match event:
+        case SessionOpened():
+            yield f"opened by {event.source} for {event.principal} in {event.cwd}"
+        case MessageReceived():
+            yield f"{event.message.origin}: {_line(event.message.text)}"
+        case ModelCalled():
+            yield f"asks {event.model} ({event.provider}) because of {event.cause}"
+        case ReplyAdded():
+            usage = event.usage
+            price = "price unknown" if usage.cost is None else f"${usage.cost:.6f}"
+            tokens = f"{usage.prompt} in, {usage.output} out, {price}"
+            yield f"{event.model}: {_line(event.message.text) or '(calls tools)'} [{tokens}]"
+        case ToolIntended():
+            for judged in event.judged:
+                word = _decision(judged.decision)
+                yield f"{event.name}: {_line(subject(judged.effect))} — {word}"
+            if not event.judged:
+                yield f"{event.name}"
+        case ToolFinished():
+            state = "failed" if event.result.failed else "done"
+            yield f"{event.result.name} {state} in {event.seconds:.2f}s: {_line(event.result.text)}"
+        case ApprovalAsked():
+            yield f"asked: {_line(subject(event.effect))} ({event.reason})"
+        case ApprovalAnswered():
+            yield f"answered: {event.choice} by {event.by}"
+        case QuestionAsked():
+            yield f"asked: {_line(event.question)}"
+        case QuestionAnswered():
+            yield f"answered: {_line(event.text) or 'nothing'} by {event.by}"
+        case ModelSwitched():
+            yield f"model is now {event.model} ({event.provider})"
+        case Titled():
+            yield f"title: {event.title}"
+        case Rewound():
+            yield f"{event.turns} turn(s) taken back"
+        case TurnEnded():
+            yield f"turn ended: {event.reason} {event.error or event.detail}".rstrip()
+        case SessionEnded():
+            yield f"session ended: {event.reason}"
+        case _:
+            return
+
+
+def _decision(decision: Allow | Ask | Deny) -> str:
+    match decision:
+        case Allow():
+            return f"allowed{': ' + decision.reason if decision.reason else ''}"
+        case Ask():
+            return f"needs a word: {decision.reason}"
+        case Deny():
+            return f"denied: {decision.reason}"
+
+
+def _line(text: str) -> str:
+    plain_text = " ".join(text.split())
+    return plain_text if len(plain_text) <= 120 else plain_text[:119] + "…"

@@ -1,0 +1,141 @@
+"""From a step to the bytes of an HTTP answer, and their way onto a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonValue
+from hermes.core.world import Clock
+from hermes.testing.connection import Connection
+from hermes.testing.steps import Failure, Pace
+from hermes.testing.wires.draft import Draft, Frame, wire_json
+from hermes.testing.wires.errors import error_bytes, error_headers
+from hermes.testing.wires.table import WIRES, WireName
+
+REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    402: "Payment Required",
+    403: "Forbidden",
+    404: "Not Found",
+    413: "Payload Too Large",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+    529: "Overloaded",
+}
+COMMENT = b": keep-alive\n\n"
+PING: Frame = ("ping", {"type": "ping"})
+LONG_SECONDS = 3600.0
+
+End = Literal["whole", "cut", "reset", "hold"]
+
+
+class Answer(NamedTuple):
+    """`frames` are the pieces of the body; a streamed one sends each as an HTTP chunk."""
+
+    head: bytes
+    frames: tuple[bytes, ...] = ()
+    chunked: bool = False
+    end: End = "whole"
+    pace: Pace = Pace()
+    comment_seconds: float = 0.0
+
+    @property
+    def instant(self) -> bool:
+        pace = self.pace
+        slow = pace.first_seconds or pace.between_seconds or pace.drip
+        return self.end != "hold" and not slow
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes on the wire, as they are sent one after the other."""
+        yield self.head
+        if not self.chunked:
+            yield from self.frames
+            return
+        for frame in self.frames:
+            yield chunk(frame)
+        if self.end == "whole":
+            yield chunk(b"")
+
+
+async def play(answer: Answer, connection: Connection, clock: Clock) -> None:
+    """Send with all waits; returns when the answer ended, or never when it holds."""
+    pace = answer.pace
+    if pace.first_seconds:
+        await clock.sleep(pace.first_seconds)
+    for number, piece in enumerate(answer.pieces()):
+        if number > 1 and pace.between_seconds:
+            await clock.sleep(pace.between_seconds)
+        await _write(piece, pace, connection, clock)
+    while answer.end == "hold":
+        await clock.sleep(answer.comment_seconds or LONG_SECONDS)
+        if answer.comment_seconds:
+            connection.write(chunk(COMMENT))
+
+
+async def _write(piece: bytes, pace: Pace, connection: Connection, clock: Clock) -> None:
+    size = pace.drip or len(piece) or 1
+    for at in range(0, len(piece), size):
+        connection.write(piece[at : at + size])
+        await connection.drain()
+        if pace.drip:
+            await clock.sleep(pace.drip_seconds)
+
+
+def page(status: int, value: JsonValue) -> Answer:
+    """A small JSON answer outside the wires."""
+    raw = encode(value)
+    return Answer(head(status, {"content-type": "application/json"}, length=len(raw)), (raw,))
+
+
+def refusal(failure: Failure, wire: WireName, *, now: float, pace: Pace) -> Answer:
+    """An error answer as the vendors of the wire send it."""
+    if failure.status == 0:
+        return Answer(b"", end="cut", pace=pace)
+    anthropic = wire == "messages"
+    raw, kind = error_bytes(failure, anthropic=anthropic)
+    headers = {"content-type": kind} | error_headers(failure, anthropic=anthropic, now=now)
+    return Answer(head(failure.status, headers, length=len(raw)), (raw,), pace=pace)
+
+
+def reply(draft: Draft, wire: WireName, *, stream: bool) -> Answer:
+    """The whole answer that a step scripts."""
+    step = draft.step
+    if stream:
+        headers = {"content-type": "text/event-stream; charset=utf-8"} | step.headers
+        frames = tuple(_frames(draft, wire))
+        return Answer(head(200, headers, length=None), frames, chunked=True, pace=step.pace)
+    headers = {"content-type": "application/json"} | step.headers
+    raw = wire_json(WIRES[wire].body(draft))
+    return Answer(head(200, headers, length=len(raw)), (raw,), pace=step.pace)
+
+
+def _frames(draft: Draft, wire: WireName) -> Iterator[bytes]:
+    flaws = draft.step.flaws
+    between = COMMENT + (sse(PING) if wire == "messages" else b"")
+    for event in WIRES[wire].events(draft):
+        frame = between + sse(event) if "keep_alive" in flaws else sse(event)
+        yield frame.replace(b"\n", b"\r\n") if "crlf" in flaws else frame
+
+
+def sse(frame: Frame) -> bytes:
+    name, data = frame
+    raw = data.encode() if isinstance(data, str) else wire_json(data)
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), raw) if name else b"data: %b\n\n" % raw
+
+
+def chunk(data: bytes) -> bytes:
+    """In HTTP's chunked coding; the empty chunk is the end."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def head(status: int, headers: dict[str, str], *, length: int | None) -> bytes:
+    lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    lines.append("transfer-encoding: chunked" if length is None else f"content-length: {length}")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

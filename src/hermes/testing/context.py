@@ -1,0 +1,66 @@
+"""A context in which one tool can be called without a session around it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from hermes.codec.values import JsonObject
+from hermes.core.ports import Workspace
+from hermes.core.tools import Tool, ToolOutput, ToolSettings
+
+Kept = TypeVar("Kept")
+
+
+class ScriptedContext:
+    """A ToolContext. The person answers questions with `answers` in order and then no more;
+    `asked` and `shown` are what the tool asked and showed. A tool that needs files or commands is
+    given a workspace."""
+
+    def __init__(
+        self,
+        *answers: str,
+        workspace: Workspace | None = None,
+        settings: ToolSettings | None = None,
+        details: Mapping[str, JsonObject] | None = None,
+        call_id: str = "call_1",
+    ) -> None:
+        self._answers = list(answers)
+        self._workspace = workspace
+        self._details = dict(details or {})
+        self._kept: dict[type[Any], Any] = {}
+        self.settings = settings or ToolSettings()
+        self.call_id = call_id
+        self.stop = asyncio.Event()
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+        self.shown: list[str] = []
+
+    @property
+    def workspace(self) -> Workspace:
+        assert self._workspace is not None, "this tool needs ScriptedContext(workspace=…)"
+        return self._workspace
+
+    def progress(self, text: str) -> None:
+        self.shown.append(text)
+
+    def latest(self, tool: str) -> JsonObject | None:
+        return self._details.get(tool)
+
+    def kept(self, kind: type[Kept]) -> Kept:
+        if kind not in self._kept:
+            self._kept[kind] = kind()
+        found: Kept = self._kept[kind]
+        return found
+
+    async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
+        self.asked.append((question, choices))
+        return self._answers.pop(0) if self._answers else None
+
+    async def call(self, tool: Tool, /, **arguments: Any) -> ToolOutput:
+        """Call a tool as a model does: the arguments are decoded against its signature, and what
+        a good result keeps in its details is there for its next call."""
+        output = await tool(self, tool.parameters.decode(arguments))
+        if not output.failed:
+            self._details[tool.name] = output.details
+        return output

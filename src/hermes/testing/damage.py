@@ -1,0 +1,80 @@
+"""Answers that break on purpose, at a chosen event or byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hermes.testing.answer import Answer, head, sse
+from hermes.testing.steps import Break, Failure
+from hermes.testing.wires.draft import Draft
+from hermes.testing.wires.errors import error_bytes
+from hermes.testing.wires.table import WIRES, WireName
+
+
+def damaged(whole: Answer, broken: Break, draft: Draft, wire: WireName) -> Answer:
+    if broken.before_head:
+        return whole._replace(head=b"", frames=(), end="hold")
+    match broken.how:
+        case "cut" | "reset" as end:
+            return whole._replace(frames=tuple(_kept(whole, broken)), end=end)
+        case "hold":
+            return _held(whole, broken)
+        case "garbage":
+            return _garbled(whole, broken)
+        case "error":
+            return _failed(whole, broken, draft, wire)
+
+
+def _kept(whole: Answer, broken: Break) -> Iterable[bytes]:
+    if broken.after_bytes is not None:
+        return _first_bytes(whole.frames, broken.after_bytes)
+    if whole.chunked:
+        return whole.frames[: broken.after_chunks]
+    # A body in one piece has no events to count: half of it is what comes before the cut.
+    return _first_bytes(whole.frames, len(whole.frames[0]) // 2 if broken.after_chunks else 0)
+
+
+def _first_bytes(frames: Iterable[bytes], count: int) -> Iterator[bytes]:
+    for frame in frames:
+        if count <= 0:
+            return
+        yield frame[:count]
+        count -= len(frame)
+
+
+def _held(whole: Answer, broken: Break) -> Answer:
+    if not whole.chunked:
+        return whole._replace(frames=(), end="hold")
+    kept = whole.frames[: broken.after_chunks]
+    return whole._replace(frames=kept, end="hold", comment_seconds=broken.comment_seconds)
+
+
+def _garbled(whole: Answer, broken: Break) -> Answer:
+    if whole.chunked:
+        at = min(broken.after_chunks or 0, len(whole.frames) - 1)
+        torn = _torn(whole.frames[at])
+        return whole._replace(frames=(*whole.frames[:at], torn, *whole.frames[at:]))
+    half = whole.frames[0][: len(whole.frames[0]) // 2]
+    return _body(whole, half, "application/json")
+
+
+def _torn(frame: bytes) -> bytes:
+    """An event of the same name whose data ends in the middle."""
+    start = frame.rindex(b"data: ") + len(b"data: ")
+    line_end = b"\r\n" if frame.endswith(b"\r\n") else b"\n"
+    return frame[: (start + len(frame)) // 2] + line_end * 2
+
+
+def _failed(whole: Answer, broken: Break, draft: Draft, wire: WireName) -> Answer:
+    failure = broken.failure or Failure(status=503)
+    if not whole.chunked:
+        return _body(whole, *error_bytes(failure, anthropic=wire == "messages"))
+    kept = whole.frames[: broken.after_chunks]
+    event = WIRES[wire].error_event(draft, failure, len(kept))
+    return whole._replace(frames=(*kept, sse(event)))
+
+
+def _body(whole: Answer, raw: bytes, kind: str) -> Answer:
+    """Another body under the same status 200."""
+    changed = head(200, {"content-type": kind}, length=len(raw))
+    return whole._replace(head=changed, frames=(raw,))

@@ -1,0 +1,128 @@
+"""Decides what a request gets: checks it, takes a step from the script, writes the answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Iterable
+
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.testing.answer import Answer, refusal, reply
+from hermes.testing.bill import Bill, Prices, estimated_tokens, estimated_usage
+from hermes.testing.damage import damaged
+from hermes.testing.request import Request, Violation
+from hermes.testing.script import Rule, Script, ScriptOver, mismatch
+from hermes.testing.steps import Failure, Step
+from hermes.testing.wires.draft import Draft, DraftCall, written
+from hermes.testing.wires.table import WIRES, WireName
+
+CHOSEN_ID = re.compile(rb'"(?:call|toolu)_(\d+)"')
+
+
+class Desk:
+    """`strict` refuses what the wire forbids. `window` is the size of the model's context in
+    estimated tokens, None for no end."""
+
+    def __init__(
+        self,
+        steps: Iterable[Step] | Rule[Request],
+        *,
+        loop: bool = False,
+        strict: bool = True,
+        window: int | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        self.script: Script[Request] = Script(steps, loop=loop)
+        self.strict = strict
+        self.window = window
+        self.bill = Bill(prices)
+        self.violations: list[Violation] = []
+        self._last_call = 0
+
+    def choose(self, request: Request, wire: WireName) -> Step | Awaitable[Step]:
+        """The step for this request; a refusal where it is not allowed to have one."""
+        if reasons := self._wrongs(request, wire):
+            return self._refused(request, wire, *reasons)
+        if self.window is not None and estimated_tokens(request.raw) > self.window:
+            return Step(failure=Failure(status=400, limit=self.window))
+        try:
+            chosen = self.script.next(request)
+        except ScriptOver as over:
+            return self._refused(request, wire, str(over))
+        except Exception as error:
+            return self.broke(request, wire, error)
+        return chosen
+
+    def broke(self, request: Request, wire: WireName, error: Exception) -> Step:
+        """The author's own rule failed: the test learns it from the violations."""
+        return self._refused(request, wire, f"the rule raised {error!r}")
+
+    def write(self, request: Request, wire: WireName, step: Step) -> Answer:
+        if reason := mismatch(step.expect, request.body):
+            step = self._refused(request, wire, reason)
+        if step.failure is not None:
+            return refusal(step.failure, wire, now=request.at, pace=step.pace)
+        usage = step.usage or estimated_usage(estimated_tokens(request.raw), step)
+        model = step.model or request.model
+        draft = Draft(
+            step=step,
+            n=request.n,
+            model=model,
+            created=int(request.at),
+            calls=self._calls(request, wire, step),
+            usage=usage,
+            wants_usage=_wants_usage(request.body),
+            cost=self.bill.charge(request.n, model, usage),
+        )
+        whole = reply(draft, wire, stream=request.stream)
+        return damaged(whole, step.breaks, draft, wire) if step.breaks else whole
+
+    def _wrongs(self, request: Request, wire: WireName) -> list[str]:
+        if not request.body:
+            return [not_json(request.raw)]
+        return list(WIRES[wire].wrongs(request.body, request.headers)) if self.strict else []
+
+    def _refused(self, request: Request, wire: WireName, *reasons: str) -> Step:
+        self.violations.extend(Violation(n=request.n, wire=wire, reason=r) for r in reasons)
+        return Step(failure=Failure(status=400, message="; ".join(reasons)))
+
+    def _calls(self, request: Request, wire: WireName, step: Step) -> tuple[DraftCall, ...]:
+        if not step.calls:
+            return ()
+        # Ids go on from the highest that the conversation has, so that they stay unique in it
+        # even when a new server continues the conversation of another.
+        seen = (int(number) for number in CHOSEN_ID.findall(request.raw))
+        first = max((self._last_call, *seen)) + 1
+        self._last_call = first + len(step.calls) - 1
+        prefix, without = WIRES[wire].call_prefix, "missing_ids" in step.flaws
+        return tuple(
+            written(call, f"{prefix}{first + at}", without_id=without)
+            for at, call in enumerate(step.calls)
+        )
+
+
+def body_of(raw: bytes) -> JsonObject:
+    """The JSON object in a request, {} where there is none."""
+    try:
+        return decode(dict[str, JsonValue], raw)
+    except DecodeError:
+        return {}
+
+
+def not_json(raw: bytes) -> str:
+    """Why a body is refused: lone surrogates have their own words, they are a common slip."""
+    try:
+        json.loads(raw)
+    except ValueError as error:
+        return f"the body is not JSON: {error}"
+    try:
+        decode(dict[str, JsonValue], raw)
+    except DecodeError:
+        return "the body is not a JSON object of valid Unicode (a lone surrogate?)"
+    return "the body is an empty object"
+
+
+def _wants_usage(body: JsonObject) -> bool:
+    options = body.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True

@@ -1,0 +1,76 @@
+"""Steps made worse: each function takes a step and returns one that goes wrong on the wire."""
+
+from __future__ import annotations
+
+import msgspec
+
+from hermes.codec.values import JsonObject
+from hermes.testing.steps import Break, Failure, Flaw, Pace, Step
+
+
+def flawed(step: Step, *flaws: Flaw) -> Step:
+    return msgspec.structs.replace(step, flaws=(*step.flaws, *flaws))
+
+
+def paced(
+    step: Step, *, chunk: int = 24, first_seconds: float = 0.0, between_seconds: float = 0.0
+) -> Step:
+    """Pieces of `chunk` characters (0: all in one), a wait before the first byte, and one between
+    events."""
+    pace = Pace(chunk=chunk, first_seconds=first_seconds, between_seconds=between_seconds)
+    return msgspec.structs.replace(step, pace=pace)
+
+
+def dripped(step: Step, *, size: int = 1, seconds: float = 0.0) -> Step:
+    """The answer in writes of `size` bytes, wherever that splits a line or a character."""
+    pace = msgspec.structs.replace(step.pace, drip=size, drip_seconds=seconds)
+    return msgspec.structs.replace(step, pace=pace)
+
+
+def cut(
+    step: Step,
+    *,
+    after_chunks: int | None = None,
+    after_bytes: int | None = None,
+    reset: bool = False,
+) -> Step:
+    """The connection is lost after so many events, or so many bytes of the body."""
+    how = Break(how="reset" if reset else "cut", after_chunks=after_chunks, after_bytes=after_bytes)
+    return msgspec.structs.replace(step, breaks=how)
+
+
+def hangs(
+    step: Step | None = None,
+    *,
+    after_chunks: int | None = None,
+    comment_seconds: float = 0.0,
+) -> Step:
+    """Silence until the client goes away: without a byte, or after so many events. With
+    `comment_seconds` a keep-alive comment breaks the silence that often."""
+    how = Break(
+        how="hold",
+        after_chunks=after_chunks,
+        before_head=after_chunks is None,
+        comment_seconds=comment_seconds,
+    )
+    return msgspec.structs.replace(step or Step(), breaks=how)
+
+
+def fails_midway(
+    step: Step, *, after_chunks: int, status: int = 503, message: str = "", kind: str = ""
+) -> Step:
+    """An error inside an answer that began with status 200; the rest does not come."""
+    failure = Failure(status=status, message=message, kind=kind)
+    how = Break(how="error", after_chunks=after_chunks, failure=failure)
+    return msgspec.structs.replace(step, breaks=how)
+
+
+def garbled(step: Step, *, after_chunks: int) -> Step:
+    """After so many events the next one comes torn, its JSON cut in the middle, and then once
+    more whole, with all the rest."""
+    return msgspec.structs.replace(step, breaks=Break(how="garbage", after_chunks=after_chunks))
+
+
+def expecting(step: Step, part: JsonObject) -> Step:
+    """Only for a request whose body has this part; any other is a violation."""
+    return msgspec.structs.replace(step, expect=part)

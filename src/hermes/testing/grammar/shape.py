@@ -1,0 +1,105 @@
+"""What the grammars of the three wires have in common. Every check yields what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import JsonObject, JsonValue
+
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+ID = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+def model_wrongs(body: JsonObject) -> Iterator[str]:
+    if not isinstance(body.get("model"), str) or not body["model"]:
+        yield "model: a non-empty string is required"
+
+
+def count_wrongs(body: JsonObject, field: str, *, least: int = 1) -> Iterator[str]:
+    """An optional whole number."""
+    value = body.get(field)
+    if value is not None and (not isinstance(value, int) or value < least):
+        yield f"{field}: must be a whole number of at least {least}"
+
+
+def name_wrongs(name: JsonValue, where: str) -> Iterator[str]:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        yield f"{where}: {name!r} is no tool name ([a-zA-Z0-9_-], at most 64)"
+
+
+def id_wrongs(id: JsonValue, where: str) -> Iterator[str]:
+    if not isinstance(id, str) or not id:
+        yield f"{where}: a non-empty id is required"
+    elif not ID.fullmatch(id):
+        yield f"{where}: the id {id!r} may only have [a-zA-Z0-9_-]"
+
+
+def arguments_wrongs(arguments: JsonValue, where: str) -> Iterator[str]:
+    """Arguments are a string that holds a JSON object."""
+    if not isinstance(arguments, str):
+        yield f"{where}: arguments must be a string"
+        return
+    try:
+        decode(dict[str, JsonValue], arguments)
+    except DecodeError as error:
+        yield f"{where}: arguments are not a JSON object: {error}"
+
+
+def schema_wrongs(schema: JsonValue, where: str) -> Iterator[str]:
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        yield f"{where}: a JSON Schema of type 'object' is required"
+
+
+def tool_list_wrongs(body: JsonObject) -> Iterator[str]:
+    """`tools` is absent or a non-empty list of objects, and a choice needs tools."""
+    tools = body.get("tools")
+    if tools is None:
+        if body.get("tool_choice") is not None:
+            yield "tool_choice: only allowed together with tools"
+    elif not isinstance(tools, list) or not tools:
+        yield "tools: must be a non-empty list, or be left out"
+    elif not all(isinstance(tool, dict) for tool in tools):
+        yield "tools: every entry must be an object"
+
+
+def duplicate_wrongs(names: list[JsonValue], what: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for name in names:
+        if isinstance(name, str) and name in seen:
+            yield f"{what} {name!r} occurs twice"
+        seen.add(str(name))
+
+
+def objects(value: JsonValue) -> list[JsonObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+class Pairing:
+    """Which tool calls still wait for their result."""
+
+    def __init__(self) -> None:
+        self.open: list[str] = []
+        self._answered: set[str] = set()
+
+    def call(self, id: JsonValue) -> None:
+        if isinstance(id, str):
+            self.open.append(id)
+            self._answered.discard(id)
+
+    def answer(self, id: JsonValue, where: str) -> Iterator[str]:
+        if id in self.open:
+            self.open.remove(str(id))
+            self._answered.add(str(id))
+        elif id in self._answered:
+            yield f"{where}: the tool call {id!r} is answered twice"
+        else:
+            yield f"{where}: the result {id!r} answers no tool call before it"
+
+    def settle(self, where: str) -> Iterator[str]:
+        """No call may be open here."""
+        for id in self.open:
+            yield f"{where}: the tool call {id!r} has no result"
+        self.open = []
+        self._answered = set()

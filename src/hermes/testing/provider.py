@@ -1,0 +1,164 @@
+"""The scripted model inside the process: the same steps as a Provider, without HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterator
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonValue
+from hermes.core.errors import ProviderError
+from hermes.core.messages import AssistantMessage, Reasoning, Text, ToolCall
+from hermes.core.prompt import CallNamed, Delta, Prompt, ReasoningDelta, Reply, TextDelta
+from hermes.core.world import Clock, SystemClock
+from hermes.testing.bill import estimated_tokens, estimated_usage
+from hermes.testing.failures import provider_error
+from hermes.testing.grammar.prompt import wrongs
+from hermes.testing.script import Rule, Script, ScriptOver
+from hermes.testing.steps import Break, Call, Failure, Step, pieces
+from hermes.testing.wires.draft import seal
+
+CHOSEN_ID = re.compile(r"call_(\d+)")
+
+
+class ScriptedProvider:
+    """Yields what a real provider makes of the same step: failures are ProviderErrors, and flaws
+    that concern only bytes do not show. A `rule` takes the place of steps. `prompts` are all that
+    was asked. A prompt that breaks the rules of a conversation, or that the script has no step
+    for, is refused and listed in `violations`. With `strict=False` and steps that tell their
+    usage, the work per reply does not grow with the conversation."""
+
+    def __init__(
+        self,
+        *steps: Step,
+        rule: Rule[Prompt] | None = None,
+        loop: bool = False,
+        strict: bool = True,
+        model: str = "scripted",
+        provider: str = "scripted",
+        clock: Clock | None = None,
+    ) -> None:
+        self._script: Script[Prompt] = Script(rule or steps, loop=loop)
+        self._strict = strict
+        self._model = model
+        self._provider = provider
+        self._clock = clock or SystemClock()
+        self._last_call = 0
+        self.prompts: list[Prompt] = []
+        self.violations: list[str] = []
+
+    @property
+    def steps_left(self) -> int:
+        return self._script.left
+
+    def add(self, *steps: Step) -> None:
+        self._script.add(*steps)
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        self.prompts.append(prompt)
+        step = await self._choose(prompt)
+        await self._pause(step.pace.first_seconds)
+        if step.failure is not None:
+            raise provider_error(step.failure)
+        deltas = list(_deltas(step))
+        if step.breaks is not None:
+            deltas = deltas[: _kept(deltas, step.breaks)]
+        for number, delta in enumerate(deltas):
+            await self._pause(step.pace.between_seconds if number else 0)
+            yield delta
+        if step.breaks is not None:
+            await _break(step.breaks)
+        yield self._whole(prompt, step)
+
+    async def _pause(self, seconds: float) -> None:
+        if seconds:
+            await self._clock.sleep(seconds)
+
+    async def _choose(self, prompt: Prompt) -> Step:
+        if self._strict and (reasons := list(wrongs(prompt))):
+            raise self._refused(*reasons)
+        try:
+            chosen = self._script.next(prompt)
+        except ScriptOver as over:
+            raise self._refused(str(over)) from over
+        return chosen if isinstance(chosen, Step) else await chosen
+
+    def _refused(self, *reasons: str) -> ProviderError:
+        self.violations.extend(reasons)
+        return ProviderError("; ".join(reasons), reason="format_error", status=400)
+
+    def _whole(self, prompt: Prompt, step: Step) -> Reply:
+        parts: list[Text | Reasoning | ToolCall] = []
+        if step.reasoning or step.sealed:
+            parts.append(self._reasoning(step))
+        if step.text:
+            parts.append(Text(text=step.text))
+        parts.extend(self._calls(prompt, step))
+        return Reply(
+            message=AssistantMessage(parts=tuple(parts), stop=step.stops),
+            usage=step.usage or estimated_usage(estimated_tokens(encode(prompt)), step),
+            model=step.model or self._model,
+            provider=self._provider,
+        )
+
+    def _reasoning(self, step: Step) -> Reasoning:
+        sealed = seal(step.reasoning) if step.sealed is None else step.sealed
+        block = {"signature": sealed} if sealed else None
+        return Reasoning(text=step.reasoning, sealed=block, issuer=self._provider)
+
+    def _calls(self, prompt: Prompt, step: Step) -> Iterator[ToolCall]:
+        for call in step.calls:
+            if call.id:
+                yield _made(call, call.id)
+            else:
+                self._last_call = max((self._last_call, *_seen(prompt))) + 1
+                yield _made(call, f"call_{self._last_call}")
+
+
+def _seen(prompt: Prompt) -> Iterator[int]:
+    """The numbers of the newest ids that were chosen before, by this provider or another."""
+    for message in reversed(prompt.messages):
+        if isinstance(message, AssistantMessage):
+            numbers = [CHOSEN_ID.fullmatch(call.id) for call in message.calls]
+            if any(numbers):
+                yield from (int(match[1]) for match in numbers if match)
+                return
+
+
+def _made(call: Call, id: str) -> ToolCall:
+    if call.raw is None:
+        return ToolCall(id=id, name=call.name, arguments=call.arguments)
+    try:
+        return ToolCall(id=id, name=call.name, arguments=decode(dict[str, JsonValue], call.raw))
+    except DecodeError as error:
+        return ToolCall(id=id, name=call.name, broken=f"The arguments are not JSON: {error}")
+
+
+def _deltas(step: Step) -> Iterator[Delta]:
+    for piece in pieces(step.reasoning, step.pace.chunk):
+        yield ReasoningDelta(text=piece)
+    for piece in pieces(step.text, step.pace.chunk):
+        yield TextDelta(text=piece)
+    for call in step.calls:
+        yield CallNamed(name=call.name)
+
+
+def _kept(deltas: list[Delta], broken: Break) -> int:
+    """How many deltas come before the break. Bytes count as those of the text."""
+    if broken.after_bytes is None:
+        return broken.after_chunks or 0
+    size = 0
+    for number, delta in enumerate(deltas):
+        size += len(getattr(delta, "text", "").encode("utf-8", "surrogatepass"))
+        if size > broken.after_bytes:
+            return number
+    return len(deltas)
+
+
+async def _break(broken: Break) -> None:
+    if broken.how == "hold":
+        await asyncio.Event().wait()
+    if broken.how == "error":
+        raise provider_error(broken.failure or Failure(status=503))
+    raise ProviderError("The connection was lost.", reason="cut", retryable=True)

@@ -1,0 +1,66 @@
+"""A request as the scripted server saw it."""
+
+from __future__ import annotations
+
+from hermes.codec.values import JsonObject, Value
+from hermes.testing.conversation import Said, said_in
+from hermes.testing.wires.table import WireName
+
+
+class Request(Value):
+    """`n` counts from 1. `raw` is the body byte for byte; `body` is {} where it is not a JSON
+    object. Header names are in lower case. `at` is the server's clock."""
+
+    n: int
+    method: str
+    path: str
+    headers: dict[str, str]
+    raw: bytes
+    at: float
+    wire: WireName | None = None
+    body: JsonObject = {}
+
+    @property
+    def stream(self) -> bool:
+        return self.body.get("stream") is True
+
+    @property
+    def model(self) -> str:
+        model = self.body.get("model")
+        return model if isinstance(model, str) else ""
+
+    @property
+    def said(self) -> tuple[Said, ...]:
+        """The conversation in the same shape for every wire, system text first."""
+        return tuple(said_in(self.wire, self.body)) if self.wire else ()
+
+    @property
+    def last_text(self) -> str:
+        """The words that the model is asked to answer: the newest user text or tool result."""
+        return next((said.text for said in reversed(self.said) if said.text), "")
+
+    @property
+    def results(self) -> tuple[Said, ...]:
+        """The tool results since the newest answer of the model, in order."""
+        newest: list[Said] = []
+        for said in reversed(self.said):
+            if said.role == "assistant":
+                break
+            if said.role == "tool":
+                newest.append(said)
+        return tuple(reversed(newest))
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools on offer."""
+        offered = self.body.get("tools") or []
+        return tuple(tool.get("function", tool).get("name", "") for tool in offered)
+
+
+class Violation(Value):
+    """A request that its wire forbids, or that the script had no answer for. `n` is the number of
+    the request."""
+
+    n: int
+    wire: WireName
+    reason: str

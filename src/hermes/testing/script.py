@@ -1,0 +1,66 @@
+"""Which step comes next: the next of a list, or whatever a rule answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Generic, TypeVar
+
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.testing.steps import Step
+
+Asked = TypeVar("Asked")
+Rule = Callable[[Asked], Step | Awaitable[Step]]
+
+
+class ScriptOver(Exception):
+    """More was asked than the script has answers for."""
+
+
+class Script(Generic[Asked]):
+    """Steps in order. With `loop` the last one repeats for ever. A rule never ends."""
+
+    def __init__(self, steps: Iterable[Step] | Rule[Asked], *, loop: bool = False) -> None:
+        self._rule: Rule[Asked] | None = None
+        self._steps: list[Step] = []
+        if callable(steps):
+            self._rule = steps
+        else:
+            self._steps = list(steps)
+        self._loop = loop
+        self._used = 0
+
+    @property
+    def left(self) -> int:
+        """Steps that nobody has asked for yet."""
+        return len(self._steps) - self._used
+
+    def add(self, *steps: Step) -> None:
+        self._steps.extend(steps)
+
+    def next(self, asked: Asked) -> Step | Awaitable[Step]:
+        if self._rule is not None:
+            return self._rule(asked)
+        if self._used < len(self._steps):
+            self._used += 1
+            return self._steps[self._used - 1]
+        if self._loop and self._steps:
+            return self._steps[-1]
+        raise ScriptOver(f"the script has only {len(self._steps)} steps")
+
+
+def mismatch(expected: JsonValue, found: JsonValue, where: str = "body") -> str | None:
+    """Where `found` lacks a part of `expected`: objects may have more keys, all else is equal."""
+    if not isinstance(expected, dict):
+        return None if expected == found else f"{where} is {found!r}, not {expected!r}"
+    if not isinstance(found, dict):
+        return f"{where} is {found!r}, not an object"
+    return _first_mismatch(expected, found, where)
+
+
+def _first_mismatch(expected: JsonObject, found: JsonObject, where: str) -> str | None:
+    for key, part in expected.items():
+        if key not in found:
+            return f"{where}.{key} is missing"
+        if reason := mismatch(part, found[key], f"{where}.{key}"):
+            return reason
+    return None

@@ -1,0 +1,308 @@
+"""The scripted model server: real HTTP on loopback, three wires, answers from a script."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.errors import UsageError
+from hermes.core.world import Clock, SystemClock
+from hermes.testing.answer import Answer, page, play
+from hermes.testing.bill import Bill, Prices
+from hermes.testing.connection import Connection, Incoming
+from hermes.testing.desk import Desk, body_of
+from hermes.testing.models import model_page
+from hermes.testing.request import Request, Violation
+from hermes.testing.script import Rule
+from hermes.testing.script_file import ScriptFile, read_script
+from hermes.testing.steps import Step
+from hermes.testing.tally import Tally
+from hermes.testing.threads import running_in_thread
+from hermes.testing.wires.table import WireName, wire_of
+
+
+class ScriptedServer:
+    """Answers chat completions, responses and messages requests under any prefix.
+
+    `requests` are the model calls and `probes` all other requests, in the order of arrival.
+    `received`, `probed` and `departed` (clients that left before their answer was over) count,
+    and can be waited for. `violations` should be empty at the end of a test. `pages` are
+    JSON answers for further paths; `log` is a file that gets one JSON line per request. `keep`
+    is how many of the newest requests stay in memory, None for all."""
+
+    def __init__(
+        self,
+        steps: Iterable[Step] | Rule[Request] = (),
+        *,
+        loop: bool = False,
+        strict: bool = True,
+        window: int | None = None,
+        prices: Prices | None = None,
+        models: Iterable[str | JsonObject] = ("scripted",),
+        pages: Mapping[str, JsonValue] | None = None,
+        log: Path | None = None,
+        keep: int | None = None,
+        port: int = 0,
+        clock: Clock | None = None,
+    ) -> None:
+        self._desk = Desk(steps, loop=loop, strict=strict, window=window, prices=prices)
+        self._models = tuple(models)
+        self._pages = dict(pages or {})
+        self._log = log
+        self._keep = keep
+        self._port = port
+        self._clock = clock or SystemClock()
+        self._server: asyncio.Server | None = None
+        self._connections: set[Connection] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.requests: list[Request] = []
+        self.probes: list[Request] = []
+        self.received = Tally()
+        self.probed = Tally()
+        self.departed = Tally()
+
+    @classmethod
+    def in_thread(
+        cls,
+        steps: Iterable[Step] | Rule[Request] = (),
+        *,
+        loop: bool = False,
+        strict: bool = True,
+        window: int | None = None,
+        prices: Prices | None = None,
+        models: Iterable[str | JsonObject] = ("scripted",),
+        pages: Mapping[str, JsonValue] | None = None,
+        log: Path | None = None,
+        keep: int | None = None,
+    ) -> AbstractContextManager[ScriptedServer]:
+        """The same server in a thread of its own, for tests that are not async."""
+        return running_in_thread(
+            cls(
+                steps,
+                loop=loop,
+                strict=strict,
+                window=window,
+                prices=prices,
+                models=models,
+                pages=pages,
+                log=log,
+                keep=keep,
+            )
+        )
+
+    @property
+    def url(self) -> str:
+        """Without a path. OpenAI-style clients want `url + "/v1"`, messages clients want `url`."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def violations(self) -> list[Violation]:
+        return self._desk.violations
+
+    @property
+    def bill(self) -> Bill:
+        return self._desk.bill
+
+    @property
+    def steps_left(self) -> int:
+        return self._desk.script.left
+
+    def add(self, *steps: Step) -> None:
+        """More steps at the end of the script."""
+        self._desk.script.add(*steps)
+
+    async def __aenter__(self) -> ScriptedServer:
+        running = asyncio.get_running_loop()
+        self._server = await running.create_server(
+            lambda: Connection(self._serve, self._register), "127.0.0.1", self._port, backlog=1024
+        )
+        self._port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for connection in tuple(self._connections):
+            connection.abort()
+        # Aborted connections are closed in the next round of the loop.
+        await asyncio.sleep(0)
+
+    def _register(self, connection: Connection, opened: bool) -> None:
+        if opened:
+            self._connections.add(connection)
+        else:
+            self._connections.discard(connection)
+
+    def _serve(self, incoming: Incoming, connection: Connection) -> None:
+        request = self._record(incoming)
+        keep = incoming.headers.get("connection", "").lower() != "close"
+        if request.wire is None:
+            self._send(self._page(request), connection, keep=keep)
+            return
+        chosen = self._desk.choose(request, request.wire)
+        if isinstance(chosen, Step):
+            answer = self._desk.write(request, request.wire, chosen)
+            self._send(answer, connection, keep=keep)
+        else:
+            self._own(
+                connection, self._serve_later(request, request.wire, chosen, connection, keep)
+            )
+
+    def _record(self, incoming: Incoming) -> Request:
+        wire = wire_of(incoming.path) if incoming.method == "POST" else None
+        kept, tally = (self.probes, self.probed) if wire is None else (self.requests, self.received)
+        request = Request(
+            n=tally.count + 1,
+            method=incoming.method,
+            path=incoming.path,
+            headers=incoming.headers,
+            raw=incoming.raw,
+            at=self._clock.now(),
+            wire=wire,
+            body=body_of(incoming.raw),
+        )
+        kept.append(request)
+        if self._keep is not None:
+            del kept[: max(0, len(kept) - self._keep)]
+        if self._log is not None:
+            _write_line(self._log, request)
+        tally.add()
+        return request
+
+    def _page(self, request: Request) -> Answer:
+        path = request.path.partition("?")[0]
+        if path in self._pages:
+            return page(200, self._pages[path])
+        if request.method == "GET" and path.endswith("/models"):
+            return page(
+                200, model_page(self._models, anthropic="anthropic-version" in request.headers)
+            )
+        return page(404, {"error": {"message": f"Not found: {request.method} {path}"}})
+
+    async def _serve_later(
+        self,
+        request: Request,
+        wire: WireName,
+        chosen: Awaitable[Step],
+        connection: Connection,
+        keep: bool,
+    ) -> None:
+        try:
+            step = await chosen
+        except Exception as error:
+            step = self._desk.broke(request, wire, error)
+        await self._play(self._desk.write(request, wire, step), connection, keep)
+
+    def _send(self, answer: Answer, connection: Connection, *, keep: bool) -> None:
+        if answer.instant:
+            connection.write(b"".join(answer.pieces()))
+            _finish(answer, connection, keep)
+        else:
+            self._own(connection, self._play(answer, connection, keep))
+
+    async def _play(self, answer: Answer, connection: Connection, keep: bool) -> None:
+        await play(answer, connection, self._clock)
+        _finish(answer, connection, keep)
+
+    def _own(self, connection: Connection, work: Coroutine[None, None, None]) -> None:
+        task = connection.run(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._disown)
+
+    def _disown(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled() and self._server is not None and self._server.is_serving():
+            self.departed.add()
+
+
+def _finish(answer: Answer, connection: Connection, keep: bool) -> None:
+    if answer.end == "reset":
+        connection.reset()
+    else:
+        connection.done(keep=keep and answer.end == "whole")
+
+
+def _write_line(log: Path, request: Request) -> None:
+    """The request without its raw bytes; complete on disk before it is answered."""
+    line = {
+        "n": request.n,
+        "method": request.method,
+        "path": request.path,
+        "wire": request.wire,
+        "at": request.at,
+        "headers": request.headers,
+        "body": request.body,
+    }
+    with log.open("ab") as file:
+        file.write(encode(line) + b"\n")
+
+
+async def _run(script: ScriptFile, port: int, log: Path | None) -> None:
+    """Serve until a signal comes; say where at the beginning and what was wrong at the end."""
+    over = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, over.set)
+    server = ScriptedServer(
+        script.whole_steps,
+        loop=script.loop,
+        strict=script.strict,
+        window=script.window,
+        prices=script.prices,
+        models=script.models,
+        pages=script.pages,
+        port=port,
+        log=log,
+    )
+    async with server:
+        _tell({"url": server.url})
+        await over.wait()
+    _tell(
+        {
+            "requests": server.received.count,
+            "steps_left": server.steps_left,
+            "violations": server.violations,
+            "micros": server.bill.micros,
+        }
+    )
+
+
+def _tell(line: JsonObject) -> None:
+    sys.stdout.buffer.write(encode(line) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m hermes.testing.server", description="Serve a scripted model on loopback."
+    )
+    parser.add_argument("--script", type=Path, required=True, help="JSON file with the steps")
+    parser.add_argument("--port", type=int, default=0, help="default: any free port")
+    parser.add_argument("--log", type=Path, help="file that gets one JSON line per request")
+    given = parser.parse_args(arguments)
+    try:
+        script = read_script(given.script)
+    except UsageError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    asyncio.run(_run(script, given.port, given.log))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

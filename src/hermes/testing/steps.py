@@ -1,0 +1,206 @@
+"""What a scripted model does with one request, as a value, and short ways to write it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from hermes.codec.values import JsonObject, Value
+from hermes.core.messages import StopReason, Usage
+
+Flaw = Literal[
+    "crlf",
+    "keep_alive",
+    "no_end",
+    "no_finish",
+    "no_usage",
+    "missing_ids",
+    "same_index",
+    "resent_name",
+    "resent_arguments",
+    "object_arguments",
+]
+"""Ways in which real servers bend their own format:
+
+crlf              lines end with CR LF
+keep_alive        a comment (and, in the messages wire, a ping) before every event
+no_end            chat without [DONE], messages without message_stop
+no_finish         the stream ends in order, but no finish reason was given
+no_usage          no token counts anywhere
+missing_ids       tool calls come without their id
+same_index        all tool calls of a chat stream have index 0
+resent_name       every piece of a chat tool call repeats its id and name
+resent_arguments  the last piece of a chat tool call holds all arguments once more
+object_arguments  arguments are a JSON object, not a string that holds one
+"""
+
+ReasoningForm = Literal["reasoning_content", "reasoning", "inline"]
+
+
+class Call(Value, forbid_unknown_fields=True):
+    """A tool call. `id` None is chosen by the server; "" is sent as it is. `raw` is sent in place
+    of the encoded arguments, well-formed or not."""
+
+    name: str
+    arguments: JsonObject = {}
+    id: str | None = None
+    raw: str | None = None
+
+
+class Failure(Value, forbid_unknown_fields=True):
+    """An error answer. Empty fields are filled with what the wire's vendors send for `status`.
+    Status 0 closes the connection without a byte. `limit` makes it a context overflow."""
+
+    status: int
+    message: str = ""
+    kind: str = ""
+    code: str = ""
+    headers: dict[str, str] = {}
+    retry_after: float | None = None
+    body: str | None = None
+    limit: int | None = None
+
+
+class Pace(Value, forbid_unknown_fields=True):
+    """When the bytes come. `chunk` is characters per piece, 0 for all in one; `drip` is bytes per
+    write, 0 for as large as they come, with `drip_seconds` after each."""
+
+    chunk: int = 24
+    first_seconds: float = 0.0
+    between_seconds: float = 0.0
+    drip: int = 0
+    drip_seconds: float = 0.0
+
+
+class Break(Value, forbid_unknown_fields=True):
+    """Where an answer stops being whole. Exactly one of the three places is given; events count
+    from 0, bytes are those of the body. `cut` closes the connection, `reset` does it the hard
+    way, `hold` keeps it open in silence (or with comments), `error` sends an error event,
+    `garbage` sends half of the next event and goes on."""
+
+    how: Literal["cut", "reset", "hold", "error", "garbage"]
+    after_chunks: int | None = None
+    after_bytes: int | None = None
+    before_head: bool = False
+    comment_seconds: float = 0.0
+    failure: Failure | None = None
+
+
+class Step(Value, forbid_unknown_fields=True):
+    """One answer of the model. The order on the wire is reasoning, text, calls. `stop` None is
+    chosen by the content; `finish` is sent in place of the wire's own word. `usage` None is
+    estimated. `expect` is a part of the body that the request must contain."""
+
+    text: str = ""
+    reasoning: str = ""
+    sealed: str | None = None
+    reasoning_form: ReasoningForm = "reasoning_content"
+    calls: tuple[Call, ...] = ()
+    stop: StopReason | None = None
+    finish: str = ""
+    usage: Usage | None = None
+    model: str = ""
+    headers: dict[str, str] = {}
+    failure: Failure | None = None
+    pace: Pace = Pace()
+    breaks: Break | None = None
+    flaws: tuple[Flaw, ...] = ()
+    expect: JsonObject = {}
+
+    @property
+    def stops(self) -> StopReason:
+        return self.stop or ("calls" if self.calls else "done")
+
+
+def pieces(text: str, size: int) -> Iterator[str]:
+    """The text in parts of `size` characters, or whole for 0; nothing for no text."""
+    step = size or len(text) or 1
+    return (text[at : at + step] for at in range(0, len(text), step))
+
+
+def says(text: str, *, usage: Usage | None = None, stop: StopReason | None = None) -> Step:
+    return Step(text=text, usage=usage, stop=stop)
+
+
+def says_nothing() -> Step:
+    """A whole answer without text, reasoning or calls."""
+    return Step()
+
+
+def calls(tool: str, /, **arguments: object) -> Step:
+    """One tool call. For an argument that is no Python name, or for a chosen id, use `call`."""
+    return Step(calls=(Call(name=tool, arguments=arguments),))
+
+
+def calls_many(*wanted: tuple[str, JsonObject] | Call, text: str = "") -> Step:
+    """Several tool calls in one answer, with words before them if wanted."""
+    made = tuple(c if isinstance(c, Call) else Call(name=c[0], arguments=c[1]) for c in wanted)
+    return Step(text=text, calls=made)
+
+
+def call(name: str, arguments: JsonObject | None = None, *, id: str | None = None) -> Call:
+    return Call(name=name, arguments=arguments or {}, id=id)
+
+
+def calls_raw(name: str, raw: str, *, id: str | None = None) -> Step:
+    """A tool call whose arguments are these very characters."""
+    return Step(calls=(Call(name=name, raw=raw, id=id),))
+
+
+def calls_cut_short(name: str, raw: str) -> Step:
+    """A tool call that ran into the output limit after these characters of its arguments."""
+    return Step(calls=(Call(name=name, raw=raw),), stop="length")
+
+
+def thinks(
+    reasoning: str,
+    *,
+    then: Step | None = None,
+    sealed: str | None = None,
+    form: ReasoningForm = "reasoning_content",
+) -> Step:
+    """Reasoning before `then`, or reasoning only. `sealed` is the signature or encrypted content;
+    None chooses one, "" sends none. `form` is how the chat wire shows it."""
+    return msgspec.structs.replace(
+        then or Step(), reasoning=reasoning, sealed=sealed, reasoning_form=form
+    )
+
+
+def costs(step: Step, usage: Usage) -> Step:
+    """The same step with these token counts."""
+    return msgspec.structs.replace(step, usage=usage)
+
+
+def fails(
+    status: int,
+    message: str = "",
+    *,
+    kind: str = "",
+    code: str = "",
+    headers: dict[str, str] | None = None,
+    retry_after: float | None = None,
+    body: str | None = None,
+) -> Step:
+    """An error status with the body and headers that the vendors of the wire send with it."""
+    failure = Failure(
+        status=status,
+        message=message,
+        kind=kind,
+        code=code,
+        headers=headers or {},
+        retry_after=retry_after,
+        body=body,
+    )
+    return Step(failure=failure)
+
+
+def overflows(limit: int) -> Step:
+    """The error of a model whose window of `limit` tokens is too small for the request."""
+    return Step(failure=Failure(status=400, limit=limit))
+
+
+def drops() -> Step:
+    """The connection is closed before the first byte of an answer."""
+    return Step(failure=Failure(status=0))

@@ -1,0 +1,79 @@
+"""A step with everything chosen that it left open: ids, token counts, the name of the model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.core.messages import Usage
+from hermes.testing.steps import Call, Step, pieces
+
+Frame = tuple[str, JsonObject | str]
+"""An event of a stream: its name ("" where the wire has none) and its data."""
+
+
+class DraftCall(Value):
+    """`text` is the arguments as they are written; `id` None leaves the field out."""
+
+    id: str | None
+    name: str
+    text: str
+
+    @property
+    def value(self) -> JsonValue:
+        """The arguments as an object, or the broken text where there is none."""
+        try:
+            return decode(dict[str, JsonValue], self.text) if self.text else {}
+        except DecodeError:
+            return self.text
+
+
+class Draft(Value):
+    step: Step
+    n: int
+    model: str
+    created: int
+    calls: tuple[DraftCall, ...]
+    usage: Usage
+    wants_usage: bool = False
+    cost: float | None = None
+
+    @property
+    def sealed(self) -> str | None:
+        """The signature of the reasoning, None where nothing was thought or none is wanted."""
+        if self.step.sealed is None:
+            return seal(self.step.reasoning) if self.step.reasoning else None
+        return self.step.sealed or None
+
+    @property
+    def counts(self) -> bool:
+        return "no_usage" not in self.step.flaws
+
+    def pieces(self, text: str) -> Iterator[str]:
+        return pieces(text, self.step.pace.chunk)
+
+
+def wire_json(value: JsonValue) -> bytes:
+    """JSON as a server may send it: halves of surrogate pairs are written as escapes."""
+    try:
+        return encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def written(call: Call, chosen_id: str, *, without_id: bool) -> DraftCall:
+    text = call.raw if call.raw is not None else wire_json(call.arguments).decode()
+    given = chosen_id if call.id is None else call.id
+    return DraftCall(id=None if without_id else given, name=call.name, text=text)
+
+
+SEAL = "seal_"
+
+
+def seal(text: str) -> str:
+    """A signature that proves by itself that the text is unchanged."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
+    return SEAL + digest.hexdigest()

@@ -1,0 +1,59 @@
+"""The three wires, each as one row of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+from hermes.codec.values import JsonObject
+from hermes.testing.grammar import chat as chat_grammar
+from hermes.testing.grammar import messages as messages_grammar
+from hermes.testing.grammar import responses as responses_grammar
+from hermes.testing.steps import Failure
+from hermes.testing.wires import chat, messages, responses
+from hermes.testing.wires.draft import Draft, Frame
+
+WireName = Literal["chat", "responses", "messages"]
+
+
+class Wire(NamedTuple):
+    path: str
+    call_prefix: str
+    body: Callable[[Draft], JsonObject]
+    events: Callable[[Draft], Iterator[Frame]]
+    error_event: Callable[[Draft, Failure, int], Frame]
+    wrongs: Callable[[JsonObject, dict[str, str]], Iterator[str]]
+
+
+WIRES: dict[WireName, Wire] = {
+    "chat": Wire(
+        path="/chat/completions",
+        call_prefix="call_",
+        body=chat.body,
+        events=chat.events,
+        error_event=chat.error_event,
+        wrongs=chat_grammar.wrongs,
+    ),
+    "responses": Wire(
+        path="/responses",
+        call_prefix="call_",
+        body=responses.body,
+        events=responses.events,
+        error_event=responses.error_event,
+        wrongs=responses_grammar.wrongs,
+    ),
+    "messages": Wire(
+        path="/v1/messages",
+        call_prefix="toolu_",
+        body=messages.body,
+        events=messages.events,
+        error_event=messages.error_event,
+        wrongs=messages_grammar.wrongs,
+    ),
+}
+
+
+def wire_of(path: str) -> WireName | None:
+    """The wire whose path ends this one, whatever comes before it."""
+    bare = path.partition("?")[0]
+    return next((name for name, wire in WIRES.items() if bare.endswith(wire.path)), None)

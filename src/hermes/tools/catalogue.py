@@ -1,0 +1,100 @@
+"""Which tools there are: each one known by its schema from the start, loaded on first use."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from hermes.codec.json import decode
+from hermes.core.errors import NotFound
+from hermes.core.prompt import ToolSpec
+from hermes.core.tools import Tool
+
+TARGETS = {
+    "clarify": "hermes.tools.clarify:clarify",
+    "patch": "hermes.tools.files.patch:patch",
+    "process": "hermes.tools.process:process",
+    "read_file": "hermes.tools.files.read:read_file",
+    "search_files": "hermes.tools.search:search_files",
+    "terminal": "hermes.tools.terminal:terminal",
+    "todo": "hermes.tools.todo:todo",
+    "write_file": "hermes.tools.files.write:write_file",
+}
+# Written by scripts/generate_schemas.py from the signatures of the targets.
+SCHEMAS = Path(__file__).with_name("schemas.json")
+
+
+class Entry:
+    """A tool that may be used: what the model sees of it, and the tool itself or the
+    "module:name" where it is found."""
+
+    def __init__(self, spec: ToolSpec, target: Tool | str) -> None:
+        self.spec = spec
+        self._target = target
+
+    def load(self) -> Tool:
+        if isinstance(self._target, str):
+            self._target = load_target(self._target)
+        return self._target
+
+
+class Catalogue:
+    """All tools that a session could have. A later entry of the same name replaces an earlier."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries = {entry.spec.name: entry for entry in entries}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(self._entries))
+
+    def specs(self, names: Iterable[str]) -> tuple[ToolSpec, ...]:
+        """Sorted by name, so that the same tools give the same bytes."""
+        return tuple(self._entry(name).spec for name in sorted(set(names)))
+
+    def load(self, name: str) -> Tool:
+        return self._entry(name).load()
+
+    def choose(self, names: Iterable[str]) -> ChosenTools:
+        """The tools of one session. Names that the catalogue does not have are left out: a tool
+        that is not available here is simply not offered."""
+        return ChosenTools(self, (name for name in names if name in self._entries))
+
+    def with_entries(self, entries: Iterable[Entry]) -> Catalogue:
+        return Catalogue((*self._entries.values(), *entries))
+
+    def _entry(self, name: str) -> Entry:
+        if name not in self._entries:
+            raise NotFound(f"There is no tool named {name!r}.")
+        return self._entries[name]
+
+
+class ChosenTools:
+    """Some tools of a catalogue: a toolbox for the loop."""
+
+    def __init__(self, catalogue: Catalogue, names: Iterable[str]) -> None:
+        self._catalogue = catalogue
+        self._specs = catalogue.specs(names)
+        self._names = {spec.name for spec in self._specs}
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return self._specs
+
+    def load(self, name: str) -> Tool | None:
+        return self._catalogue.load(name) if name in self._names else None
+
+
+def built_in_entries() -> tuple[Entry, ...]:
+    """The tools of this package, without importing any of them."""
+    specs = decode(list[ToolSpec], SCHEMAS.read_bytes())
+    return tuple(Entry(spec, TARGETS[spec.name]) for spec in specs)
+
+
+def load_target(target: str) -> Tool:
+    module, _, name = target.partition(":")
+    found = getattr(importlib.import_module(module), name)
+    if not isinstance(found, Tool):
+        raise TypeError(f"{target} is not a tool")
+    return found

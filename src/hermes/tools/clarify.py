@@ -1,0 +1,42 @@
+"""The tool that asks the person a question."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from hermes.core.errors import ToolError
+from hermes.core.messages import Text
+from hermes.core.tools import ToolContext, ToolOutput, tool
+
+MAX_CHOICES = 4
+NO_ANSWER = (
+    "Nobody answered. Decide yourself: take the safest sensible choice, go on, and say in your "
+    "answer what you assumed."
+)
+
+
+@tool(repeat="safe", interactive=True)
+async def clarify(
+    ctx: ToolContext,
+    question: Annotated[str, "One question"],
+    choices: Annotated[
+        list[str] | None, "At most 4 answers to pick from; omit for free text"
+    ] = None,
+) -> ToolOutput:
+    """Ask the person and wait. Only for decisions that change what you do and that you cannot find
+    out yourself; not for permission to run commands."""
+    if not question.strip():
+        raise ToolError("question is empty; say what you want to know.")
+    offered = tuple(dict.fromkeys(each.strip() for each in choices or () if each.strip()))
+    if len(offered) > MAX_CHOICES:
+        raise ToolError(
+            f"Offer at most {MAX_CHOICES} choices; the person can always answer freely."
+        )
+    answer = await ctx.ask(question.strip(), offered)
+    details = {
+        "question": question.strip(),
+        "choices_offered": list(offered),
+        "user_response": answer,
+    }
+    said = NO_ANSWER if answer is None else f"The person answered: {answer}"
+    return ToolOutput(parts=(Text(text=said),), details=details, origin="user")

@@ -1,0 +1,153 @@
+"""Approximate ways to find a block whose lines differ a little, and the excerpts that help when
+nothing was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from hermes.tools.edits.text import Lines, Span, rows_of
+
+BLOCK_SIMILARITY = 0.7
+LINE_SIMILARITY = 0.8
+SIMILAR_LINES = 0.5
+SUGGESTED_SIMILARITY = 0.6
+# Shorter blocks have too little in them to be recognised by.
+SMALLEST_BLOCK = 3
+# A block may have at most this many lines more or less than the writer thought.
+_MOST_SLACK = 20
+_COMPARED_CHARS = 400
+_COMPARED_ROWS = 100
+# Lines that stand in this many places tell nothing about where a block is.
+_TOO_MANY = 2_000
+_SUGGESTED = 3
+_SUGGESTED_ROWS = 8
+
+
+def block_anchor(text: str, old: str) -> list[Span]:
+    """The first and last line are right and the lines between them are mostly so."""
+    lines, wanted = Lines(text), [row.strip() for row in rows_of(old)]
+    if len(wanted) < SMALLEST_BLOCK or not wanted[0] or not wanted[-1]:
+        return []
+    rows = [row.strip() for row in lines.rows]
+    if rows.count(wanted[0]) > _TOO_MANY:
+        return []
+    slack = max(1, min(len(wanted) // 4, _MOST_SLACK))
+    sizes = range(max(2, len(wanted) - slack), len(wanted) + slack + 1)
+    anchored = [
+        (first, size)
+        for first, row in enumerate(rows)
+        if row == wanted[0]
+        for size in sizes
+        if rows[first + size - 1 : first + size] == [wanted[-1]]
+    ]
+    good: list[tuple[float, int, int]] = []
+    for first, size in anchored:
+        score = _block_similarity(rows[first + 1 : first + size - 1], wanted[1:-1])
+        if score >= BLOCK_SIMILARITY:
+            good.append((score, first, size))
+    return _best_apart(lines, good, newline=old.endswith("\n"))
+
+
+def context_aware(text: str, old: str) -> list[Span]:
+    """As many lines, the first and last alike, and at least half of all of them, by number and by
+    length: a bracket on a line of its own says little."""
+    lines, wanted = Lines(text), [row.strip() for row in rows_of(old)]
+    size = len(wanted)
+    if size < SMALLEST_BLOCK or not wanted[0] or not wanted[-1]:
+        return []
+    rows = [row.strip() for row in lines.rows]
+    likenesses = [Likeness(row, atleast=LINE_SIMILARITY) for row in wanted]
+    anchored = [
+        first
+        for first in range(len(rows) - size + 1)
+        if likenesses[0].to(rows[first]) and likenesses[-1].to(rows[first + size - 1])
+    ]
+    if len(anchored) > _TOO_MANY:
+        return []
+    scored = [(_mostly_alike(likenesses, rows[at : at + size]), at, size) for at in anchored]
+    good = [each for each in scored if each[0]]
+    return _best_apart(lines, good, newline=old.endswith("\n"))
+
+
+def _mostly_alike(likenesses: Sequence[Likeness], rows: Sequence[str]) -> float:
+    """The mean likeness, or 0 when too few rows are alike."""
+    pairs = zip(likenesses, rows, strict=True)
+    scores = [(len(one.wanted), one.to(row)) for one, row in pairs if one.wanted]
+    alike = [length for length, score in scores if score]
+    letters = sum(length for length, _ in scores)
+    if len(alike) < SIMILAR_LINES * len(scores) or sum(alike) < SIMILAR_LINES * letters:
+        return 0.0
+    return sum(score for _, score in scores) / len(scores)
+
+
+def excerpts(text: str, old: str) -> list[str]:
+    """The places that look most like the wanted block, as numbered lines."""
+    rows, wanted = rows_of(text), rows_of(old)
+    if not rows or not wanted:
+        return []
+    at = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
+    shown: list[range] = []
+    for row in _nearest(rows, wanted[at].strip()):
+        first = max(0, row - min(at, _SUGGESTED_ROWS // 2))
+        place = range(first, min(len(rows), first + min(len(wanted) + 1, _SUGGESTED_ROWS)))
+        if all(place.stop <= other.start or other.stop <= place.start for other in shown):
+            shown.append(place)
+    return ["\n".join(f"{n + 1}|{rows[n][:200]}" for n in each) for each in shown[:_SUGGESTED]]
+
+
+class Likeness:
+    """How much rows are like a wanted one: 1 for equal, 0 for anything below `atleast`."""
+
+    def __init__(self, wanted: str, *, atleast: float) -> None:
+        self.wanted = wanted
+        self._atleast = atleast
+        self._known = {wanted: 1.0}
+        self._matcher = SequenceMatcher(None, "", wanted[:_COMPARED_CHARS], autojunk=False)
+
+    def to(self, row: str) -> float:
+        if row not in self._known:
+            self._known[row] = self._compared(row)
+        return self._known[row]
+
+    def _compared(self, row: str) -> float:
+        matcher = self._matcher
+        matcher.set_seq1(row[:_COMPARED_CHARS])
+        if matcher.real_quick_ratio() < self._atleast or matcher.quick_ratio() < self._atleast:
+            return 0.0
+        ratio = matcher.ratio()
+        return ratio if ratio >= self._atleast else 0.0
+
+
+def _nearest(rows: Sequence[str], wanted: str) -> list[int]:
+    """The rows most like the wanted one. Shared triples of letters choose whom to compare."""
+    triples = _triples(wanted)
+    shared = {row: len(triples & _triples(row)) / (len(row) + 1) for row in {*rows}}
+    likely = sorted(
+        (n for n, row in enumerate(rows) if shared[row]), key=lambda n: -shared[rows[n]]
+    )
+    likeness = Likeness(wanted, atleast=SUGGESTED_SIMILARITY)
+    scored = [(likeness.to(rows[n].strip()), n) for n in likely[:_COMPARED_ROWS]]
+    return [n for score, n in sorted(scored, key=lambda pair: (-pair[0], pair[1])) if score]
+
+
+def _triples(row: str) -> set[str]:
+    return {row[at : at + 3] for at in range(min(len(row), _COMPARED_CHARS) - 2)}
+
+
+def _block_similarity(rows: Sequence[str], wanted: Sequence[str]) -> float:
+    if len(rows) != len(wanted):
+        return SequenceMatcher(None, rows, wanted, autojunk=False).ratio()
+    if not rows:
+        return 1.0
+    pairs = zip(rows, wanted, strict=True)
+    return sum(Likeness(one, atleast=0.0).to(other) for one, other in pairs) / len(rows)
+
+
+def _best_apart(lines: Lines, scored: list[tuple[float, int, int]], *, newline: bool) -> list[Span]:
+    """Of places that overlap, the one with the best score; in the order of the text."""
+    kept: list[tuple[int, int]] = []
+    for _score, first, size in sorted(scored, key=lambda each: -each[0]):
+        if all(first + size <= other or other + length <= first for other, length in kept):
+            kept.append((first, size))
+    return [lines.span(first, size, newline=newline) for first, size in sorted(kept)]

@@ -1,0 +1,60 @@
+"""Indentation: what a block has in common, and how to give new lines the one of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def indent_of(row: str) -> str:
+    return row[: len(row) - len(row.lstrip(" \t"))]
+
+
+def dedented(rows: Sequence[str]) -> list[str]:
+    """The rows without the indentation that all of them share, and without trailing blanks."""
+    trimmed = [row.rstrip() for row in rows]
+    indents = [indent_of(row) for row in trimmed if row]
+    if not indents:
+        return trimmed
+    low, high = min(indents), max(indents)
+    shared = next((i for i, letter in enumerate(low) if high[i : i + 1] != letter), len(low))
+    return [row[shared:] for row in trimmed]
+
+
+def reindented(new: Sequence[str], old: Sequence[str], real: Sequence[str]) -> list[str]:
+    """New rows as the file would have them, learned from how the writer indented the rows that
+    the file has (`old`) and how they stand in it (`real`, row by row)."""
+    learned: dict[str, str] = {}
+    for told, found in zip(old, real, strict=False):
+        if told.strip() and found.strip():
+            learned.setdefault(indent_of(told), indent_of(found))
+    if all(told == found for told, found in learned.items()):
+        return list(new)
+    return [_translated(row, learned) if row.strip() else row for row in new]
+
+
+def _translated(row: str, learned: dict[str, str]) -> str:
+    indent = indent_of(row)
+    known = [told for told in learned if indent.startswith(told)]
+    if known:
+        told = max(known, key=len)
+        return learned[told] + _in_unit(indent[len(told) :], told, learned[told]) + row.lstrip()
+    told, found = min(learned.items(), key=lambda pair: len(pair[0]))
+    # Less deep than anything the writer showed: go up by as much as the file allows.
+    missing = (len(told) - len(indent)) // _width(told, found)
+    return found[: max(0, len(found) - missing)] + row.lstrip()
+
+
+def _in_unit(rest: str, told: str, found: str) -> str:
+    """Deeper indentation written in spaces, for a file that uses tabs."""
+    width = _width(told, found)
+    if width == 1 or set(rest) != {" "}:
+        return rest
+    return "\t" * (len(rest) // width) + " " * (len(rest) % width)
+
+
+def _width(told: str, found: str) -> int:
+    """How many letters of the writer's indentation make one of the file's: 1 unless the writer
+    used spaces for tabs."""
+    if set(told) == {" "} and set(found) == {"\t"}:
+        return max(1, len(told) // len(found))
+    return 1

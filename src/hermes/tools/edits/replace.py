@@ -1,0 +1,130 @@
+"""Replace a piece of a text: find it by the strictest way that works, put the new one in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hermes.codec.values import Value
+from hermes.core.errors import ToolError
+from hermes.tools.edits import approximate, strategies
+from hermes.tools.edits.indent import reindented
+from hermes.tools.edits.text import Span, Splice
+
+Finder = Callable[[str, str], list[Span]]
+
+FAITHFUL: tuple[tuple[str, Finder], ...] = (
+    ("exact", strategies.exact),
+    ("line-trimmed", strategies.line_trimmed),
+    ("whitespace-normalised", strategies.whitespace_normalised),
+    ("indentation-flexible", strategies.indentation_flexible),
+    ("escape-normalised", strategies.escape_normalised),
+    ("trimmed-boundary", strategies.trimmed_boundary),
+    ("unicode-normalised", strategies.unicode_normalised),
+)
+APPROXIMATE: tuple[tuple[str, Finder], ...] = (
+    ("block-anchor", approximate.block_anchor),
+    ("context-aware", approximate.context_aware),
+)
+# Longer texts are machine-made: exact or not at all, so that a miss stays cheap.
+MAX_FORGIVING_CHARS = 4_000_000
+_ESCAPES = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\'": "'"}
+
+
+class Found(Value):
+    """Where a text stands and which strategy saw it there."""
+
+    strategy: str
+    spans: tuple[Span, ...]
+
+    @property
+    def is_approximate(self) -> bool:
+        return any(self.strategy == name for name, _ in APPROXIMATE)
+
+
+def find(text: str, old: str, *, replace_all: bool = False) -> Found | None:
+    """The first strategy that finds anything decides. What is only similar is never replaced
+    everywhere: `replace_all` leaves the approximate strategies out."""
+    chain = FAITHFUL if replace_all else (*FAITHFUL, *APPROXIMATE)
+    for name, finder in chain if len(text) <= MAX_FORGIVING_CHARS else FAITHFUL[:1]:
+        if spans := finder(text, old):
+            return Found(strategy=name, spans=tuple(spans))
+    return None
+
+
+def replacements(text: str, old: str, new: str, found: Found) -> tuple[Splice, ...]:
+    """The splices that put `new` where `old` was found, in the file's own way of writing."""
+    return tuple(
+        Splice(
+            start=span.start,
+            end=span.end,
+            text=_fitted(
+                found.strategy,
+                old,
+                new,
+                real=text[span.start : span.end],
+                lead=text[text.rfind("\n", 0, span.start) + 1 : span.start],
+            ),
+        )
+        for span in found.spans
+    )
+
+
+def _fitted(strategy: str, old: str, new: str, *, real: str, lead: str) -> str:
+    """`real` is what was found, `lead` what stands before it in its line."""
+    match strategy:
+        case "exact":
+            return new
+        case "escape-normalised":
+            return _unescaped_alike(old, new)
+        case "trimmed-boundary":
+            _refuse_strange_escapes(old, new, real)
+            return _trimmed_alike(old, new)
+        case _:
+            _refuse_strange_escapes(old, new, real)
+            return _written_alike(old, new, real, lead)
+
+
+def _unescaped_alike(old: str, new: str) -> str:
+    """`new` was escaped once too often, as `old` was; unless it shows that it was not."""
+    for escape, plain in _ESCAPES.items():
+        bare_in_old = plain in old.replace(escape, "")
+        bare_in_new = plain in new.replace(escape, "")
+        if escape in old and not bare_in_old and bare_in_new:
+            raise ToolError(
+                "old_string is escaped once too often but new_string is not, so it is unclear what "
+                "should be written. Nothing was changed; send both as plain text."
+            )
+    return strategies.unescaped(new)
+
+
+def _trimmed_alike(old: str, new: str) -> str:
+    before = old[: len(old) - len(old.lstrip())]
+    after = old[len(old.rstrip()) :]
+    return new.removeprefix(before).removesuffix(after)
+
+
+def _written_alike(old: str, new: str, real: str, lead: str) -> str:
+    text = "\n".join(_indented_alike(old.split("\n"), new.split("\n"), real.split("\n"), lead))
+    if old.endswith("\n") and not real.endswith("\n"):
+        # The file ends without a newline, and stays so.
+        return text.removesuffix("\n")
+    return text
+
+
+def _indented_alike(old: list[str], new: list[str], real: list[str], lead: str) -> list[str]:
+    if not lead or lead.strip():
+        return reindented(new, old, real)
+    if reindented(old[1:], old[1:], real[1:]) == old[1:]:
+        # Only the first line came without its indentation, and that is outside of what was found.
+        return new
+    rows = reindented(new, old, [lead + real[0], *real[1:]])
+    return [rows[0].removeprefix(lead), *rows[1:]]
+
+
+def _refuse_strange_escapes(old: str, new: str, real: str) -> None:
+    for escape in _ESCAPES:
+        if escape in old and escape in new and escape not in real:
+            raise ToolError(
+                f"old_string and new_string contain {escape}, which the file does not have there. "
+                "Nothing was changed; send both as plain text, without extra backslashes."
+            )

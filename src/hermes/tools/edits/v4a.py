@@ -1,0 +1,198 @@
+"""Read a patch in the V4A format: which files to add, update, move and delete."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.codec.values import Value
+from hermes.core.errors import ToolError
+
+BEGIN = "*** Begin Patch"
+END = "*** End Patch"
+END_OF_FILE = "*** End of File"
+_FILE = re.compile(r"\*\*\* (Add|Update|Delete|Move) File:\s*(.+?)\s*$")
+_MOVE_TO = re.compile(r"\*\*\* Move to:\s*(.+?)\s*$")
+_LINE_NUMBERS = re.compile(r"^-\d+(,\d+)? \+\d+(,\d+)?\s*")
+
+
+class Row(Value):
+    """One line of a hunk. `mark` is " " for kept, "-" for removed, "+" for added."""
+
+    mark: str
+    text: str
+
+
+class Hunk(Value):
+    """Rows of one place. `hints` are lines that stand above it, outermost first; `at_end` means
+    that it reaches the end of the file."""
+
+    rows: tuple[Row, ...]
+    hints: tuple[str, ...] = ()
+    at_end: bool = False
+
+    @property
+    def before(self) -> list[str]:
+        return [row.text for row in self.rows if row.mark != "+"]
+
+
+class AddFile(Value, tag="add"):
+    path: str
+    text: str
+
+
+class UpdateFile(Value, tag="update"):
+    path: str
+    hunks: tuple[Hunk, ...]
+    target: str = ""
+
+
+class DeleteFile(Value, tag="delete"):
+    path: str
+
+
+class MoveFile(Value, tag="move"):
+    path: str
+    target: str
+
+
+Operation = AddFile | UpdateFile | DeleteFile | MoveFile
+
+
+def parse(text: str) -> tuple[Operation, ...]:
+    """The operations in order; ToolError names the line that cannot be read."""
+    reader = _Reader(text.replace("\r\n", "\n").split("\n"))
+    reader.skip_to_begin()
+    operations: list[Operation] = []
+    while not reader.at(END):
+        operations.append(_operation(reader))
+        reader.skip_blank()
+    if not operations:
+        raise ToolError("The patch is empty: there is no '*** … File:' line in it.")
+    return tuple(operations)
+
+
+class _Reader:
+    """The lines of a patch, one after another."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._next = 0
+
+    def skip_to_begin(self) -> None:
+        begins = [n for n, line in enumerate(self._lines) if line.strip() == BEGIN]
+        if not begins:
+            raise ToolError(f"A patch begins with the line '{BEGIN}'.")
+        self._next = begins[0] + 1
+        self.skip_blank()
+
+    def skip_blank(self) -> None:
+        while self.peek().strip() == "":
+            self._next += 1
+
+    def peek(self) -> str:
+        if self._next >= len(self._lines):
+            raise ToolError(f"The patch does not end with '{END}'; it may have been cut off.")
+        return self._lines[self._next]
+
+    def take(self) -> str:
+        line = self.peek()
+        self._next += 1
+        return line
+
+    def at(self, marker: str) -> bool:
+        return self.peek().strip() == marker
+
+    def at_header(self) -> bool:
+        return self.at(END) or _FILE.match(self.peek()) is not None
+
+    def fail(self, what: str) -> ToolError:
+        return ToolError(f"Line {self._next} of the patch: {what}")
+
+
+def _operation(reader: _Reader) -> Operation:
+    header = _FILE.match(reader.take())
+    if header is None:
+        raise reader.fail("'*** Add|Update|Delete|Move File: path' is expected here.")
+    kind, path = header.groups()
+    match kind:
+        case "Add":
+            return AddFile(path=path, text=_added_text(reader))
+        case "Delete":
+            return DeleteFile(path=path)
+        case "Move":
+            source, arrow, target = path.partition(" -> ")
+            if not arrow or not target.strip():
+                raise reader.fail("write a move as '*** Move File: old -> new'.")
+            return MoveFile(path=source.strip(), target=target.strip())
+        case _:
+            return _update(path, reader)
+
+
+def _added_text(reader: _Reader) -> str:
+    rows: list[str] = []
+    blanks = 0
+    while not reader.at_header():
+        line = reader.take()
+        if line.startswith("+"):
+            rows += [""] * blanks + [line[1:]]
+            blanks = 0
+        elif line.strip():
+            raise reader.fail("every line of an added file begins with '+'.")
+        else:
+            blanks += 1  # counts only when more of the file follows
+    return "".join(row + "\n" for row in rows)
+
+
+def _update(path: str, reader: _Reader) -> UpdateFile:
+    target = ""
+    if moved := _MOVE_TO.match(reader.peek()):
+        target = moved[1]
+        reader.take()
+    hunks: list[Hunk] = []
+    while not reader.at_header():
+        if hunk := _hunk(reader):
+            hunks.append(hunk)
+    if not hunks and not target:
+        raise reader.fail(f"the update of {path} changes nothing.")
+    return UpdateFile(path=path, hunks=tuple(hunks), target=target)
+
+
+def _hunk(reader: _Reader) -> Hunk | None:
+    """The next hunk, or nothing when only empty lines are left of the file's section."""
+    hints: list[str] = []
+    while reader.peek().startswith("@@"):
+        if hint := _hint(reader.take()):
+            hints.append(hint)
+    rows = _rows(reader)
+    at_end = reader.at(END_OF_FILE)
+    if at_end:
+        reader.take()
+    if not any(row.mark != " " for row in rows):
+        if not rows and not hints:
+            return None
+        raise reader.fail("this hunk has no '-' or '+' line.")
+    return Hunk(rows=tuple(rows), hints=tuple(hints), at_end=at_end)
+
+
+def _rows(reader: _Reader) -> list[Row]:
+    """Wholly empty lines are context when more of the hunk follows, and layout when not."""
+    rows: list[Row] = []
+    empty: list[Row] = []
+    while not (reader.at_header() or reader.peek().startswith("@@") or reader.at(END_OF_FILE)):
+        line = reader.take()
+        if not line:
+            empty.append(Row(mark=" ", text=""))
+        elif line[0] in " -+":
+            rows += [*empty, Row(mark=line[0], text=line[1:])]
+            empty = []
+        elif not line.startswith("\\ No newline"):
+            raise reader.fail("a line of a hunk begins with ' ', '-' or '+'.")
+    return rows + empty if reader.at(END_OF_FILE) else rows
+
+
+def _hint(line: str) -> str:
+    inner = line.removeprefix("@@").strip().removesuffix("@@").strip()
+    if _LINE_NUMBERS.match(inner):
+        # The line numbers of a unified diff; what may follow them is a hint like any other.
+        return _LINE_NUMBERS.sub("", inner).removeprefix("@@").strip()
+    return inner

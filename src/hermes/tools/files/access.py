@@ -1,0 +1,82 @@
+"""From a path the model wrote to bytes, with advice for the model when that cannot be."""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+
+from hermes.codec.values import Value
+from hermes.core.errors import ToolError
+from hermes.core.ports import FileInfo, Workspace
+from hermes.core.tools import Place
+from hermes.tools.files.kinds import is_device
+
+# More than anybody reads line by line; such files are searched instead.
+MAX_FILE_BYTES = 32 * 1024 * 1024
+_SIMILAR = 5
+
+
+class Located(Value):
+    """`path` is absolute; `info` is None when nothing is there."""
+
+    path: str
+    info: FileInfo | None
+
+
+async def locate(workspace: Workspace, path: str) -> Located:
+    """Where the path leads and what is there; ToolError unless it is a file or nothing."""
+    real = place(workspace, path)
+    info = await workspace.stat(real)
+    if info is not None and info.kind == "folder":
+        raise ToolError(
+            f"{path} is a folder. To see what is in it use search_files with target='files'."
+        )
+    if info is not None and info.kind != "file":
+        raise ToolError(f"{path} is not a regular file; reading or writing it could hang.")
+    return Located(path=real, info=info)
+
+
+def place(where: Place, path: str) -> str:
+    """The absolute path; ToolError for devices, whichever way they are reached."""
+    if not path.strip():
+        raise ToolError("path is empty; name a file.")
+    if "\0" in path:
+        raise ToolError("A path cannot contain a NUL character.")
+    # Looked at before links are followed: the links of /dev and /proc lead anywhere.
+    plain = posixpath.normpath(posixpath.join(where.cwd, path))
+    if is_device(plain) or is_device(real := where.resolve(path)):
+        raise ToolError(f"{path} is a device or a stream of a process, not a file.")
+    return real
+
+
+def place_if_any(where: Place, path: str) -> tuple[str, ...]:
+    """For naming effects beforehand: nothing when the call is going to be refused anyway."""
+    try:
+        return (place(where, path),)
+    except ToolError:
+        return ()
+
+
+async def load(workspace: Workspace, path: str, info: FileInfo) -> bytes:
+    if info.size > MAX_FILE_BYTES:
+        raise ToolError(
+            f"{path} has {info.size:,} bytes, too many to take in. Use search_files, or terminal "
+            "with sed -n '1,200p'."
+        )
+    return await workspace.read_bytes(path)
+
+
+async def similar_files(workspace: Workspace, path: str) -> tuple[str, ...]:
+    """Files in the same folder whose names are close, best first."""
+    folder, wanted = posixpath.split(path)
+    try:
+        entries = await workspace.list_folder(folder)
+    except ToolError:
+        return ()
+    names = {posixpath.basename(each.path): each.path for each in entries if each.kind == "file"}
+    small = wanted.lower()
+    stem = small.rsplit(".", 1)[0]
+    ranked = [name for name in names if name.lower() == small]
+    ranked += difflib.get_close_matches(wanted, names, n=_SIMILAR, cutoff=0.6)
+    ranked += sorted(name for name in names if stem and name.lower().startswith(stem))
+    return tuple(names[name] for name in list(dict.fromkeys(ranked))[:_SIMILAR])

@@ -1,0 +1,109 @@
+"""Changes of files that happen all together or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.codec.values import Value
+from hermes.core.errors import ToolError
+from hermes.core.ports import Workspace
+from hermes.core.tools import ToolContext
+from hermes.tools.files.readlog import ReadLog, digest
+from hermes.tools.files.syntax import Verdict, judge
+from hermes.tools.files.textfile import decoded
+
+
+class Change(Value):
+    """One file before and after; None means no file. `name` is the path as the model wrote it.
+    When content was moved here, `moved_from` names the place and `moved` is what stood there.
+    `unseen`: there may be a file that must not be read."""
+
+    path: str
+    name: str
+    before: bytes | None
+    after: bytes | None
+    moved_from: str = ""
+    moved: bytes | None = None
+    unseen: bool = False
+
+    @property
+    def basis(self) -> bytes | None:
+        """What the new content is a version of."""
+        return self.moved if self.moved_from else self.before
+
+
+async def make(ctx: ToolContext, changes: Sequence[Change]) -> list[Verdict]:
+    """Check every change, then make all of them; ToolError when nothing was changed."""
+    verdicts = [await _judged(change) for change in changes]
+    refused = [
+        f"{change.name} would not parse: {verdict.refused}."
+        for change, verdict in zip(changes, verdicts, strict=True)
+        if verdict.refused
+    ]
+    if refused:
+        raise ToolError("\n".join((*refused, "Nothing was written.")))
+    await _apply(ctx.workspace, changes)
+    _remember(ctx.kept(ReadLog), changes)
+    return verdicts
+
+
+def text_of(data: bytes | None) -> str | None:
+    found = decoded(data) if data is not None else None
+    return found.text if found else None
+
+
+async def _judged(change: Change) -> Verdict:
+    after = text_of(change.after)
+    if after is None or change.after == change.basis:
+        return Verdict(status="skipped")
+    return await judge(change.path, text_of(change.basis), after)
+
+
+def _remember(log: ReadLog, changes: Sequence[Change]) -> None:
+    for change in changes:
+        if change.after is None:
+            log.gone(change.path)
+        elif change.before is not None:
+            log.edited(change.path, digest(change.before), digest(change.after))
+        elif not change.moved_from:
+            log.wrote(change.path, digest(change.after))
+
+
+async def _apply(workspace: Workspace, changes: Sequence[Change]) -> None:
+    """Files are deleted last, when everything else has worked."""
+    done: list[Change] = []
+    try:
+        for change in sorted(changes, key=lambda each: each.after is None):
+            await _make_one(workspace, change)
+            done.append(change)
+    except ToolError as error:
+        stuck = await _put_back(workspace, done)
+        left = f"these could not be put back: {', '.join(stuck)}" if stuck else "nothing is changed"
+        raise ToolError(f"{error} Given up; {left}.") from error
+    except BaseException:
+        # Cancelled in the middle of one: it may have happened, so it is undone as well.
+        await _put_back(workspace, (*done, change))
+        raise
+
+
+async def _make_one(workspace: Workspace, change: Change) -> None:
+    if change.after is not None:
+        await workspace.write_bytes(change.path, change.after)
+    else:
+        await workspace.delete(change.path)
+
+
+async def _put_back(workspace: Workspace, done: Sequence[Change]) -> list[str]:
+    """Undo, newest first; the names of files that are not as they were."""
+    stuck: list[str] = []
+    for change in reversed(done):
+        try:
+            if change.unseen:
+                stuck.append(change.name)
+            elif change.before is not None:
+                await workspace.write_bytes(change.path, change.before)
+            elif await workspace.stat(change.path) is not None:
+                await workspace.delete(change.path)
+        except ToolError:
+            stuck.append(change.name)
+    return stuck

@@ -1,0 +1,70 @@
+"""The text inside of documents that are not text files: notebooks, word files, spreadsheets."""
+
+from __future__ import annotations
+
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.errors import ToolError
+from hermes.tools.files.kinds import suffix
+
+_OUTPUT_CHARS = 2_000
+
+
+def is_document(path: str) -> bool:
+    return suffix(path) in (".ipynb", ".docx", ".xlsx", ".pdf")
+
+
+def extracted(path: str, data: bytes) -> str:
+    """The text of a document; ToolError for a broken one and for kinds that need a program of
+    their own."""
+    match suffix(path):
+        case ".ipynb":
+            return _notebook(path, data)
+        case ".docx" | ".xlsx":
+            return _office(path, data)
+        case _:
+            # Most PDFs hold glyph numbers instead of letters; without their fonts that is noise.
+            raise ToolError(
+                f"{path} is a PDF. Get its text with terminal: pdftotext -layout FILE - "
+                "(or a Python PDF package)."
+            )
+
+
+def _office(path: str, data: bytes) -> str:
+    # Zip and XML are loaded only for the few sessions that open such a file.
+    from hermes.tools.files.office import sheet_text, word_text
+
+    read = word_text if suffix(path) == ".docx" else sheet_text
+    try:
+        return "\n".join(read(data))
+    except ToolError as error:
+        raise ToolError(f"{path} cannot be read: {error}.") from error
+
+
+def _notebook(path: str, data: bytes) -> str:
+    try:
+        cells = decode(dict[str, list[JsonObject] | JsonValue], data)["cells"]
+        return "\n\n".join(_cell(number, cell) for number, cell in enumerate(cells, 1))
+    except (DecodeError, KeyError, TypeError, AttributeError) as error:
+        raise ToolError(f"{path} is not a readable notebook ({error}).") from error
+
+
+def _cell(number: int, cell: JsonObject) -> str:
+    parts = [f"[cell {number}: {cell.get('cell_type', 'unknown')}]", _joined(cell.get("source"))]
+    for output in cell.get("outputs", ()):
+        if text := _output(output).strip("\n"):
+            more = "\n… (output cut)" if len(text) > _OUTPUT_CHARS else ""
+            parts.append(f"[output]\n{text[:_OUTPUT_CHARS]}{more}")
+    return "\n".join(parts)
+
+
+def _output(output: JsonObject) -> str:
+    if "ename" in output:
+        return f"{output['ename']}: {output.get('evalue', '')}"
+    data = output.get("data", {})
+    pictures = "".join(f"({kind})" for kind in data if kind.startswith("image/"))
+    return _joined(output.get("text")) or _joined(data.get("text/plain")) or pictures
+
+
+def _joined(source: JsonValue) -> str:
+    return "".join(source) if isinstance(source, list) else str(source or "")

@@ -1,0 +1,169 @@
+"""The tool that changes parts of files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
+
+from hermes.codec.values import JsonObject
+from hermes.core.effects import DeletePath, Effect, WritePath
+from hermes.core.errors import ToolError
+from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.tools.edits import v4a
+from hermes.tools.edits.approximate import excerpts
+from hermes.tools.edits.diff import shortened
+from hermes.tools.edits.replace import Found, find, replacements
+from hermes.tools.files import access
+from hermes.tools.files.changes import Change, make
+from hermes.tools.files.patchset import plan
+from hermes.tools.files.readlog import ReadLog
+from hermes.tools.files.report import (
+    difference,
+    file_details,
+    syntax_details,
+    syntax_news,
+    warnings_before,
+)
+from hermes.tools.files.textfile import decoded
+
+REREAD_AFTER = 3
+
+Mode = Literal["replace", "patch"]
+
+
+def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
+    if not _wants_patch(**arguments):
+        return _each(WritePath, place, arguments["path"])
+    try:
+        operations = v4a.parse(arguments["patch"])
+    except ToolError:
+        return ()  # the call itself says what is wrong
+    return [effect for operation in operations for effect in _effects_of(place, operation)]
+
+
+def _effects_of(place: Place, operation: v4a.Operation) -> Iterable[Effect]:
+    match operation:
+        case v4a.DeleteFile():
+            yield from _each(DeletePath, place, operation.path)
+        case v4a.MoveFile(target=target) | v4a.UpdateFile(target=target) if target:
+            yield from _each(DeletePath, place, operation.path)
+            yield from _each(WritePath, place, target)
+        case _:
+            yield from _each(WritePath, place, operation.path)
+
+
+def _each(
+    kind: type[WritePath] | type[DeletePath], place: Place, path: str
+) -> list[WritePath | DeletePath]:
+    return [kind(path=real) for real in access.place_if_any(place, path)]
+
+
+@tool(effects=_effects)
+async def patch(
+    ctx: ToolContext,
+    mode: Annotated[Mode, "replace one text, or apply a V4A patch"] = "replace",
+    path: Annotated[str, "replace: the file"] = "",
+    old_string: Annotated[str, "replace: text to find, unique in the file"] = "",
+    new_string: Annotated[str, "replace: text to put there"] = "",
+    replace_all: Annotated[bool, "replace: every occurrence"] = False,
+    patch: Annotated[
+        str,
+        "patch: '*** Begin Patch', then per file '*** Update File: p' with '@@ nearby line @@' and"
+        " ' '/'-'/'+' lines, '*** Add File: p' with '+' lines, '*** Delete File: p',"
+        " '*** Move File: a -> b', last '*** End Patch'",
+    ] = "",
+) -> ToolOutput:
+    """Change parts of files and see the diff. Prefer it to write_file and sed. Read the file first:
+    old_string must be copied from it, without the N|. A patch changes all its files or none."""
+    if _wants_patch(mode, old_string, patch):
+        return await _make(ctx, await plan(ctx.workspace, v4a.parse(patch)), ())
+    if not old_string:
+        raise ToolError("old_string is empty. To create or fill a file use write_file.")
+    if old_string == new_string:
+        raise ToolError("old_string and new_string are the same; there is nothing to change.")
+    old, new = old_string.replace("\r\n", "\n"), new_string.replace("\r\n", "\n")
+    change, note = await _replaced(ctx, path, old, new, replace_all=replace_all)
+    return await _make(ctx, (change,), note)
+
+
+def _wants_patch(mode: str, old_string: str, patch: str, **_other: object) -> bool:
+    """Models often send a patch and leave the mode at its default."""
+    return mode == "patch" or (bool(patch) and not old_string)
+
+
+async def _replaced(
+    ctx: ToolContext, path: str, old: str, new: str, *, replace_all: bool
+) -> tuple[Change, Sequence[str]]:
+    """The change, and what to say about how the text was found."""
+    located = await access.locate(ctx.workspace, path)
+    if located.info is None:
+        near = await access.similar_files(ctx.workspace, located.path)
+        hint = f" Similar files: {', '.join(near)}" if near else ""
+        raise ToolError(f"There is no file {path} (looked at {located.path}).{hint}")
+    before = await access.load(ctx.workspace, located.path, located.info)
+    file = decoded(before)
+    if file is None:
+        raise ToolError(f"{path} is binary; only text can be patched.")
+    text = file.text
+    found = await asyncio.to_thread(find, text, old, replace_all=replace_all)
+    if found is None:
+        raise ToolError(await _miss(ctx, path, located.path, text, old))
+    if len(found.spans) > 1 and not replace_all:
+        raise ToolError(_several(text, found))
+    after = file.edited(replacements(text, old, new, found)).encoded()
+    if after == before:
+        raise ToolError(f"{path} already reads like this; nothing was changed.")
+    ctx.kept(ReadLog).hit(located.path)
+    return Change(path=located.path, name=path, before=before, after=after), _found_how(found)
+
+
+async def _miss(ctx: ToolContext, path: str, real: str, text: str, old: str) -> str:
+    near = await asyncio.to_thread(excerpts, text, old)
+    message = [f"old_string is not in {path}; nothing was changed."]
+    if near:
+        message += ["Did you mean:", "\n--\n".join(near)]
+    times = ctx.kept(ReadLog).missed(real)
+    if times >= REREAD_AFTER:
+        message.append(f"That is the {times}th miss in this file: read it again before you go on.")
+    return "\n".join(message)
+
+
+def _several(text: str, found: Found) -> str:
+    rows = [text.count("\n", 0, span.start) + 1 for span in found.spans]
+    where = ", ".join(str(row) for row in rows[:10])
+    how = "" if found.strategy == "exact" else f" ({found.strategy})"
+    return (
+        f"old_string fits in {len(rows)} places{how}, lines {where}; nothing was changed. "
+        "Add lines around it to make it unique, or set replace_all."
+    )
+
+
+def _found_how(found: Found) -> Sequence[str]:
+    if found.strategy == "exact":
+        return ()
+    if found.is_approximate:
+        return (f"old_string was only similar ({found.strategy}): check the diff.",)
+    return (f"old_string was found by {found.strategy} matching.",)
+
+
+async def _make(ctx: ToolContext, changes: Sequence[Change], notes: Sequence[str]) -> ToolOutput:
+    warnings = [line for each in changes for line in warnings_before(ctx, each, whole=False)]
+    verdicts = await make(ctx, changes)
+    diffs = [difference(each) for each in changes]
+    news = syntax_news(changes, verdicts)
+    details = file_details(changes, diffs) | syntax_details(verdicts, news)
+    if len(changes) == 1:
+        details["path"] = changes[0].path
+    if warnings:
+        details["warnings"] = warnings
+    moved = {each.moved_from for each in changes}
+    heads = [f"Moved {each.moved_from} to {each.name}" for each in changes if each.moved_from]
+    heads += [
+        f"Deleted {each.name}" for each in changes if each.after is None and each.name not in moved
+    ]
+    body = shortened("".join(diff.text for diff in diffs)).rstrip("\n")
+    return ToolOutput.text(
+        "\n".join(line for line in (*heads, body, *notes, *news, *warnings) if line),
+        details=details,
+    )

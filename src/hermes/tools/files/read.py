@@ -1,0 +1,171 @@
+"""The tool that shows a file to the model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Annotated
+
+from hermes.codec.values import JsonObject, Value
+from hermes.core.effects import Effect, ReadPath
+from hermes.core.errors import ToolError
+from hermes.core.tools import Place, ToolContext, ToolOutput, ToolSettings, tool
+from hermes.tools.edits.text import rows_of
+from hermes.tools.files.access import load, locate, place_if_any, similar_files
+from hermes.tools.files.documents import extracted, is_document
+from hermes.tools.files.kinds import image_type
+from hermes.tools.files.readlog import ReadLog, digest
+from hermes.tools.files.textfile import decoded
+
+WARN_AT = 3
+REFUSE_AT = 4
+
+
+class Page(Value):
+    """Some numbered rows of a text: rows from `start` up to `stop`, counted from 1. `cut_row` is
+    the first row that was too long to show whole, 0 when there is none."""
+
+    body: str
+    start: int
+    stop: int
+    total: int
+    cut_row: int = 0
+
+    @property
+    def truncated(self) -> bool:
+        return self.stop <= self.total
+
+
+class Content(Value):
+    """The text of a file; `source` says what it was taken from when the file is no plain text."""
+
+    text: str
+    source: str = ""
+
+
+def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
+    return [ReadPath(path=path) for path in place_if_any(place, arguments["path"])]
+
+
+@tool(effects=_effects, repeat="safe")
+async def read_file(
+    ctx: ToolContext,
+    path: Annotated[str, "File to read"],
+    offset: Annotated[int, "First line, from 1"] = 1,
+    limit: Annotated[int, "Lines at most, up to 2000"] = 500,
+) -> ToolOutput:
+    """Show a text file as numbered lines (N|text); also .ipynb, .docx, .xlsx. Prefer it to cat.
+    The N| is not part of the file."""
+    located = await locate(ctx.workspace, path)
+    if located.info is None:
+        return await _missing(ctx, path, located.path)
+    data = await load(ctx.workspace, located.path, located.info)
+    if media_type := image_type(data):
+        return _picture(path, located.path, data, media_type)
+    content = await _content(path, data)
+    if content is None:
+        return _binary(path, located.path, data)
+    first, most = max(1, offset), max(1, min(limit, ctx.settings.max_lines))
+    log, mark = ctx.kept(ReadLog), digest(data)
+    times = log.asked(located.path, first, most, mark)
+    if times > 1:
+        return _unchanged(path, located.path, first, most, times)
+    shown = page(content.text, first, most, ctx.settings)
+    if not content.source:
+        log.shown(
+            located.path,
+            mark,
+            start=shown.start,
+            stop=shown.cut_row or shown.stop,
+            total=shown.total,
+        )
+    return _output(located.path, shown, content, len(data))
+
+
+def page(text: str, offset: int, limit: int, settings: ToolSettings) -> Page:
+    """At most `limit` rows from row `offset` on, and fewer when they are too much to read."""
+    rows = rows_of(text)
+    if offset > max(1, len(rows)):
+        raise ToolError(f"The file has {len(rows)} lines; there is no line {offset}.")
+    shown: list[str] = []
+    chars = cut_row = 0
+    for number, row in enumerate(rows[offset - 1 : offset - 1 + limit], offset):
+        line = f"{number}|{row}"
+        if len(row) > settings.max_line_length:
+            left = len(row) - settings.max_line_length
+            line = f"{number}|{row[: settings.max_line_length]}… ({left} more characters)"
+            cut_row = cut_row or number
+        chars += len(line) + 1
+        if shown and chars > settings.file_read_max_chars:
+            break
+        shown.append(line)
+    stop = offset + len(shown)
+    return Page(body="\n".join(shown), start=offset, stop=stop, total=len(rows), cut_row=cut_row)
+
+
+async def _content(path: str, data: bytes) -> Content | None:
+    """None when the file is not text of any kind."""
+    if is_document(path):
+        text = await asyncio.to_thread(extracted, path, data)
+        return Content(text=text, source="text extracted from the document")
+    found = decoded(data)
+    if found is None:
+        return None
+    if found.encoding in ("cp1252", "latin-1"):
+        return Content(text=found.text, source=f"not UTF-8, read as {found.encoding}")
+    return Content(text=found.text)
+
+
+def _output(path: str, shown: Page, content: Content, size: int) -> ToolOutput:
+    details: JsonObject = {
+        "path": path,
+        "file_size": size,
+        "total_lines": shown.total,
+        "start": shown.start,
+        "shown": shown.stop - shown.start,
+        "truncated": shown.truncated,
+    }
+    notes = [content.source] if content.source else []
+    if shown.truncated:
+        details["next_offset"] = shown.stop
+        notes.append(
+            f"lines {shown.start}-{shown.stop - 1} of {shown.total}; next_offset={shown.stop}"
+        )
+    footer = f"\n[{'; '.join(notes)}]" if notes else ""
+    return ToolOutput.text((shown.body or "(the file is empty)") + footer, details=details)
+
+
+def _unchanged(path: str, real: str, offset: int, limit: int, times: int) -> ToolOutput:
+    told = f"{path} is unchanged since you read these lines (offset={offset}, limit={limit})"
+    if times >= REFUSE_AT:
+        raise ToolError(
+            f"Refused: {told}, and this is the {times}th time. Use what you have; "
+            "if it is no longer in view, ask for another offset or limit."
+        )
+    text = f"{told}; see the earlier result."
+    if times >= WARN_AT:
+        text += " Asking once more will be refused: use what you have, or another offset or limit."
+    return ToolOutput.text(text, details={"path": real, "status": "unchanged", "dedup": True})
+
+
+async def _missing(ctx: ToolContext, path: str, real: str) -> ToolOutput:
+    near = await similar_files(ctx.workspace, real)
+    text = f"There is no file {path} (looked at {real})."
+    if near:
+        text += " Similar files: " + ", ".join(near)
+    return ToolOutput.text(text, details={"path": real, "similar_files": list(near)}, failed=True)
+
+
+def _picture(path: str, real: str, data: bytes, media_type: str) -> ToolOutput:
+    text = (
+        f"{path} is a picture ({media_type}, {len(data):,} bytes), not text. "
+        "If you have vision_analyze, look at it with that."
+    )
+    details = {"path": real, "file_size": len(data), "is_image": True, "media_type": media_type}
+    return ToolOutput.text(text, details=details, failed=True)
+
+
+def _binary(path: str, real: str, data: bytes) -> ToolOutput:
+    text = f"{path} is binary ({len(data):,} bytes). Look at it with terminal: file, strings, xxd."
+    details = {"path": real, "file_size": len(data), "is_binary": True}
+    return ToolOutput.text(text, details=details, failed=True)

@@ -1,0 +1,99 @@
+"""What the model has seen of files in this session, so that it is not shown twice and does not
+overwrite what it has not seen."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+Knowledge = Literal["none", "whole", "part", "outdated"]
+
+
+def digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+class Seen:
+    """The content of one file that the model knows, and which of its lines."""
+
+    def __init__(self, content: bytes, total: int) -> None:
+        self.content = content
+        self.total = total
+        self.ranges: list[tuple[int, int]] = []
+
+    def add(self, start: int, stop: int) -> None:
+        joined = [(start, stop)]
+        for low, high in self.ranges:
+            first, last = joined[0]
+            if high < first or last < low:
+                joined.append((low, high))
+            else:
+                joined[0] = (min(low, first), max(high, last))
+        self.ranges = joined
+
+    @property
+    def whole(self) -> bool:
+        return (1, self.total + 1) in self.ranges
+
+
+class ReadLog:
+    """Kept while a session is open; empty after a restart, which only means to read again."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, Seen] = {}
+        self._repeats: dict[tuple[str, int, int], tuple[bytes, int]] = {}
+        self._misses: dict[str, int] = {}
+
+    def forget(self) -> None:
+        """What was read is no longer in the model's view."""
+        self._seen.clear()
+        self._repeats.clear()
+
+    def asked(self, path: str, offset: int, limit: int, content: bytes) -> int:
+        """The how-manieth time these lines of this very content are asked for."""
+        before, times = self._repeats.get((path, offset, limit), (b"", 0))
+        times = times + 1 if before == content else 1
+        self._repeats[(path, offset, limit)] = (content, times)
+        return times
+
+    def shown(self, path: str, content: bytes, *, start: int, stop: int, total: int) -> None:
+        """The model has got the lines from `start` up to `stop`."""
+        seen = self._seen.get(path)
+        if seen is None or seen.content != content:
+            seen = self._seen[path] = Seen(content, total)
+        seen.add(start, stop)
+        self._misses.pop(path, None)
+
+    def wrote(self, path: str, content: bytes) -> None:
+        """The model itself gave the whole content."""
+        self._seen[path] = seen = Seen(content, 0)
+        seen.add(1, 1)
+
+    def edited(self, path: str, before: bytes, after: bytes) -> None:
+        """The model changed a part; of the rest it knows what it knew."""
+        seen = self._seen.get(path)
+        if seen is None:
+            return
+        if seen.content != before:
+            seen.ranges = []
+        seen.content = after
+
+    def gone(self, path: str) -> None:
+        self._seen.pop(path, None)
+
+    def knowledge(self, path: str, content: bytes) -> Knowledge:
+        """How well the model knows what is in the file now."""
+        seen = self._seen.get(path)
+        if seen is None:
+            return "none"
+        if seen.content != content:
+            return "outdated"
+        return "whole" if seen.whole else "part"
+
+    def missed(self, path: str) -> int:
+        """A text was not found in the file, for the how-manieth time since it was read."""
+        self._misses[path] = self._misses.get(path, 0) + 1
+        return self._misses[path]
+
+    def hit(self, path: str) -> None:
+        self._misses.pop(path, None)

@@ -1,0 +1,70 @@
+"""What the model and the screen are told about changed files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.codec.values import JsonObject
+from hermes.core.tools import ToolContext
+from hermes.tools.edits.diff import Diff, shortened, unified
+from hermes.tools.edits.text import rows_of
+from hermes.tools.files.changes import Change, text_of
+from hermes.tools.files.readlog import ReadLog, digest
+from hermes.tools.files.syntax import Verdict
+
+
+def difference(change: Change) -> Diff:
+    """Between two texts. Of a deleted file only the number of lines is worth telling, of a
+    binary one nothing."""
+    if change.unseen:
+        return Diff(text="", added=0, removed=0)
+    basis = change.basis
+    old, new = text_of(basis), text_of(change.after)
+    if change.after is None:
+        return Diff(text="", added=0, removed=len(rows_of(old or "")))
+    if new is None or (basis is not None and old is None):
+        return Diff(text="", added=0, removed=0)
+    old_name = f"a/{change.moved_from or change.name}" if basis is not None else "/dev/null"
+    return unified(old or "", new, old_name=old_name, new_name=f"b/{change.name}")
+
+
+def file_details(changes: Sequence[Change], diffs: Sequence[Diff]) -> JsonObject:
+    kept = [each for each in changes if each.after is not None]
+    return {
+        "files_modified": [each.path for each in kept if each.before is not None or each.unseen],
+        "files_created": [each.path for each in kept if each.before is None and not each.unseen],
+        "files_deleted": [each.path for each in changes if each.after is None],
+        "bytes_written": sum(len(each.after) for each in changes if each.after is not None),
+        "added": sum(diff.added for diff in diffs),
+        "removed": sum(diff.removed for diff in diffs),
+        "diff": shortened("".join(diff.text for diff in diffs)),
+    }
+
+
+def syntax_news(changes: Sequence[Change], verdicts: Sequence[Verdict]) -> list[str]:
+    return [
+        f"{change.name} now has a syntax error, {verdict.fault}"
+        for change, verdict in zip(changes, verdicts, strict=True)
+        if verdict.fault
+    ]
+
+
+def syntax_details(verdicts: Sequence[Verdict], news: Sequence[str]) -> JsonObject:
+    statuses = {verdict.status for verdict in verdicts}
+    worst = next((each for each in ("error", "known", "ok") if each in statuses), "skipped")
+    return {"lint": {"status": worst, "output": "\n".join(news)}}
+
+
+def warnings_before(ctx: ToolContext, change: Change, *, whole: bool) -> list[str]:
+    """What the model should know about a file that it is about to change; `whole` when all of it
+    is replaced."""
+    if change.before is None:
+        return []
+    match ctx.kept(ReadLog).knowledge(change.path, digest(change.before)):
+        case "outdated":
+            what = "is replaced too" if whole else "was kept"
+            return [f"{change.name} had changed on disk since you read it; what was new {what}."]
+        case "part" if whole:
+            return [f"You had read only a part of {change.name}; the rest is replaced too."]
+        case _:
+            return []

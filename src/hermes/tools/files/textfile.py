@@ -1,0 +1,93 @@
+"""Text in files: which bytes are text, and how changed text keeps encoding, mark and line ends."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from hermes.codec.values import Value
+from hermes.core.errors import ToolError
+from hermes.tools.edits.text import Splice, spliced
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Letters that no text of a single-byte encoding has; with them the bytes are something else.
+_CONTROL = re.compile(rb"[\x00-\x07\x0e-\x1a\x1c-\x1f]")
+
+
+class TextFile(Value):
+    """The letters of a file as they are, with its own line ends; `mark` is its byte order mark."""
+
+    raw: str
+    encoding: str = "utf-8"
+    mark: bytes = b""
+
+    @property
+    def text(self) -> str:
+        """With "\\n" for every line end: what people, models and edits work on."""
+        return self.raw.replace("\r\n", "\n")
+
+    @property
+    def newline(self) -> str:
+        pairs = self.raw.count("\r\n")
+        return "\r\n" if pairs * 2 > self.raw.count("\n") else "\n"
+
+    def edited(self, splices: Iterable[Splice]) -> TextFile:
+        """With splices of `text` made; every letter and line end outside them stays."""
+        # Each pair in `raw` is one letter longer than in `text`, from its newline on.
+        dropped = [match.start() - n for n, match in enumerate(re.finditer("\r\n", self.raw))]
+        moved = [
+            Splice(
+                start=splice.start + bisect_left(dropped, splice.start),
+                end=splice.end + bisect_left(dropped, splice.end),
+                text=splice.text.replace("\n", self.newline),
+            )
+            for splice in splices
+        ]
+        return TextFile(raw=spliced(self.raw, moved), encoding=self.encoding, mark=self.mark)
+
+    def rewritten(self, text: str) -> TextFile:
+        """Wholly new text, written the way this file is."""
+        if self.mark:
+            text = text.removeprefix("\ufeff")
+        if "\n" in self.raw:
+            text = text.replace("\r\n", "\n").replace("\n", self.newline)
+        return TextFile(raw=text, encoding=self.encoding, mark=self.mark)
+
+    def encoded(self) -> bytes:
+        try:
+            return self.mark + self.raw.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            letter = self.raw[error.start]
+            raise ToolError(
+                f"The file is in {self.encoding}, which has no {letter!r}. Nothing was changed; "
+                "leave such letters out or convert the file to UTF-8 first."
+            ) from error
+
+
+def decoded(data: bytes) -> TextFile | None:
+    """The text in these bytes, or None when they are not text. Bytes that are not Unicode are
+    read as Windows-1252, or Latin-1, so that they can be written back as they were."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return _in_encoding(data[len(mark) :], encoding, mark)
+    if b"\0" in data:
+        return None
+    if (unicode := _in_encoding(data, "utf-8")) is not None:
+        return unicode
+    if _CONTROL.search(data):
+        return None
+    return _in_encoding(data, "cp1252") or _in_encoding(data, "latin-1")
+
+
+def _in_encoding(data: bytes, encoding: str, mark: bytes = b"") -> TextFile | None:
+    try:
+        raw = data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in raw else TextFile(raw=raw, encoding=encoding, mark=mark)

@@ -1,0 +1,105 @@
+"""The tool that writes a whole file."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from typing import Annotated
+
+from hermes.codec.values import JsonObject
+from hermes.core.effects import Effect, WritePath
+from hermes.core.errors import EffectDenied, ToolError
+from hermes.core.ports import Workspace
+from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.tools.edits.diff import Diff
+from hermes.tools.files import access
+from hermes.tools.files.changes import Change, make
+from hermes.tools.files.kinds import OFFICE_SUFFIXES, suffix
+from hermes.tools.files.readlog import ReadLog, digest
+from hermes.tools.files.report import (
+    difference,
+    file_details,
+    syntax_details,
+    syntax_news,
+    warnings_before,
+)
+from hermes.tools.files.textfile import TextFile, decoded
+
+
+def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
+    return [WritePath(path=path) for path in access.place_if_any(place, arguments["path"])]
+
+
+@tool(effects=_effects, repeat="safe")
+async def write_file(
+    ctx: ToolContext,
+    path: Annotated[str, "File to write"],
+    content: Annotated[str, "The whole new text"],
+) -> ToolOutput:
+    """Create a file or replace all of it; folders are made. To change a part use patch. JSON, YAML
+    and TOML that do not parse are refused."""
+    if suffix(path) in OFFICE_SUFFIXES:
+        raise ToolError(f"write_file writes plain text, which no {suffix(path)} file is.")
+    real = access.place(ctx.workspace, path)
+    before, unseen = await _present(ctx.workspace, path)
+    old = decoded(before) if before is not None else None
+    after = (old.rewritten(content) if old else TextFile(raw=content)).encoded()
+    change = Change(path=real, name=path, before=before, after=after, unseen=unseen)
+    if before == after:
+        return _nothing_new(ctx, change)
+    folders = await _missing_folders(ctx.workspace, real)
+    warnings = warnings_before(ctx, change, whole=True)
+    if before is not None and old is None:
+        warnings.append(f"{path} was a binary file.")
+    verdicts = await make(ctx, (change,))
+    ctx.kept(ReadLog).wrote(real, digest(after))
+    news = syntax_news((change,), verdicts)
+    diff = difference(change)
+    details = {
+        "path": real,
+        **file_details((change,), (diff,)),
+        "dirs_created": folders,
+        **syntax_details(verdicts, news),
+    }
+    if warnings:
+        details["warnings"] = warnings
+    head = f"Wrote {len(after)} bytes to {path}{_extent(change, diff)}."
+    return ToolOutput.text("\n".join((head, *news, *warnings)), details=details)
+
+
+def _extent(change: Change, diff: Diff) -> str:
+    if change.unseen:
+        return ""
+    return " (new file)" if change.before is None else f" (+{diff.added} -{diff.removed} lines)"
+
+
+async def _present(workspace: Workspace, path: str) -> tuple[bytes | None, bool]:
+    """What the file holds now, and whether that is hidden: a file that may be written but not
+    read is replaced unseen."""
+    try:
+        located = await access.locate(workspace, path)
+        if located.info is None:
+            return None, False
+        return await access.load(workspace, located.path, located.info), False
+    except EffectDenied:
+        return None, True
+
+
+async def _missing_folders(workspace: Workspace, path: str) -> list[str]:
+    """Folders of the project that writing will make, outermost first."""
+    found: list[str] = []
+    folder = posixpath.dirname(path)
+    while folder.startswith(workspace.root.rstrip("/") + "/"):
+        if await workspace.stat(folder) is not None:
+            break
+        found.insert(0, folder)
+        folder = posixpath.dirname(folder)
+    return found
+
+
+def _nothing_new(ctx: ToolContext, change: Change) -> ToolOutput:
+    ctx.kept(ReadLog).wrote(change.path, digest(change.before or b""))
+    return ToolOutput.text(
+        f"{change.name} has exactly this content already; nothing was written.",
+        details={"path": change.path, **file_details((), ())},
+    )

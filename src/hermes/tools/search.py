@@ -1,0 +1,209 @@
+"""The search tool: lines by regular expression, files by name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import PurePath
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from hermes.codec.values import JsonObject
+from hermes.core.effects import Effect, ReadPath
+from hermes.core.errors import ToolError
+from hermes.core.ports import Match, SearchFound, SearchQuery
+from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+
+FILES_IN_DETAILS = 50
+LINE_CHARACTERS = 500
+WARN_AT = 3
+REFUSE_AT = 4
+
+Page = tuple[int, int]
+
+
+class SearchesMade:
+    """Notices when the same search is made again and again without anything new to find."""
+
+    def __init__(self) -> None:
+        self._search: object = None
+        self._found: SearchFound | None = None
+        self._times = 0
+
+    def count(self, search: object, found: SearchFound) -> int:
+        """How many times in a row this search has found just this."""
+        same = search == self._search and found == self._found
+        self._times = self._times + 1 if same else 1
+        self._search, self._found = search, found
+        return self._times
+
+
+def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
+    return (ReadPath(path=place.resolve(arguments["path"])),)
+
+
+@tool(effects=_effects, repeat="safe")
+async def search_files(
+    ctx: ToolContext,
+    pattern: Annotated[str, "Regex for content, glob for files"],
+    target: Literal["content", "files"] = "content",
+    path: Annotated[str, "Folder or file"] = ".",
+    file_glob: Annotated[str, "Only files like this, e.g. *.py"] = "",
+    limit: Annotated[int, Meta(ge=1)] = 50,
+    offset: Annotated[int, Meta(ge=0)] = 0,
+    output_mode: Literal["content", "files_only", "count"] = "content",
+    context: Annotated[int, Meta(ge=0, le=20), "Lines around matches"] = 0,
+) -> ToolOutput:
+    """Search file contents or find files by name, newest first. Ignored and binary files are
+    skipped, hidden ones too unless the glob names them. Faster than grep or find in terminal."""
+    if not pattern:
+        raise ToolError("The pattern is empty.")
+    query = SearchQuery(
+        pattern=pattern,
+        root=ctx.workspace.resolve(path or "."),
+        target=target,
+        glob=file_glob,
+        context=context if output_mode == "content" else 0,
+        hidden=_names_hidden(file_glob) or (target == "files" and _names_hidden(pattern)),
+    )
+    found = await _until_stopped(ctx, query)
+    times = ctx.kept(SearchesMade).count((query, output_mode, limit, offset), found)
+    if times >= REFUSE_AT:
+        raise ToolError(
+            f"This search was made {times} times with the same result. "
+            "Use what you have, or search for something else."
+        )
+    output = _shown(found, query, output_mode, (offset, limit), ctx.workspace.cwd)
+    if times == WARN_AT:
+        return _warned(output)
+    return output
+
+
+def _names_hidden(glob: str) -> bool:
+    """Asking for `.github/*.yml` is asking for hidden files."""
+    return any(
+        part.startswith(".") and part not in (".", "..")
+        for part in glob.lstrip("!").replace("{", "/").replace(",", "/").split("/")
+    )
+
+
+async def _until_stopped(ctx: ToolContext, query: SearchQuery) -> SearchFound:
+    searching = asyncio.ensure_future(ctx.workspace.search(query))
+    stopping = asyncio.ensure_future(ctx.stop.wait())
+    try:
+        await asyncio.wait((searching, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if searching.done():
+            return searching.result()
+    finally:
+        searching.cancel()
+        stopping.cancel()
+        await asyncio.wait((searching, stopping))
+    raise ToolError("The search was interrupted.")
+
+
+def _shown(found: SearchFound, query: SearchQuery, mode: str, page: Page, cwd: str) -> ToolOutput:
+    if query.target == "files":
+        return _names(found.files, found.cut, page, cwd)
+    if mode == "files_only":
+        files = tuple(dict.fromkeys(match.path for match in found.matches))
+        return _names(files, found.cut, page, cwd)
+    if mode == "count":
+        return _counts(found, page, cwd)
+    return _lines(found, page, cwd)
+
+
+def _names(files: Sequence[str], cut: bool, page: Page, cwd: str) -> ToolOutput:
+    offset, limit = page
+    chosen = files[offset : offset + limit]
+    body = [_short(path, cwd) for path in chosen]
+    return _output(body, chosen, len(files), "files", cut, page)
+
+
+def _counts(found: SearchFound, page: Page, cwd: str) -> ToolOutput:
+    counts: dict[str, int] = {}
+    for match in found.matches:
+        counts[match.path] = counts.get(match.path, 0) + (not match.is_context)
+    offset, limit = page
+    chosen = list(counts.items())[offset : offset + limit]
+    body = [f"{_short(path, cwd)}: {count}" for path, count in chosen]
+    shown = _output(body, list(counts), len(counts), "files", found.cut, page)
+    total = sum(counts.values())
+    return ToolOutput(parts=shown.parts, details={**shown.details, "total_count": total})
+
+
+def _lines(found: SearchFound, page: Page, cwd: str) -> ToolOutput:
+    chosen, total = _page(found.matches, page)
+    body: list[str] = []
+    for path, matches in groupby(chosen, key=lambda match: match.path):
+        body.append(_short(path, cwd))
+        body += [_line(match) for match in matches]
+    files = list(dict.fromkeys(match.path for match in chosen))
+    return _output(body, files, total, "matches", found.cut, page)
+
+
+def _page(matches: Sequence[Match], page: Page) -> tuple[list[Match], int]:
+    """The matches of a page with the context next to them, and how many there are in all."""
+    offset, limit = page
+    chosen: list[Match] = []
+    before: list[Match] = []
+    number = 0
+    for match in matches:
+        inside = offset <= number - 1 < offset + limit
+        if not match.is_context:
+            number += 1
+            inside = offset < number <= offset + limit
+            chosen += [*before, match] if inside else []
+            before = []
+        elif inside and chosen and _follows(chosen[-1], match):
+            chosen.append(match)
+        else:
+            before = [*before, match] if before and _follows(before[-1], match) else [match]
+    return chosen, number
+
+
+def _follows(before: Match, match: Match) -> bool:
+    return before.path == match.path and before.line + 1 == match.line
+
+
+def _line(match: Match) -> str:
+    text = match.text
+    if len(text) > LINE_CHARACTERS:
+        text = f"{text[:LINE_CHARACTERS]}…"
+    return f"{match.line}{'-' if match.is_context else ':'} {text}"
+
+
+def _output(
+    body: list[str], files: Sequence[str], total: int, what: str, cut: bool, page: Page
+) -> ToolOutput:
+    offset, limit = page
+    shown = max(0, min(limit, total - offset))
+    more = total > offset + shown
+    many = f"{total}{'+' if cut else ''} {what}"
+    note = ""
+    if not total:
+        note = "Nothing found."
+    elif more or offset:
+        note = f"[{many}; showing {offset + 1}-{offset + shown}"
+        note += f"; go on with offset={offset + shown}]" if more else "]"
+    elif cut:
+        note = f"[{many}; the search was cut short]"
+    details: JsonObject = {
+        "total_count": total,
+        "files": list(files[:FILES_IN_DETAILS]),
+        "truncated": more or cut,
+    }
+    return ToolOutput.text("\n".join(filter(None, (*body, note))), details=details)
+
+
+def _short(path: str, cwd: str) -> str:
+    pure = PurePath(path)
+    return str(pure.relative_to(cwd)) if pure.is_relative_to(cwd) else path
+
+
+def _warned(output: ToolOutput) -> ToolOutput:
+    text = "[Same search, same result, for the third time. A fourth will be refused.]"
+    return ToolOutput(
+        parts=(*output.parts, *ToolOutput.text(f"\n{text}").parts), details=output.details
+    )

@@ -1,0 +1,82 @@
+"""The tool that keeps the model's list of tasks; the list lives in the tool's newest result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from hermes.codec.json import convert, plain
+from hermes.codec.values import JsonObject, Value
+from hermes.core.errors import ToolError
+from hermes.core.tools import ToolContext, ToolOutput, tool
+
+MAX_ITEMS = 256
+MAX_CONTENT_CHARS = 4_000
+SIGNS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
+
+
+class TodoChange(Value):
+    id: str
+    content: str = ""
+    status: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(SIGNS)})] = ""
+
+
+class TodoItem(Value, omit_defaults=False):
+    id: str
+    content: str
+    status: str = "pending"
+
+
+@tool(repeat="safe")
+async def todo(
+    ctx: ToolContext,
+    todos: Annotated[list[TodoChange] | None, "Items in order; omit to read the list"] = None,
+    merge: Annotated[bool, "Update items by id and add new ones, instead of replacing"] = False,
+) -> ToolOutput:
+    """Keep the task list of this session. Use it for work of 3 or more steps; have one item
+    in_progress, and complete it at once when it is done."""
+    items = convert(list[TodoItem], (ctx.latest("todo") or {}).get("todos", []))
+    if todos is not None:
+        items = _changed(items if merge else [], todos)
+    return ToolOutput.text(_listed(items), details=_details(items))
+
+
+def _changed(items: Sequence[TodoItem], changes: Sequence[TodoChange]) -> list[TodoItem]:
+    """The items with each change made; ones with a new id come at the end."""
+    kept = {item.id: item for item in items}
+    for change in changes:
+        name = change.id.strip()
+        if not name:
+            raise ToolError("Every item needs an id; the list is as it was.")
+        kept[name] = _made(kept.get(name), name, change)
+    if len(kept) > MAX_ITEMS:
+        raise ToolError(f"A list has at most {MAX_ITEMS} items; the list is as it was.")
+    return list(kept.values())
+
+
+def _made(old: TodoItem | None, name: str, change: TodoChange) -> TodoItem:
+    content = change.content.strip() or (old.content if old else "")
+    if not content:
+        raise ToolError(f"Item {name} is new and needs content; the list is as it was.")
+    if len(content) > MAX_CONTENT_CHARS:
+        content = content[: MAX_CONTENT_CHARS - 1] + "…"
+    status = change.status or (old.status if old else "pending")
+    return TodoItem(id=name, content=content, status=status if status in SIGNS else "pending")
+
+
+def _details(items: Sequence[TodoItem]) -> JsonObject:
+    counts = {status: sum(item.status == status for item in items) for status in SIGNS}
+    return {
+        "todos": [plain(item) for item in items],
+        "summary": {"total": len(items), **counts},
+    }
+
+
+def _listed(items: Sequence[TodoItem]) -> str:
+    if not items:
+        return "The list is empty."
+    done = sum(item.status == "completed" for item in items)
+    rows = [f"{SIGNS[item.status]} {item.id}: {item.content}" for item in items]
+    return "\n".join((*rows, f"{done} of {len(items)} completed"))

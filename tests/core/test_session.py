@@ -1,0 +1,476 @@
+"""Turns as a surface sees them: words in, events out, a journal that says the same."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import pytest
+
+from hermes.core.commands import Answer, Interrupt, Rewind, Say, Steer
+from hermes.core.effects import ReadPath, RunCommand, WritePath
+from hermes.core.errors import ToolError, UsageError
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    MessageReceived,
+    ModelCalled,
+    QuestionAsked,
+    ReplyAdded,
+    SessionOpened,
+    Steered,
+    ToolFinished,
+    ToolIntended,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.core.messages import AssistantMessage, Text, ToolMessage, UserMessage, user_says
+from hermes.core.prompt import TextDelta
+from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.core.turn import Limits
+from hermes.policy.rules import PolicySettings
+from hermes.testing.provider import ScriptedProvider
+from hermes.testing.steps import Pace, Step, calls, calls_many, fails, says
+from tests.core.conftest import Run
+
+
+@tool(repeat="safe")
+async def shout(ctx: ToolContext, text: Annotated[str, "What to shout"]) -> ToolOutput:
+    """Say it loudly."""
+    return ToolOutput.text(text.upper(), details={"length": len(text)})
+
+
+@tool()
+async def crash(ctx: ToolContext) -> ToolOutput:
+    """Fall over."""
+    raise RuntimeError("secret inner detail")
+
+
+@tool()
+async def complain(ctx: ToolContext, n: int = 0) -> ToolOutput:
+    """Fail with advice."""
+    raise ToolError("Try something else.")
+
+
+def _read(place: Place, arguments: dict[str, object]) -> tuple[ReadPath, ...]:
+    return (ReadPath(path=place.resolve(str(arguments["path"]))),)
+
+
+def _write(place: Place, arguments: dict[str, object]) -> tuple[WritePath, ...]:
+    return (WritePath(path=place.resolve(str(arguments["path"]))),)
+
+
+class Meeting:
+    """Counts how many calls are inside at the same time."""
+
+    def __init__(self) -> None:
+        self.inside = 0
+        self.most = 0
+        self.order: list[str] = []
+
+    async def attend(self, name: str) -> None:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        self.inside -= 1
+        self.order.append(name)
+
+
+@tool(effects=_read, repeat="safe")
+async def look(ctx: ToolContext, path: str) -> ToolOutput:
+    """Look at a path."""
+    await ctx.kept(Meeting).attend(f"look {path}")
+    return ToolOutput.text(path)
+
+
+@tool(effects=_write)
+async def put(ctx: ToolContext, path: str) -> ToolOutput:
+    """Write a path."""
+    await ctx.kept(Meeting).attend(f"put {path}")
+    await ctx.workspace.write_bytes(ctx.workspace.resolve(path), b"x")
+    return ToolOutput.text(path)
+
+
+@tool(effects=lambda place, a: (RunCommand(script=a["command"], cwd=place.cwd),))
+async def shell(ctx: ToolContext, command: str) -> ToolOutput:
+    """Run a command."""
+    effect = RunCommand(script=command, cwd=ctx.workspace.cwd)
+    done = await ctx.workspace.run(effect, timeout=60, stop=ctx.stop, max_bytes=1000)
+    return ToolOutput.text(f"{done.output}[exit {done.exit_code}]")
+
+
+@tool(interactive=True, repeat="safe")
+async def wonder(ctx: ToolContext, question: str) -> ToolOutput:
+    """Ask the person."""
+    return ToolOutput.text(await ctx.ask(question, ("yes", "no")) or "nobody answered")
+
+
+@tool()
+async def sneak(ctx: ToolContext, path: str) -> ToolOutput:
+    """Declare nothing and write all the same."""
+    await ctx.workspace.write_bytes(path, b"x")
+    return ToolOutput.text("written")
+
+
+async def test_one_turn_in_the_order_in_which_it_happens(run: Run) -> None:
+    run.model = ScriptedProvider(calls("shout", text="hi"), says("I shouted."))
+    run.tools = (shout,)
+    events = await run.say("Shout hi")
+    assert [type(e) for e in events if not isinstance(e, TextDelta)] == [
+        SessionOpened,
+        MessageReceived,
+        TurnStarted,
+        ModelCalled,
+        *(type(e) for e in events if type(e).__name__ == "CallNamed"),
+        ReplyAdded,
+        ToolIntended,
+        ToolStarted,
+        ToolFinished,
+        ModelCalled,
+        ReplyAdded,
+        TurnEnded,
+    ]
+    assert run.text() == "I shouted."
+    assert run.ended().reason == "done"
+    assert run.ended().usage.requests == 2
+    assert await run.messages_in_journal() == run.session.transcript.messages
+
+
+async def test_a_missing_tool_is_told_to_the_model(run: Run) -> None:
+    run.model = ScriptedProvider(calls("fly"), says("I cannot fly."))
+    run.tools = (shout,)
+    await run.say("Fly!")
+    assert run.results()[0].text == "There is no tool named 'fly'. There are: shout."
+    assert run.text() == "I cannot fly."
+
+
+async def test_small_slips_in_a_name_are_forgiven(run: Run) -> None:
+    run.model = ScriptedProvider(calls("Shout", text="a"), calls("shuot", text="b"), says("ok"))
+    run.tools = (shout, complain)
+    await run.say("go")
+    assert [result.text for result in run.results()] == ["A", "B"]
+
+
+async def test_three_replies_without_one_usable_call_end_the_turn(run: Run) -> None:
+    run.model = ScriptedProvider(calls("x"), calls("y"), calls("z"))
+    await run.say("go")
+    assert (run.ended().reason, run.ended().detail) == ("partial", "invalid_tool_calls")
+
+
+async def test_what_a_tool_says_reaches_the_model_and_a_crash_is_not_spelled_out(run: Run) -> None:
+    run.model = ScriptedProvider(calls_many(("complain", {}), ("crash", {})), says("ok"))
+    run.tools = (complain, crash)
+    await run.say("go")
+    assert [(result.failed, result.text) for result in run.results()] == [
+        (True, "Try something else."),
+        (True, "crash crashed. Its state is unknown; check before trying again."),
+    ]
+
+
+async def test_wrong_arguments_are_named(run: Run) -> None:
+    run.model = ScriptedProvider(calls("shout"), says("ok"))
+    run.tools = (shout,)
+    await run.say("go")
+    assert "missing required field `text`" in run.results()[0].text
+
+
+async def test_the_same_call_twice_in_a_reply_runs_once(run: Run) -> None:
+    run.model = ScriptedProvider(
+        calls_many(("put", {"path": "a"}), ("put", {"path": "a"})), says("ok")
+    )
+    run.tools = (put,)
+    await run.say("go")
+    assert "see its result" in run.results()[0].text or "see its result" in run.results()[1].text
+    assert run.session._kept.get(Meeting).order == ["put a"]  # type: ignore[attr-defined]
+
+
+async def test_reads_and_writes_of_other_paths_meet_and_a_conflict_waits(run: Run) -> None:
+    run.model = ScriptedProvider(
+        calls_many(("look", {"path": "a"}), ("look", {"path": "b"}), ("put", {"path": "a"})),
+        says("ok"),
+    )
+    run.tools = (look, put)
+    await run.say("go")
+    meeting = run.session._kept.get(Meeting)
+    assert isinstance(meeting, Meeting)
+    assert meeting.most == 2
+    assert meeting.order[-1] == "put a"
+    assert [result.text for result in run.session.transcript.messages[2].results] == [  # type: ignore[union-attr]
+        "a",
+        "b",
+        "a",
+    ]
+
+
+async def test_at_most_so_many_calls_run_at_once_and_results_keep_the_order(run: Run) -> None:
+    run.limits = Limits(tools_at_once=3)
+    run.model = ScriptedProvider(
+        calls_many(*(("look", {"path": f"f{n}"}) for n in range(10))), says("ok")
+    )
+    run.tools = (look,)
+    await run.say("go")
+    meeting = run.session._kept.get(Meeting)
+    assert isinstance(meeting, Meeting)
+    assert meeting.most == 3
+    message = run.session.transcript.messages[2]
+    assert isinstance(message, ToolMessage)
+    assert [result.text for result in message.results] == [f"f{n}" for n in range(10)]
+
+
+async def test_a_tool_that_hides_its_effect_meets_the_gate_all_the_same(run: Run) -> None:
+    target = run.folder / "elsewhere"
+    run.model = ScriptedProvider(calls("sneak", path=str(target)), says("ok"))
+    run.tools = (sneak,)
+    await run.say("go")
+    assert "nobody is here to give it" in run.results()[0].text
+    assert not target.exists()
+
+
+async def test_a_question_of_the_policy_goes_to_the_person_and_is_remembered(run: Run) -> None:
+    run.attended = True
+    run.model = ScriptedProvider(
+        calls("shell", command="touch a"), calls("shell", command="touch a"), says("done")
+    )
+    run.tools = (shell,)
+    talk = asyncio.ensure_future(run.say("touch it"))
+    asked = await run.wait_for(ApprovalAsked)
+    assert isinstance(asked, ApprovalAsked)
+    assert not (run.project / "a").exists()
+    await run.send(Answer(id=asked.id, text="session"))
+    await talk
+    assert (run.project / "a").exists()
+    answers = [r.event for r in run.seen if isinstance(r.event, ApprovalAnswered)]
+    assert [(answer.choice, answer.by) for answer in answers] == [("session", "owner")]
+
+
+@pytest.mark.parametrize(("word", "why"), [("deny", "the person said no"), ("yes!", "said no")])
+async def test_anything_but_an_offered_scope_is_a_no(run: Run, word: str, why: str) -> None:
+    run.attended = True
+    run.model = ScriptedProvider(calls("shell", command="touch a"), says("ok"))
+    run.tools = (shell,)
+    talk = asyncio.ensure_future(run.say("touch it"))
+    asked = await run.wait_for(ApprovalAsked)
+    assert isinstance(asked, ApprovalAsked)
+    await run.send(Answer(id=asked.id, text=word))
+    await talk
+    assert why in run.results()[0].text
+    assert not (run.project / "a").exists()
+
+
+async def test_no_answer_in_time_is_a_no(run: Run) -> None:
+    run.attended, run.approval_seconds = True, 0.01
+    run.model = ScriptedProvider(calls("shell", command="touch a"), says("ok"))
+    run.tools = (shell,)
+    await run.say("touch it")
+    assert "no answer came in time" in run.results()[0].text
+
+
+async def test_a_question_of_a_tool_gets_the_persons_words(run: Run) -> None:
+    run.attended = True
+    run.model = ScriptedProvider(calls("wonder", question="Really?"), says("ok"))
+    run.tools = (wonder,)
+    talk = asyncio.ensure_future(run.say("ask me"))
+    asked = await run.wait_for(QuestionAsked)
+    assert isinstance(asked, QuestionAsked)
+    await run.send(Answer(id=asked.id, text="of course"))
+    await talk
+    assert run.results()[0].text == "of course"
+
+
+async def test_with_nobody_there_a_question_is_not_asked(run: Run) -> None:
+    run.model = ScriptedProvider(calls("wonder", question="Really?"), says("ok"))
+    run.tools = (wonder,)
+    await run.say("ask me")
+    assert run.results()[0].text == "nobody answered"
+
+
+async def test_messages_during_a_turn_wait_and_are_answered_in_order(run: Run) -> None:
+    slow = Step(text="one", pace=Pace(first_seconds=0.05))
+    run.model = ScriptedProvider(slow, *(says(str(n)) for n in range(2, 7)))
+    await run.send(Say(text="first"))
+    for n in range(5):
+        await run.send(Say(text=f"more {n}"))
+    await run.session.settled()
+    said = [m.text for m in run.session.transcript.messages if not isinstance(m, ToolMessage)]
+    assert said == [
+        *("first", "one", "more 0", "2", "more 1", "3", "more 2", "4", "more 3", "5"),
+        *("more 4", "6"),
+    ]
+
+
+async def test_the_same_key_is_received_once(run: Run) -> None:
+    run.model = ScriptedProvider(says("hello"))
+    for _ in range(3):
+        await run.send(Say(text="hi", key="telegram:77"))
+    await run.session.settled()
+    assert [m.text for m in run.session.transcript.messages if isinstance(m, UserMessage)] == ["hi"]
+
+
+async def test_steering_joins_the_running_turn_after_the_tool_results(run: Run) -> None:
+    run.model = ScriptedProvider(calls("wonder", question="?"), says("ok"))
+    run.attended = True
+    run.tools = (wonder,)
+    await run.send(Say(text="go"))
+    asked = await run.wait_for(QuestionAsked)
+    assert isinstance(asked, QuestionAsked)
+    await run.send(Steer(text="and be quick"))
+    await run.send(Answer(id=asked.id, text="yes"))
+    await run.session.settled()
+    kinds = [type(m).__name__ for m in run.session.transcript.messages]
+    assert kinds == [
+        "UserMessage",
+        "AssistantMessage",
+        "ToolMessage",
+        "UserMessage",
+        "AssistantMessage",
+    ]
+    assert any(isinstance(r.event, Steered) for r in run.seen)
+
+
+async def test_steering_that_comes_too_late_becomes_the_next_turn(run: Run) -> None:
+    run.model = ScriptedProvider(Step(text="one", pace=Pace(first_seconds=0.05)), says("two"))
+    await run.send(Say(text="go"))
+    await run.wait_for(ModelCalled)
+    await run.send(Steer(text="late"))
+    await run.session.settled()
+    assert run.text() == "two"
+
+
+async def test_undo_hides_turns_and_the_journal_keeps_them(run: Run) -> None:
+    run.model = ScriptedProvider(says("1"), says("2"), says("3"))
+    for text in ("a", "b", "c"):
+        await run.say(text)
+    await run.send(Rewind(turns=2))
+    assert run.session.transcript.messages == [
+        user_says("a"),
+        AssistantMessage(parts=(Text(text="1"),)),
+    ]
+    assert await run.messages_in_journal() == run.session.transcript.messages
+    records = await run.journal.read(run.session.id)
+    assert sum(isinstance(record.event, ReplyAdded) for record in records) == 3
+
+
+async def test_nothing_to_take_back_is_said(run: Run) -> None:
+    with pytest.raises(UsageError):
+        await run.send(Rewind())
+
+
+async def test_a_failed_model_call_ends_the_turn_and_the_next_one_works(run: Run) -> None:
+    run.model = ScriptedProvider(fails(401), says("back"))
+    await run.say("hi")
+    assert run.ended().reason == "failed"
+    assert run.ended().error
+    await run.say("again")
+    assert run.text() == "back"
+
+
+async def test_the_budget_gives_hints_and_ends_with_a_summary(run: Run) -> None:
+    run.limits = Limits(max_steps=10)
+    model = ScriptedProvider(
+        *(calls("shout", text=f"n{n}") for n in range(10)), says("That is as far as I got.")
+    )
+    run.model = model
+    run.tools = (shout,)
+    await run.say("go on")
+    texts = [result.text for result in run.results()]
+    assert [n + 1 for n, text in enumerate(texts) if "steps of this turn" in text] == [7, 9]
+    assert len(model.prompts) == 11
+    assert model.prompts[-1].words_only
+    assert run.ended().detail == "max_iterations_reached(10/10)"
+    assert run.text() == "That is as far as I got."
+
+
+async def test_consecutive_prompts_share_their_beginning(run: Run) -> None:
+    model = ScriptedProvider(
+        calls("shout", text="a"), says("1"), calls("complain", n=1), says("2"), says("3")
+    )
+    run.model = model
+    run.tools = (shout, complain)
+    for text in ("x", "y", "z"):
+        await run.say(text)
+    for before, after in zip(model.prompts, model.prompts[1:], strict=False):
+        assert after.messages[: len(before.messages)] == before.messages
+        assert (after.system, after.tools) == (before.system, before.tools)
+
+
+@pytest.mark.parametrize("pace", [Pace(first_seconds=60), Pace(chunk=1, between_seconds=1)])
+async def test_a_stop_ends_a_model_call_at_once_and_leaves_nothing_half(
+    run: Run, pace: Pace
+) -> None:
+    run.model = ScriptedProvider(Step(text="never ending", pace=pace), says("fresh"))
+    await run.send(Say(text="go"))
+    await run.wait_for(ModelCalled)
+    async with asyncio.timeout(1):
+        await run.send(Interrupt())
+        await run.session.settled()
+    assert run.ended().reason == "interrupted"
+    assert run.session.transcript.messages == [user_says("go")]
+    await run.say("next")
+    assert run.text() == "fresh"
+
+
+async def test_a_stop_kills_the_whole_running_command_and_skips_the_rest(run: Run) -> None:
+    marker = run.project / "alive"
+    script = f"(sleep 30; touch {marker}) & sleep 30"
+    run.settings = PolicySettings(mode="off")
+    run.model = ScriptedProvider(
+        calls_many(("shell", {"command": script}), ("shell", {"command": "touch later"})),
+        says("fresh"),
+    )
+    run.tools = (shell,)
+    await run.send(Say(text="go"))
+    await run.wait_for(ToolStarted)
+    async with asyncio.timeout(1.5):
+        await run.send(Interrupt())
+        await run.session.settled()
+    texts = [result.text for result in run.results()]
+    assert "130" in texts[0]
+    assert texts[1].startswith("skipped")
+    assert not (run.project / "later").exists()
+    await run.say("next")
+    assert run.text() == "fresh"
+
+
+async def test_a_stop_ends_a_wait_for_approval(run: Run) -> None:
+    run.attended, run.approval_seconds = True, 60
+    run.model = ScriptedProvider(calls("shell", command="touch a"))
+    run.tools = (shell,)
+    await run.send(Say(text="go"))
+    await run.wait_for(ApprovalAsked)
+    async with asyncio.timeout(1):
+        await run.send(Interrupt())
+        await run.session.settled()
+    assert run.ended().reason == "interrupted"
+    assert not (run.project / "a").exists()
+
+
+async def test_a_loop_ends_the_turn_and_the_session_goes_on(run: Run) -> None:
+    run.model = ScriptedProvider(
+        *(calls("complain") for _ in range(5)), says("I am out of the loop.")
+    )
+    run.tools = (complain,)
+    await run.say("go")
+    assert run.ended().reason == "guardrail"
+    assert sum("Refused" in result.text for result in run.results()) == 2
+    await run.say("and now?")
+    assert run.text() == "I am out of the loop."
+
+
+async def test_a_session_goes_on_where_another_process_left_it(run: Run) -> None:
+    run.model = ScriptedProvider(calls("shout", text="a"), says("one"), says("two"))
+    run.tools = (shout,)
+    await run.say("first")
+    before = list(run.session.transcript.messages)
+    session = await run.reopen()
+    assert session.transcript.messages == before
+    await run.say("second")
+    assert run.text() == "two"
+
+
+async def test_no_commit_leaves_no_session_behind(run: Run) -> None:
+    assert run.session.id
+    await run.session.close()
+    with pytest.raises(Exception, match="no session"):
+        await run.journal.read(run.session.id)

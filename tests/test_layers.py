@@ -1,0 +1,132 @@
+"""The order of rooms: imports go up the list only, inside functions too, and never in a circle."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "hermes"
+
+# Who may import whom. Nothing imports surfaces; surfaces do not import each other.
+ROOMS: dict[str, set[str]] = {
+    "codec": set(),
+    "core": {"codec"},
+    "config": {"codec", "core"},
+    "policy": {"codec", "core"},
+    "journal": {"codec", "core"},
+    "providers": {"codec", "core"},
+    "workspaces": {"codec", "core"},
+    "tools": {"codec", "core", "workspaces"},
+    "context": {"codec", "core"},
+    "testing": {"codec", "core"},
+}
+ROOMS["app"] = set(ROOMS)
+ROOMS["commands"] = {"app", "core", "codec"}
+SURFACE = {"commands", "app", "core", "codec", "config"}
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in SOURCE.rglob("*.py"):
+        parts = ("hermes", *path.relative_to(SOURCE).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
+    for node in ast.walk(_without_type_checking(ast.parse(path.read_text()))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} uses a relative import"
+            module = node.module or ""
+            for alias in node.names:
+                inner = f"{module}.{alias.name}"
+                yield inner if inner in known else module
+
+
+def _without_type_checking(tree: ast.Module) -> ast.Module:
+    class Drop(ast.NodeTransformer):
+        def visit_If(self, node: ast.If) -> ast.AST | None:
+            if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+                return None
+            return self.generic_visit(node)
+
+    return ast.fix_missing_locations(Drop().visit(tree))
+
+
+KNOWN = modules()
+EDGES = {
+    name: {target for target in imports(path, KNOWN) if target in KNOWN}
+    for name, path in KNOWN.items()
+}
+
+
+def room(module: str) -> str:
+    parts = module.split(".")
+    if len(parts) < 2:
+        return ""
+    return f"surfaces.{parts[2]}" if parts[1] == "surfaces" and len(parts) > 2 else parts[1]
+
+
+@pytest.mark.parametrize("module", sorted(KNOWN))
+def test_a_module_imports_only_rooms_above_its_own(module: str) -> None:
+    own = room(module)
+    allowed = SURFACE if own.startswith("surfaces") else ROOMS.get(own, set())
+    for target in EDGES[module] if own else ():
+        there = room(target)
+        assert there in (own, "") or there in allowed, f"{module} imports {target}"
+
+
+def test_no_module_is_part_of_an_import_circle() -> None:
+    done: set[str] = set()
+
+    def walk(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, " -> ".join((*path[path.index(module) :], module))
+        if module not in done:
+            for target in EDGES[module]:
+                walk(target, (*path, module))
+            done.add(module)
+
+    for module in KNOWN:
+        if module != "hermes":
+            walk(module, ())
+
+
+@pytest.mark.parametrize("module", ["hermes", "hermes.surfaces.cli.entry"])
+def test_the_way_to_the_version_loads_nothing_from_outside(module: str) -> None:
+    code = (
+        f"import sys; before = set(sys.modules); import {module}; print(*set(sys.modules) - before)"
+    )
+    out = subprocess.run(
+        [
+            sys.executable,
+            "-I",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(SOURCE.parent)!r}); {code}",
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    outside = {name for name in out.split() if not _own_or_standard(name)}
+    assert outside == set()
+
+
+def _own_or_standard(name: str) -> bool:
+    top = name.partition(".")[0]
+    return top == "hermes" or top in sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=str)
+def test_the_environment_is_read_in_one_room(path: Path) -> None:
+    if path.relative_to(SOURCE).parts[0] in ("config", "testing"):
+        return
+    text = path.read_text()
+    assert "os.environ" not in text
+    assert "getenv(" not in text

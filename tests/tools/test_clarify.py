@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.core.messages import Text, joined_text
+from hermes.core.tools import ToolOutput
+from hermes.tools.clarify import clarify
+
+if TYPE_CHECKING:
+    from tests.tools.conftest import Desk
+
+
+async def test_the_answer_of_the_person_reaches_the_model(desk: Desk) -> None:
+    desk.answer = "the red one"
+    output = await desk.run(clarify, question=" Which? ", choices=["red", " blue", "red", ""])
+    assert desk.asked == [("Which?", ("red", "blue"))]
+    assert output == ToolOutput(
+        parts=(Text(text="The person answered: the red one"),),
+        details={
+            "question": "Which?",
+            "choices_offered": ["red", "blue"],
+            "user_response": "the red one",
+        },
+        origin="user",
+    )
+
+
+async def test_without_an_answer_the_model_decides_itself(desk: Desk) -> None:
+    output = await desk.run(clarify, question="Which?")
+    assert desk.asked == [("Which?", ())]
+    assert not output.failed
+    assert "Decide yourself" in joined_text(output.parts)
+    assert output.details["user_response"] is None
+
+
+async def test_more_than_four_choices_or_no_question_are_not_put(desk: Desk) -> None:
+    assert (await desk.run(clarify, question="Which?", choices=list("abcde"))).failed
+    assert (await desk.run(clarify, question=" ")).failed
+    assert desk.asked == []
+
+
+def test_it_waits_for_a_person_and_may_be_asked_again() -> None:
+    assert (clarify.interactive, clarify.repeat) == (True, "safe")

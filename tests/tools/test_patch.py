@@ -1,0 +1,352 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hermes.core.effects import DeletePath, WritePath
+from hermes.core.messages import joined_text
+from hermes.core.tools import ToolOutput
+from hermes.tools.files.patch import patch
+from hermes.tools.files.read import read_file
+from hermes.tools.files.readlog import ReadLog, digest
+
+if TYPE_CHECKING:
+    from tests.tools.conftest import Desk
+
+
+def said(output: ToolOutput) -> str:
+    return joined_text(output.parts)
+
+
+def v4a(*lines: str) -> dict[str, str]:
+    return {"mode": "patch", "patch": "\n".join(("*** Begin Patch", *lines, "*** End Patch"))}
+
+
+async def test_a_text_is_replaced_and_the_model_sees_the_diff(desk: Desk) -> None:
+    path = desk.put("a.py", "x = 1\ny = 2\n")
+    output = await desk.run(patch, path="a.py", old_string="y = 2", new_string="y = 3")
+    diff = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n x = 1\n-y = 2\n+y = 3\n"
+    assert desk.get("a.py") == "x = 1\ny = 3\n"
+    assert output == ToolOutput.text(
+        diff.rstrip("\n"),
+        details={
+            "path": path,
+            "files_modified": [path],
+            "files_created": [],
+            "files_deleted": [],
+            "bytes_written": 12,
+            "added": 1,
+            "removed": 1,
+            "diff": diff,
+            "lint": {"status": "ok", "output": ""},
+        },
+    )
+
+
+async def test_a_text_that_is_there_twice_is_not_guessed(desk: Desk) -> None:
+    desk.put("a.txt", "x\ny\nx\n")
+    output = await desk.run(patch, path="a.txt", old_string="x", new_string="z")
+    assert output.failed
+    assert "2 places, lines 1, 3" in said(output)
+    assert desk.get("a.txt") == "x\ny\nx\n"
+    await desk.run(patch, path="a.txt", old_string="x", new_string="z", replace_all=True)
+    assert desk.get("a.txt") == "z\ny\nz\n"
+
+
+async def test_how_a_text_was_found_is_told_when_it_was_not_exact(desk: Desk) -> None:
+    desk.put("a.py", "if x:\n    a()\n    b()\n")
+    output = await desk.run(patch, path="a.py", old_string="a()\nb()", new_string="c()\nd()")
+    assert desk.get("a.py") == "if x:\n    c()\n    d()\n"
+    assert "found by indentation-flexible matching" in said(output)
+
+
+async def test_line_ends_and_mark_stay_as_they_are(desk: Desk) -> None:
+    desk.put("a.txt", b"\xef\xbb\xbfone\r\ntwo\r\nlast\nthree")
+    await desk.run(patch, path="a.txt", old_string="two\n", new_string="2\n2b\n")
+    assert desk.files()["a.txt"] == b"\xef\xbb\xbfone\r\n2\r\n2b\r\nlast\nthree"
+
+
+async def test_a_miss_shows_what_is_near_and_the_third_says_to_read_again(desk: Desk) -> None:
+    desk.put("a.py", "def settings():\n    return 1\n")
+    outputs = [
+        await desk.run(patch, path="a.py", old_string=f"def setting{n}():", new_string="x")
+        for n in "xyz"
+    ]
+    assert all(output.failed for output in outputs)
+    assert "1|def settings():" in said(outputs[0])
+    assert "read it again" not in said(outputs[1])
+    assert "read it again" in said(outputs[2])
+    await desk.run(read_file, path="a.py")
+    fourth = await desk.run(patch, path="a.py", old_string="nothing", new_string="x")
+    assert "read it again" not in said(fourth)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"path": "a.txt", "old_string": "", "new_string": "x"}, "old_string is empty"),
+        ({"path": "a.txt", "old_string": "one", "new_string": "one"}, "the same"),
+        ({"path": "", "old_string": "one", "new_string": "x"}, "path is empty"),
+        ({"path": "b.txt", "old_string": "one", "new_string": "x"}, "a.txt"),
+        ({"path": "c.bin", "old_string": "one", "new_string": "x"}, "binary"),
+        ({"mode": "patch", "patch": "nonsense"}, "Begin Patch"),
+    ],
+)
+async def test_a_call_that_cannot_work_says_why(
+    desk: Desk, arguments: dict[str, str], why: str
+) -> None:
+    desk.put("a.txt", "one\n")
+    desk.put("c.bin", b"\0one")
+    output = await desk.run(patch, **arguments)
+    assert output.failed
+    assert why in said(output)
+    assert desk.files() == {"a.txt": b"one\n", "c.bin": b"\0one"}
+
+
+async def test_data_that_would_not_parse_is_left_alone(desk: Desk) -> None:
+    desk.put("a.json", '{"a": 1}')
+    output = await desk.run(patch, path="a.json", old_string="1", new_string="1,")
+    assert output.failed
+    assert "a.json would not parse: line 1" in said(output)
+    assert desk.get("a.json") == '{"a": 1}'
+
+
+async def test_a_new_python_error_is_told_with_the_diff(desk: Desk) -> None:
+    desk.put("a.py", "x = 1\n")
+    output = await desk.run(patch, path="a.py", old_string="1", new_string="(1")
+    assert "a.py now has a syntax error, line 1" in said(output)
+
+
+async def test_a_file_that_changed_since_it_was_read_is_patched_with_one_warning(
+    desk: Desk,
+) -> None:
+    desk.put("a.txt", "one\ntwo\n")
+    await desk.run(read_file, path="a.txt")
+    desk.put("a.txt", "one\ntwo\nthree\n")
+    first = await desk.run(patch, path="a.txt", old_string="one", new_string="1")
+    assert "had changed on disk since you read it" in said(first)
+    second = await desk.run(patch, path="a.txt", old_string="two", new_string="2")
+    assert "warnings" not in second.details
+
+
+async def test_a_long_diff_is_cut(desk: Desk) -> None:
+    desk.put("a.txt", "x\n" * 3000)
+    output = await desk.run(
+        patch, path="a.txt", old_string="x\n", new_string="y\n", replace_all=True
+    )
+    assert output.details["added"] == 3000
+    assert len(said(output)) < 4_100
+    assert "more lines" in said(output)
+    assert len(output.details["diff"]) < 4_100
+
+
+async def test_a_patch_may_come_without_its_mode(desk: Desk) -> None:
+    output = await desk.run(patch, patch=v4a("*** Add File: a.txt", "+hi")["patch"])
+    assert not output.failed
+    assert desk.get("a.txt") == "hi\n"
+
+
+async def test_a_patch_changes_several_files(desk: Desk) -> None:
+    desk.put("a.txt", "one\r\ntwo\r\n")
+    desk.put("b.txt", "bee\n")
+    desk.put("c.txt", "sea\n")
+    desk.put("d.txt", "dee\nlast\n")
+    output = await desk.run(
+        patch,
+        **v4a(
+            *("*** Update File: a.txt", " one", "-two", "+2"),
+            *("*** Add File: new/e.txt", "+hello"),
+            "*** Delete File: b.txt",
+            "*** Move File: c.txt -> sub/c.txt",
+            *("*** Update File: d.txt", "*** Move to: f.txt", "-dee", "+D"),
+        ),
+    )
+    assert not output.failed
+    assert desk.files() == {
+        "a.txt": b"one\r\n2\r\n",
+        "f.txt": b"D\nlast\n",
+        "new/e.txt": b"hello\n",
+        "sub/c.txt": b"sea\n",
+    }
+    root = desk.root
+    assert output.details["files_modified"] == [str(root / "a.txt")]
+    assert output.details["files_created"] == [
+        str(root / name) for name in ("new/e.txt", "sub/c.txt", "f.txt")
+    ]
+    assert output.details["files_deleted"] == [
+        str(root / name) for name in ("b.txt", "c.txt", "d.txt")
+    ]
+    assert said(output).startswith(
+        "Moved c.txt to sub/c.txt\nMoved d.txt to f.txt\nDeleted b.txt\n--- a/a.txt\n"
+    )
+    assert "--- a/d.txt\n+++ b/f.txt\n@@ -1,2 +1,2 @@\n-dee\n+D\n last" in said(output)
+
+
+async def test_operations_on_one_file_build_on_each_other(desk: Desk) -> None:
+    desk.put("a.txt", "one\n")
+    await desk.run(
+        patch,
+        **v4a(
+            *("*** Update File: a.txt", "-one", "+two"),
+            *("*** Update File: a.txt", "-two", "+three"),
+            "*** Move File: a.txt -> b.txt",
+            "*** Move File: b.txt -> c.txt",
+            *("*** Add File: a.txt", "+again"),
+        ),
+    )
+    assert desk.files() == {"a.txt": b"again\n", "c.txt": b"three\n"}
+
+
+async def test_one_bad_operation_leaves_all_files_alone_and_all_faults_are_told(
+    desk: Desk,
+) -> None:
+    desk.put("a.txt", "one\n")
+    desk.put("b.txt", "two\n")
+    before = desk.files()
+    output = await desk.run(
+        patch,
+        **v4a(
+            *("*** Update File: a.txt", "-one", "+1"),
+            *("*** Update File: b.txt", "-nope", "+x"),
+            *("*** Add File: b.txt", "+x"),
+            "*** Delete File: c.txt",
+            "*** Move File: a.txt -> b.txt",
+        ),
+    )
+    assert output.failed
+    assert desk.files() == before
+    assert "no file was changed" in said(output)
+    for why in ("b.txt: hunk 1", "exists already; use", "c.txt: there is no", "a.txt: b.txt"):
+        assert why in said(output)
+
+
+async def test_a_patch_that_breaks_a_data_file_leaves_all_files_alone(desk: Desk) -> None:
+    desk.put("a.txt", "one\n")
+    desk.put("b.json", "[1]\n")
+    before = desk.files()
+    output = await desk.run(
+        patch,
+        **v4a(
+            *("*** Update File: a.txt", "-one", "+1"), *("*** Update File: b.json", "-[1]", "+[1")
+        ),
+    )
+    assert output.failed
+    assert desk.files() == before
+
+
+@pytest.mark.parametrize("broken", ["c.txt", "new.txt", "d.txt"])
+async def test_when_a_later_change_fails_the_earlier_ones_are_put_back(
+    desk: Desk, broken: str
+) -> None:
+    for name in ("a.txt", "b.txt", "c.txt", "d.txt"):
+        desk.put(name, "one\n")
+    desk.workspace.broken.add(broken)
+    before = desk.files()
+    output = await desk.run(
+        patch,
+        **v4a(
+            *("*** Update File: a.txt", "-one", "+1"),
+            *("*** Add File: first.txt", "+x"),
+            *("*** Update File: b.txt", "-one", "+1"),
+            *("*** Add File: new.txt", "+x"),
+            *("*** Update File: c.txt", "-one", "+1"),
+            "*** Delete File: d.txt",
+        ),
+    )
+    assert output.failed
+    assert "nothing is changed" in said(output)
+    assert desk.files() == before
+
+
+async def test_what_cannot_be_put_back_is_named(desk: Desk) -> None:
+    desk.put("a.txt", "one\n")
+    desk.put("b.txt", "one\n")
+
+    def fail_from_now_on(path: str) -> None:
+        if path.endswith("b.txt"):
+            desk.workspace.broken |= {"a.txt", "b.txt"}
+
+    desk.workspace.on_write = fail_from_now_on
+    output = await desk.run(
+        patch,
+        **v4a(*("*** Update File: a.txt", "-one", "+1"), *("*** Update File: b.txt", "-one", "+1")),
+    )
+    assert output.failed
+    assert "these could not be put back: a.txt" in said(output)
+
+
+async def test_a_cancelled_patch_is_put_back(desk: Desk) -> None:
+    desk.put("a.txt", "one\n")
+    desk.put("b.txt", "one\n")
+    before = desk.files()
+    writes: list[str] = []
+
+    def cancel_at_the_second(path: str) -> None:
+        writes.append(path)
+        if len(writes) == 2:
+            raise asyncio.CancelledError
+
+    desk.workspace.on_write = cancel_at_the_second
+    with pytest.raises(asyncio.CancelledError):
+        await desk.run(
+            patch,
+            **v4a(
+                *("*** Update File: a.txt", "-one", "+1"),
+                *("*** Update File: b.txt", "-one", "+1"),
+            ),
+        )
+    assert desk.files() == before
+
+
+async def test_a_patch_without_any_change_is_an_error(desk: Desk) -> None:
+    desk.put("a.txt", "one\n")
+    output = await desk.run(patch, **v4a("*** Update File: a.txt", "-one", "+one"))
+    assert output.failed
+    assert "changes nothing" in said(output)
+
+
+async def test_the_effects_name_every_file_of_a_patch(desk: Desk) -> None:
+    at = str(desk.root) + "/"
+    assert desk.effects(patch, path="a.txt", old_string="x", new_string="y") == [
+        WritePath(path=at + "a.txt")
+    ]
+    assert desk.effects(
+        patch,
+        **v4a(
+            *("*** Update File: a", "-x"),
+            *("*** Add File: b", "+x"),
+            "*** Delete File: c",
+            "*** Move File: d -> e",
+            *("*** Update File: f", "*** Move to: g", "-x"),
+        ),
+    ) == [
+        WritePath(path=at + "a"),
+        WritePath(path=at + "b"),
+        DeletePath(path=at + "c"),
+        DeletePath(path=at + "d"),
+        WritePath(path=at + "e"),
+        DeletePath(path=at + "f"),
+        WritePath(path=at + "g"),
+    ]
+    assert desk.effects(patch, mode="patch", patch="nonsense") == []
+
+
+async def test_the_model_knows_a_file_that_it_added(desk: Desk) -> None:
+    await desk.run(patch, **v4a("*** Add File: a.txt", "+one"))
+    log = desk.kept(ReadLog)
+    data = desk.files()["a.txt"]
+    assert log.knowledge(str(desk.root / "a.txt"), digest(data)) == "whole"
+
+
+async def test_a_secret_file_cannot_be_read_through_a_failed_patch(desk: Desk) -> None:
+    desk.put(".env", "TOKEN=secret\n")
+    desk.workspace.secret.add(".env")
+    for arguments in (
+        {"path": ".env", "old_string": "TOKEN=x", "new_string": "y"},
+        v4a("*** Update File: .env", "-TOKEN=x", "+y"),
+    ):
+        output = await desk.run(patch, **arguments)
+        assert output.failed
+        assert "TOKEN=secret" not in said(output)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from hermes.core.errors import UsageError
+from hermes.tools.catalogue import TARGETS
+from hermes.tools.toolsets import TOOLSETS, Toolset, resolve_toolsets
+
+
+def test_the_default_toolset_has_every_core_tool() -> None:
+    assert resolve_toolsets(["hermes-cli"]) == tuple(sorted(TARGETS))
+    assert resolve_toolsets(["all"]) == resolve_toolsets(["*"]) == tuple(sorted(TARGETS))
+
+
+def test_disabled_toolsets_are_taken_away() -> None:
+    assert resolve_toolsets(["file", "todo"], ["todo"]) == (
+        "patch",
+        "read_file",
+        "search_files",
+        "write_file",
+    )
+    assert resolve_toolsets(["hermes-cli"], ["all"]) == ()
+
+
+def test_every_tool_of_a_toolset_is_in_the_catalogue() -> None:
+    assert {tool for toolset in TOOLSETS.values() for tool in toolset.tools} == set(TARGETS)
+
+
+def test_an_unknown_toolset_brings_suggestions() -> None:
+    with pytest.raises(UsageError, match="Did you mean terminal"):
+        resolve_toolsets(["terminl"])
+    with pytest.raises(UsageError, match="There are: clarify, file"):
+        resolve_toolsets(["file"], ["xyzzy"])
+
+
+def test_toolsets_include_others_but_never_themselves() -> None:
+    own = {
+        "a": Toolset(tools=("x",), includes=("b", "c")),
+        "b": Toolset(tools=("y",), includes=("c",)),
+        "c": Toolset(tools=("z",)),
+        "loop": Toolset(includes=("back",)),
+        "back": Toolset(includes=("loop",)),
+    }
+    assert resolve_toolsets(["a"], toolsets=own) == ("x", "y", "z")
+    with pytest.raises(UsageError, match="loop -> back -> loop"):
+        resolve_toolsets(["loop"], toolsets=own)
