@@ -14,7 +14,8 @@ from hermes.app.opening import Opening
 from hermes.app.prompting import system_text, view_of
 from hermes.app.toolbox import chosen_tools, wanted_names
 from hermes.codec.json import convert, plain
-from hermes.config.load import Config, load
+from hermes.config.load import Config
+from hermes.config.logs import Logging
 from hermes.context.system import join
 from hermes.core.commands import Say, SwitchModel
 from hermes.core.errors import NotFound
@@ -45,7 +46,14 @@ class App:
     """One run of Hermes. `news` are lines that a surface should show once: what was chosen and
     what is wrong with the settings."""
 
-    def __init__(self, config: Config, *, env: Mapping[str, str], world: World) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        env: Mapping[str, str],
+        world: World,
+        log_files: Logging | None = None,
+    ) -> None:
         self.config = config
         self.settings = config.settings
         self.home = config.home
@@ -54,6 +62,7 @@ class App:
         self.news: list[str] = [finding.text for finding in config.findings]
         self.journal = SqliteJournal(config.home.journal, world)
         self.models = Models(config, world)
+        self._log_files = log_files
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
 
     async def __aenter__(self) -> App:
@@ -86,7 +95,11 @@ class App:
         """For surfaces that stay: carry out what other processes leave for the session, and
         tell it when its background processes end."""
         tasks = self._open[session.id][1]
-        for work in (self._watch_inbox(session), self._watch_processes(session)):
+        for work in (
+            self._watch_inbox(session),
+            self._watch_processes(session),
+            self._retain(session),
+        ):
             tasks.append(asyncio.ensure_future(_quietly(work)))
 
     async def close(self) -> None:
@@ -94,6 +107,8 @@ class App:
             await self.leave(session)
         await self.models.close()
         await self.journal.close()
+        if self._log_files is not None:
+            self._log_files.close()
 
     @property
     def library(self) -> Library:
@@ -192,7 +207,7 @@ class App:
             view=view_of(opened.system, tools.specs, self.settings),
             toolbox=tools,
             workspace=self._workspace(session_id, root),
-            policy=self._policy(root),
+            policy=self._policy(root, attended=opening.attended),
             world=self.world,
             attended=opening.attended,
             approval_seconds=self.settings.approvals.timeout,
@@ -217,11 +232,12 @@ class App:
         )
         return connected, limits
 
-    def _policy(self, root: str) -> Rules:
+    def _policy(self, root: str, *, attended: bool) -> Rules:
         approvals = self.settings.approvals
+        approved = not attended and approvals.noninteractive_mode == "approve"
         return Rules(
             PolicySettings(
-                mode=approvals.mode,
+                mode="off" if approved else approvals.mode,
                 deny=approvals.deny,
                 allowed=self.settings.command_allowlist,
             ),
@@ -233,10 +249,9 @@ class App:
 
     def _keep_allowed(self, subject: str) -> None:
         """What was allowed for ever goes into the settings, where the person can read it."""
-        from hermes.config.edit import write_settings
+        from hermes.config.edit import allow_always
 
-        allowed = (*load(self.home).settings.command_allowlist, subject)
-        write_settings(self.home, {("command_allowlist",): list(dict.fromkeys(allowed))})
+        allow_always(self.home, subject)
 
     def _workspace(self, session_id: str, root: str) -> Workspace:
         terminal = self.settings.terminal
@@ -252,6 +267,17 @@ class App:
                 passthrough=terminal.env_passthrough,
             ),
         )
+
+    async def _retain(self, session: Session) -> None:
+        """Old sessions go as the settings say, and never without a word."""
+        settings = self.settings.sessions.retention
+        if settings.mode == "off":
+            return
+        done = await self.library.retain(settings)
+        if done.pruned.removed:
+            verb = "archived" if settings.mode == "archive" else "removed"
+            count = len(done.pruned.removed)
+            session.tell(f"{count} session(s) older than {settings.days} days were {verb}.")
 
     async def _watch_inbox(self, session: Session) -> None:
         seen = -1

@@ -16,7 +16,6 @@ from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFilter, SessionInfo, Spending
 from hermes.journal.transfer import Redact
 
-
 __all__ = ["Hit", "Library", "SessionFilter", "SessionInfo", "Spending"]
 
 

@@ -9,6 +9,7 @@ from hermes.app.build import App
 from hermes.config.flags import flag_values
 from hermes.config.home import resolve_home
 from hermes.config.load import load
+from hermes.config.logs import start_logging
 from hermes.config.secrets import environment
 from hermes.core.world import World, nothing_here
 
@@ -18,7 +19,8 @@ def start(options: Mapping[str, Any]) -> App:
     env = environment()
     home = resolve_home(env, profile=options.get("profile"))
     config = load(home, flags=flag_values(options), env=env)
-    return App(config, env=env, world=World(reach=_kill_points(env)))
+    log_files = start_logging(config, verbose=bool(options.get("verbose")))
+    return App(config, env=env, world=World(reach=_kill_points(env)), log_files=log_files)
 
 
 def _kill_points(env: Mapping[str, str]) -> Any:

@@ -35,6 +35,7 @@ from hermes.core.gate import Gate
 from hermes.core.loop import run_turn
 from hermes.core.messages import user_says
 from hermes.core.ports import Journal, Policy, ProcessNotice, Provider, Workspace
+from hermes.core.prompt import Notice
 from hermes.core.questions import DENY, Questions
 from hermes.core.recorder import Recorder
 from hermes.core.subscription import Subscription
@@ -147,6 +148,10 @@ class Session:
     def notices(self) -> AsyncIterator[ProcessNotice]:
         """News of the session's background processes; whoever reads them passes them on."""
         return self._parts.workspace.processes.notices()
+
+    def tell(self, text: str) -> None:
+        """Show the person something that is not part of the conversation."""
+        self._recorder.show(Notice(text=text))
 
     def resume(self) -> None:
         """Go on with a turn that did not end and with messages that wait. Returns at once."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
 
 
@@ -14,6 +16,12 @@ def main() -> int:
         python = ".".join(map(str, sys.version_info[:3]))
         print(f"hermes {__version__} (Python {python})")
         return 0
-    from hermes.surfaces.cli.root import run
+    # Loading modules makes many objects that live for ever: looking through them is time lost.
+    gc.set_threshold(50_000)
+    from hermes.surfaces.cli.running import run
 
-    return run(arguments)
+    code = run(arguments)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # All is written and closed; taking the modules apart one by one would only cost time.
+    os._exit(code)

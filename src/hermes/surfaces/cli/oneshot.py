@@ -29,6 +29,7 @@ def run_oneshot(options: dict[str, Any]) -> int:
         newest=options["newest"],
         attended=False,
         platform="cli",
+        rules=not options["ignore_rules"],
     )
     return asyncio.run(_run(app, opening, options))
 
@@ -50,7 +51,7 @@ async def _run(app: App, opening: Opening, options: dict[str, Any]) -> int:
             await reading
         ended = printer.ended
         if options["usage_file"]:
-            _write_usage(options["usage_file"], session, ended)
+            _write_usage(Path(options["usage_file"]), session, ended)
         return CODES.get(ended.reason, 1) if ended else 1
 
 

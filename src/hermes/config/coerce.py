@@ -1,0 +1,90 @@
+"""Turns what a file, a variable or a command line says into a value of a setting's kind."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args, get_origin
+
+from hermes.codec.json import DecodeError, convert, decode
+from hermes.codec.values import JsonValue
+from hermes.config.schema import alternatives, describe, without_bounds
+
+TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
+FALSE_WORDS = frozenset({"0", "false", "no", "off"})
+
+
+class WrongKind(ValueError):
+    """The value cannot be used; the text says what it must be."""
+
+
+def from_data(kind: Any, value: JsonValue) -> Any:
+    """A value as YAML or JSON holds it. Words for true and false count as such, and `false` among
+    several choices is the one that means it: "off" or "none"."""
+    members = _members(kind)
+    if isinstance(value, str) and bool in members and str not in members:
+        value = _truth(value)
+    if value is False or value in ("off", "disabled"):
+        value = next((word for word in ("off", "none") if word in _choices(kind)), value)
+    if isinstance(value, list) and tuple in _origins(kind):
+        value = [item if isinstance(item, str) else _word(item) for item in value]
+    try:
+        return convert(kind, value)
+    except DecodeError as error:
+        raise WrongKind(f"must be {describe(kind)}") from error
+
+
+def from_text(kind: Any, text: str) -> Any:
+    """A value as a person types it: `40`, `true`, `null`, `a,b`, `["a", "b"]`, `{"a": 1}`."""
+    members = _members(kind)
+    if type(None) in members and text.strip().lower() in ("null", "none", "~"):
+        return None
+    if str in members or bool in members or _choices(kind):
+        return from_data(kind, text)
+    if tuple in _origins(kind) and text.lstrip()[:1] != "[":
+        return from_data(kind, [part.strip() for part in text.split(",") if part.strip()])
+    return from_data(kind, _as_json(text))
+
+
+def guessed(text: str) -> JsonValue:
+    """The value of a key that no schema knows: JSON where it is JSON, else the text."""
+    lowered = text.strip().lower()
+    if lowered in ("true", "yes", "on"):
+        return True
+    if lowered in ("false", "no", "off"):
+        return False
+    return _as_json(text)
+
+
+def _as_json(text: str) -> JsonValue:
+    try:
+        return decode(object, text.strip())
+    except DecodeError:
+        return text
+
+
+def _truth(word: str) -> bool | str:
+    lowered = word.strip().lower()
+    if lowered in TRUE_WORDS:
+        return True
+    return False if lowered in FALSE_WORDS else word
+
+
+def _word(item: JsonValue) -> JsonValue:
+    """A list of text may hold what YAML reads as a number: `- 8080` is the text "8080"."""
+    return str(item) if isinstance(item, int | float) and not isinstance(item, bool) else item
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    return tuple(without_bounds(member)[0] for member in alternatives(without_bounds(kind)[0]))
+
+
+def _origins(kind: Any) -> tuple[Any, ...]:
+    return tuple(get_origin(member) for member in _members(kind))
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    return tuple(
+        choice
+        for member in _members(kind)
+        if get_origin(member) is Literal
+        for choice in get_args(member)
+    )

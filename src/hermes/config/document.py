@@ -1,0 +1,113 @@
+"""Reads config.yaml into plain data; a decoded copy spares most starts the YAML library."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from hermes import __version__
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.config.files import replace_file
+from hermes.config.findings import Finding, fault
+from hermes.config.home import Home
+from hermes.config.schema import Path, find_setting
+from hermes.config.settings import Settings
+from hermes.core.errors import ConfigError
+
+COPY_NAME = "config.json"
+# Two writes within one tick of the file system's clock leave the same time behind, so a file
+# that has just been written is not copied yet.
+SETTLED_NS = 50_000_000
+
+
+class Document(Value):
+    """The content of config.yaml; nothing in it was checked but the syntax."""
+
+    data: JsonObject = {}
+    findings: tuple[Finding, ...] = ()
+    exists: bool = False
+
+
+class Copy(Value):
+    stamp: str
+    data: JsonObject
+
+
+def read_document(home: Home) -> Document:
+    """Never raises: a file that cannot be used is a finding, and its content is empty."""
+    try:
+        info = home.config.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return Document()
+    except OSError as error:
+        return _unusable(home, error.strerror or "it cannot be opened")
+    stamp = _stamp(info)
+    if (data := _copied(home, stamp)) is not None:
+        return Document(data=data, exists=True)
+    document = _parsed(home)
+    if not document.findings and time.time_ns() - info.st_mtime_ns > SETTLED_NS:
+        _keep_copy(home, Copy(stamp=stamp, data=document.data))
+    return document
+
+
+def _stamp(info: os.stat_result) -> str:
+    return f"{__version__}:{info.st_ino}:{info.st_mtime_ns}:{info.st_ctime_ns}:{info.st_size}"
+
+
+def _copied(home: Home, stamp: str) -> JsonObject | None:
+    try:
+        copy = decode(Copy, (home.cache / COPY_NAME).read_bytes())
+    except (OSError, DecodeError):
+        return None
+    return copy.data if copy.stamp == stamp else None
+
+
+def _keep_copy(home: Home, copy: Copy) -> None:
+    if literal_secrets(copy.data):
+        return  # a secret is not written to a second place
+    try:
+        replace_file(home, home.cache / COPY_NAME, encode(copy), durable=False)
+    except ConfigError:
+        return  # a home that cannot be written still has settings to read
+
+
+def _parsed(home: Home) -> Document:
+    # The YAML library takes as long to load as all the rest of a start.
+    from hermes.config.yaml_read import BadYaml, parse_yaml
+
+    try:
+        data = parse_yaml(home.config.read_bytes())
+    except OSError as error:
+        return _unusable(home, error.strerror or "it cannot be opened")
+    except BadYaml as error:
+        return _unusable(home, str(error))
+    return Document(data=data, exists=True)
+
+
+def _unusable(home: Home, why: str) -> Document:
+    found = fault(
+        "syntax",
+        f"{home.config} is not used: {why}",
+        fix="mend it with `hermes config edit`; until then the defaults apply",
+    )
+    return Document(findings=(found,), exists=True)
+
+
+def literal_secrets(data: JsonObject, before: Path = ()) -> list[Path]:
+    """The keys whose secret stands in the file itself instead of `.env`."""
+    found: list[Path] = []
+    for name, value in data.items():
+        path = (*before, name)
+        setting = find_setting(Settings, path)
+        if setting is not None and setting.secret:
+            found += [path] if _has_literal(value) else []
+        elif isinstance(value, dict):
+            found += literal_secrets(value, path)
+    return found
+
+
+def _has_literal(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return any(_has_literal(held) for held in value.values())
+    return isinstance(value, str) and value != "" and not value.startswith("${")

@@ -1,0 +1,177 @@
+"""Writes settings to config.yaml and secrets to `.env`, and leaves all other lines alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.config.coerce import WrongKind, from_data, from_text, guessed
+from hermes.config.env_edit import set_variable, unset_variable
+from hermes.config.files import sole_writer
+from hermes.config.home import Home
+from hermes.config.migrate import MIGRATIONS, REMOVED, Changes, Migration, Removed
+from hermes.config.schema import (
+    Path,
+    Setting,
+    find_setting,
+    format_key,
+    is_section,
+    parse_key,
+    section_by_name,
+)
+from hermes.config.secrets import masked, shown
+from hermes.config.settings import OVERRIDES, SHORT_FORMS, Settings
+from hermes.core.errors import ConfigError, NotFound, UsageError
+
+if TYPE_CHECKING:
+    from hermes.config.settings_file import SettingsFile
+
+_VARIABLE = r"[A-Z][A-Z0-9_]*"
+
+
+class Edited(Value):
+    """What was changed; `shown` is the new value as it may be shown, "" when it was removed."""
+
+    key: str
+    place: Literal["config.yaml", ".env"]
+    shown: str = ""
+
+
+def set_from_text(home: Home, key: str, text: str, *, force: bool = False) -> Edited:
+    """Set what a person typed. A name in capitals is a variable and goes to `.env`; a key that
+    is not known is refused unless `force`; the error says why nothing was written."""
+    if re.fullmatch(_VARIABLE, key):
+        _refuse_override(key)
+        with sole_writer(home):
+            set_variable(home, key, text)
+        return Edited(key=key, place=".env", shown=masked(text))
+    path = _long_path(parse_key(key))
+    setting = find_setting(Settings, path)
+    if setting is None and not force:
+        raise _unknown(path)
+    value = _typed(setting, key, text) if setting is not None else guessed(text)
+    write_settings(home, {path: value})
+    secret = setting is not None and setting.secret
+    return Edited(key=format_key(path), place="config.yaml", shown=str(shown(text, secret=secret)))
+
+
+def unset(home: Home, key: str) -> Edited:
+    """Remove a key from config.yaml, or a variable from `.env`; NotFound when it is not there."""
+    place: Literal["config.yaml", ".env"] = (
+        ".env" if re.fullmatch(_VARIABLE, key) else "config.yaml"
+    )
+    path = parse_key(key)
+    if not (home.root / place).exists():
+        raise NotFound(f"{place} does not set {key}.")
+    if place == ".env":
+        with sole_writer(home):
+            if not unset_variable(home, key):
+                raise NotFound(f".env does not set {key}.")
+        return Edited(key=key, place=place)
+    with sole_writer(home):
+        file = _settings_file(home)
+        if _long_path(path[:1]) == path and isinstance(file.data.get(path[0]), str):
+            path = path[:1]
+        if not _holds(file.data, path):
+            raise NotFound(f"config.yaml does not set {key}.")
+        file.write({path: REMOVED})
+    return Edited(key=key, place=place)
+
+
+def write_settings(home: Home, changes: Changes) -> None:
+    """Set keys by path, or remove those whose value is REMOVED. The file keeps its comments and
+    its other lines, and is replaced whole; ConfigError when that cannot be."""
+    for path, value in changes.items():
+        _check(path, value)
+    with sole_writer(home):
+        _settings_file(home).write(changes)
+
+
+def allow_always(home: Home, effect: str) -> None:
+    """Remember that a person allowed this effect for ever."""
+    with sole_writer(home):
+        file = _settings_file(home)
+        known = file.data.get("command_allowlist")
+        allowed = known if isinstance(known, list) else []
+        if effect not in allowed:
+            file.write({("command_allowlist",): [*allowed, effect]})
+
+
+def migrate_file(home: Home, steps: Sequence[Migration] = MIGRATIONS) -> Changes:
+    """Bring config.yaml to the newest version, after a copy of it; what was changed."""
+    if not home.config.exists():
+        return {}
+    with sole_writer(home):
+        return _settings_file(home, steps).migrate()
+
+
+def _settings_file(home: Home, steps: Sequence[Migration] = MIGRATIONS) -> SettingsFile:
+    # Only writers need the YAML library, and most runs never write.
+    from hermes.config.settings_file import SettingsFile
+
+    return SettingsFile(home, steps)
+
+
+def _refuse_override(name: str) -> None:
+    """A variable that changes behaviour for one run is no way to keep a setting."""
+    for override in OVERRIDES:
+        if override.variable == name and name.startswith(("HERMES_", "TERMINAL_")):
+            raise UsageError(
+                f"{name} overrides {override.key} for one run; keep the value with "
+                f"`hermes config set {override.key} …`."
+            )
+
+
+def _long_path(path: Path) -> Path:
+    inner = SHORT_FORMS.get(format_key(path))
+    return (*path, inner) if inner else path
+
+
+def _check(path: Path, value: JsonValue) -> None:
+    """A value of the wrong kind is a slip of the caller: it must not reach the file."""
+    setting = find_setting(Settings, path)
+    if setting is None or isinstance(value, Removed) or _is_group(setting):
+        return
+    try:
+        from_data(setting.kind, value)
+    except WrongKind as error:
+        raise ConfigError(f"{format_key(path)} {error}, not {value!r}.") from error
+
+
+def _typed(setting: Setting, key: str, text: str) -> JsonValue:
+    if _is_group(setting):
+        raise ConfigError(f"{key} is a section; name a key below it.")
+    try:
+        value = from_text(setting.kind, text)
+    except WrongKind as error:
+        said = shown(text, secret=setting.secret)
+        raise ConfigError(f"{key} {error}, not {said!r}; nothing was written.") from error
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _is_group(setting: Setting) -> bool:
+    return is_section(setting.kind) or section_by_name(setting.kind) is not None
+
+
+def _unknown(path: Path) -> NotFound:
+    # Only a slip needs the list of all keys and the comparison of words.
+    from hermes.config.nearest import nearest_keys
+
+    near = nearest_keys(path)
+    guess = f" (did you mean {near[0]}?)" if near else ""
+    return NotFound(
+        f"There is no setting {format_key(path)}{guess}; nothing was written, "
+        "--force writes it all the same.",
+        near=near,
+    )
+
+
+def _holds(data: JsonObject, path: Path) -> bool:
+    held: JsonValue = data
+    for name in path:
+        if not isinstance(held, dict) or name not in held:
+            return False
+        held = held[name]
+    return True

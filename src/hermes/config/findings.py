@@ -1,0 +1,32 @@
+"""What is worth telling about a home and the program that uses it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hermes.codec.values import Value
+
+Level = Literal["ok", "warn", "error"]
+
+
+class Finding(Value):
+    """One line for a person. `kind` is its name for scripts, `fix` the next step, `key` the
+    setting or variable concerned."""
+
+    level: Level
+    kind: str
+    text: str
+    fix: str = ""
+    key: str = ""
+
+
+def fine(text: str) -> Finding:
+    return Finding(level="ok", kind="ok", text=text)
+
+
+def warning(kind: str, text: str, *, fix: str = "", key: str = "") -> Finding:
+    return Finding(level="warn", kind=kind, text=text, fix=fix, key=key)
+
+
+def fault(kind: str, text: str, *, fix: str = "", key: str = "") -> Finding:
+    return Finding(level="error", kind=kind, text=text, fix=fix, key=key)

@@ -1,0 +1,27 @@
+"""Which settings the options of the command line stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hermes.codec.values import JsonValue
+
+# option: the setting that it overrides for one run
+FLAGS = {
+    "model": "model.default",
+    "provider": "model.provider",
+    "max_turns": "agent.max_turns",
+}
+
+
+def flag_values(options: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """The settings that these options override, by key; options that were not given say nothing."""
+    found: dict[str, JsonValue] = {
+        key: options[option] for option, key in FLAGS.items() if options.get(option)
+    }
+    if options.get("yolo"):
+        found["approvals.mode"] = "off"
+    if options.get("toolsets"):
+        found["toolsets"] = [name.strip() for name in options["toolsets"].split(",")]
+    return found

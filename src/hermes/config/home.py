@@ -1,0 +1,135 @@
+"""Where a home folder is and what lies where inside it."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from hermes.core.errors import ConfigError, NotFound, UsageError
+
+PROFILE_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
+PROFILES = "profiles"
+
+
+class Home:
+    """The paths of one home. Nothing is made until `folder` or a writer asks for it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.config = root / "config.yaml"
+        self.env_file = root / ".env"
+        self.soul = root / "SOUL.md"
+        self.logs = root / "logs"
+        self.cache = root / "cache"
+        self.locks = root / "locks"
+        self.archive = root / "archive"
+        self.sessions = root / "sessions"
+        self.models = root / "models"
+        self.profiles = root / PROFILES
+        self.journal = root / "hermes.db"
+        self.index = root / "index.db"
+        self.history = root / ".hermes_history"
+        self.active_profile = root / "active_profile"
+
+    @property
+    def profile(self) -> str:
+        """The name of the profile that this home is; "default" for a root home."""
+        return self.root.name if self.root.parent.name == PROFILES else "default"
+
+    def folder(self, path: Path) -> Path:
+        """Make a folder of this home, private to its owner, parents included; ConfigError."""
+        try:
+            for missing in _missing(path):
+                missing.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        return path
+
+    def __repr__(self) -> str:
+        return f"Home({str(self.root)!r})"
+
+
+def unwritable(path: Path, error: OSError) -> ConfigError:
+    """One sentence for a place that cannot be written."""
+    why = (error.strerror or type(error).__name__).lower()
+    return ConfigError(
+        f"Cannot write to {path} ({why}); free it, or set HERMES_HOME to a folder of yours."
+    )
+
+
+def resolve_home(
+    env: Mapping[str, str], *, explicit: Path | None = None, profile: str | None = None
+) -> Home:
+    """The home of this run: `explicit`, else $HERMES_HOME, else ~/.hermes; inside it the profile
+    that was asked for, else $HERMES_PROFILE, else the one that `active_profile` keeps."""
+    start = explicit or _from_environment(env)
+    name = profile or env.get("HERMES_PROFILE", "")
+    if name:
+        return _profile_home(Home(_root_of(start)), name)
+    home = Home(start)
+    if home.profile != "default" or not (sticky := _sticky_profile(home)):
+        return home
+    return _profile_home(home, sticky)
+
+
+def _from_environment(env: Mapping[str, str]) -> Path:
+    if given := env.get("HERMES_HOME", ""):
+        return Path(given).expanduser().absolute()
+    place = Path(env["HOME"] if env.get("HOME") else _account_folder()) / ".hermes"
+    if "PYTEST_CURRENT_TEST" in env and place == Path(_account_folder()) / ".hermes":
+        raise ConfigError("A test must not open the real home; give it a HERMES_HOME of its own.")
+    return place
+
+
+def _account_folder() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:  # a container may run under a number that has no account
+        return "/"
+
+
+def _root_of(path: Path) -> Path:
+    return path.parent.parent if path.parent.name == PROFILES else path
+
+
+def _sticky_profile(home: Home) -> str:
+    try:
+        return home.active_profile.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeError):
+        return ""
+
+
+def _profile_home(root: Home, name: str) -> Home:
+    if name == "default":
+        return root
+    if not re.fullmatch(PROFILE_NAME, name):
+        raise UsageError(
+            f"{name!r} cannot name a profile; use small letters, digits, '-' and '_', at most 64."
+        )
+    folder = root.profiles / name
+    if not folder.is_dir():
+        known = _profile_names(root)
+        hint = f"; there are {', '.join(known)}" if known else ""
+        raise NotFound(f"There is no profile {name!r} at {folder}{hint}.", near=known)
+    return Home(folder)
+
+
+def _profile_names(root: Home) -> tuple[str, ...]:
+    try:
+        return tuple(sorted(entry.name for entry in root.profiles.iterdir() if entry.is_dir()))
+    except OSError:
+        return ()
+
+
+def _missing(path: Path) -> list[Path]:
+    """The folders to make, outermost first: all of them private, unlike `mkdir(parents=True)`."""
+    found: list[Path] = []
+    while not path.is_dir():
+        found.append(path)
+        if path.parent == path:
+            break
+        path = path.parent
+    return found[::-1]

@@ -1,0 +1,200 @@
+"""The places a setting may come from, each read into values by key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.config.coerce import TRUE_WORDS, WrongKind, from_data, from_text
+from hermes.config.findings import Finding, warning
+from hermes.config.migrate import VERSION_KEY
+from hermes.config.schema import (
+    Path,
+    Setting,
+    describe,
+    field_of,
+    find_setting,
+    format_key,
+    is_section,
+    parse_key,
+    section_by_name,
+)
+from hermes.config.settings import SHORT_FORMS, Override, Settings
+from hermes.core.errors import UsageError
+
+_VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
+
+VariablePlace = Literal["environment", "env_file"]
+SourceKind = Literal["flag", "session", "environment", "env_file", "file", "default"]
+
+
+class Source(Value):
+    """Where a value comes from; `name` is the variable, where there is one."""
+
+    kind: SourceKind
+    name: str = ""
+
+    def __str__(self) -> str:
+        words = {
+            "flag": "command line",
+            "session": "this session",
+            "environment": f"{self.name} in the environment",
+            "env_file": f"{self.name} in .env",
+            "file": "config.yaml",
+            "default": "default",
+        }
+        return words[self.kind]
+
+
+class Held(Value):
+    """A value and where it stands."""
+
+    value: Any
+    source: Source
+
+
+Layer = dict[Path, Held]
+
+
+def given_layer(kind: Literal["flag", "session"], given: Mapping[str, JsonValue]) -> Layer:
+    """What the program itself was told, by key; UsageError when a value cannot be used."""
+    source = Source(kind=kind)
+    found: Layer = {}
+    for key, value in given.items():
+        setting = find_setting(Settings, parse_key(key))
+        if setting is None:
+            raise UsageError(f"There is no setting {key}.")
+        try:
+            found[setting.path] = Held(value=from_data(setting.kind, value), source=source)
+        except WrongKind as error:
+            raise UsageError(f"{key} {error}, not {value!r}.") from error
+    return found
+
+
+def variable_layers(
+    overrides: Iterable[Override],
+    places: Sequence[tuple[VariablePlace, Mapping[str, str]]],
+    findings: list[Finding],
+) -> list[Layer]:
+    """One layer per variable and place, strongest first: several variables may name one key."""
+    overrides = tuple(overrides)
+    layers: list[Layer] = []
+    for kind, variables in places:
+        for override in overrides:
+            if text := variables.get(override.variable, ""):
+                source = Source(kind=kind, name=override.variable)
+                layers += _variable_layer(override, text, source, findings)
+    return layers
+
+
+def _variable_layer(
+    override: Override, text: str, source: Source, findings: list[Finding]
+) -> list[Layer]:
+    if override.when_true:
+        if text.strip().lower() not in TRUE_WORDS:
+            return []
+        text = override.when_true
+    setting = find_setting(Settings, parse_key(override.key))
+    assert setting is not None
+    try:
+        value = from_text(setting.kind, text)
+    except WrongKind as error:
+        words = f"{source} is ignored: {override.key} {error}, not {text!r}"
+        findings.append(warning("wrong_type", words, fix=f"unset {source.name}", key=override.key))
+        return []
+    return [{setting.path: Held(value=value, source=source)}]
+
+
+class FileReader:
+    """Reads the data of config.yaml into a layer. What cannot be used becomes a finding."""
+
+    def __init__(self, variables: Mapping[str, str], findings: list[Finding]) -> None:
+        self._variables = variables
+        self._findings = findings
+        self._layer: Layer = {}
+
+    def read(self, data: JsonObject) -> Layer:
+        known = {name: value for name, value in data.items() if name != VERSION_KEY}
+        self._read_section(Settings, known, ())
+        return self._layer
+
+    def _read_section(self, section: type[Struct], data: JsonObject, before: Path) -> None:
+        for name, value in data.items():
+            path = (*before, name)
+            if (setting := field_of(section, name)) is None:
+                self._report_unknown(path)
+            elif is_section(setting.kind):
+                self._read_mapping(setting.kind, _long_form(path, value), path)
+            elif (held := section_by_name(setting.kind)) is not None:
+                for own, inner in self._entries(value, path):
+                    self._read_mapping(held, inner, (*path, own))
+            else:
+                self._read_value(setting, value, path)
+
+    def _read_mapping(self, section: type[Struct], value: JsonValue, path: Path) -> None:
+        self._read_section(section, dict(self._entries(value, path)), path)
+
+    def _entries(self, value: JsonValue, path: Path) -> Iterable[tuple[str, JsonValue]]:
+        if isinstance(value, dict):
+            return value.items()
+        if value is not None:  # `agent:` with nothing below it says nothing
+            self._report_kind(path, "must be a mapping", value)
+        return ()
+
+    def _read_value(self, setting: Setting, value: JsonValue, path: Path) -> None:
+        meant = expanded(value, self._variables)
+        try:
+            if isinstance(meant, str) and meant != value:
+                result = from_text(setting.kind, meant)
+            else:
+                result = from_data(setting.kind, meant)
+        except WrongKind:
+            self._report_kind(
+                path, f"must be {describe(setting.kind)}", "***" if setting.secret else value
+            )
+        else:
+            self._layer[path] = Held(value=result, source=Source(kind="file"))
+
+    def _report_kind(self, path: Path, wanted: str, value: JsonValue) -> None:
+        key = format_key(path)
+        words = f"config.yaml: {key} {wanted}, not {_short(value)}; the default is used"
+        fix = f"correct it, or remove it with `hermes config unset {key}`"
+        self._findings.append(warning("wrong_type", words, fix=fix, key=key))
+
+    def _report_unknown(self, path: Path) -> None:
+        # Only a slip needs the list of all keys and the comparison of words.
+        from hermes.config.nearest import nearest_keys
+
+        key = format_key(path)
+        near = nearest_keys(path)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        fix = f"rename it to {near[0]}" if near else f"remove it with `hermes config unset {key}`"
+        words = f"config.yaml: there is no setting {key}{hint}"
+        self._findings.append(warning("unknown_key", words, fix=fix, key=key))
+
+
+def _long_form(path: Path, value: JsonValue) -> JsonValue:
+    short = SHORT_FORMS.get(format_key(path))
+    return {short: value} if short and isinstance(value, str) else value
+
+
+def _short(value: JsonValue) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def expanded(value: JsonValue, variables: Mapping[str, str]) -> JsonValue:
+    """`${NAME}` in strings replaced where the variable has a value, kept as written where not."""
+    if isinstance(value, str):
+        if "${" not in value:
+            return value
+        return re.sub(_VARIABLE, lambda found: variables.get(found[1]) or found[0], value)
+    if isinstance(value, list):
+        return [expanded(item, variables) for item in value]
+    if isinstance(value, dict):
+        return {name: expanded(item, variables) for name, item in value.items()}
+    return value

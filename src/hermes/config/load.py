@@ -1,0 +1,222 @@
+"""Finds the value of every setting: command line over session over environment over file over
+default, and can say for each where it came from and what it hides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.config.document import Document, read_document
+from hermes.config.findings import Finding, warning
+from hermes.config.home import Home
+from hermes.config.layers import (
+    FileReader,
+    Held,
+    Layer,
+    Source,
+    VariablePlace,
+    given_layer,
+    variable_layers,
+)
+from hermes.config.migrate import MIGRATIONS, Migration, migrated, newest_version, version_of
+from hermes.config.schema import (
+    ANY_NAME,
+    Path,
+    Setting,
+    all_settings,
+    field_of,
+    find_setting,
+    format_key,
+    is_section,
+    parse_key,
+    section_by_name,
+)
+from hermes.config.secrets import SHORTEST_MASKED, Secrets, environment, read_env_file
+from hermes.config.settings import OVERRIDES, Settings
+from hermes.core.errors import ConfigError, NotFound
+
+DEFAULT = Source(kind="default")
+
+
+class Explanation(Value):
+    """What holds for one key, who says so, and whom that hides, strongest first."""
+
+    setting: Setting
+    value: Any
+    source: Source
+    shadows: tuple[Held, ...]
+
+    @property
+    def key(self) -> str:
+        return self.setting.key
+
+
+class Config:
+    """The settings and secrets of a run, with their origin."""
+
+    def __init__(
+        self,
+        *,
+        home: Home,
+        layers: Sequence[Layer],
+        secrets: Secrets,
+        findings: Iterable[Finding],
+    ) -> None:
+        self.home = home
+        self.secrets = secrets
+        self.findings = tuple(findings)
+        self.settings = _built(layers)
+        self._layers = tuple(layers)
+
+    def explain(self, key: str) -> Explanation:
+        """NotFound when there is no such setting."""
+        setting = _leaf(key)
+        held = [layer[setting.path] for layer in self._layers if setting.path in layer]
+        held.append(Held(value=setting.default, source=DEFAULT))
+        return Explanation(
+            setting=setting, value=held[0].value, source=held[0].source, shadows=tuple(held[1:])
+        )
+
+    def known_keys(self) -> tuple[str, ...]:
+        """Every key that has a value: the whole schema, and the names that the user chose."""
+        known = [setting.path for setting in all_settings(Settings)]
+        paths = dict.fromkeys(path for path in known if ANY_NAME not in path)
+        paths.update(dict.fromkeys(path for layer in self._layers for path in layer))
+        return tuple(format_key(path) for path in paths)
+
+    def secret_values(self) -> frozenset[str]:
+        """Everything that must not be shown, wherever it was configured."""
+        held = (item for layer in self._layers for item in layer.items())
+        found: set[str] = set(self.secrets.values())
+        for path, said in held:
+            setting = find_setting(Settings, path)
+            if setting is not None and setting.secret:
+                found.update(_texts(said.value))
+        return frozenset(value for value in found if len(value) >= SHORTEST_MASKED)
+
+
+def load(
+    home: Home,
+    *,
+    flags: Mapping[str, JsonValue] | None = None,
+    session: Mapping[str, JsonValue] | None = None,
+    env: Mapping[str, str] | None = None,
+    use_file: bool = True,
+    steps: Sequence[Migration] = MIGRATIONS,
+) -> Config:
+    """The settings of a home. `flags` and `session` are by key (`{"agent.max_turns": 5}`).
+    What is wrong in files and variables becomes a finding; only a wrong flag raises."""
+    process = environment() if env is None else env
+    env_file = read_env_file(home)
+    document = read_document(home) if use_file else Document()
+    findings = [*env_file.findings, *document.findings]
+    variables = {**process, **env_file.variables}
+    data = _current(document.data, findings, steps)
+    file_layer = FileReader(variables, findings).read(data) if data else {}
+    places: list[tuple[VariablePlace, Mapping[str, str]]] = [
+        ("environment", process),
+        ("env_file", env_file.variables),
+    ]
+    strong = variable_layers((o for o in OVERRIDES if not o.weak), places, findings)
+    weak = variable_layers((o for o in OVERRIDES if o.weak), places, findings)
+    findings += _shadowing(strong, file_layer)
+    given = [given_layer("flag", flags or {}), given_layer("session", session or {})]
+    return Config(
+        home=home,
+        layers=[*given, *strong, file_layer, *weak],
+        secrets=Secrets(env_file.variables, process),
+        findings=findings,
+    )
+
+
+def _current(data: JsonObject, findings: list[Finding], steps: Sequence[Migration]) -> JsonObject:
+    version, newest = version_of(data), newest_version(steps)
+    if version > newest:
+        words = f"config.yaml is of version {version}; this program knows {newest}"
+        findings.append(
+            warning("version", words, fix="update the program; settings are not written meanwhile")
+        )
+    elif data and version < newest:
+        words = f"config.yaml is of version {version}, the newest is {newest}; it is read as if new"
+        findings.append(warning("version", words, fix="run `hermes config migrate`"))
+    try:
+        return migrated(data, steps)
+    except ConfigError as error:
+        findings.append(warning("version", f"{error} It is read as it is."))
+        return data
+
+
+def _shadowing(strong: Sequence[Layer], file_layer: Layer) -> list[Finding]:
+    """A variable that someone set long ago and forgot is the usual cause of "my setting does
+    nothing", so it is told."""
+    found: dict[Path, Finding] = {}
+    for layer in strong:
+        for path, held in layer.items():
+            if path in file_layer and file_layer[path].value != held.value:
+                words = f"{held.source} wins over {format_key(path)} in config.yaml"
+                fix = f"unset {held.source.name}, or `hermes config unset {format_key(path)}`"
+                finding = warning("shadowed", words, fix=fix, key=format_key(path))
+                found.setdefault(path, finding)
+    return list(found.values())
+
+
+def _leaf(key: str) -> Setting:
+    path = parse_key(key)
+    setting = find_setting(Settings, path)
+    if setting is not None and not is_section(setting.kind) and not section_by_name(setting.kind):
+        return setting
+    # Only a slip needs the list of all keys and the comparison of words.
+    from hermes.config.nearest import nearest_keys
+
+    if setting is not None:
+        raise NotFound(f"{key} is a section; see `hermes config show`.")
+    near = nearest_keys(path)
+    hint = f"; did you mean {near[0]}?" if near else "; see `hermes config show`."
+    raise NotFound(f"There is no setting {key}{hint}", near=near)
+
+
+def _texts(value: Any) -> Iterable[str]:
+    if isinstance(value, dict):
+        return [text for held in value.values() for text in _texts(held)]
+    return [value] if isinstance(value, str) else []
+
+
+class _Leaf:
+    """Tells a value that is a mapping from a section."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+_Tree = dict[str, Any]
+
+
+def _built(layers: Sequence[Layer]) -> Settings:
+    tree: _Tree = {}
+    for layer in reversed(layers):
+        for path, held in layer.items():
+            node = tree
+            for name in path[:-1]:
+                node = node.setdefault(name, {})
+            node[path[-1]] = _Leaf(held.value)
+    return _section(Settings, tree) if tree else Settings()  # type: ignore[return-value]
+
+
+def _section(section: type[Struct], tree: _Tree) -> Struct:
+    return section(**{name: _value(section, name, node) for name, node in tree.items()})
+
+
+def _value(section: type[Struct], name: str, node: Any) -> Any:
+    if isinstance(node, _Leaf):
+        return node.value
+    setting = field_of(section, name)
+    assert setting is not None
+    kind = setting.kind
+    if is_section(kind):
+        return _section(kind, node)
+    held = section_by_name(kind)
+    assert held is not None
+    return {own: _section(held, inner) for own, inner in node.items()}

@@ -1,0 +1,31 @@
+"""Guesses which name was meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from hermes.config.schema import Path, all_settings, fields_of, find_setting, format_key, is_section
+from hermes.config.settings import Settings
+
+
+def nearest(word: str, among: Iterable[str], *, count: int = 3) -> tuple[str, ...]:
+    """The names most like a word, best first; none when none is alike."""
+    return tuple(difflib.get_close_matches(word, list(among), n=count, cutoff=0.6))
+
+
+def nearest_keys(path: Path) -> tuple[str, ...]:
+    """The keys most like a path: first those beside it, then a last name that is right but stands
+    elsewhere, then anything that looks alike."""
+    beside = nearest(path[-1], _beside(path[:-1]))
+    here = tuple(format_key((*path[:-1], name)) for name in beside)
+    keys = [setting.key for setting in all_settings(Settings)]
+    same = tuple(key for key in keys if key.rpartition(".")[2] == path[-1])
+    return tuple(dict.fromkeys(here + same + nearest(format_key(path), keys)))[:3]
+
+
+def _beside(section: Path) -> tuple[str, ...]:
+    if not section:
+        return tuple(fields_of(Settings))
+    found = find_setting(Settings, section)
+    return tuple(fields_of(found.kind)) if found and is_section(found.kind) else ()

@@ -1,0 +1,178 @@
+"""Reads a tree of Values as a schema: which keys there are, of which kind, meaning what."""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Meta, Struct
+
+from hermes.codec.values import Value
+from hermes.core.errors import UsageError
+
+Path = tuple[str, ...]
+# Stands in a path for a name that the user chooses.
+ANY_NAME = "<name>"
+_SEGMENT = r'"((?:[^"\\]|\\.)*)"|([^."]+)'
+
+
+class Secret(Value):
+    """Marks a setting whose value is never shown."""
+
+
+SECRET = Secret()
+
+
+class Setting(Value):
+    """One key. `kind` still holds the bounds of a number; `path` may hold ANY_NAME."""
+
+    path: Path
+    kind: Any
+    default: Any
+    meaning: str
+    secret: bool = False
+
+    @property
+    def key(self) -> str:
+        return format_key(self.path)
+
+
+def parse_key(key: str) -> Path:
+    """`a.b."c.d"` as a path; UsageError when it is none."""
+    path: list[str] = []
+    end = 0
+    for match in re.finditer(_SEGMENT, key):
+        if key[end : match.start()] != ("." if path else ""):
+            break
+        path.append(re.sub(r"\\(.)", r"\1", match[1]) if match[1] is not None else match[2])
+        end = match.end()
+    if end != len(key) or not path:
+        raise UsageError(f"{key!r} is not a key; keys look like agent.max_turns.")
+    return tuple(path)
+
+
+def format_key(path: Path) -> str:
+    return ".".join(part if part and not {*part} & {*'."'} else _quoted(part) for part in path)
+
+
+def _quoted(part: str) -> str:
+    return '"' + re.sub(r'(["\\])', r"\\\1", part) + '"'
+
+
+def fields_of(section: type[Struct]) -> dict[str, Setting]:
+    """The settings and sections directly inside a section, by name."""
+    return {name: _field(section, name) for name in section.__struct_fields__}
+
+
+def field_of(section: type[Struct], name: str) -> Setting | None:
+    return _field(section, name) if name in section.__struct_fields__ else None
+
+
+@lru_cache(maxsize=512)
+def _field(section: type[Struct], name: str) -> Setting:
+    # One annotation at a time: a start that looks at three settings does not evaluate a hundred.
+    alone = types.SimpleNamespace(__annotations__={name: section.__annotations__[name]})
+    names = vars(sys.modules[section.__module__])
+    hint = get_type_hints(alone, globalns=names, include_extras=True)[name]
+    default = getattr(section(), name)
+    notes = hint.__metadata__ if get_origin(hint) is Annotated else ()
+    meta = tuple(note for note in notes if isinstance(note, Meta))
+    kind = hint if not notes else hint.__origin__
+    return Setting(
+        path=(name,),
+        kind=Annotated[(kind, *meta)] if meta else kind,
+        default=default,
+        meaning=next((note for note in notes if isinstance(note, str)), ""),
+        secret=any(isinstance(note, Secret) for note in notes),
+    )
+
+
+def is_section(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+def section_by_name(kind: Any) -> type[Struct] | None:
+    """The section that a `dict[str, Section]` holds under each name."""
+    if get_origin(kind) is dict and is_section(held := get_args(kind)[1]):
+        return held  # type: ignore[no-any-return]
+    return None
+
+
+def all_settings(section: type[Struct], before: Path = ()) -> Iterator[Setting]:
+    """Every leaf below a section, depth first, in the order of the schema."""
+    for name, setting in fields_of(section).items():
+        path = (*before, name)
+        if is_section(setting.kind):
+            yield from all_settings(setting.kind, path)
+        elif held := section_by_name(setting.kind):
+            yield from all_settings(held, (*path, ANY_NAME))
+        else:
+            yield _moved(setting, path)
+
+
+def find_setting(section: type[Struct], path: Path) -> Setting | None:
+    """The setting or section at a path, with its whole path; None when there is none."""
+    if not path or (setting := field_of(section, path[0])) is None:
+        return None
+    kind: Any = setting.kind
+    rest = path[1:]
+    if rest and (held := section_by_name(kind)) is not None:
+        kind, rest = held, rest[1:]
+        setting = Setting(path=(), kind=held, default=held(), meaning=setting.meaning)
+    if not rest:
+        return _moved(setting, path)
+    if not is_section(kind) or (found := find_setting(kind, rest)) is None:
+        return None
+    return _moved(found, path)
+
+
+def _moved(setting: Setting, path: Path) -> Setting:
+    return Setting(
+        path=path,
+        kind=setting.kind,
+        default=setting.default,
+        meaning=setting.meaning,
+        secret=setting.secret,
+    )
+
+
+def without_bounds(kind: Any) -> tuple[Any, tuple[Meta, ...]]:
+    if get_origin(kind) is Annotated:
+        return kind.__origin__, tuple(note for note in kind.__metadata__ if isinstance(note, Meta))
+    return kind, ()
+
+
+def alternatives(kind: Any) -> tuple[Any, ...]:
+    """The members of a union, or the kind itself."""
+    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+
+
+_WORDS: dict[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    type(None): "null",
+}
+
+
+def describe(kind: Any) -> str:
+    """The kind in words that complete "must be …"."""
+    plain, metas = without_bounds(kind)
+    members = alternatives(plain)
+    if len(members) > 1:
+        return " or ".join(describe(member) for member in members)
+    if get_origin(plain) is Literal:
+        return "one of " + ", ".join(word or "''" for word in get_args(plain))
+    if get_origin(plain) is tuple:
+        return "a list of text"
+    return _WORDS.get(plain, "a mapping") + "".join(_bounds(meta) for meta in metas)
+
+
+def _bounds(meta: Meta) -> str:
+    words = (("from", meta.ge), ("above", meta.gt), ("up to", meta.le), ("below", meta.lt))
+    return "".join(f" {word} {bound:g}" for word, bound in words if bound is not None)

@@ -1,0 +1,165 @@
+"""The process environment, the `.env` file, and the secrets that come from either."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from hermes.codec.values import JsonValue, Value
+from hermes.config.findings import Finding, warning
+from hermes.config.home import Home
+
+# Patterns are compiled when they are first used: most starts need none of them.
+_LINE = r"(?s)\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z"
+_SECRET_NAME = (
+    r"(?i)(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)"
+    r"(?:_[A-Z0-9]{1,3})?$"
+)
+_BARE_VALUE = r"[A-Za-z0-9_./:@%+,=~^-]*"
+_USER_INFO = r"://[^/@\s]+@"
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+# Shorter values turn up in ordinary words; masking them would garble every line.
+SHORTEST_MASKED = 8
+
+SecretSource = Literal[".env", "environment"]
+
+
+def environment() -> dict[str, str]:
+    """The variables of this process, as they are now."""
+    return dict(os.environ)
+
+
+def looks_secret(name: str) -> bool:
+    """Whether a variable of this name holds a key, token or password."""
+    return re.search(_SECRET_NAME, name) is not None
+
+
+def masked(value: str) -> str:
+    """Enough of a secret to recognise it, not enough to use it."""
+    return "***" if len(value) < 18 else f"{value[:6]}...{value[-4:]}"
+
+
+def shown(value: JsonValue, *, secret: bool = False) -> JsonValue:
+    """A setting's value as it may be shown: secrets and the passwords in addresses masked."""
+    if isinstance(value, dict):
+        return {name: shown(held, secret=secret) for name, held in value.items()}
+    if isinstance(value, str) and value:
+        return masked(value) if secret else re.sub(_USER_INFO, "://***@", value)
+    return value
+
+
+class EnvFile(Value):
+    """The variables of a `.env` file, and what could not be read in it."""
+
+    variables: dict[str, str] = {}
+    findings: tuple[Finding, ...] = ()
+
+
+def read_env_file(home: Home) -> EnvFile:
+    try:
+        text = home.env_file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return EnvFile()
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        found = warning("not_readable", f"{home.env_file} cannot be read ({why}); no secret of it")
+        return EnvFile(findings=(found,))
+    return parse_env(text)
+
+
+def parse_env(text: str) -> EnvFile:
+    """`NAME=value` lines, with or without `export` and quotes. A bad line is named and skipped."""
+    variables: dict[str, str] = {}
+    findings: list[Finding] = []
+    for number, line in env_lines(text):
+        if (found := env_assignment(line)) is None:
+            findings.append(
+                warning("env_file", f".env line {number} is not NAME=value and is ignored")
+            )
+        else:
+            variables[found[0]] = found[1]
+    return EnvFile(variables=variables, findings=tuple(findings))
+
+
+def env_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The numbered lines that say something."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield number, line
+
+
+def env_assignment(line: str) -> tuple[str, str] | None:
+    match = re.match(_LINE, line)
+    if match is None or (value := _unquoted(match[2])) is None:
+        return None
+    return match[1], value
+
+
+def _unquoted(text: str) -> str | None:
+    """The value of the right-hand side; None when a quote is left open."""
+    if text[:1] == "'":
+        inner, quote, rest = text[1:].partition("'")
+        return inner if quote and _only_comment(rest) else None
+    if text[:1] == '"':
+        return _unescaped(text[1:])
+    return re.split(r"(?:^|\s)#", text, maxsplit=1)[0].rstrip()
+
+
+def _unescaped(text: str) -> str | None:
+    found: list[str] = []
+    letters = iter(text)
+    for letter in letters:
+        if letter == '"':
+            return "".join(found) if _only_comment("".join(letters)) else None
+        if letter == "\\":
+            letter = next(letters, "")
+            letter = _ESCAPES.get(letter, letter)
+        found.append(letter)
+    return None
+
+
+def _only_comment(rest: str) -> bool:
+    return not rest.strip() or rest.lstrip().startswith("#")
+
+
+def env_line(name: str, value: str) -> str:
+    """The line that `parse_env` reads back as this value."""
+    if re.fullmatch(_BARE_VALUE, value):
+        return f"{name}={value}"
+    for letter, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+        value = value.replace(letter, escaped)
+    return f'{name}="{value}"'
+
+
+class Secrets:
+    """Values by name. What `.env` says wins over the process: it belongs to this home."""
+
+    def __init__(self, file: Mapping[str, str], process: Mapping[str, str]) -> None:
+        self._file = file
+        self._process = process
+
+    def get(self, name: str) -> str:
+        """The value, or "" when there is none."""
+        return self._file.get(name) or self._process.get(name, "")
+
+    def source(self, name: str) -> SecretSource | None:
+        if self._file.get(name):
+            return ".env"
+        return "environment" if self._process.get(name) else None
+
+    def names(self) -> tuple[str, ...]:
+        """The variables that look like secrets and have a value."""
+        known = {*self._file, *self._process}
+        return tuple(sorted(name for name in known if looks_secret(name) and self.get(name)))
+
+    def values(self) -> frozenset[str]:
+        """All values that must not be shown, the shadowed ones too."""
+        pairs = (*self._file.items(), *self._process.items())
+        return frozenset(
+            value for name, value in pairs if looks_secret(name) and len(value) >= SHORTEST_MASKED
+        )
+
+    def __repr__(self) -> str:
+        return f"Secrets({', '.join(self.names())})"

@@ -1,0 +1,282 @@
+"""Every setting there is, with its kind, default and meaning, and the variables that override it.
+
+Documentation, checks, `hermes config` and the loader all read these classes: a key is added here
+and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from hermes.codec.values import JsonObject, Value
+from hermes.config.schema import SECRET
+
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0)]
+ApiMode = Literal["", "chat_completions", "codex_responses", "anthropic_messages"]
+Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"]
+
+
+class ModelSettings(Value):
+    """Which model answers. `model: NAME` is short for `model: {default: NAME}`."""
+
+    default: Annotated[str, "Name of the model, as its provider spells it."] = ""
+    provider: Annotated[str, "Who serves it; empty chooses by the keys that are there."] = ""
+    base_url: Annotated[str, "Address of the endpoint, for a custom provider."] = ""
+    api_key: Annotated[str, SECRET, "Key of the endpoint; better kept in `.env`."] = ""
+    api_mode: Annotated[ApiMode, "Wire format; empty takes the provider's own."] = ""
+    context_length: Annotated[
+        Positive | None, "Context window in tokens; null takes what is known of the model."
+    ] = None
+    max_tokens: Annotated[
+        Positive | None, "Longest answer in tokens; null leaves it to the provider."
+    ] = None
+
+
+class AgentSettings(Value):
+    """How a turn runs."""
+
+    max_turns: Annotated[Positive, "Model calls that one turn may make."] = 90
+    api_max_retries: Annotated[Positive, "Attempts at one model call before giving up."] = 3
+    reasoning_effort: Annotated[Effort, "How hard to think; empty is the provider's default."] = ""
+    system_prompt: Annotated[str, "Text added to the end of the system prompt."] = ""
+    clarify_timeout: Annotated[
+        Seconds, "Seconds to wait for an answer to a question of the agent."
+    ] = 120
+    disabled_toolsets: Annotated[tuple[str, ...], "Toolsets that are never offered."] = ()
+    task_completion_guidance: Annotated[bool, "Tell the model to finish what it began."] = True
+    parallel_tool_call_guidance: Annotated[bool, "Tell the model to batch independent calls."] = (
+        True
+    )
+    environment_hint: Annotated[str, "A note on this machine for the system prompt."] = ""
+    local_stream_stale_timeout: Annotated[
+        Seconds, "Seconds without a byte after which a local model counts as stuck."
+    ] = 900
+
+
+class TerminalSettings(Value):
+    """Where and how commands run."""
+
+    cwd: Annotated[str, "Folder in which sessions start; `.` is the folder of the call."] = "."
+    timeout: Annotated[Seconds, "Seconds that a command may take unless it asks for more."] = 180
+    max_foreground_timeout: Annotated[Seconds, "The most that a command may ask for."] = 600
+    persistent_shell: Annotated[bool, "Keep folder, variables and functions between commands."] = (
+        True
+    )
+    env_passthrough: Annotated[
+        tuple[str, ...], "Variables that commands may see although they look secret."
+    ] = ()
+    shell_init_files: Annotated[tuple[str, ...], "Files to source when a shell starts."] = ()
+    auto_source_bashrc: Annotated[bool, "Source ~/.bashrc when a shell starts."] = True
+
+
+class ToolOutputSettings(Value):
+    """How much of a tool's output the model sees."""
+
+    max_bytes: Annotated[Positive, "Bytes of command output."] = 50_000
+    max_lines: Annotated[Positive, "Lines of a file or listing."] = 2_000
+    max_line_length: Annotated[Positive, "Characters of one line."] = 2_000
+
+
+class GuardrailSettings(Value):
+    """When a turn that goes in circles is warned or stopped."""
+
+    hard_stop_enabled: Annotated[bool, "End the turn at the `stop_…` counts."] = False
+    warn_same_failure: Annotated[Positive, "Same call failed: warn after."] = 2
+    warn_tool_failure: Annotated[Positive, "Same tool failed: warn after."] = 3
+    warn_same_answer: Annotated[Positive, "Same call, same answer: warn after."] = 2
+    refuse_same_failure: Annotated[Positive, "Same call failed: refuse it after."] = 3
+    stop_same_failure: Annotated[Positive, "Same call failed: end the turn after."] = 5
+    stop_tool_failure: Annotated[Positive, "Same tool failed: end the turn after."] = 8
+    stop_same_answer: Annotated[Positive, "Same call, same answer: end the turn after."] = 5
+
+
+class ApprovalSettings(Value):
+    """Who decides about risky effects."""
+
+    mode: Annotated[Literal["manual", "off"], "`manual` asks; `off` allows all but the worst."] = (
+        "manual"
+    )
+    timeout: Annotated[Seconds, "Seconds until an unanswered question counts as no."] = 60
+    noninteractive_mode: Annotated[
+        Literal["deny", "approve"], "The answer where nobody can be asked."
+    ] = "deny"
+    deny: Annotated[tuple[str, ...], "Command patterns that are always refused."] = ()
+
+
+class CachingSettings(Value):
+    """Marks for providers that cache prompts on request."""
+
+    cache_ttl: Annotated[Literal["5m", "1h"], "How long a provider should keep a prompt."] = "5m"
+
+
+class DisplaySettings(Value):
+    """What the terminal shows."""
+
+    streaming: Annotated[bool, "Show an answer while it is being written."] = True
+    show_reasoning: Annotated[bool, "Show the model's reasoning."] = False
+    show_cost: Annotated[bool, "Show the cost in the status bar."] = False
+    tool_progress: Annotated[
+        Literal["off", "new", "all", "verbose"],
+        "Tool lines: none, when the tool changes, all, or with arguments and results.",
+    ] = "all"
+    tool_preview_length: Annotated[Count, "Characters of a call's preview; 0 for no limit."] = 0
+    turn_completion_explainer: Annotated[bool, "Say why a turn ended without an answer."] = True
+    final_response_markdown: Annotated[
+        Literal["strip", "render", "raw"], "What becomes of Markdown in answers."
+    ] = "strip"
+    busy_input_mode: Annotated[
+        Literal["interrupt", "queue", "steer"], "What text typed during a turn does."
+    ] = "interrupt"
+    resume_display: Annotated[
+        Literal["full", "minimal", "off"], "How much of a resumed session is shown."
+    ] = "full"
+    resume_exchanges: Annotated[Count, "Exchanges shown on resume."] = 10
+
+
+class RetentionSettings(Value):
+    """What becomes of old sessions. Nothing happens to them unless this says so."""
+
+    mode: Annotated[
+        Literal["off", "prune", "archive"], "Keep all, delete old ones, or move them to `archive/`."
+    ] = "off"
+    days: Annotated[Positive, "Age in days from which a session is old."] = 90
+    min_interval_hours: Annotated[Positive, "Hours between two sweeps."] = 24
+
+
+class SessionSettings(Value):
+    retention: RetentionSettings = RetentionSettings()
+
+
+class LoggingSettings(Value):
+    """The files in `logs/`."""
+
+    level: Annotated[
+        Literal["DEBUG", "INFO", "WARNING", "ERROR"], "Least important lines in `agent.log`."
+    ] = "INFO"
+    max_size_mb: Annotated[Positive, "Size at which a file is rotated."] = 5
+    backup_count: Annotated[Count, "Rotated files that are kept."] = 3
+
+
+class ProviderModelSettings(Value):
+    """What is known of one model of a provider."""
+
+    context_length: Annotated[Positive | None, "Context window in tokens."] = None
+    max_output_tokens: Annotated[Positive | None, "Longest answer in tokens."] = None
+    timeout_seconds: Annotated[Seconds | None, "Longest request."] = None
+
+
+class ProviderSettings(Value):
+    """An endpoint of your own, or other values for one that is built in."""
+
+    enabled: Annotated[bool, "Whether it may be chosen."] = True
+    base_url: Annotated[str, "Address of the endpoint."] = ""
+    api_key: Annotated[str, SECRET, "Its key; better kept in `.env` and named by `key_env`."] = ""
+    key_env: Annotated[str, "The variable that holds its key."] = ""
+    api_mode: Annotated[ApiMode, "Its wire format."] = ""
+    default_model: Annotated[str, "The model to use when none is named."] = ""
+    request_timeout_seconds: Annotated[Seconds | None, "Longest request."] = None
+    stale_timeout_seconds: Annotated[Seconds | None, "Longest silence within a stream."] = None
+    extra_headers: Annotated[dict[str, str], SECRET, "Headers added to each request."] = {}
+    extra_body: Annotated[JsonObject, "Fields added to each request."] = {}
+    models: dict[str, ProviderModelSettings] = {}
+
+
+class LocalSettings(Value):
+    """The model that runs inside this process."""
+
+    model: Annotated[str, "A GGUF file, or the name of an installed model."] = ""
+    threads: Annotated[Positive | None, "Threads to compute with; null leaves one core free."] = (
+        None
+    )
+
+
+class NetworkSettings(Value):
+    """How the outside world is reached."""
+
+    ca_bundle: Annotated[str, "A PEM file of certificates to trust instead of the system's."] = ""
+    proxy: Annotated[str, "Proxy for requests that leave this machine."] = ""
+    no_proxy: Annotated[str, "Hosts reached without the proxy, with commas between them."] = ""
+    request_timeout_seconds: Annotated[Seconds, "Longest model request."] = 1800
+    stream_read_timeout_seconds: Annotated[Seconds, "Longest wait for the next bytes."] = 120
+    stream_stale_timeout_seconds: Annotated[Seconds, "Longest silence within a stream."] = 180
+    stream_stale_giveup: Annotated[Positive, "Silent streams in a row after which to give up."] = 5
+
+
+class SecuritySettings(Value):
+    redact_secrets: Annotated[bool, "Mask secrets in output, logs and exports."] = True
+
+
+class Settings(Value):
+    """All settings of a home, with their defaults."""
+
+    toolsets: Annotated[tuple[str, ...], "Toolsets that are offered."] = ("hermes-cli",)
+    file_read_max_chars: Annotated[Positive, "Characters that one read of a file may give."] = (
+        100_000
+    )
+    context_file_max_chars: Annotated[
+        Positive | None, "Characters of one project file in the prompt; null scales with the model."
+    ] = None
+    command_allowlist: Annotated[
+        tuple[str, ...], "Effects that were allowed for ever; written by the answer `always`."
+    ] = ()
+    model: ModelSettings = ModelSettings()
+    agent: AgentSettings = AgentSettings()
+    terminal: TerminalSettings = TerminalSettings()
+    tool_output: ToolOutputSettings = ToolOutputSettings()
+    tool_loop_guardrails: GuardrailSettings = GuardrailSettings()
+    approvals: ApprovalSettings = ApprovalSettings()
+    prompt_caching: CachingSettings = CachingSettings()
+    display: DisplaySettings = DisplaySettings()
+    sessions: SessionSettings = SessionSettings()
+    logging: LoggingSettings = LoggingSettings()
+    providers: dict[str, ProviderSettings] = {}
+    local: LocalSettings = LocalSettings()
+    network: NetworkSettings = NetworkSettings()
+    security: SecuritySettings = SecuritySettings()
+
+
+class Override(Value):
+    """A variable that a setting may come from. A `weak` one yields to config.yaml; one with
+    `when_true` is a switch: a true word gives that value, anything else says nothing."""
+
+    variable: str
+    key: str
+    weak: bool = False
+    when_true: str = ""
+
+
+# Of two variables for one key the first wins.
+OVERRIDES = (
+    Override(variable="HERMES_INFERENCE_MODEL", key="model.default"),
+    Override(variable="HERMES_MODEL", key="model.default"),
+    Override(variable="HERMES_INFERENCE_PROVIDER", key="model.provider", weak=True),
+    Override(variable="HERMES_MAX_TOKENS", key="model.max_tokens"),
+    Override(variable="HERMES_MAX_ITERATIONS", key="agent.max_turns"),
+    Override(variable="HERMES_EPHEMERAL_SYSTEM_PROMPT", key="agent.system_prompt"),
+    Override(variable="TERMINAL_CWD", key="terminal.cwd"),
+    Override(variable="TERMINAL_TIMEOUT", key="terminal.timeout"),
+    Override(variable="TERMINAL_MAX_FOREGROUND_TIMEOUT", key="terminal.max_foreground_timeout"),
+    Override(variable="TERMINAL_PERSISTENT_SHELL", key="terminal.persistent_shell"),
+    Override(variable="HERMES_YOLO_MODE", key="approvals.mode", when_true="off"),
+    Override(variable="HERMES_CA_BUNDLE", key="network.ca_bundle"),
+    Override(variable="SSL_CERT_FILE", key="network.ca_bundle", weak=True),
+    Override(variable="REQUESTS_CA_BUNDLE", key="network.ca_bundle", weak=True),
+    Override(variable="HTTPS_PROXY", key="network.proxy", weak=True),
+    Override(variable="https_proxy", key="network.proxy", weak=True),
+    Override(variable="ALL_PROXY", key="network.proxy", weak=True),
+    Override(variable="all_proxy", key="network.proxy", weak=True),
+    Override(variable="NO_PROXY", key="network.no_proxy", weak=True),
+    Override(variable="no_proxy", key="network.no_proxy", weak=True),
+    Override(variable="HERMES_API_TIMEOUT", key="network.request_timeout_seconds"),
+    Override(variable="HERMES_STREAM_READ_TIMEOUT", key="network.stream_read_timeout_seconds"),
+    Override(variable="HERMES_STREAM_STALE_TIMEOUT", key="network.stream_stale_timeout_seconds"),
+    Override(variable="HERMES_STREAM_STALE_GIVEUP", key="network.stream_stale_giveup"),
+    Override(variable="HERMES_REDACT_SECRETS", key="security.redact_secrets"),
+)
+
+# `model: NAME` in a file means `model.default: NAME`.
+SHORT_FORMS = {"model": "default"}

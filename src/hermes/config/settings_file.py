@@ -1,0 +1,77 @@
+"""config.yaml as something to change: read, changed key by key, replaced whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.codec.values import JsonObject
+from hermes.config.files import replace_file
+from hermes.config.home import Home
+from hermes.config.migrate import (
+    MIGRATIONS,
+    VERSION_KEY,
+    Changes,
+    Migration,
+    changes_between,
+    migrated,
+    newest_version,
+    version_of,
+)
+from hermes.config.settings import SHORT_FORMS
+from hermes.config.yaml_edit import changed
+from hermes.config.yaml_read import BadYaml, parse_text, text_of
+from hermes.core.errors import ConfigError
+
+
+class SettingsFile:
+    """The file as it is now; ConfigError when it is broken or of a newer version."""
+
+    def __init__(self, home: Home, steps: Sequence[Migration] = MIGRATIONS) -> None:
+        self._home = home
+        self._steps = steps
+        try:
+            self._text = text_of(home.config.read_bytes())
+            self.data: JsonObject = parse_text(self._text)
+        except FileNotFoundError:
+            self._text, self.data = "", {}
+        except BadYaml as error:
+            raise ConfigError(
+                f"config.yaml is broken ({error}); mend it with `hermes config edit`."
+            ) from error
+        except OSError as error:
+            raise ConfigError(f"Cannot read {home.config} ({error.strerror}).") from error
+        if version_of(self.data) > newest_version(steps):
+            raise ConfigError(
+                f"config.yaml is of version {version_of(self.data)}, newer than this program; "
+                "update first."
+            )
+
+    def write(self, changes: Changes) -> None:
+        """Apply the changes. A file that begins here says of which version it is."""
+        if not self.data:
+            changes = {(VERSION_KEY,): newest_version(self._steps), **changes}
+        try:
+            fresh = changed(self._text, {**self._long_forms(changes), **changes})
+        except BadYaml as error:
+            raise ConfigError(f"{self._home.config}: {error}.") from error
+        if fresh != self._text:
+            replace_file(self._home, self._home.config, fresh.encode())
+
+    def migrate(self) -> Changes:
+        """Bring the file to the newest version, after a copy of it; what was changed."""
+        changes = changes_between(self.data, migrated(self.data, self._steps)) if self.data else {}
+        if changes:
+            config = self._home.config
+            backup = config.with_name(f"{config.name}.bak.{version_of(self.data)}")
+            replace_file(self._home, backup, self._text.encode())
+            self.write(changes)
+        return changes
+
+    def _long_forms(self, changes: Changes) -> Changes:
+        """`model: NAME` must become a mapping before another key of `model` can stand in it."""
+        return {
+            (name,): {inner: self.data[name]}
+            for name, inner in SHORT_FORMS.items()
+            if isinstance(self.data.get(name), str)
+            and any(len(path) > 1 and path[0] == name for path in changes)
+        }

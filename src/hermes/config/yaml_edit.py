@@ -1,0 +1,179 @@
+"""Changes single keys in the text of a YAML file so that every other line stays as it is.
+
+Positions come from the library's node tree; the text between them is never written anew. The
+result of a change is parsed again and compared with what was wanted. Where that fails (anchors,
+keys taken out of a `{…}`), the library writes the document anew and keeps the comments it can.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.config.migrate import Changes, Removed
+from hermes.config.schema import Path, format_key
+from hermes.config.yaml_read import BadYaml, compose_text, parse_text
+from hermes.config.yaml_write import block_lines, flow, flow_pair
+
+
+def changed(text: str, changes: Changes) -> str:
+    """The text with keys set or, where the value is REMOVED, taken out; BadYaml."""
+    for path, value in changes.items():
+        text = _with_change(text, path, value)
+    return text
+
+
+def _with_change(text: str, path: Path, value: JsonValue) -> str:
+    data = parse_text(text)
+    wanted = _wanted(data, path, value)
+    if encode(wanted) == encode(data):
+        return text
+    for attempt in (_edited, _rewritten):
+        result = attempt(text, path, value)
+        if result is not None and _reads_as(result, wanted):
+            return result
+    raise BadYaml(f"{format_key(path)} cannot be changed in place; edit the file by hand")
+
+
+def _wanted(data: JsonObject, path: Path, value: JsonValue) -> JsonObject:
+    name, rest = path[0], path[1:]
+    if rest:
+        inner = data.get(name)
+        if isinstance(value, Removed) and not isinstance(inner, dict):
+            return data
+        return {**data, name: _wanted(inner if isinstance(inner, dict) else {}, rest, value)}
+    if isinstance(value, Removed):
+        return {own: held for own, held in data.items() if own != name}
+    return {**data, name: value}
+
+
+def _reads_as(text: str, wanted: JsonObject) -> bool:
+    try:
+        return encode(_normal(parse_text(text))) == encode(_normal(wanted))
+    except BadYaml:
+        return False
+
+
+def _normal(value: JsonValue) -> JsonValue:
+    """Sorted by key, and without the difference between `a:` and an `a` whose keys are gone."""
+    if isinstance(value, dict):
+        return {name: _normal(value[name]) for name in sorted(value)} or None
+    return value
+
+
+def _edited(text: str, path: Path, value: JsonValue) -> str | None:
+    root = compose_text(text)
+    if root is None:
+        gap = "" if not text or text.endswith("\n") else "\n"
+        return text + gap + "\n".join(block_lines(path, value, 0)) + "\n"
+    return _Editor(text).apply(root, path, value)
+
+
+class _Editor:
+    """One change of one text. None means that this text needs the other way."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+
+    def apply(self, node: Node, path: Path, value: JsonValue) -> str | None:
+        if not isinstance(node, MappingNode):
+            return None
+        pair = next((pair for pair in node.value if pair[0].value == path[0]), None)
+        if pair is None:
+            return None if isinstance(value, Removed) else self._insert(node, path, value)
+        key, held = pair
+        if len(path) > 1 and _is_empty(held):
+            return None if isinstance(value, Removed) else self._fill(key, path[1:], value)
+        if len(path) > 1:
+            return self.apply(held, path[1:], value)
+        if isinstance(value, Removed):
+            return None if node.flow_style else self._remove(key, held)
+        return self._replace(key, held, value)
+
+    def _insert(self, node: MappingNode, path: Path, value: JsonValue) -> str:
+        if node.flow_style:
+            end = node.end_mark.index - 1
+            comma = ", " if node.value else ""
+            return self._spliced(end, end, comma + flow_pair(path, value))
+        lines = block_lines(path, value, node.value[0][0].start_mark.column)
+        return self._with_lines(self._line_end(_end(node)), lines)
+
+    def _fill(self, key: Node, path: Path, value: JsonValue) -> str:
+        """The first key below a bare `name:`. A comment on that line stays there."""
+        lines = block_lines(path, value, key.start_mark.column + 2)
+        return self._with_lines(self._line_end(self._behind_colon(key)), lines)
+
+    def _replace(self, key: Node, held: Node, value: JsonValue) -> str:
+        start, end = held.start_mark.index, _end(held)
+        colon = self._behind_colon(key)
+        if _is_empty(held):
+            return self._spliced(colon, colon, f" {flow(value)}")
+        if "\n" in self._text[colon:start]:
+            # The old value stands on lines of its own; the new one goes behind the colon.
+            kept = self._text[colon:start].rstrip()
+            return self._spliced(colon, end, f" {flow(value)}{kept}")
+        tail = self._newline if self._text[end - 1] == "\n" else ""
+        return self._spliced(start, end, flow(value) + tail)
+
+    def _remove(self, key: Node, held: Node) -> str:
+        start = self._text.rfind("\n", 0, key.start_mark.index) + 1
+        end = self._behind_colon(key) if _is_empty(held) else _end(held)
+        if self._text[end - 1] != "\n":
+            end = min(self._line_end(end) + len(self._newline), len(self._text))
+        return self._spliced(start, end, "")
+
+    def _behind_colon(self, key: Node) -> int:
+        return self._text.index(":", key.end_mark.index) + 1
+
+    def _line_end(self, index: int) -> int:
+        """Before the line break that follows, or that has just been passed."""
+        if self._text[index - 1] == "\n":
+            index -= 1
+        found = self._text.find("\n", index)
+        index = len(self._text) if found < 0 else found
+        return index - 1 if self._text[index - 1] == "\r" else index
+
+    def _with_lines(self, at: int, lines: list[str]) -> str:
+        return self._spliced(at, at, "".join(self._newline + line for line in lines))
+
+    def _spliced(self, start: int, end: int, fresh: str) -> str:
+        return self._text[:start] + fresh + self._text[end:]
+
+
+def _is_empty(node: Node) -> bool:
+    return isinstance(node, ScalarNode) and node.start_mark.index == node.end_mark.index
+
+
+def _end(node: Node) -> int:
+    """Behind the last character of a value; the mark of a block is behind its comments too, as is
+    that of an empty value."""
+    if isinstance(node, CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        key, held = last if isinstance(last, tuple) else (last, last)
+        return _end(key) if _is_empty(held) else _end(held)
+    return int(node.end_mark.index)
+
+
+def _rewritten(text: str, path: Path, value: JsonValue) -> str:
+    yaml: Any = YAML(typ="rt", pure=True)
+    yaml.preserve_quotes = True
+    yaml.width = 1_000_000
+    data = yaml.load(text)
+    node = data
+    for name in path[:-1]:
+        if not isinstance(node.get(name), dict):
+            node[name] = {}
+        node = node[name]
+    if isinstance(value, Removed):
+        node.pop(path[-1], None)
+    else:
+        node[path[-1]] = value
+    stream = io.StringIO()
+    yaml.dump(data, stream)
+    return stream.getvalue()

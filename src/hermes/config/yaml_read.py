@@ -1,0 +1,83 @@
+"""Parses YAML into plain data, with errors that name line and column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import Node
+
+from hermes.codec.json import decode, encode
+from hermes.codec.values import JsonObject
+
+# The deepest nesting that a settings file may have; a value that holds itself has no depth.
+DEEPEST = 50
+
+
+class BadYaml(ValueError):
+    """Says what is wrong, with line and column where they are known."""
+
+
+def parse_yaml(raw: bytes) -> JsonObject:
+    """The mapping in a document as JSON would hold it; an empty document is an empty mapping."""
+    return parse_text(text_of(raw))
+
+
+def text_of(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise BadYaml(f"line {line} is not UTF-8 text") from error
+
+
+def parse_text(text: str) -> JsonObject:
+    try:
+        data = _library().load(text)
+    except MarkedYAMLError as error:
+        raise BadYaml(_located(error)) from error
+    except (YAMLError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        raise BadYaml(str(error).partition("\n")[0] or type(error).__name__) from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise BadYaml("line 1, column 1: the file must hold `key: value` lines")
+    return _as_json(data)
+
+
+def compose_text(text: str) -> Node | None:
+    """The node tree of a text that `parse_text` accepts; None when there is nothing in it."""
+    node: Node | None = _library().compose(text)
+    return node
+
+
+def _library() -> Any:
+    return YAML(typ="safe", pure=True)
+
+
+def _as_json(data: dict[Any, Any]) -> JsonObject:
+    try:
+        return decode(JsonObject, encode(_plain(data, 0)))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadYaml(f"a value cannot be used: {error}") from error
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if depth > DEEPEST:
+        raise BadYaml(f"it is nested deeper than {DEEPEST} levels")
+    if isinstance(value, dict):
+        return {_key_text(key): _plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(item, depth + 1) for item in value]
+    return value
+
+
+def _key_text(key: Any) -> str:
+    return key if isinstance(key, str) else encode(key).decode().strip('"')
+
+
+def _located(error: MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+    return where + str(error.problem or error.context or "it is not YAML").partition("\n")[0]

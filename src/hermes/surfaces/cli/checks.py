@@ -1,0 +1,109 @@
+"""What the machine offers: interpreter, packages, certificates, programs, protection."""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from hermes.config.findings import Finding, fault, fine, warning
+from hermes.config.settings import Settings
+
+OLDEST_PYTHON = (3, 11)
+REQUIRED = ("click", "httpx2", "msgspec", "prompt-toolkit", "rich", "ruamel.yaml")
+OPTIONAL = {"xllamacpp": "models that run inside Hermes (the extra `local`)"}
+# program: (what it is for, whether Hermes needs it)
+PROGRAMS = {
+    "bash": ("commands", True),
+    "git": ("work with repositories", False),
+    "rg": ("fast search; without it Hermes searches by itself", False),
+}
+
+
+def python_findings() -> list[Finding]:
+    here = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < OLDEST_PYTHON:
+        return [fault("python", f"Python {here} is too old", fix="install Python 3.11 or newer")]
+    place = "a virtual environment" if sys.prefix != sys.base_prefix else "the system's Python"
+    return [fine(f"Python {here} in {place} ({sys.prefix})")]
+
+
+def package_findings() -> list[Finding]:
+    found = []
+    for name in REQUIRED:
+        installed = _version(name)
+        found.append(
+            fine(f"{name} {installed}")
+            if installed
+            else fault("package", f"{name} is missing", fix=f"pip install {name}")
+        )
+    for name, purpose in OPTIONAL.items():
+        installed = _version(name)
+        found.append(fine(f"{name} {installed or 'is not installed'}; for {purpose}"))
+    return found
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def certificate_findings(settings: Settings) -> list[Finding]:
+    bundle = settings.network.ca_bundle
+    if bundle:
+        try:
+            ssl.create_default_context(cafile=str(Path(bundle).expanduser()))
+        except (OSError, ssl.SSLError) as error:
+            words = f"network.ca_bundle {bundle} cannot be used ({error.strerror or error})"
+            return [fault("certificates", words, fix="`hermes config explain network.ca_bundle`")]
+        return [fine(f"certificates of {bundle}")]
+    paths = ssl.get_default_verify_paths()
+    if paths.cafile or paths.capath:
+        return [fine(f"certificates of the system ({paths.cafile or paths.capath})")]
+    fix = "install the package ca-certificates, or set network.ca_bundle"
+    return [warning("certificates", "the system has no certificates", fix=fix)]
+
+
+def program_findings() -> list[Finding]:
+    return [_program(name, *about) for name, about in PROGRAMS.items()]
+
+
+def _program(name: str, purpose: str, needed: bool) -> Finding:
+    if path := shutil.which(name):
+        return fine(f"{name} ({path})")
+    report = fault if needed else warning
+    return report("program", f"{name} is not there; for {purpose}", fix=f"install {name}")
+
+
+def protection_findings(settings: Settings) -> list[Finding]:
+    """What stands between the model and the machine, without flattery."""
+    found = [
+        fine("risky effects are asked about before they happen")
+        if settings.approvals.mode == "manual"
+        else warning(
+            "approvals",
+            "approvals are off: only the worst commands are refused",
+            fix="`hermes config set approvals.mode manual`",
+        ),
+        fine("where nobody can be asked, the answer is no")
+        if settings.approvals.noninteractive_mode == "deny"
+        else warning(
+            "approvals",
+            "where nobody can be asked, risky effects are allowed",
+            fix="`hermes config set approvals.noninteractive_mode deny`",
+        ),
+        fine("secrets are masked in output and logs")
+        if settings.security.redact_secrets
+        else warning(
+            "redaction",
+            "secrets are not masked",
+            fix="`hermes config set security.redact_secrets true`",
+        ),
+    ]
+    state = "is installed but not used" if shutil.which("bwrap") else "is not installed"
+    words = f"commands run with all your rights; nothing confines them (bubblewrap {state})"
+    return [*found, warning("confinement", words)]

@@ -1,0 +1,224 @@
+"""`hermes logs`: read the log files of a home."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from hermes.codec.json import encode, plain
+from hermes.codec.values import Value
+from hermes.config.home import Home
+from hermes.core.errors import UsageError
+from hermes.surfaces.cli.place import home_of
+from hermes.surfaces.cli.style import Role, styled
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+COLOURS: dict[str, Role] = {"WARNING": "warn", "ERROR": "error", "CRITICAL": "error"}
+FOLLOW_SECONDS = 0.25
+_HEAD = re.compile(
+    r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) ([A-Z]+) \[([^\]]*)\] ([^\s:]+): (.*)", re.DOTALL
+)
+_AGE_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+class Entry(Value):
+    """One entry of a log; `raw` holds its lines as they stand in the file. `at` is local time and
+    sorts as text."""
+
+    at: str
+    level: str
+    session: str
+    logger: str
+    text: str
+    raw: str
+
+
+class Wanted(Value):
+    level: str = "DEBUG"
+    session: str = ""
+    since: str = ""
+
+    def __contains__(self, entry: Entry) -> bool:
+        return (
+            LEVELS.index(entry.level) >= LEVELS.index(self.level)
+            and entry.session.startswith(self.session)
+            and entry.at >= self.since
+        )
+
+
+@click.command(help="Show the newest lines of a log file; `list` names the files.")
+@click.argument("name", type=click.Choice(["agent", "errors", "list"]), default="agent")
+@click.option("-n", "--lines", default=50, type=click.IntRange(min=0), help="How many entries.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is written from now on.")
+@click.option("--level", type=click.Choice(LEVELS, case_sensitive=False), default="DEBUG")
+@click.option("--session", default="", metavar="ID", help="Only this session (or its beginning).")
+@click.option("--since", metavar="AGE", help="Only what is younger: 30m, 12h, 2d.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per entry.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    name: str,
+    lines: int,
+    follow: bool,
+    level: str,
+    session: str,
+    since: str | None,
+    as_json: bool,
+) -> None:
+    home = home_of(ctx)
+    if name == "list":
+        _print_files(home, as_json)
+        return
+    wanted = Wanted(level=level, session=session, since=_moment(since) if since else "")
+    path = home.logs / f"{name}.log"
+    if not path.exists():
+        print(f"There is no {path} yet; the first session writes it.", file=sys.stderr)
+    # Opened before the past is read: a line may come twice, but none is lost in between.
+    with closing(Tail(path)) as tail:
+        for entry in newest(path, wanted, lines):
+            _print(entry, as_json)
+        for entry in tail.entries() if follow else ():
+            if entry in wanted:
+                _print(entry, as_json)
+
+
+def _moment(age: str) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - age_seconds(age)))
+
+
+def age_seconds(text: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw]?)", text.strip())
+    if match is None:
+        raise UsageError(f"{text!r} is not an age; write 30m, 12h, 2d or 1w.")
+    return float(match[1]) * _AGE_UNITS[match[2] or "d"]
+
+
+def newest(path: Path, wanted: Wanted, count: int) -> list[Entry]:
+    """The newest entries that are wanted, oldest first; rotated files only as far as needed."""
+    found: list[Entry] = []
+    for file in rotated(path):
+        with file.open(encoding="utf-8", errors="replace") as stream:
+            entries = list(parsed(stream))
+        found = [entry for entry in entries if entry in wanted] + found
+        if len(found) >= count or (entries and entries[0].at < wanted.since):
+            break
+    return found[len(found) - count :] if count < len(found) else found
+
+
+def rotated(path: Path) -> Iterator[Path]:
+    """The file and its older parts, newest first."""
+    number = 0
+    file = path
+    while file.exists():
+        yield file
+        number += 1
+        file = path.with_name(f"{path.name}.{number}")
+
+
+def parsed(lines: Iterable[str]) -> Iterator[Entry]:
+    """Lines become entries; those that begin with no date belong to the one before."""
+    block = ""
+    for line in lines:
+        if block and _HEAD.match(line):
+            yield from _entry(block)
+            block = ""
+        block += line
+    yield from _entry(block)
+
+
+def _entry(block: str) -> Iterator[Entry]:
+    match = _HEAD.match(block)
+    if match is not None and match[2] in LEVELS:
+        yield Entry(
+            at=match[1],
+            level=match[2],
+            session="" if match[3] == "-" else match[3],
+            logger=match[4],
+            text=match[5].rstrip("\n"),
+            raw=block.rstrip("\n"),
+        )
+
+
+class Tail:
+    """What is written to a file from now on, wherever rotation moves it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rest = b""
+        self._file: BinaryIO | None = None
+        self._open()
+        if self._file is not None:
+            self._file.seek(0, os.SEEK_END)
+
+    def entries(self) -> Iterator[Entry]:
+        while True:
+            lines = self.new_lines()
+            yield from parsed(lines)
+            if not lines:
+                time.sleep(FOLLOW_SECONDS)
+
+    def new_lines(self) -> list[str]:
+        """Whole lines only. A file that was set aside is read to its end before the next."""
+        if self._file is None:
+            self._open()
+        if self._file is None:
+            return []
+        moved = self._is_moved(self._file)
+        data = self._rest + self._file.read()
+        if moved:
+            self.close()
+            return _decoded(data) + self.new_lines()
+        whole, newline, self._rest = data.rpartition(b"\n")
+        return _decoded(whole + newline)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._file, self._rest = None, b""
+
+    def _open(self) -> None:
+        try:
+            self._file = self._path.open("rb")
+        except OSError:
+            self._file = None
+
+    def _is_moved(self, file: BinaryIO) -> bool:
+        try:
+            return not os.path.samestat(self._path.stat(), os.fstat(file.fileno()))
+        except OSError:
+            return True
+
+
+def _decoded(data: bytes) -> list[str]:
+    return [f"{line}\n" for line in data.decode(errors="replace").split("\n") if line]
+
+
+def _print(entry: Entry, as_json: bool) -> None:
+    if as_json:
+        line = plain(entry)
+        del line["raw"]
+        print(encode(line).decode(), flush=True)
+    elif entry.level in COLOURS:
+        print(styled(entry.raw, COLOURS[entry.level]), flush=True)
+    else:
+        print(entry.raw, flush=True)
+
+
+def _print_files(home: Home, as_json: bool) -> None:
+    paths = sorted(home.logs.glob("*.log*")) if home.logs.is_dir() else []
+    for path in paths:
+        size = path.stat().st_size
+        if as_json:
+            print(encode({"path": str(path), "bytes": size}).decode())
+        else:
+            print(f"{size:>12,}  {path}")
+    if not paths and not as_json:
+        print(f"There are no logs in {home.logs} yet.", file=sys.stderr)
