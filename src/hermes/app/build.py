@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,10 @@ from hermes.codec.json import convert, plain
 from hermes.config.load import Config
 from hermes.config.logs import Logging
 from hermes.context.system import join
+from hermes.core.budget import Budget
 from hermes.core.commands import Say, SwitchModel
 from hermes.core.errors import NotFound
-from hermes.core.events import SessionOpened
+from hermes.core.events import Record, SessionOpened
 from hermes.core.guardrails import Guardrails
 from hermes.core.ports import Provider, Workspace
 from hermes.core.recorder import Recorder
@@ -53,6 +55,7 @@ class App:
         env: Mapping[str, str],
         world: World,
         log_files: Logging | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.config = config
         self.settings = config.settings
@@ -63,6 +66,7 @@ class App:
         self.journal = SqliteJournal(config.home.journal, world)
         self.models = Models(config, world)
         self._log_files = log_files
+        self._budget = budget
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
 
     async def __aenter__(self) -> App:
@@ -90,6 +94,19 @@ class App:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await session.close()
+
+    async def leave_word(self, opening: Opening, say: Say) -> AsyncGenerator[Record]:
+        """For a session that another process is in: leave it the message, which needs a key, and
+        follow the turn that answers it. Without a TurnEnded at the end, that process has gone and
+        the session can be opened."""
+        # Few runs meet another one, so the others do not pay for it.
+        from hermes.app.elsewhere import leave_word
+
+        session_id = await self._wanted(opening)
+        turn = leave_word(self.journal, self.world.clock, session_id, say)
+        async with aclosing(turn) as records:
+            async for record in records:
+                yield record
 
     def attend(self, session: Session) -> None:
         """For surfaces that stay: carry out what other processes leave for the session, and
@@ -210,6 +227,7 @@ class App:
             policy=self._policy(root, attended=opening.attended),
             world=self.world,
             attended=opening.attended,
+            budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
         )
 

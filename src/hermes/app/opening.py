@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.effects import Principal
 
 
@@ -22,3 +22,7 @@ class Opening(Value):
     session_id: str = ""
     parent: str = ""
     rules: bool = True
+
+    def with_extra(self, extra: str) -> Opening:
+        """The same wish with these words at the end of the system text."""
+        return replace(self, extra=extra)

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hermes.app.build import App
+from hermes.codec.values import JsonValue
 from hermes.config.flags import flag_values
 from hermes.config.home import resolve_home
 from hermes.config.load import load
 from hermes.config.logs import start_logging
 from hermes.config.secrets import environment
+from hermes.core.budget import Budget
 from hermes.core.world import World, nothing_here
 
 
-def start(options: Mapping[str, Any]) -> App:
-    """The app for one run. Nothing is opened, made or contacted yet."""
+def start(
+    options: Mapping[str, Any],
+    *,
+    settings: Mapping[str, JsonValue] | None = None,
+    home: str | None = None,
+    budget: Budget | None = None,
+) -> App:
+    """The app for one run. Nothing is opened, made or contacted yet. `settings` are by key and
+    weigh as much as options; `budget` is shared by all turns."""
     env = environment()
-    home = resolve_home(env, profile=options.get("profile"))
-    config = load(home, flags=flag_values(options), env=env)
+    place = resolve_home(env, explicit=Path(home) if home else None, profile=options.get("profile"))
+    flags = {**flag_values(options), **(settings or {})}
+    config = load(place, flags=flags, env=env)
     log_files = start_logging(config, verbose=bool(options.get("verbose")))
-    return App(config, env=env, world=World(reach=_kill_points(env)), log_files=log_files)
+    world = World(reach=_kill_points(env))
+    return App(config, env=env, world=world, log_files=log_files, budget=budget)
 
 
 def _kill_points(env: Mapping[str, str]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import assert_never
 
 from hermes.core.budget import Budget
@@ -26,14 +26,24 @@ from hermes.core.events import (
     MessageReceived,
     ModelSwitched,
     QuestionAnswered,
+    ReplyAdded,
     Rewound,
     SessionEnded,
     Titled,
+    ToolFinished,
+    TurnEnded,
     TurnStarted,
 )
 from hermes.core.gate import Gate
 from hermes.core.loop import run_turn
-from hermes.core.messages import user_says
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    ToolMessage,
+    Usage,
+    UserMessage,
+    user_says,
+)
 from hermes.core.ports import Journal, Policy, ProcessNotice, Provider, Workspace
 from hermes.core.prompt import Notice
 from hermes.core.questions import DENY, Questions
@@ -144,6 +154,25 @@ class Session:
                     await self._recorder.commit(SessionEnded(reason=command.reason))
             case _:
                 assert_never(command)
+
+    async def adopt(self, messages: Sequence[Message]) -> None:
+        """Begin with a conversation that took place elsewhere."""
+        self._recorder.begin_turn(self._parts.world.new_id("turn"))
+        for message in messages:
+            match message:
+                case UserMessage():
+                    records = await self._recorder.commit(MessageReceived(message=message))
+                    self._recorder.note(TurnStarted(takes=(records[-1].n,)))
+                case AssistantMessage():
+                    model, provider = self.transcript.model, self.transcript.provider
+                    self._recorder.note(
+                        ReplyAdded(message=message, usage=Usage(), model=model, provider=provider)
+                    )
+                case ToolMessage():
+                    self._recorder.note(*(ToolFinished(result=each) for each in message.results))
+                case _:
+                    assert_never(message)
+        await self._recorder.commit(TurnEnded(reason="done", usage=Usage(), detail="adopted"))
 
     def notices(self) -> AsyncIterator[ProcessNotice]:
         """News of the session's background processes; whoever reads them passes them on."""

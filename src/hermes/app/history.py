@@ -1,0 +1,121 @@
+"""Conversations in the dictionary form that most programs exchange, to and from our messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+from hermes.codec.json import DecodeError, decode, encode_sorted
+from hermes.codec.values import JsonObject
+from hermes.core.errors import UsageError
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+    user_says,
+)
+
+
+def messages_from_dicts(history: Sequence[JsonObject]) -> tuple[Message, ...]:
+    """User, assistant and tool entries; system entries are left out, since the system text is the
+    session's own. UsageError names an entry that cannot be used."""
+    found: list[Message] = []
+    for number, entry in enumerate(history):
+        role = entry.get("role")
+        if role == "system":
+            continue
+        if role == "user":
+            found.append(user_says(_content(entry)))
+        elif role == "assistant":
+            found.append(_assistant(entry))
+        elif role == "tool":
+            _add_result(found, entry)
+        else:
+            raise UsageError(f"Message {number} of the history has the role {role!r}.")
+    return tuple(found)
+
+
+def dicts_from_messages(messages: Sequence[Message]) -> list[JsonObject]:
+    found: list[JsonObject] = []
+    for message in messages:
+        match message:
+            case AssistantMessage():
+                found.append(_assistant_dict(message))
+            case ToolMessage():
+                found.extend(_result_dict(result) for result in message.results)
+            case UserMessage():
+                found.append({"role": "user", "content": message.text})
+            case _:
+                assert_never(message)
+    return found
+
+
+def _assistant(entry: JsonObject) -> AssistantMessage:
+    parts: list[Text | Reasoning | ToolCall] = []
+    if entry.get("reasoning"):
+        parts.append(Reasoning(text=str(entry["reasoning"])))
+    if text := _content(entry):
+        parts.append(Text(text=text))
+    calls = [_call(each) for each in entry.get("tool_calls") or ()]
+    return AssistantMessage(parts=(*parts, *calls), stop="calls" if calls else "done")
+
+
+def _call(raw: JsonObject) -> ToolCall:
+    function = raw.get("function") or {}
+    try:
+        arguments = decode(dict[str, Any], function.get("arguments") or "{}")
+    except DecodeError as error:
+        return ToolCall(id=str(raw["id"]), name=str(function.get("name")), broken=str(error))
+    return ToolCall(id=str(raw["id"]), name=str(function.get("name")), arguments=arguments)
+
+
+def _add_result(found: list[Message], entry: JsonObject) -> None:
+    result = ToolResult(
+        call_id=str(entry.get("tool_call_id", "")),
+        name=str(entry.get("name") or entry.get("tool_name") or ""),
+        parts=(Text(text=_content(entry)),),
+    )
+    if found and isinstance(found[-1], ToolMessage):
+        found[-1] = ToolMessage(results=(*found[-1].results, result))
+    else:
+        found.append(ToolMessage(results=(result,)))
+
+
+def _content(entry: JsonObject) -> str:
+    content = entry.get("content")
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return str(content or "")
+
+
+def _assistant_dict(message: AssistantMessage) -> JsonObject:
+    entry: JsonObject = {"role": "assistant", "content": message.text or None}
+    if message.calls:
+        entry["tool_calls"] = [_call_dict(call) for call in message.calls]
+    if message.reasoning:
+        entry["reasoning"] = message.reasoning
+    entry["finish_reason"] = "tool_calls" if message.calls else "stop"
+    return entry
+
+
+def _call_dict(call: ToolCall) -> JsonObject:
+    arguments = encode_sorted(call.arguments).decode()
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
+
+
+def _result_dict(result: ToolResult) -> JsonObject:
+    return {
+        "role": "tool",
+        "tool_call_id": result.call_id,
+        "name": result.name,
+        "content": result.text,
+    }

@@ -1,0 +1,236 @@
+"""`AIAgent`: a session for Python programs, synchronous and with callbacks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hermes.app.build import App
+from hermes.app.history import messages_from_dicts
+from hermes.app.opening import Opening
+from hermes.app.start import start
+from hermes.codec.values import JsonObject
+from hermes.core.budget import Budget
+from hermes.core.commands import Interrupt, Say, Steer, SwitchModel
+from hermes.core.events import Record
+from hermes.core.session import Session
+from hermes.core.subscription import Subscription
+from hermes.surfaces.python.callbacks import Callback, Callbacks, Teller
+from hermes.surfaces.python.loop_thread import LoopThread
+from hermes.surfaces.python.result import result_of
+
+
+class AIAgent:
+    """One conversation. Thread-safe: `interrupt` and `steer` may come from any thread while
+    `run_conversation` waits in another; one turn runs at a time."""
+
+    def __init__(
+        self,
+        *,
+        model: str = "",
+        provider: str | None = None,
+        api_mode: str | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        max_tokens: int | None = None,
+        reasoning_config: JsonObject | None = None,
+        max_iterations: int = 90,
+        iteration_budget: Budget | None = None,
+        enabled_toolsets: Sequence[str] | None = None,
+        disabled_toolsets: Sequence[str] | None = None,
+        ephemeral_system_prompt: str | None = None,
+        skip_context_files: bool = False,
+        session_id: str | None = None,
+        parent_session_id: str | None = None,
+        platform: str | None = None,
+        home: str | Path | None = None,
+        cwd: str | Path | None = None,
+        yolo: bool = False,
+        verbose_logging: bool = False,
+        stream_delta_callback: Callback = None,
+        interim_assistant_callback: Callback = None,
+        reasoning_callback: Callback = None,
+        thinking_callback: Callback = None,
+        tool_gen_callback: Callback = None,
+        tool_progress_callback: Callback = None,
+        tool_start_callback: Callback = None,
+        tool_complete_callback: Callback = None,
+        step_callback: Callback = None,
+        status_callback: Callback = None,
+        clarify_callback: Callback = None,
+        event_callback: Callback = None,
+        approval_callback: Callback = None,
+    ) -> None:
+        self._settings: dict[str, Any] = {
+            "model.default": model,
+            "model.provider": provider,
+            "model.api_mode": api_mode,
+            "model.base_url": base_url,
+            "model.api_key": api_key,
+            "model.max_tokens": max_tokens,
+            "agent.reasoning_effort": (reasoning_config or {}).get("effort"),
+            "agent.max_turns": max_iterations,
+            "toolsets": list(enabled_toolsets) if enabled_toolsets is not None else None,
+            "agent.disabled_toolsets": list(disabled_toolsets) if disabled_toolsets else None,
+            "approvals.mode": "off" if yolo else None,
+        }
+        self._home = str(home) if home else None
+        self._verbose = verbose_logging
+        self._budget = iteration_budget
+        self._callbacks = Callbacks(
+            stream_delta=stream_delta_callback,
+            interim_assistant=interim_assistant_callback,
+            reasoning=reasoning_callback,
+            thinking=thinking_callback,
+            tool_gen=tool_gen_callback,
+            tool_progress=tool_progress_callback,
+            tool_start=tool_start_callback,
+            tool_complete=tool_complete_callback,
+            step=step_callback,
+            status=status_callback,
+            clarify=clarify_callback,
+            event=event_callback,
+            approval=approval_callback,
+        )
+        self._opening = Opening(
+            source=platform or "python",
+            platform=platform or "api",
+            attended=self._callbacks.can_answer,
+            extra=ephemeral_system_prompt or "",
+            rules=not skip_context_files,
+            cwd=str(cwd) if cwd else "",
+            resume=session_id or "",
+            parent=parent_session_id or "",
+        )
+        self._thread = LoopThread()
+        self._app: App | None = None
+        self._session: Session | None = None
+        self._interrupted_by: str | None = None
+
+    @property
+    def session_id(self) -> str | None:
+        return self._session.id if self._session else None
+
+    def chat(self, message: str, stream_callback: Callback = None) -> str:
+        """One turn; its final words."""
+        words = self.run_conversation(message, stream_callback=stream_callback)["final_response"]
+        return str(words or "")
+
+    def run_conversation(
+        self,
+        user_message: str,
+        system_message: str | None = None,
+        conversation_history: Sequence[JsonObject] | None = None,
+        task_id: str | None = None,
+        stream_callback: Callback = None,
+    ) -> dict[str, Any]:
+        """One turn. A given history begins a new session with it; otherwise the conversation goes
+        on. `task_id` is the sender's own id of the message: the same one is answered once."""
+        return self._thread.run(
+            self._turn(
+                user_message,
+                system_message or "",
+                conversation_history,
+                task_id or "",
+                stream_callback,
+            )
+        )
+
+    def interrupt(self, message: str | None = None) -> None:
+        """Stop the running turn within a second. `message` is handed back in its result."""
+        self._interrupted_by = message
+        if self._session is not None:
+            self._thread.begin(self._session.send(Interrupt()))
+
+    def clear_interrupt(self) -> None:
+        """Forget a message that came with an interrupt. The interrupt itself never outlives its
+        turn."""
+        self._interrupted_by = None
+
+    def steer(self, text: str) -> bool:
+        """Words for the running turn; False when there is nothing to say."""
+        if not text.strip() or self._session is None:
+            return False
+        self._thread.begin(self._session.send(Steer(text=text)))
+        return True
+
+    def switch_model(self, model: str, provider: str) -> None:
+        """From the next turn on."""
+        self._thread.run(self._switch(model, provider))
+
+    def reset_session_state(self) -> None:
+        """The next turn begins a new session."""
+        self._thread.run(self._leave())
+
+    def close(self) -> None:
+        """End everything that belongs to this agent."""
+        if self._app is not None:
+            self._thread.run(self._app.close())
+            self._app = None
+        self._thread.close()
+
+    def __enter__(self) -> AIAgent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _turn(
+        self,
+        text: str,
+        system: str,
+        history: Sequence[JsonObject] | None,
+        key: str,
+        stream: Callback,
+    ) -> dict[str, Any]:
+        session = await self._ready(system, history)
+        self._callbacks.stream = stream
+        events = session.subscribe()
+        await session.send(Say(text=text, key=key))
+        teller = Teller(self._callbacks, session)
+        records: list[Record] = []
+        await asyncio.gather(_read(events, teller, records), _settle(session, events))
+        message, self._interrupted_by = self._interrupted_by, None
+        return result_of(session, records, interrupt_message=message)
+
+    async def _ready(self, system: str, history: Sequence[JsonObject] | None) -> Session:
+        if history is not None:
+            await self._leave()
+        if self._session is None:
+            self._session = await self._open(system)
+            if history:
+                await self._session.adopt(messages_from_dicts(history))
+        return self._session
+
+    async def _open(self, system: str) -> Session:
+        if self._app is None:
+            given = {key: value for key, value in self._settings.items() if value}
+            self._app = start(
+                {"verbose": self._verbose}, settings=given, home=self._home, budget=self._budget
+            )
+        extra = "\n\n".join(words for words in (system, self._opening.extra) if words)
+        return await self._app.open(self._opening.with_extra(extra))
+
+    async def _switch(self, model: str, provider: str) -> None:
+        session = await self._ready("", None)
+        await session.send(SwitchModel(model=model, provider=provider))
+
+    async def _leave(self) -> None:
+        if self._app is not None and self._session is not None:
+            await self._app.leave(self._session)
+        self._session = None
+
+
+async def _read(events: Subscription, teller: Teller, records: list[Record]) -> None:
+    async for record in events:
+        records.append(record)
+        teller.tell(record.event)
+
+
+async def _settle(session: Session, events: Subscription) -> None:
+    try:
+        await session.settled()
+    finally:
+        events.close()

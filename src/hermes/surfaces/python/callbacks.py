@@ -1,0 +1,202 @@
+"""Callbacks are subscribers: each event of a turn is told to whoever asked for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from hermes.app.words import preview
+from hermes.codec.values import JsonObject
+from hermes.core.commands import Answer
+from hermes.core.effects import subject
+from hermes.core.events import (
+    ApprovalAsked,
+    Event,
+    ModelCalled,
+    QuestionAsked,
+    ReplyAdded,
+    ToolFinished,
+    ToolIntended,
+    ToolProgress,
+    ToolStarted,
+    TurnEnded,
+)
+from hermes.core.messages import ToolCall
+from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, TextDelta
+from hermes.core.session import Session
+
+log = logging.getLogger(__name__)
+
+Callback = Callable[..., Any] | None
+REASONING_CHARS = 500
+
+
+class Callbacks:
+    """What the caller wants to hear. A callback that raises is logged and changes nothing."""
+
+    def __init__(
+        self,
+        *,
+        stream_delta: Callback = None,
+        stream: Callback = None,
+        interim_assistant: Callback = None,
+        reasoning: Callback = None,
+        thinking: Callback = None,
+        tool_gen: Callback = None,
+        tool_progress: Callback = None,
+        tool_start: Callback = None,
+        tool_complete: Callback = None,
+        step: Callback = None,
+        status: Callback = None,
+        clarify: Callback = None,
+        event: Callback = None,
+        approval: Callback = None,
+    ) -> None:
+        self.stream_delta = stream_delta
+        self.stream = stream
+        self.interim_assistant = interim_assistant
+        self.reasoning = reasoning
+        self.thinking = thinking
+        self.tool_gen = tool_gen
+        self.tool_progress = tool_progress
+        self.tool_start = tool_start
+        self.tool_complete = tool_complete
+        self.step = step
+        self.status = status
+        self.clarify = clarify
+        self.event = event
+        self.approval = approval
+
+    @property
+    def can_answer(self) -> bool:
+        return self.approval is not None or self.clarify is not None
+
+
+class Teller:
+    """Tells the events of one turn. Plain callbacks run in the loop's thread, so they should be
+    quick; questions run in a thread of their own and may take their time."""
+
+    def __init__(self, callbacks: Callbacks, session: Session) -> None:
+        self._callbacks = callbacks
+        self._session = session
+        self._calls: dict[str, ToolCall] = {}
+        self._steps = 0
+        self._before: list[JsonObject] = []
+        self._asking: set[asyncio.Task[None]] = set()
+
+    def tell(self, event: Event) -> None:
+        to = self._callbacks
+        match event:
+            case TextDelta():
+                self._say(to.stream_delta, event.text)
+                self._say(to.stream, event.text)
+            case ReasoningDelta():
+                self._say(to.reasoning, event.text)
+            case CallNamed():
+                self._say(to.tool_gen, event.name)
+            case Notice():
+                self._say(to.status, event.kind, event.text)
+            case ModelCalled():
+                self._begin_step()
+            case ReplyAdded():
+                self._reply(event)
+            case ToolIntended():
+                pass
+            case ToolStarted():
+                self._tool_started(event.call_id)
+            case ToolProgress():
+                self._say(to.tool_progress, "tool.progress", None, event.text, None)
+            case ToolFinished():
+                self._tool_finished(event)
+            case ApprovalAsked():
+                self._ask(self._approval(event))
+            case QuestionAsked():
+                self._ask(self._question(event))
+            case TurnEnded():
+                self._say(to.stream_delta, None)
+                if event.error:
+                    self._say(to.status, "warn", f"❌ {event.error}")
+            case _:
+                pass
+        self._say(to.event, type(event).__name__, event)
+
+    def _begin_step(self) -> None:
+        self._steps += 1
+        self._say(self._callbacks.step, self._steps, prev_tools=self._before)
+        self._before = []
+        self._say(self._callbacks.thinking, "thinking")
+
+    def _reply(self, event: ReplyAdded) -> None:
+        to = self._callbacks
+        self._say(to.thinking, "")
+        self._calls = {call.id: call for call in event.message.calls}
+        if event.message.reasoning:
+            words = event.message.reasoning[:REASONING_CHARS]
+            self._say(to.tool_progress, "reasoning.available", "_thinking", words, None)
+        if event.message.calls:
+            self._say(to.stream_delta, None)
+            if event.message.text:
+                self._say(to.interim_assistant, event.message.text)
+
+    def _tool_started(self, call_id: str) -> None:
+        call, to = self._calls.get(call_id), self._callbacks
+        if call is not None:
+            words = preview(call.name, call.arguments)
+            self._say(to.tool_progress, "tool.started", call.name, words, call.arguments)
+            self._say(to.tool_start, call.id, call.name, call.arguments)
+
+    def _tool_finished(self, event: ToolFinished) -> None:
+        result, to = event.result, self._callbacks
+        call = self._calls.get(result.call_id)
+        arguments = call.arguments if call else {}
+        self._say(
+            to.tool_progress,
+            "tool.completed",
+            result.name,
+            None,
+            None,
+            duration=event.seconds,
+            is_error=result.failed,
+            result=result.text,
+        )
+        self._say(to.tool_complete, result.call_id, result.name, arguments, result.text)
+        self._before.append({"name": result.name, "arguments": arguments, "result": result.text})
+
+    async def _approval(self, asked: ApprovalAsked) -> None:
+        choice = "deny"
+        if self._callbacks.approval is not None:
+            words = subject(asked.effect)
+            permanent = "always" in asked.scopes
+            choice = await self._answer(
+                self._callbacks.approval, words, asked.reason, allow_permanent=permanent
+            )
+        await self._session.send(Answer(id=asked.id, text=choice or "deny", by="callback"))
+
+    async def _question(self, asked: QuestionAsked) -> None:
+        words = ""
+        if self._callbacks.clarify is not None:
+            choices = list(asked.choices) or None
+            words = await self._answer(self._callbacks.clarify, asked.question, choices)
+        await self._session.send(Answer(id=asked.id, text=words, by="callback"))
+
+    async def _answer(self, callback: Callable[..., Any], *values: Any, **named: Any) -> str:
+        try:
+            return str(await asyncio.to_thread(callback, *values, **named))
+        except Exception:
+            log.exception("a callback that was asked failed")
+            return ""
+
+    def _ask(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    def _say(self, callback: Callback, *values: Any, **named: Any) -> None:
+        if callback is None:
+            return
+        try:
+            callback(*values, **named)
+        except Exception:
+            log.exception("a callback failed")

@@ -1,0 +1,190 @@
+"""`AIAgent` as a program uses it: against a model server over HTTP, with callbacks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes import AIAgent
+from hermes.testing.faults import hangs
+from hermes.testing.server import ScriptedServer
+from hermes.testing.steps import Step, calls, calls_many, fails, says, thinks
+
+
+class Programs:
+    """Makes agents that talk to one scripted server, in a home and a folder of their own."""
+
+    def __init__(self, folder: Path, server: ScriptedServer) -> None:
+        self.folder = folder
+        self.server = server
+        self._agents: list[AIAgent] = []
+
+    def agent(self, *steps: Step, **options: Any) -> AIAgent:
+        self.server.add(*steps)
+        made = AIAgent(
+            model="test",
+            base_url=f"{self.server.url}/v1",
+            api_key="k",
+            home=self.folder / "home",
+            cwd=self.folder,
+            **options,
+        )
+        self._agents.append(made)
+        return made
+
+    def close(self) -> None:
+        for agent in self._agents:
+            agent.close()
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Iterator[Programs]:
+    with ScriptedServer.in_thread([]) as server:
+        made = Programs(tmp_path, server)
+        yield made
+        made.close()
+        assert server.violations == []
+
+
+def test_a_chat_is_one_call_and_its_words(programs: Programs) -> None:
+    agent = programs.agent(says("Hello."), says("Still here."))
+    assert agent.chat("hi") == "Hello."
+    assert agent.chat("and now?") == "Still here."
+    assert len(programs.server.requests) == 2
+
+
+def test_the_result_says_what_happened(programs: Programs) -> None:
+    agent = programs.agent(calls("todo", todos=[]), thinks("hm", then=says("done")))
+    result = agent.run_conversation("plan")
+    assert result["final_response"] == "done"
+    assert result["last_reasoning"] == "hm"
+    assert (result["completed"], result["failed"], result["interrupted"]) == (True, False, False)
+    assert result["api_calls"] == 2
+    assert result["turn_exit_reason"].startswith("text_response(")
+    assert [m["role"] for m in result["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert result["total_tokens"] == result["prompt_tokens"] + result["completion_tokens"] > 0
+
+
+def test_a_failure_is_named(programs: Programs) -> None:
+    result = programs.agent(fails(401)).run_conversation("hi")
+    assert (result["failed"], result["completed"]) == (True, False)
+    assert result["failure_reason"] in ("auth", "auth_permanent")
+    assert result["error"]
+
+
+def test_callbacks_are_told_in_order(programs: Programs) -> None:
+    told: list[Any] = []
+    agent = programs.agent(
+        Step(text="I look.", calls=calls("read_file", path="a.txt").calls),
+        says("It says hello."),
+        stream_delta_callback=lambda text: told.append(("delta", text)),
+        interim_assistant_callback=lambda text: told.append(("interim", text)),
+        tool_gen_callback=lambda name: told.append(("writes", name)),
+        tool_start_callback=lambda _id, name, args: told.append(("start", name, args)),
+        tool_complete_callback=lambda _id, name, _args, _r: told.append(("complete", name)),
+        tool_progress_callback=lambda kind, name, words, *_a, **_k: told.append((kind, words)),
+        step_callback=lambda n, prev_tools: told.append(("step", n, len(prev_tools))),
+    )
+    (programs.folder / "a.txt").write_text("hello\n")
+    agent.chat("what is in a.txt?")
+    merged = [item for n, item in enumerate(told) if n == 0 or item != told[n - 1]]
+    kinds = [item[0] for item in merged if item[0] != "delta"]
+    assert kinds == [
+        *("step", "writes", "interim", "tool.started", "start"),
+        *("tool.completed", "complete", "step"),
+    ]
+    assert ("tool.started", "a.txt") in told
+    assert "".join(t for k, *r in told if k == "delta" for t in r if t) == "I look.It says hello."
+    assert told[-1] == ("delta", None)
+
+
+def test_a_callback_that_fails_changes_nothing(programs: Programs) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("no")
+
+    agent = programs.agent(says("fine"), stream_delta_callback=broken, event_callback=broken)
+    assert agent.chat("hi") == "fine"
+
+
+def test_an_approval_is_asked_and_holds_as_answered(programs: Programs) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def approve(command: str, why: str, *, allow_permanent: bool = True) -> str:
+        asked.append((command, why))
+        return "session" if "yes" in command else "deny"
+
+    agent = programs.agent(
+        calls_many(("terminal", {"command": "touch yes"}), ("terminal", {"command": "touch no"})),
+        says("ok"),
+        approval_callback=approve,
+    )
+    agent.chat("touch them")
+    assert [command for command, _ in asked] == ["touch yes", "touch no"]
+    assert (programs.folder / "yes").exists()
+    assert not (programs.folder / "no").exists()
+
+
+def test_a_question_gets_the_callbacks_answer(programs: Programs) -> None:
+    agent = programs.agent(
+        calls("clarify", question="Tea?", choices=["yes", "no"]),
+        says("ok"),
+        clarify_callback=lambda question, choices: f"{question} {choices[0]}",
+    )
+    result = agent.run_conversation("ask me")
+    assert "Tea? yes" in result["messages"][2]["content"]
+
+
+def test_without_callbacks_nobody_is_there_to_approve(programs: Programs) -> None:
+    agent = programs.agent(calls("terminal", command="touch no"), says("ok"))
+    result = agent.run_conversation("touch it")
+    assert "nobody is here" in result["messages"][2]["content"]
+
+
+def test_a_given_history_begins_a_new_session(programs: Programs) -> None:
+    agent = programs.agent(says("first"), says("second"))
+    agent.chat("hi")
+    first = agent.session_id
+    result = agent.run_conversation(
+        "go on",
+        conversation_history=[
+            {"role": "system", "content": "ignored"},
+            {"role": "user", "content": "earlier"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c1", "function": {"name": "todo", "arguments": "{}"}}],
+            },
+            {"role": "tool", "tool_call_id": "c1", "name": "todo", "content": "nothing"},
+            {"role": "assistant", "content": "I see."},
+        ],
+    )
+    assert agent.session_id != first
+    assert [m["role"] for m in result["messages"]] == [
+        *("user", "assistant", "tool", "assistant", "user", "assistant"),
+    ]
+
+
+def test_a_session_is_taken_up_by_its_id(programs: Programs) -> None:
+    agent = programs.agent(says("one"), says("two"))
+    agent.chat("hi")
+    session_id = agent.session_id
+    agent.close()
+    again = programs.agent(session_id=session_id)
+    assert len(again.run_conversation("more")["messages"]) == 4
+
+
+def test_an_interrupt_from_another_thread_ends_the_turn(programs: Programs) -> None:
+    agent = programs.agent(hangs(), says("back"))
+    results: list[dict[str, Any]] = []
+    worker = threading.Thread(target=lambda: results.append(agent.run_conversation("wait")))
+    worker.start()
+    programs.server.received.wait(1, timeout=10)
+    agent.interrupt("never mind")
+    worker.join(5)
+    assert results[0]["interrupted"]
+    assert results[0]["interrupt_message"] == "never mind"
+    assert agent.chat("hello?") == "back"
