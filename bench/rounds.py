@@ -1,24 +1,25 @@
-"""What one tool round costs, and whether it stays so: CPU per round early and late in a turn."""
+"""What one tool round costs and whether it stays so; how long eight commands in one turn take."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from bench.measure import own_cpu, report, rounded
+from bench.serving import served
 from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
-from hermes.core.events import ModelCalled, ToolFinished
+from hermes.core.events import ModelCalled, ToolFinished, ToolStarted
+from hermes.core.session import Session
 from hermes.core.world import World
-from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Step, calls, says
+from hermes.testing.steps import Step, calls, calls_many, says
 
 
 class CommitCount:
@@ -35,67 +36,49 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=500)
     rounds = parser.parse_args().rounds
-    with tempfile.TemporaryDirectory() as folder:
-        home, project = Path(folder) / "home", Path(folder) / "project"
+    todos = [calls("todo", todos=[{"id": "1", "content": f"step {n}"}]) for n in range(rounds)]
+    shells = [calls("terminal", command=f"echo {n}") for n in range(60)]
+    eight = calls_many(*(("terminal", {"command": f"sleep 0.2 && echo {n}"}) for n in range(8)))
+    _with_app([*todos, says("done")], rounds, _tool_rounds)
+    _with_app([*shells, says("done")], len(shells), _shell_rounds)
+    _with_app([calls("terminal", command="true"), eight, says("done")], 1, _eight)
+
+
+def _with_app(steps: list[Step], rounds: int, measure: object) -> None:
+    with tempfile.TemporaryDirectory() as folder, served(steps) as url:
+        project = Path(folder) / "project"
         project.mkdir()
-        (project / "note.txt").write_text("one line\n")
-        steps: list[Step] = []
-        for n in range(rounds):
-            steps.append(calls("todo", todos=[{"id": "1", "content": f"step {n}"}]))
-        steps.append(says("done"))
-        with _separate_server(steps) as url:
-            env = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "k", "HOME": folder}
-            asyncio.run(_measure(home, project, env, rounds))
+        env = {
+            "OPENAI_BASE_URL": f"{url}/v1",
+            "OPENAI_API_KEY": "k",
+            "HOME": folder,
+            "PATH": "/usr/bin:/bin",
+        }
+        asyncio.run(_run(Path(folder) / "home", project, env, rounds, measure))
 
 
-def _separate_server(steps: list[Step]) -> _Server:
-    return _Server(steps)
-
-
-class _Server:
-    """A model server in a process of its own, so that its CPU is not ours."""
-
-    def __init__(self, steps: list[Step]) -> None:
-        self._steps = steps
-        self._pid = 0
-
-    def __enter__(self) -> str:
-        reader, writer = os.pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            os.close(reader)
-            asyncio.run(self._serve(writer))
-            os._exit(0)
-        os.close(writer)
-        with os.fdopen(reader) as pipe:
-            return pipe.readline().strip()
-
-    def __exit__(self, *_: object) -> None:
-        os.kill(self._pid, 9)
-        os.waitpid(self._pid, 0)
-
-    async def _serve(self, writer: int) -> None:
-        async with ScriptedServer(self._steps, strict=False, keep=1) as server:
-            os.write(writer, f"{server.url}\n".encode())
-            await asyncio.Event().wait()
-
-
-async def _measure(home: Path, project: Path, env: Mapping[str, str], rounds: int) -> None:
+async def _run(
+    home: Path, project: Path, env: Mapping[str, str], rounds: int, measure: object
+) -> None:
     count = CommitCount()
     flags = {"model.default": "test", "agent.max_turns": rounds + 10}
     config = load(Home(home), env=env, flags=flags)
     async with App(config, env=env, world=World(reach=count.reach)) as app:
         session = await app.open(Opening(source="bench", attended=False, cwd=str(project)))
-        events = session.subscribe()
-        await session.send(Say(text="go"))
-        marks: list[tuple[float, int]] = []
-        async for record in events:
-            if isinstance(record.event, ModelCalled):
-                marks.append((own_cpu(), count.commits))
-            if len(marks) > rounds:
-                break
-        await session.settled()
-        assert not isinstance(session.transcript.messages[-1], ToolFinished)
+        assert callable(measure)
+        await measure(session, rounds, count)
+
+
+async def _tool_rounds(session: Session, rounds: int, count: CommitCount) -> None:
+    events = session.subscribe()
+    await session.send(Say(text="go"))
+    marks: list[tuple[float, int]] = []
+    async for record in events:
+        if isinstance(record.event, ModelCalled):
+            marks.append((own_cpu(), count.commits))
+        if len(marks) > rounds:
+            break
+    await session.settled()
     tenth = max(1, rounds // 10)
     early = (marks[2 * tenth][0] - marks[tenth][0]) / tenth
     late = (marks[-1][0] - marks[-1 - tenth][0]) / tenth
@@ -107,6 +90,47 @@ async def _measure(home: Path, project: Path, env: Mapping[str, str], rounds: in
         ratio_late_to_early=rounded(late / early, 2),
         commits_per_round=rounded((marks[-1][1] - marks[0][1]) / rounds, 2),
         goal="cpu <= 3 ms, commits <= 2, flat",
+    )
+
+
+async def _shell_rounds(session: Session, rounds: int, _count: CommitCount) -> None:
+    times: list[float] = []
+    events = session.subscribe()
+    await session.send(Say(text="go"))
+    begun = time.perf_counter()
+    async for record in events:
+        if isinstance(record.event, ModelCalled):
+            now = time.perf_counter()
+            times.append(now - begun)
+            begun = now
+        if len(times) > rounds:
+            break
+    await session.settled()
+    middle = sorted(times[5:])[len(times[5:]) // 2]
+    report(
+        "shell_round", wall_ms=rounded(middle * 1000, 2), goal="wall <= 10 ms, model call included"
+    )
+
+
+async def _eight(session: Session, _rounds: int, _count: CommitCount) -> None:
+    events = session.subscribe()
+    await session.send(Say(text="go"))
+    started, finished = [], []
+    async for record in events:
+        if isinstance(record.event, ToolStarted):
+            started.append(time.perf_counter())
+        if isinstance(record.event, ToolFinished):
+            finished.append(time.perf_counter())
+        if len(finished) == 9:
+            break
+    await session.settled()
+    wall = finished[-1] - started[1]
+    report(
+        "eight_commands",
+        wall_seconds=rounded(wall, 3),
+        floor_sleep=0.2,
+        ratio=rounded(wall / 0.2, 2),
+        goal="wall <= 0.25",
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hermes.app.choice import Choice, Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text, view_of
-from hermes.app.toolbox import chosen_tools, wanted_names
+from hermes.app.toolbox import Tools, wanted_names
 from hermes.codec.json import convert, plain
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -65,6 +65,7 @@ class App:
         self.news: list[str] = [finding.text for finding in config.findings]
         self.journal = SqliteJournal(config.home.journal, world)
         self.models = Models(config, world)
+        self.tools = Tools()
         self._log_files = log_files
         self._budget = budget
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
@@ -216,7 +217,7 @@ class App:
         return str(cwd.resolve())
 
     def _parts(self, session_id: str, opened: SessionOpened, opening: Opening) -> Parts:
-        tools = chosen_tools(opened.tools)
+        tools = self.tools.choose(opened.tools)
         root = opened.cwd if Path(opened.cwd).is_dir() else str(Path.cwd())
         return Parts(
             journal=self.journal,

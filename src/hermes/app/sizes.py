@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text
-from hermes.app.toolbox import chosen_tools, wanted_names
+from hermes.app.toolbox import wanted_names
 from hermes.codec.json import encode
 from hermes.codec.values import Value
 
@@ -39,7 +39,7 @@ async def prompt_sizes(app: App, opening: Opening) -> tuple[Size, ...]:
         now=app.world.clock.now(),
     )
     layers = [_size("system", layer.name, layer.text.encode()) for layer in text.layers]
-    tools = [_size("tool", spec.name, encode(spec)) for spec in chosen_tools(names).specs]
+    tools = [_size("tool", spec.name, encode(spec)) for spec in app.tools.choose(names).specs]
     return (*layers, *tools)
 
 

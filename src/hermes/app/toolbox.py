@@ -7,8 +7,19 @@ from hermes.tools.catalogue import Catalogue, ChosenTools, built_in_entries
 from hermes.tools.toolsets import resolve_toolsets
 
 
-def chosen_tools(names: tuple[str, ...]) -> ChosenTools:
-    return Catalogue(built_in_entries()).choose(names)
+class Tools:
+    """The catalogue of one run: read once, and sessions with the same tools share them."""
+
+    def __init__(self) -> None:
+        self._catalogue: Catalogue | None = None
+        self._chosen: dict[tuple[str, ...], ChosenTools] = {}
+
+    def choose(self, names: tuple[str, ...]) -> ChosenTools:
+        if self._catalogue is None:
+            self._catalogue = Catalogue(built_in_entries())
+        if names not in self._chosen:
+            self._chosen[names] = self._catalogue.choose(names)
+        return self._chosen[names]
 
 
 def wanted_names(settings: Settings, *, reduced: bool = False) -> tuple[str, ...]:

@@ -57,6 +57,7 @@ class Transcript:
         self.asked: dict[str, ApprovalAsked | QuestionAsked] = {}
         self.turn_starts: list[int] = []
         self._latest: dict[str, JsonObject] = {}
+        self._origins = frozenset({"user"})
 
     def apply(self, record: Record) -> None:
         event = record.event
@@ -125,19 +126,8 @@ class Transcript:
         return self._latest.get(tool)
 
     def origins(self) -> frozenset[str]:
-        """Where the words in view came from."""
-        found = {"user"}
-        for message in self.messages:
-            match message:
-                case UserMessage():
-                    found.add(message.origin)
-                case ToolMessage():
-                    found.update(result.origin for result in message.results)
-                case AssistantMessage():
-                    pass
-                case _:
-                    assert_never(message)
-        return frozenset(found)
+        """Where the words of this session came from; what was taken back was still read."""
+        return self._origins
 
     def _start_turn(self, turn_id: str, event: TurnStarted) -> None:
         self.turn_id = turn_id
@@ -146,7 +136,9 @@ class Transcript:
         self.messages.extend(self._take(event.takes))
 
     def _take(self, takes: tuple[int, ...]) -> list[UserMessage]:
-        return [self.waiting.pop(n).message for n in takes if n in self.waiting]
+        taken = [self.waiting.pop(n).message for n in takes if n in self.waiting]
+        self._origins |= {message.origin for message in taken}
+        return taken
 
     def _add_reply(self, event: ReplyAdded) -> None:
         self.messages.append(event.message)
@@ -159,6 +151,8 @@ class Transcript:
     def _add_result(self, result: ToolResult) -> None:
         if not result.failed:
             self._latest[result.name] = result.details
+        if result.origin not in self._origins:
+            self._origins |= {result.origin}
         last = self.messages[-1] if self.messages else None
         if not isinstance(last, ToolMessage):
             self.messages.append(ToolMessage(results=(result,)))

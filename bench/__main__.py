@@ -1,0 +1,17 @@
+"""All benchmarks, one JSON line for each figure: `python -m bench [name …]`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+BENCHES = ("start", "prompt", "rounds", "shell", "append", "search", "concurrency", "history")
+
+
+def main() -> None:
+    for name in sys.argv[1:] or BENCHES:
+        subprocess.run([sys.executable, "-m", f"bench.{name}"], check=True)
+
+
+if __name__ == "__main__":
+    main()
