@@ -13,7 +13,6 @@ import random
 import resource
 import sqlite3
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -343,8 +342,7 @@ async def run(folder: Path, messages: int, each: int, seed: int) -> dict[str, An
     sample = Sample(chance, every=max(1, messages // 5_000))
     journal, file = folder / "hermes.db", folder / "index.db"
     make_journal(journal, writer, messages, sample)
-    source = JournalFile(journal)
-    index = SearchIndex(file, source)
+    index = SearchIndex(file, JournalFile(journal))
     before = time.perf_counter()
     await index.catch_up()
     spent = time.perf_counter() - before
@@ -366,7 +364,6 @@ async def run(folder: Path, messages: int, each: int, seed: int) -> dict[str, An
     }
     rare, bare = result["search_ms"]["classes"]["rare"]["p50"], result["floor"]["ms"]["p50"]
     result["rare_to_floor"] = round(rare / bare, 1)
-    source.close()
     return result
 
 
@@ -381,8 +378,7 @@ def main() -> None:
         folder = options.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         result = asyncio.run(run(folder, options.messages, options.queries, options.seed))
-    json.dump(result, sys.stdout, indent=1)
-    print()
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -5,12 +5,13 @@ Importing this package loads nothing but the standard library; `AIAgent` is fetc
 
 from __future__ import annotations
 
+from hermes.version import __version__
+
 # The real one costs a third of the time that `hermes --version` may take.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hermes.surfaces.python.agent import AIAgent
 
-__version__ = "0.1.0"
 __all__ = ["AIAgent", "__version__"]
 
 

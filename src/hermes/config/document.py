@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 
-from hermes import __version__
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.config.files import replace_file
@@ -14,6 +13,7 @@ from hermes.config.home import Home
 from hermes.config.schema import Path, find_setting
 from hermes.config.settings import Settings
 from hermes.core.errors import ConfigError
+from hermes.version import __version__
 
 COPY_NAME = "config.json"
 # Two writes within one tick of the file system's clock leave the same time behind, so a file

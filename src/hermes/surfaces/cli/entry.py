@@ -11,7 +11,7 @@ def main() -> int:
     """The exit code of one run of `hermes`."""
     arguments = sys.argv[1:]
     if arguments in (["--version"], ["-V"], ["version"]):
-        from hermes import __version__
+        from hermes.version import __version__
 
         python = ".".join(map(str, sys.version_info[:3]))
         print(f"hermes {__version__} (Python {python})")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,14 @@ from hermes.app.start import start
 from hermes.codec.json import encode, plain
 from hermes.codec.values import JsonObject
 from hermes.core.commands import Interrupt, Say
+from hermes.core.errors import SessionBusy
 from hermes.core.events import Record, ReplyAdded, TurnEnded
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
+from hermes.core.transcript import Transcript, fold
 
 CODES = {"done": 0, "interrupted": 130}
+STOP_SECONDS = 0.05
 
 
 def run_oneshot(options: dict[str, Any]) -> int:
@@ -35,49 +40,74 @@ def run_oneshot(options: dict[str, Any]) -> int:
 
 
 async def _run(app: App, opening: Opening, options: dict[str, Any]) -> int:
+    printer = JsonPrinter() if options["as_json"] else TextPrinter()
+    say = Say(text=options["prompt"], key=app.world.new_id("say"))
     async with app:
-        session = await app.open(opening)
-        printer = JsonPrinter() if options["as_json"] else TextPrinter()
-        for line in app.news:
-            print(line, file=sys.stderr)
-        _interrupt_on_signal(session)
-        events = session.subscribe()
-        await session.send(Say(text=options["prompt"]))
-        reading = asyncio.ensure_future(_read(events, printer))
-        try:
-            await session.settled()
-        finally:
-            events.close()
-            await reading
+        session = await _enter(app, opening, say, printer)
+        if session is not None:
+            await _talk(app, session, say, printer)
         ended = printer.ended
         if options["usage_file"]:
-            _write_usage(Path(options["usage_file"]), session, ended)
+            transcript = fold(await app.library.records(printer.session_id))
+            _write_usage(Path(options["usage_file"]), printer.session_id, transcript, ended)
         return CODES.get(ended.reason, 1) if ended else 1
 
 
-async def _read(events: Any, printer: TextPrinter | JsonPrinter) -> None:
-    async for record in events:
+async def _enter(app: App, opening: Opening, say: Say, printer: Printer) -> Session | None:
+    """The session; None when the process that was in it has answered the message itself."""
+    while printer.ended is None:
+        try:
+            return await app.open(opening)
+        except SessionBusy:
+            answer = await app.leave_word(opening, say)
+        print("The session is open elsewhere; the message was left there.", file=sys.stderr)
+        async with aclosing(answer) as records:
+            await _read(records, printer)
+    return None
+
+
+async def _talk(app: App, session: Session, say: Say, printer: Printer) -> None:
+    for line in app.news:
+        print(line, file=sys.stderr)
+    stopping = asyncio.ensure_future(_stop_on_signal(session))
+    events = session.subscribe()
+    reading = asyncio.ensure_future(_read(events, printer))
+    try:
+        # What others left for the session came first.
+        await session.check_inbox()
+        await session.send(say)
+        await session.settled()
+    finally:
+        stopping.cancel()
+        events.close()
+        await reading
+
+
+async def _read(records: AsyncIterator[Record], printer: Printer) -> None:
+    async for record in records:
         printer.show(record)
 
 
-def _interrupt_on_signal(session: Session) -> None:
-    loop = asyncio.get_running_loop()
-
-    def stop() -> None:
-        task = loop.create_task(session.send(Interrupt()))
-        task.add_done_callback(lambda _: None)
-
+async def _stop_on_signal(session: Session) -> None:
+    """After a signal nothing goes on: neither the turn that runs nor one that waits."""
+    signalled = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+        asyncio.get_running_loop().add_signal_handler(number, signalled.set)
+    await signalled.wait()
+    while True:
+        await session.send(Interrupt())
+        await asyncio.sleep(STOP_SECONDS)
 
 
 class JsonPrinter:
     """Every event as one line of JSON, as it happens."""
 
     def __init__(self) -> None:
+        self.session_id = ""
         self.ended: TurnEnded | None = None
 
     def show(self, record: Record) -> None:
+        self.session_id = record.session_id
         if isinstance(record.event, TurnEnded):
             self.ended = record.event
         line: JsonObject = plain(record.event)
@@ -92,10 +122,12 @@ class TextPrinter:
     """The final words only."""
 
     def __init__(self) -> None:
+        self.session_id = ""
         self.ended: TurnEnded | None = None
         self._text = ""
 
     def show(self, record: Record) -> None:
+        self.session_id = record.session_id
         match record.event:
             case ReplyAdded(message=message):
                 self._text = message.text
@@ -116,12 +148,17 @@ class TextPrinter:
             print(f"error: the turn ended early: {ended.detail}.", file=sys.stderr)
 
 
-def _write_usage(path: Path, session: Session, ended: TurnEnded | None) -> None:
-    usage = session.transcript.usage
+Printer = JsonPrinter | TextPrinter
+
+
+def _write_usage(
+    path: Path, session_id: str, transcript: Transcript, ended: TurnEnded | None
+) -> None:
+    usage = transcript.usage
     facts: JsonObject = {
-        "session_id": session.id,
-        "model": session.transcript.model,
-        "provider": session.transcript.provider,
+        "session_id": session_id,
+        "model": transcript.model,
+        "provider": transcript.provider,
         "api_calls": usage.requests,
         "input_tokens": usage.input,
         "output_tokens": usage.output,

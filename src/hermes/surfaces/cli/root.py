@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from hermes import __version__
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.options import OPTIONS, Option
+from hermes.version import __version__
 
 # name: (module, what it does in a few words). The module has `command`.
 COMMANDS: dict[str, tuple[str, str]] = {

@@ -72,13 +72,11 @@ class AIAgent:
             "model.max_tokens": max_tokens,
             "agent.reasoning_effort": (reasoning_config or {}).get("effort"),
             "agent.max_turns": max_iterations,
-            "toolsets": list(enabled_toolsets) if enabled_toolsets is not None else None,
-            "agent.disabled_toolsets": list(disabled_toolsets) if disabled_toolsets else None,
+            "toolsets": list(enabled_toolsets or ()),
+            "agent.disabled_toolsets": list(disabled_toolsets or ()),
             "approvals.mode": "off" if yolo else None,
         }
-        self._home = str(home) if home else None
-        self._verbose = verbose_logging
-        self._budget = iteration_budget
+        self._home, self._verbose, self._budget = home, verbose_logging, iteration_budget
         self._callbacks = Callbacks(
             stream_delta=stream_delta_callback,
             interim_assistant=interim_assistant_callback,
@@ -208,7 +206,10 @@ class AIAgent:
         if self._app is None:
             given = {key: value for key, value in self._settings.items() if value}
             self._app = start(
-                {"verbose": self._verbose}, settings=given, home=self._home, budget=self._budget
+                {"verbose": self._verbose},
+                settings=given,
+                home=str(self._home) if self._home else None,
+                budget=self._budget,
             )
         extra = "\n\n".join(words for words in (system, self._opening.extra) if words)
         return await self._app.open(self._opening.with_extra(extra))

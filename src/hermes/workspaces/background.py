@@ -1,0 +1,150 @@
+"""One background process as this Hermes sees it: its record, its output and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from hermes.core.ports import ProcessInfo, ProcessNotice
+from hermes.core.world import Clock
+from hermes.workspaces.child import ExitWatch
+from hermes.workspaces.process_log import ProcessLog
+from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
+from hermes.workspaces.process_tree import identity
+from hermes.workspaces.watch import Watch
+
+log = logging.getLogger(__name__)
+
+NOTICE_CHARACTERS = 2_000
+HIT_LINES = 20
+HIT_CHARACTERS = 300
+
+
+class Background:
+    def __init__(
+        self,
+        record: ProcessRecord,
+        folder: ProcessFolder,
+        watch: Watch,
+        clock: Clock,
+        on_end: Callable[[Background], None],
+    ) -> None:
+        self.record = record
+        self.folder = folder
+        self.log = ProcessLog(folder.log, trimmed_bytes=record.trimmed_bytes)
+        self.ended = asyncio.Event()
+        self._watch = watch
+        self._clock = clock
+        self._on_end = on_end
+        self._exit: ExitWatch | None = None
+
+    def begin(self) -> None:
+        """Wait for the end, or notice that it has come already."""
+        if self.record.ended_at is not None:
+            self._end(None)
+            return
+        try:
+            self._exit = ExitWatch(self.record.pid, self._end)
+        except ProcessLookupError:
+            self._end(None)
+            return
+        # Asked while the watch holds on to the process. None is a child that has just ended.
+        if identity(self.record.pid) not in (None, self.record.identity):
+            self._exit.close()
+            self._end(None)
+
+    def release(self) -> None:
+        if self._exit:
+            self._exit.forget()
+
+    @property
+    def running(self) -> bool:
+        return not self.ended.is_set()
+
+    def is_same(self) -> bool:
+        """Whether the number still belongs to the process that was started."""
+        return identity(self.record.pid) == self.record.identity
+
+    def update(self, **changes: Any) -> None:
+        """Known here at once; on a full disk, only here."""
+        self.record = replace(self.record, **changes)
+        try:
+            self.folder.write(self.record)
+        except OSError:
+            log.warning("process record not written", extra={"process": self.record.id})
+
+    def info(self, output: str = "", *, total_lines: int = 0) -> ProcessInfo:
+        return ProcessInfo(
+            id=self.record.id,
+            command=self.record.command,
+            cwd=self.record.cwd,
+            pid=self.record.pid,
+            started_at=self.record.started_at,
+            status="running" if self.running else "exited",
+            exit_code=self.record.exit_code,
+            notify=self.record.notify,
+            output=output,
+            total_lines=total_lines,
+        )
+
+    def fresh_text(self) -> str:
+        """The output since it was last asked for."""
+        text, position = self.log.text_from(self.record.polled, final=not self.running)
+        if position != self.record.polled:
+            self.update(polled=position)
+        return text
+
+    def trim(self) -> None:
+        try:
+            if self.log.trim():
+                self.update(trimmed_bytes=self.log.trimmed_bytes)
+        except OSError:
+            log.warning("process log not trimmed", extra={"process": self.record.id})
+
+    def fresh_hits(self) -> Sequence[str]:
+        if self._watch.disabled:
+            return []
+        text, position = self.log.text_from(self.record.watched, final=not self.running)
+        self.record = replace(self.record, watched=position)
+        return self._watch.hits(text)
+
+    def last_hits(self) -> Sequence[str]:
+        return [*self.fresh_hits(), *self._watch.last_hits()]
+
+    def admits_hits(self) -> bool:
+        """Too many hits end the watching; then the end of the process is told instead."""
+        admitted = self._watch.admits(self._clock.monotonic())
+        if self._watch.disabled and self.record.watch:
+            self.update(watch=(), notify=True)
+        return admitted
+
+    def end_notice(self, key: str) -> ProcessNotice:
+        code = "code unknown" if self.record.exit_code is None else self.record.exit_code
+        output = self.log.tail(NOTICE_CHARACTERS).strip()
+        text = (
+            f"[SYSTEM: Background process {self.record.id} completed (exit {code}). "
+            f"Command: {self.record.command} Output: {output}]"
+        )
+        return ProcessNotice(key=key, process_id=self.record.id, text=text)
+
+    def hit_notice(self, key: str, hits: Sequence[str]) -> ProcessNotice:
+        lines = "\n".join(hit.strip()[:HIT_CHARACTERS] for hit in hits[-HIT_LINES:])
+        text = (
+            f"[SYSTEM: Background process {self.record.id} wrote what you watch for. "
+            f"Command: {self.record.command} Output: {lines}]"
+        )
+        return ProcessNotice(key=key, process_id=self.record.id, text=text)
+
+    def _end(self, code: int | None) -> None:
+        if self.record.ended_at is None:
+            written = self.folder.exit_code()
+            self.update(
+                exit_code=code if written is None else written,
+                ended_at=self.folder.exit_time() or self._clock.now(),
+            )
+        self.ended.set()
+        self._on_end(self)

@@ -1,0 +1,60 @@
+"""The bash that is put around a command: where it starts, and what it leaves for the next one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+# The kernel takes no single argument of 128 KiB or more.
+MAX_ARGUMENT_BYTES = 120_000
+STATUS = "__hermes_status"
+
+
+def quoted(word: str) -> str:
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def quoted_line(text: str) -> str:
+    """Quoted without a line break, so that bash goes on counting lines from 1."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"$'{escaped}'"
+
+
+def opening(cwd: str, old_cwd: str | None, definitions: str) -> str:
+    """Goes to the folder, with `cd -` still leading where it led, and defines what was defined."""
+    back = f"={quoted(old_cwd)}" if old_cwd else ""
+    line = f"builtin cd -- {quoted(cwd)} || exit 1; unset OLDPWD; export OLDPWD{back}; "
+    line += "shopt -s expand_aliases; "
+    if definitions:
+        line += f"builtin eval {quoted_line(definitions)}; "
+    return line
+
+
+def recorded(script: str, note: str) -> str:
+    """Runs a script and writes what it leaves to the file `note`. The trap covers `exit` and
+    `set -e`; the words after the script cover scripts that set a trap of their own."""
+    keep = _keeping(note)
+    once = quoted(f"[[ -s {quoted(note)} ]] || {keep}")
+    return (
+        f"builtin trap {once} EXIT; builtin eval {quoted(script)}\n"
+        f"{{ {STATUS}=$?; {keep}; builtin set +x; }} 2>/dev/null; builtin exit ${STATUS}"
+    )
+
+
+def _keeping(note: str) -> str:
+    """Nothing but builtins, so it costs no process. The last byte proves that it is complete;
+    traces of `set -x` go nowhere, and `set -o noclobber` is outvoted."""
+    zero = r'builtin printf "\0"'
+    parts = (
+        f"builtin pwd -P; {zero}; builtin export -p; {zero}; "
+        f"builtin declare -f; builtin declare -Fx; builtin alias -p; {zero}; builtin printf ."
+    )
+    return f"{{ {parts}; }} >|{quoted(note)} 2>/dev/null"
+
+
+def argument(line: str, file: Path) -> str:
+    """The line itself, or one that reads it from `file` when it is too long for an argument."""
+    raw = line.encode("utf-8", "surrogatepass")
+    if len(raw) <= MAX_ARGUMENT_BYTES:
+        return line
+    file.write_bytes(raw)
+    return f"builtin . {quoted(str(file))}"

@@ -1,0 +1,176 @@
+"""Files and folders of the local machine: whole writes, and errors that say what to do next."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Literal
+
+from hermes.core.errors import ToolError
+from hermes.core.ports import FileInfo
+
+MAX_READ_BYTES = 64 * 1024 * 1024
+
+_temporary_numbers = count()
+
+
+def find_program(name: str, search_path: str) -> str | None:
+    """Where a program is installed, looked up in the folders of a PATH."""
+    for folder in search_path.split(os.pathsep):
+        candidate = Path(folder or ".", name)
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return str(candidate.absolute())
+    return None
+
+
+def replace_file(path: Path, data: bytes, *, mode: int | None = None, durable: bool = True) -> None:
+    """Write the whole file or leave the old one; `durable` also survives a power cut."""
+    temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}-{next(_temporary_numbers)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+    if durable:
+        _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def info_of(path: str) -> FileInfo | None:
+    """What is at a path, links followed; None when nothing is."""
+    with _advice(path):
+        try:
+            found = Path(path).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return FileInfo(
+            path=path, kind=_kind(found), size=found.st_size, modified_ns=found.st_mtime_ns
+        )
+
+
+def list_folder(path: str) -> tuple[FileInfo, ...]:
+    """What is in a folder, by name; what cannot be looked at is of the kind "other"."""
+    with _advice(path):
+        names = sorted(entry.name for entry in Path(path).iterdir())
+    return tuple(_entry(str(Path(path, name))) for name in names)
+
+
+def _entry(path: str) -> FileInfo:
+    try:
+        found = info_of(path)
+    except ToolError:
+        found = None
+    return found or FileInfo(path=path, kind="other", size=0, modified_ns=0)
+
+
+def _kind(found: os.stat_result) -> Literal["file", "folder", "other"]:
+    if stat.S_ISREG(found.st_mode):
+        return "file"
+    return "folder" if stat.S_ISDIR(found.st_mode) else "other"
+
+
+def read_file(path: str, *, max_bytes: int = MAX_READ_BYTES) -> bytes:
+    with _advice(path):
+        # Opening a pipe waits for its writer; looking first does not.
+        found = Path(path).stat()
+        _refuse_special(path, found)
+        if found.st_size > max_bytes:
+            raise ToolError(
+                f"{path} is too large to read whole ({found.st_size:,} bytes). "
+                "Look at parts of it with terminal: head, tail, sed -n, grep."
+            )
+        return Path(path).read_bytes()
+
+
+def write_file(path: str, data: bytes) -> None:
+    with _advice(path):
+        target = Path(os.path.realpath(path))
+        mode = None
+        with contextlib.suppress(FileNotFoundError):
+            found = target.stat()
+            _refuse_special(path, found)
+            mode = stat.S_IMODE(found.st_mode)
+        _refuse_device(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(target, data, mode=mode)
+
+
+def delete_file(path: str) -> None:
+    with _advice(path):
+        target = Path(path)
+        if target.is_dir() and not target.is_symlink():
+            target.rmdir()
+        else:
+            target.unlink()
+
+
+def _refuse_special(path: str, found: os.stat_result) -> None:
+    _refuse_device(path)
+    kind = _kind(found)
+    if kind == "folder":
+        raise IsADirectoryError(errno.EISDIR, "is a directory", path)
+    if kind == "other":
+        raise ToolError(f"{path} is a device, pipe or socket, not a file. Choose a regular file.")
+
+
+def _refuse_device(path: str) -> None:
+    parts = Path(path).parts
+    device = parts[1:2] == ("dev",) and parts[2:3] != ("shm",)
+    descriptor = parts[1:2] == ("proc",) and "fd" in parts[2:]
+    if device or descriptor:
+        raise ToolError(f"{path} is a device, not a file. Choose a regular file.")
+
+
+@contextlib.contextmanager
+def _advice(path: str) -> Iterator[None]:
+    """Turns what the system says into words that help the model to go on."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise ToolError(f"{path} does not exist. Check the path with search_files.") from error
+    except IsADirectoryError as error:
+        raise ToolError(f"{path} is a folder. Name a file in it.") from error
+    except (NotADirectoryError, FileExistsError) as error:
+        raise ToolError(f"A parent of {path} is a file, not a folder. Check the path.") from error
+    except PermissionError as error:
+        raise ToolError(f"No permission for {path}. Use another path or ask the user.") from error
+    except OSError as error:
+        raise ToolError(f"{path}: {_reason(error)}") from error
+
+
+def _reason(error: OSError) -> str:
+    match error.errno:
+        case errno.ENOTEMPTY:
+            return "the folder is not empty; delete what is in it first."
+        case errno.ENOSPC | errno.EDQUOT:
+            return "the disk is full; nothing was written. Free space or ask the user."
+        case errno.EROFS:
+            return "the file system is read-only. Choose another path."
+        case errno.ELOOP:
+            return "the symbolic links go in a circle. Check the path."
+        case errno.ENAMETOOLONG:
+            return "the name is too long. Choose a shorter one."
+        case _:
+            return f"{error.strerror or error}. Check the path and try again."

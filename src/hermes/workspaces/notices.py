@@ -1,0 +1,32 @@
+"""News that waits for one reader, each item under a key, in the order it came up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from hermes.core.ports import ProcessNotice
+
+
+class Notices:
+    def __init__(self) -> None:
+        self._waiting: dict[str, ProcessNotice] = {}
+        self._arrived = asyncio.Event()
+
+    def add(self, notice: ProcessNotice) -> None:
+        self._waiting[notice.key] = notice
+        self._arrived.set()
+
+    def drop(self, key: str) -> None:
+        """It is known by another way."""
+        self._waiting.pop(key, None)
+
+    async def stream(self) -> AsyncIterator[ProcessNotice]:
+        """Without end. An item is gone once its reader comes back for the next one."""
+        while True:
+            while not self._waiting:
+                self._arrived.clear()
+                await self._arrived.wait()
+            notice = next(iter(self._waiting.values()))
+            yield notice
+            self._waiting.pop(notice.key, None)

@@ -1,0 +1,74 @@
+"""What is written down about a background process, so that a later Hermes can take it up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+from hermes.workspaces.files import replace_file
+
+
+class ProcessRecord(Value):
+    """`identity` tells the process from a later one with its number. `polled` is how far its
+    output was given out, `watched` how far it was searched for the words in `watch`, `told`
+    whether somebody knows that it ended."""
+
+    id: str
+    command: str
+    cwd: str
+    pid: int
+    identity: str
+    started_at: float
+    notify: bool = False
+    watch: tuple[str, ...] = ()
+    told: bool = False
+    polled: int = 0
+    watched: int = 0
+    input_closed: bool = False
+    trimmed_bytes: int = 0
+    notices: int = 0
+    ended_at: float | None = None
+    exit_code: int | None = None
+
+
+class ProcessFolder:
+    """The files of one process: record, output, way in and exit code."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.log = path / "output.log"
+        self.stdin = path / "stdin"
+        self.exit = path / "exit"
+        self.ready = path / "ready"
+        self.script = path / "script.sh"
+        self._record = path / "record.json"
+
+    def read(self) -> ProcessRecord | None:
+        try:
+            return decode(ProcessRecord, self._record.read_bytes())
+        except (FileNotFoundError, NotADirectoryError, DecodeError):
+            return None
+
+    def write(self, record: ProcessRecord) -> None:
+        replace_file(self._record, encode(record), durable=False)
+
+    def exit_code(self) -> int | None:
+        """What the keeper wrote; None while the process runs, or when the keeper was killed."""
+        try:
+            text = self.exit.read_text()
+        except FileNotFoundError:
+            return None
+        return int(text) if text.endswith("\n") else None
+
+    def exit_time(self) -> float | None:
+        try:
+            return self.exit.stat().st_mtime
+        except FileNotFoundError:
+            return None
+
+    def remove(self) -> None:
+        if self.path.is_dir():
+            for file in self.path.iterdir():
+                file.unlink(missing_ok=True)
+            self.path.rmdir()

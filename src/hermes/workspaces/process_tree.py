@@ -1,0 +1,152 @@
+"""Facts about running processes: who they are, what they started, and how a whole tree ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from hermes.codec.values import Value
+
+PROC = Path("/proc")
+LOOK_AGAIN_SECONDS = 0.01
+KILL_SECONDS = 0.5
+
+
+class Running(Value):
+    """A process that has not ended. `identity` tells it from a later one with the same number."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    identity: str
+
+
+def identity(pid: int) -> str | None:
+    """The process that has this number now, or None when it has ended."""
+    found = (
+        _running(pid)
+        if _has_proc()
+        else next((r for r in listed_processes() if r.pid == pid), None)
+    )
+    return found.identity if found else None
+
+
+def members(root: int) -> list[Running]:
+    """`root`, everything in its session or group, and all that any of these started."""
+    table = {one.pid: one for one in (_scanned() if _has_proc() else listed_processes())}
+    found = {pid for pid, one in table.items() if root in (pid, one.session, one.group)}
+    while more := {p for p, one in table.items() if one.parent in found and p not in found}:
+        found |= more
+    return [table[pid] for pid in sorted(found - {os.getpid(), 1})]
+
+
+def kill_now(root: int) -> list[Running]:
+    """End the tree without asking, and without waiting for it to be gone; what was in it."""
+    killed: dict[int, Running] = {}
+    while fresh := [one for one in members(root) if one.pid not in killed]:
+        _signal(root, fresh, signal.SIGKILL)
+        killed |= {one.pid: one for one in fresh}
+    return list(killed.values())
+
+
+async def end_tree(root: int, *, grace_seconds: float) -> None:
+    """Ask the tree to end and, after the grace, make it. Returns when nothing of it runs."""
+    tree: list[Running] = members(root)
+    was = {one.pid: one.identity for one in tree}.get(root)
+    try:
+        if grace_seconds:
+            _signal(root, tree, signal.SIGTERM)
+            await _gone(tree, grace_seconds)
+    finally:
+        _kill(_alive(tree), signal.SIGKILL)
+        # What joined meanwhile goes as well, unless the number belongs to another by now.
+        if identity(root) in (None, was):
+            tree += kill_now(root)
+    await _gone(tree, KILL_SECONDS)
+
+
+async def _gone(tree: list[Running], seconds: float) -> bool:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    while alive := _alive(tree):
+        if loop.time() >= deadline:
+            return False
+        tree = alive
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+    return True
+
+
+def _alive(tree: list[Running]) -> list[Running]:
+    return [one for one in tree if identity(one.pid) == one.identity]
+
+
+def _signal(root: int, tree: list[Running], number: signal.Signals) -> None:
+    """To the group at one blow, so that no process can be born in between; then to the others."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(root, number)
+    _kill([one for one in tree if one.group != root], number)
+
+
+def _kill(tree: list[Running], number: signal.Signals) -> None:
+    for one in tree:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(one.pid, number)
+
+
+def _has_proc() -> bool:
+    return PROC.joinpath("self/stat").exists()
+
+
+def _scanned() -> Iterator[Running]:
+    with os.scandir(PROC) as entries:
+        names = [entry.name for entry in entries if entry.name.isdecimal()]
+    for name in names:
+        if found := _running(int(name)):
+            yield found
+
+
+def _running(pid: int) -> Running | None:
+    try:
+        raw = PROC.joinpath(str(pid), "stat").read_bytes()
+    except OSError:
+        return None
+    # The second field is the name in parentheses and may hold spaces and parentheses itself.
+    state, parent, group, session, *rest = raw[raw.rindex(b")") + 2 :].split()
+    if state in b"ZXx":
+        return None
+    return Running(
+        pid=pid,
+        parent=int(parent),
+        group=int(group),
+        session=int(session),
+        identity=f"{_boot()}:{rest[15].decode()}",
+    )
+
+
+@lru_cache(maxsize=1)
+def _boot() -> str:
+    """Start times count from boot, so they only mean something together with its name."""
+    try:
+        return PROC.joinpath("sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def listed_processes() -> Iterator[Running]:
+    """The same table where there is no /proc; `ps` shows no sessions everywhere, groups it does."""
+    columns = ["pid=", "ppid=", "pgid=", "stat=", "lstart="]
+    command = ["ps", "-A", *(part for column in columns for part in ("-o", column))]
+    output = subprocess.run(command, capture_output=True, check=False, text=True).stdout
+    for line in output.splitlines():
+        pid, parent, group, state, started = line.split(None, 4)
+        if not state.startswith("Z"):
+            yield Running(
+                pid=int(pid), parent=int(parent), group=int(group), session=0, identity=started
+            )

@@ -1,0 +1,267 @@
+"""The background processes of one session: started, looked after, and taken up again later."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from hermes.codec.values import Value
+from hermes.core.errors import NotFound, ToolError
+from hermes.core.ports import ProcessInfo, ProcessNotice
+from hermes.core.world import World
+from hermes.workspaces import keeper
+from hermes.workspaces.background import Background
+from hermes.workspaces.bash_text import quoted
+from hermes.workspaces.notices import Notices
+from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
+from hermes.workspaces.process_tree import end_tree, identity
+from hermes.workspaces.shell import Shell
+from hermes.workspaces.watch import OverallLimit, Watch
+
+LOOK_SECONDS = 0.25
+GRACE_SECONDS = 0.5
+READY_LOOKS = 400
+PREVIEW_CHARACTERS = 200
+
+
+class ProcessLimits(Value):
+    """`untold` is how long an end waits to be told, `finished` how long a known one is kept."""
+
+    processes: int = 64
+    finished_seconds: float = 30 * 60
+    untold_seconds: float = 24 * 60 * 60
+    input_seconds: float = 5.0
+
+
+class LocalProcesses:
+    """Fulfils the port. `folder` holds one folder per process; whatever is there from an earlier
+    Hermes is taken up at the first call."""
+
+    def __init__(
+        self, folder: Path, *, shell: Shell, world: World, limits: ProcessLimits | None = None
+    ) -> None:
+        self._folder = folder
+        self._shell = shell
+        self._world = world
+        self._limits = limits or ProcessLimits()
+        self._processes: dict[str, Background] = {}
+        self._overall = OverallLimit()
+        self._news = Notices()
+        self._looking: asyncio.Task[None] | None = None
+        self._taken_up = False
+
+    async def spawn(
+        self, script: str, cwd: str, *, notify: bool, watch: tuple[str, ...], pty: bool
+    ) -> ProcessInfo:
+        self._take_up()
+        self._make_room()
+        entrance, env = await self._shell.entrance(cwd)
+        process_id = self._world.new_id("proc")
+        folder = ProcessFolder(self._folder / process_id)
+        line = f"{entrance}builtin eval {quoted(script)}"
+        try:
+            pid = keeper.start(self._shell.program(), line, env, folder, pty=pty)
+        except (OSError, ValueError) as error:
+            folder.remove()
+            raise ToolError(f"The process cannot be started: {error}.") from error
+        record = ProcessRecord(
+            id=process_id,
+            command=script,
+            cwd=cwd,
+            pid=pid,
+            identity=identity(pid) or "",
+            started_at=self._world.clock.now(),
+            notify=notify,
+            watch=watch,
+        )
+        folder.write(record)
+        return self._look_after(record, folder).info()
+
+    async def list(self) -> tuple[ProcessInfo, ...]:
+        self._take_up()
+        self._forget_old()
+        return tuple(p.info(p.log.tail(PREVIEW_CHARACTERS)) for p in self._processes.values())
+
+    async def poll(self, process_id: str) -> ProcessInfo:
+        process = self._find(process_id)
+        text = process.fresh_text()
+        return self._told(process).info(text)
+
+    async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
+        process = self._find(process_id)
+        lines = process.log.lines()
+        start = offset if offset >= 0 else max(0, len(lines) + offset)
+        text = "\n".join(lines[start : start + limit])
+        return process.info(text, total_lines=len(lines))
+
+    async def wait(self, process_id: str, *, timeout: float, stop: asyncio.Event) -> ProcessInfo:
+        process = self._find(process_id)
+        waits = [asyncio.ensure_future(event.wait()) for event in (process.ended, stop)]
+        try:
+            await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        return await self.poll(process_id)
+
+    async def write(self, process_id: str, data: str) -> ProcessInfo:
+        process = self._open_for_input(process_id)
+        raw = data.encode("utf-8", "replace")
+        try:
+            descriptor = os.open(process.folder.stdin, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise ToolError(f"{process_id} does not read its input any more.") from error
+        try:
+            async with asyncio.timeout(self._limits.input_seconds):
+                await _write_all(descriptor, raw)
+        except (TimeoutError, BrokenPipeError) as error:
+            raise ToolError(f"{process_id} does not read its input; not all was sent.") from error
+        finally:
+            os.close(descriptor)
+        return process.info()
+
+    async def close(self, process_id: str) -> ProcessInfo:
+        process = self._open_for_input(process_id)
+        # Before the keeper is ready, the signal would end it.
+        for _ in range(READY_LOOKS):
+            if not process.running or process.folder.ready.exists():
+                break
+            await asyncio.sleep(0.005)
+        if process.running and process.is_same():
+            os.kill(process.record.pid, signal.SIGUSR1)
+        process.update(input_closed=True)
+        return process.info()
+
+    async def kill(self, process_id: str) -> ProcessInfo:
+        process = self._find(process_id)
+        if process.running and process.is_same():
+            await end_tree(process.record.pid, grace_seconds=GRACE_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_SECONDS):
+                    await process.ended.wait()
+            if process.record.exit_code is None:
+                process.update(exit_code=128 + signal.SIGKILL)
+        return self._told(process).info()
+
+    async def notices(self) -> AsyncIterator[ProcessNotice]:
+        self._take_up()
+        async for notice in self._news.stream():
+            yield notice
+            # Told only now: whoever stopped in the middle gets it again, under the same key.
+            if notice.key == _ended_key(notice.process_id):
+                process = self._processes.get(notice.process_id)
+                if process and not process.record.told:
+                    process.update(told=True)
+
+    async def shut(self) -> None:
+        """Let go of the processes; they run on."""
+        if self._looking:
+            self._looking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._looking
+        for process in self._processes.values():
+            process.release()
+        self._processes.clear()
+        self._taken_up = False
+
+    def _find(self, process_id: str) -> Background:
+        self._take_up()
+        if found := self._processes.get(process_id):
+            return found
+        raise NotFound(f"There is no process {process_id}.", near=tuple(self._processes))
+
+    def _open_for_input(self, process_id: str) -> Background:
+        process = self._find(process_id)
+        if not process.running:
+            raise ToolError(f"{process_id} has ended; it takes no input.")
+        if process.record.input_closed:
+            raise ToolError(f"The input of {process_id} is closed.")
+        return process
+
+    def _take_up(self) -> None:
+        """Look after what an earlier Hermes left, running or ended meanwhile."""
+        if self._taken_up:
+            return
+        self._taken_up = True
+        if not self._folder.is_dir():
+            return
+        folders = [ProcessFolder(path) for path in self._folder.iterdir()]
+        found = [(record, folder) for folder in folders if (record := folder.read())]
+        for record, folder in sorted(found, key=lambda pair: pair[0].started_at):
+            self._look_after(record, folder)
+
+    def _look_after(self, record: ProcessRecord, folder: ProcessFolder) -> Background:
+        watch = Watch(record.watch, self._overall)
+        process = Background(record, folder, watch, self._world.clock, self._on_end)
+        self._processes[record.id] = process
+        process.begin()
+        if process.running and not (self._looking and not self._looking.done()):
+            self._looking = asyncio.create_task(self._look(), name="background processes")
+        return process
+
+    async def _look(self) -> None:
+        """Watched words and overlong logs, as long as anything runs."""
+        while running := [p for p in self._processes.values() if p.running]:
+            for process in running:
+                process.trim()
+                self._report_hits(process, process.fresh_hits())
+            await self._world.clock.sleep(LOOK_SECONDS)
+
+    def _on_end(self, process: Background) -> None:
+        self._report_hits(process, process.last_hits())
+        if process.record.notify and not process.record.told:
+            self._news.add(process.end_notice(_ended_key(process.record.id)))
+
+    def _report_hits(self, process: Background, hits: Sequence[str]) -> None:
+        if not hits or not process.admits_hits():
+            return
+        number = process.record.notices + 1
+        process.update(notices=number, watched=process.record.watched)
+        self._news.add(process.hit_notice(f"{process.record.id}:watch:{number}", hits))
+
+    def _told(self, process: Background) -> Background:
+        """Whoever sees the end needs no notice of it."""
+        if not process.running and not process.record.told:
+            process.update(told=True)
+            self._news.drop(_ended_key(process.record.id))
+        return process
+
+    def _make_room(self) -> None:
+        self._forget_old()
+        most = self._limits.processes
+        if len(self._processes) < most:
+            return
+        finished = [p for p in self._processes.values() if not p.running]
+        if not finished:
+            raise ToolError(f"{most} processes are running. Kill one first.")
+        self._forget(min(finished, key=lambda p: (not p.record.told, p.record.ended_at or 0)))
+
+    def _forget_old(self) -> None:
+        now = self._world.clock.now()
+        for process in [p for p in self._processes.values() if not p.running]:
+            age = now - (process.record.ended_at or now)
+            told = process.record.told or not process.record.notify
+            limits = self._limits
+            if age > (limits.finished_seconds if told else limits.untold_seconds):
+                self._forget(process)
+
+    def _forget(self, process: Background) -> None:
+        del self._processes[process.record.id]
+        self._news.drop(_ended_key(process.record.id))
+        process.folder.remove()
+
+
+def _ended_key(process_id: str) -> str:
+    return f"{process_id}:ended"
+
+
+async def _write_all(descriptor: int, raw: bytes) -> None:
+    while raw:
+        try:
+            raw = raw[os.write(descriptor, raw) :]
+        except BlockingIOError:
+            await asyncio.sleep(0.01)

@@ -1,0 +1,95 @@
+"""The rules of .gitignore files: which paths are left out, with nesting, negation and anchors."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from hermes.workspaces.search.globs import translated
+
+Chain = tuple[tuple[str, "IgnoreFile"], ...]
+
+
+class IgnoreFile:
+    """One .gitignore. The last rule that matches a path decides."""
+
+    def __init__(self, text: str) -> None:
+        rules = [rule for line in text.splitlines() if (rule := _rule(line))]
+        rules.reverse()
+        self._negated = [negated for _, negated, _ in rules]
+        self._for_folders = _joined([pattern for pattern, _, _ in rules])
+        # Groups keep their numbers: a rule for folders only is there, but never matches.
+        self._for_files = _joined([r"(?!)" if only else pattern for pattern, _, only in rules])
+
+    def verdict(self, path: str, *, folder: bool) -> bool | None:
+        """True: left out. False: kept against rules further up. None: nothing is said of it."""
+        match = (self._for_folders if folder else self._for_files).fullmatch(path)
+        return None if match is None else not self._negated[(match.lastindex or 1) - 1]
+
+
+def _joined(patterns: list[str]) -> re.Pattern[str]:
+    """Alternatives are tried in order, so the first group that takes part is the last rule."""
+    return re.compile("|".join(f"({pattern})" for pattern in patterns) or "(?!)", re.DOTALL)
+
+
+def _rule(line: str) -> tuple[str, bool, bool] | None:
+    """Regular expression, whether negated, whether for folders only."""
+    line = line.removesuffix("\r")
+    if not line or line.startswith("#"):
+        return None
+    negated = line.startswith("!")
+    line = _without_trailing_spaces(line[1:] if negated else line)
+    only_folders = line.endswith("/")
+    line = line.removesuffix("/")
+    anchored = "/" in line
+    pattern = translated(line.removeprefix("/"), anchored=anchored) if line else None
+    return (pattern, negated, only_folders) if pattern else None
+
+
+def _without_trailing_spaces(line: str) -> str:
+    bare = line.rstrip(" ")
+    escaped = bare.endswith("\\") and len(bare) < len(line)
+    return bare + " " if escaped else bare
+
+
+class IgnoreRules:
+    """The rules that hold below `root`: of the folders on the way down to a path and, when the
+    root lies in a git repository, of those up to the top of it. A repository inside is a world
+    of its own."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._chains: dict[str, Chain] = {}
+
+    def leaves_out(self, path: str, *, folder: bool) -> bool:
+        """Whether the entry itself is left out; the folders above it are for the caller."""
+        for base, file in self._chain(path[: path.rindex("/")] or "/"):
+            verdict = file.verdict(path[len(base) :].lstrip("/"), folder=folder)
+            if verdict is not None:
+                return verdict
+        return False
+
+    def _chain(self, folder: str) -> Chain:
+        """The ignore files that matter in a folder, nearest first."""
+        known = self._chains.get(folder)
+        if known is None:
+            own = self._own(folder)
+            known = own if self._ends_here(folder) else own + self._chain(str(Path(folder).parent))
+            self._chains[folder] = known
+        return known
+
+    def _own(self, folder: str) -> Chain:
+        path = Path(folder, ".gitignore")
+        try:
+            text = path.read_bytes().decode("utf-8", "surrogateescape") if path.is_file() else ""
+        except OSError:
+            text = ""
+        return ((folder, IgnoreFile(text.removeprefix("\ufeff"))),) if text else ()
+
+    def _ends_here(self, folder: str) -> bool:
+        if Path(folder, ".git").exists() or Path(folder).parent == Path(folder):
+            return True
+        return folder == self._root and not self._in_repository()
+
+    def _in_repository(self) -> bool:
+        return any(Path(parent, ".git").exists() for parent in Path(self._root).parents)

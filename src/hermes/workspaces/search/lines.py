@@ -1,0 +1,79 @@
+"""Reads what grep-like programs print: `path NUL number : text`, or `-` for context."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hermes.core.ports import Match
+
+# A line longer than this is cut while it comes, so no line can fill the memory.
+HELD_BYTES = 65_536
+
+
+class MatchReader:
+    """Collects matches from a stream until there are enough, and says so."""
+
+    def __init__(self, *, most: int, line_bytes: int) -> None:
+        self.matches: list[Match] = []
+        self.enough = asyncio.Event()
+        self._most = most
+        self._line_bytes = line_bytes
+        self._count = 0
+        self._held = bytearray()
+        self._in_long_line = False
+
+    @property
+    def full(self) -> bool:
+        return self.enough.is_set()
+
+    def add(self, data: bytes) -> None:
+        if self.full:
+            return
+        if self._in_long_line:
+            end = data.find(b"\n")
+            if end < 0:
+                return
+            data = data[end:]
+            self._in_long_line = False
+        self._held += data
+        self._take_records()
+
+    def _take_records(self) -> None:
+        at = 0
+        while not self.full:
+            zero = self._held.find(b"\0", at)
+            end = self._held.find(b"\n", zero) if zero >= 0 else -1
+            if end < 0:
+                break
+            self._take(bytes(self._held[at:zero]), bytes(self._held[zero + 1 : end]))
+            at = end + 1
+        del self._held[:at]
+        zero = self._held.find(b"\0")
+        if zero >= 0 and len(self._held) - zero > HELD_BYTES:
+            del self._held[zero + HELD_BYTES :]
+            self._in_long_line = True
+
+    def _take(self, path: bytes, record: bytes) -> None:
+        digits = 0
+        while record[digits : digits + 1].isdigit():
+            digits += 1
+        is_context = record[digits : digits + 1] == b"-"
+        if not is_context and self._count == self._most:
+            self._drop_context_of_next()
+            self.enough.set()
+            return
+        self._count += not is_context
+        text = record[digits + 1 :].removesuffix(b"\r")[: self._line_bytes]
+        self.matches.append(
+            Match(
+                path=path.decode("utf-8", "replace"),
+                line=int(record[:digits]),
+                text=text.decode("utf-8", "replace"),
+                is_context=is_context,
+            )
+        )
+
+    def _drop_context_of_next(self) -> None:
+        """Context that came for a match which is not shown any more."""
+        while self.matches and self.matches[-1].is_context:
+            self.matches.pop()

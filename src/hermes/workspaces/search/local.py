@@ -1,0 +1,136 @@
+"""Searches the files of this machine with the best engine that is installed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from hermes.core.errors import ToolError
+from hermes.core.ports import SearchFound, SearchQuery
+from hermes.workspaces.files import find_program
+from hermes.workspaces.search.grep import Grep
+from hermes.workspaces.search.limits import EngineName, SearchLimits
+from hermes.workspaces.search.lines import MatchReader
+from hermes.workspaces.search.pattern import Node, parse
+from hermes.workspaces.search.plain import Plain
+from hermes.workspaces.search.programs import NameReader
+from hermes.workspaces.search.ripgrep import Ripgrep
+from hermes.workspaces.search.selection import Selection
+from hermes.workspaces.search.texts import only_texts
+
+log = logging.getLogger(__name__)
+
+Engine = Ripgrep | Grep | Plain
+
+
+class LocalSearch:
+    """Finds lines and files. All engines give the same answers, in the same order; one that
+    fails is replaced by the next."""
+
+    def __init__(
+        self, env: Mapping[str, str], *, engine: EngineName | None, limits: SearchLimits
+    ) -> None:
+        self._search_path = env.get("PATH", os.defpath)
+        self._wanted = engine
+        self._limits = limits
+        self._engines: list[Engine] | None = None
+
+    async def find(self, query: SearchQuery) -> SearchFound:
+        if not Path(query.root).exists():  # noqa: ASYNC240
+            raise ToolError(f"{query.root} does not exist. Check the path.")
+        if self._engines is None:
+            self._engines = await asyncio.to_thread(_installed, self._search_path, self._wanted)
+        if query.target == "files":
+            return await self._find_files(query)
+        return await self._find_lines(query, parse(query.pattern))
+
+    async def _find_lines(self, query: SearchQuery, pattern: Node) -> SearchFound:
+        selection = Selection(query)
+        limits = self._limits
+        for engine in self._engines or ():
+            reader = MatchReader(most=limits.matches, line_bytes=limits.line_bytes)
+            cut = False
+            try:
+                async with asyncio.timeout(limits.seconds):
+                    await self._read_lines(engine, query, pattern, selection, reader)
+            except TimeoutError:
+                cut = True
+            except ToolError as error:
+                log.warning("search engine failed", extra={"why": str(error)})
+                continue
+            return SearchFound(matches=tuple(reader.matches), cut=cut or reader.full)
+        raise ToolError("No search program can search for this pattern. Simplify it.")
+
+    async def _read_lines(
+        self,
+        engine: Engine,
+        query: SearchQuery,
+        pattern: Node,
+        selection: Selection,
+        reader: MatchReader,
+    ) -> None:
+        enough = reader.enough
+        if isinstance(engine, Plain):
+            await engine.search(query, self._limits.line_bytes, reader, enough)
+            return
+        candidates = engine.candidates(pattern, selection, most=self._limits.candidates)
+        async for batch in candidates:
+            if texts := await asyncio.to_thread(only_texts, batch):
+                await engine.lines(pattern, query, texts, reader, enough)
+            if enough.is_set():
+                return
+
+    async def _find_files(self, query: SearchQuery) -> SearchFound:
+        selection, limits = Selection(query), self._limits
+        for engine in self._engines or ():
+            enough = asyncio.Event()
+            names = NameReader(most=limits.candidates, enough=enough)
+            try:
+                async with asyncio.timeout(limits.seconds):
+                    await engine.files(selection, names, enough)
+            except TimeoutError:
+                names.cut = True
+            except ToolError as error:
+                log.warning("search engine failed", extra={"why": str(error)})
+                continue
+            files = await asyncio.to_thread(_newest_first, names.names)
+            cut = names.cut or len(files) > limits.files
+            return SearchFound(files=tuple(files[: limits.files]), cut=cut)
+        raise ToolError("No search program works on this machine.")
+
+
+def _newest_first(names: list[str]) -> list[str]:
+    dated = [(_modified(name), name) for name in names]
+    dated.sort(key=lambda pair: (-pair[0], pair[1]))
+    return [name for _, name in dated]
+
+
+def _modified(path: str) -> int:
+    try:
+        return os.lstat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _installed(search_path: str, wanted: EngineName | None) -> list[Engine]:
+    engines: list[Engine] = []
+    if wanted in (None, "ripgrep") and (program := find_program("rg", search_path)):
+        engines.append(Ripgrep(program))
+    if wanted in (None, "grep") and (program := find_program("grep", search_path)):
+        engines += [Grep(program)] if _is_gnu(program) else []
+    if wanted in (None, "python"):
+        engines.append(Plain())
+    return engines
+
+
+def _is_gnu(program: str) -> bool:
+    """Others lack options, or take words in the pattern differently."""
+    try:
+        asked = subprocess.run([program, "--version"], capture_output=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return b"GNU" in asked.stdout

@@ -1,0 +1,106 @@
+"""Search with ripgrep, which walks the folders by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from hermes.core.ports import SearchQuery
+from hermes.workspaces.search.dialects import for_ripgrep
+from hermes.workspaces.search.lines import MatchReader
+from hermes.workspaces.search.pattern import Node
+from hermes.workspaces.search.programs import NameReader, batches, run_program
+from hermes.workspaces.search.selection import Selection
+
+# It must not leave out anything that the selection takes: the rules of parent folders, of other
+# ignore files and of the user's settings are off; what it shows too much is sorted out later.
+_WALK = (
+    "--no-config",
+    "--no-messages",
+    "--color=never",
+    "--null",
+    "--no-require-git",
+    "--no-ignore-parent",
+    "--no-ignore-global",
+    "--no-ignore-exclude",
+    "--no-ignore-dot",
+)
+_LINES = (
+    "--no-config",
+    "--no-messages",
+    "--color=never",
+    "--threads=1",
+    "--null",
+    "--text",
+    "--encoding=none",
+    "--line-number",
+    "--with-filename",
+    "--no-heading",
+    "--no-context-separator",
+)
+
+
+class Ripgrep:
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    async def files(self, selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
+        arguments = (*_WALK, *_narrowing(selection), "--files", "--", selection.root)
+        await run_program(self._program, arguments, names.add, enough=enough)
+        names.names = await asyncio.to_thread(_taken, selection, names.names)
+
+    async def candidates(
+        self, pattern: Node, selection: Selection, *, most: int
+    ) -> AsyncIterator[list[str]]:
+        """Files with a matching line, in order, in batches."""
+        enough = asyncio.Event()
+        names = NameReader(most=most, enough=enough)
+        arguments = (
+            *_WALK,
+            *_narrowing(selection),
+            "--encoding=none",
+            "--files-with-matches",
+            f"--regexp={for_ripgrep(pattern)}",
+            "--",
+            selection.root,
+        )
+        await run_program(self._program, arguments, names.add, enough=enough)
+        taken = await asyncio.to_thread(_taken, selection, names.names)
+        for batch in batches(sorted(taken, key=_by_folder)):
+            yield batch
+
+    async def lines(
+        self,
+        pattern: Node,
+        query: SearchQuery,
+        paths: list[str],
+        reader: MatchReader,
+        enough: asyncio.Event,
+    ) -> None:
+        arguments = (
+            *_LINES,
+            f"--context={query.context}",
+            f"--regexp={for_ripgrep(pattern)}",
+            "--",
+            *paths,
+        )
+        await run_program(self._program, arguments, reader.add, enough=enough)
+
+
+def _taken(selection: Selection, names: list[str]) -> list[str]:
+    return [name for name in names if selection.takes(name)]
+
+
+def _by_folder(path: str) -> list[bytes]:
+    """The order of our own walk."""
+    return path.encode().split(b"/")
+
+
+def _narrowing(selection: Selection) -> list[str]:
+    arguments = ["--hidden"] if selection.hidden else []
+    # A glob without folders means the same to both sides, and is worth passing on for speed.
+    for glob in selection.globs:
+        arguments += [f"--glob={name}" for name in glob.names]
+        if glob.names:
+            break
+    return [*arguments, "--glob=!.git"]

@@ -1,0 +1,89 @@
+"""Which files a search looks into: nothing ignored, hidden only if asked, no links."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from hermes.core.ports import SearchQuery
+from hermes.workspaces.search.gitignore import IgnoreRules
+from hermes.workspaces.search.globs import FileGlob
+
+
+class Selection:
+    """The files of one search. Every engine answers for exactly these."""
+
+    def __init__(self, query: SearchQuery) -> None:
+        self.root = query.root.rstrip("/") or "/"
+        self.hidden = query.hidden
+        self.globs = [FileGlob(query.glob)]
+        if query.target == "files":
+            self.globs.append(FileGlob(query.pattern))
+        self._rules = IgnoreRules(self.root)
+        self._folders: dict[str, bool] = {self.root: True}
+
+    def takes(self, path: str) -> bool:
+        """Whether a file that some program has found below the root belongs here."""
+        if not _is_text(path):
+            return False
+        if path == self.root:
+            return self._named(path)
+        return self._open_folder(_parent(path)) and self._takes_entry(path)
+
+    def walk(self) -> Iterator[str]:
+        """All files, each folder's entries in the order of their bytes."""
+        if Path(self.root).is_file():
+            yield from filter(self._named, (self.root,))
+            return
+        waiting = [self._entries(self.root)]
+        while waiting:
+            entry = next(waiting[-1], None)
+            if entry is None:
+                waiting.pop()
+            elif entry.is_dir(follow_symlinks=False):
+                if self._visible(entry.path, folder=True):
+                    waiting.append(self._entries(entry.path))
+            elif entry.is_file(follow_symlinks=False) and self._takes_entry(entry.path):
+                yield entry.path
+
+    def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as found:
+                entries = [entry for entry in found if _is_text(entry.name)]
+        except OSError:
+            entries = []
+        return iter(sorted(entries, key=lambda entry: os.fsencode(entry.name)))
+
+    def _takes_entry(self, path: str) -> bool:
+        return self._named(path) and self._visible(path, folder=False)
+
+    def _open_folder(self, path: str) -> bool:
+        known = self._folders.get(path)
+        if known is None:
+            known = self._open_folder(_parent(path)) and self._visible(path, folder=True)
+            self._folders[path] = known
+        return known
+
+    def _visible(self, path: str, *, folder: bool) -> bool:
+        name = path[path.rindex("/") + 1 :]
+        if name == ".git" or (name.startswith(".") and not self.hidden):
+            return False
+        return not self._rules.leaves_out(path, folder=folder)
+
+    def _named(self, path: str) -> bool:
+        below = path[len(self.root) :].lstrip("/") or path[path.rindex("/") + 1 :]
+        return all(glob.takes(below) for glob in self.globs)
+
+
+def _parent(path: str) -> str:
+    return path[: path.rindex("/")] or "/"
+
+
+def _is_text(name: str) -> bool:
+    """Names that are not UTF-8 cannot be told to a model."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

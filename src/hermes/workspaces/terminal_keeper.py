@@ -1,0 +1,93 @@
+"""A program of its own: keeps a command on a pseudo-terminal alive after Hermes has gone.
+
+Copies the terminal to standard output and standard input to the terminal; end of input comes as
+signal USR1. Runs without the package, as `python -I -S terminal_keeper.py BASH LINE FOLDER`."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import sys
+import termios
+from pathlib import Path
+from types import FrameType
+
+CHUNK = 65_536
+LAST_READS = 64
+END_OF_INPUT = b"\x04"
+
+
+def main(program: str, line: str, folder: Path) -> int:
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(program, ["bash", "--norc", "--noprofile", "-c", line])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    news = _pass_signals_on(child, terminal)
+    (folder / "ready").write_text("ready\n")
+    code = os.waitstatus_to_exitcode(_copy_until_end(child, terminal, news))
+    code = code if code >= 0 else 128 - code
+    (folder / "exit").write_text(f"{code}\n")
+    return code
+
+
+def _pass_signals_on(child: int, terminal: int) -> int:
+    """A descriptor that is readable when any signal has come, so also when the child ended."""
+
+    def forward(number: int, _frame: FrameType | None) -> None:
+        os.killpg(child, number)
+
+    def end_input(_number: int, _frame: FrameType | None) -> None:
+        os.write(terminal, END_OF_INPUT)
+
+    def wake(_number: int, _frame: FrameType | None) -> None:
+        pass
+
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, forward)
+    signal.signal(signal.SIGUSR1, end_input)
+    signal.signal(signal.SIGCHLD, wake)
+    return reading
+
+
+def _copy_until_end(child: int, terminal: int, news: int) -> int:
+    """The child's wait status. What it left on the terminal may live on; it is not copied."""
+    sources = [terminal, 0, news]
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            _copy_rest(terminal)
+            return status
+        readable, _, _ = select.select(sources, [], [])
+        if 0 in readable:
+            os.write(terminal, os.read(0, CHUNK))
+        if news in readable:
+            os.read(news, CHUNK)
+        if terminal in readable and not _copy_some(terminal):
+            sources.remove(terminal)
+
+
+def _copy_rest(terminal: int) -> None:
+    for _ in range(LAST_READS):
+        readable, _, _ = select.select([terminal], [], [], 0)
+        if not readable or not _copy_some(terminal):
+            return
+
+
+def _copy_some(terminal: int) -> bool:
+    try:
+        data = os.read(terminal, CHUNK)
+    except OSError:
+        return False
+    os.write(1, data)
+    return bool(data)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))

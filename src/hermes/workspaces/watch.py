@@ -1,0 +1,69 @@
+"""When a watched word in a process's output is worth a message, and when it is too much."""
+
+from __future__ import annotations
+
+APART_SECONDS = 15.0
+STRIKES = 3
+OVERALL_SECONDS = 10.0
+OVERALL_CAP = 15
+
+
+class OverallLimit:
+    """The cap on notices of all watched processes together."""
+
+    def __init__(self) -> None:
+        self._times: list[float] = []
+
+    def admits(self, now: float) -> bool:
+        self._times = [time for time in self._times if now - time < OVERALL_SECONDS]
+        if len(self._times) >= OVERALL_CAP:
+            return False
+        self._times.append(now)
+        return True
+
+
+class Watch:
+    """The watched words of one process. After three windows in a row in which hits had to be
+    dropped, the words are taken to be noise and `disabled` is true."""
+
+    def __init__(self, words: tuple[str, ...], overall: OverallLimit) -> None:
+        self.disabled = not words
+        self._words = words
+        self._overall = overall
+        self._window_start: float | None = None
+        self._dropped = False
+        self._strikes = 0
+        self._rest = ""
+
+    def hits(self, text: str) -> list[str]:
+        """The complete lines of the output that hold one of the words."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        if len(self._rest) > 8_000:
+            lines, self._rest = [*lines, self._rest], ""
+        if self.disabled:
+            return []
+        return [line for line in lines if any(word in line for word in self._words)]
+
+    def last_hits(self) -> list[str]:
+        """Of the line that the process did not finish."""
+        return self.hits("\n")
+
+    def admits(self, now: float) -> bool:
+        """Whether a notice of new hits may go out now."""
+        start = self._window_start
+        if start is not None and now - start < APART_SECONDS:
+            return self._drop()
+        self._close_window()
+        if self.disabled:
+            return False
+        self._window_start = now
+        return self._overall.admits(now) or self._drop()
+
+    def _drop(self) -> bool:
+        self._dropped = True
+        return False
+
+    def _close_window(self) -> None:
+        self._strikes = self._strikes + 1 if self._dropped else 0
+        self._dropped = False
+        self.disabled = self.disabled or self._strikes >= STRIKES
