@@ -237,7 +237,7 @@ def test_processes_that_write_and_rotate_at_once_lose_no_line(home: Home) -> Non
     assert len(files) > 2
 
 
-@pytest.mark.parametrize("name", ["httpx2", "asyncio"])
+@pytest.mark.parametrize("name", ["markdown_it", "asyncio"])
 def test_chatty_libraries_are_heard_from_warnings_on(home: Home, name: str) -> None:
     with logging_to(home):
         logging.getLogger(name).info("a request")

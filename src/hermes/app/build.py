@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Coroutine, Mapping
-from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -97,17 +96,15 @@ class App:
         await session.close()
 
     async def leave_word(self, opening: Opening, say: Say) -> AsyncGenerator[Record]:
-        """For a session that another process is in: leave it the message, which needs a key, and
-        follow the turn that answers it. Without a TurnEnded at the end, that process has gone and
-        the session can be opened."""
+        """For a session that another process is in: the message, which needs a key, is left there
+        when this returns. What it returns follows the turn that answers; without a TurnEnded at
+        the end, that process has gone and the session can be opened."""
         # Few runs meet another one, so the others do not pay for it.
-        from hermes.app.elsewhere import leave_word
+        from hermes.app.elsewhere import follow
 
         session_id = await self._wanted(opening)
-        turn = leave_word(self.journal, self.world.clock, session_id, say)
-        async with aclosing(turn) as records:
-            async for record in records:
-                yield record
+        await self.journal.post(session_id, say, key=say.key)
+        return follow(self.journal, self.world.clock, session_id, say.key)
 
     def attend(self, session: Session) -> None:
         """For surfaces that stay: carry out what other processes leave for the session, and

@@ -49,7 +49,11 @@ class Models:
         self._settings = config.settings
         self._world = world
         network = config.settings.network
-        self.http = Http(proxy=network.proxy or None, ca_file=network.ca_bundle or None)
+        self.http = Http(
+            proxy=network.proxy or None,
+            no_proxy=network.no_proxy,
+            ca_file=network.ca_bundle or None,
+        )
         self._found: dict[str, Endpoint] = {}
 
     async def close(self) -> None:

@@ -1,10 +1,9 @@
-"""A session that another process is in: a message is left there, and its turn is followed."""
+"""A session that another process is in: the turn that answers a message is followed from here."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
-from hermes.core.commands import Say
 from hermes.core.errors import SessionBusy
 from hermes.core.events import MessageReceived, Record, Steered, TurnEnded, TurnStarted
 from hermes.core.ports import Journal
@@ -14,13 +13,13 @@ LOOK_SECONDS = 0.1
 LOOKS_PER_KNOCK = 10
 
 
-async def leave_word(
-    journal: Journal, clock: Clock, session_id: str, say: Say
+async def follow(
+    journal: Journal, clock: Clock, session_id: str, key: str
 ) -> AsyncGenerator[Record]:
-    """The records of the turn that takes up the message, which needs a key. They end without a
-    TurnEnded when the owner has gone: the message then waits for whoever opens the session."""
-    await journal.post(session_id, say, key=say.key)
-    turn = _Turn(say.key)
+    """The records of the turn that takes up the message with this key, and the message itself.
+    They end without a TurnEnded when the owner has gone: the message then waits for whoever opens
+    the session."""
+    turn = _Turn(key)
     looks = seen = 0
     while not turn.ended:
         looks += 1

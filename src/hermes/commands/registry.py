@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from hermes.app.build import App
 from hermes.codec.values import Value
+from hermes.core.errors import HermesError
 from hermes.core.session import Session
 
 
@@ -18,11 +20,13 @@ class Shown(Value):
 
 
 class Moved(Value):
-    """The surface goes to another session: an existing one, or a new one when it is empty."""
+    """The surface goes to another session: an existing one, or a new one when it is empty. Once
+    that is open, the one before it is stopped and ended for this reason."""
 
     session_id: str = ""
     title: str = ""
     text: str = ""
+    reason: str = "switched"
 
 
 class Sent(Value):
@@ -42,6 +46,14 @@ class Left(Value):
     """The surface ends."""
 
 
+class Suggestion(Value):
+    """What could be typed: the last `replaces` characters of the line become `text`."""
+
+    text: str
+    words: str = ""
+    replaces: int = 0
+
+
 Outcome = Shown | Moved | Sent | Drafted | Left
 
 
@@ -54,10 +66,16 @@ class Here(Protocol):
     @property
     def session(self) -> Session: ...
 
+    @property
+    def registry(self) -> Registry: ...
+
+
+Complete = Callable[[Here, str], Awaitable[Sequence[Suggestion]]]
+
 
 class SlashCommand:
-    """`arguments` shows what may follow the name. `surfaces` are the kinds of surface on which
-    the command makes sense."""
+    """`arguments` shows what may follow the name; `complete` suggests it from what is there of
+    it. `surfaces` are the kinds of surface on which the command makes sense."""
 
     def __init__(
         self,
@@ -69,6 +87,7 @@ class SlashCommand:
         aliases: tuple[str, ...] = (),
         category: str = "session",
         surfaces: tuple[str, ...] = ("cli", "message"),
+        complete: Complete | None = None,
     ) -> None:
         self.name = name
         self.words = words
@@ -77,14 +96,17 @@ class SlashCommand:
         self.aliases = aliases
         self.category = category
         self.surfaces = surfaces
+        self.complete = complete
 
 
 class Registry:
     """The commands of one surface. Names are told apart by letters alone: case and `_` for `-`
-    do not matter, and the beginning of a name is enough when it is the only one."""
+    do not matter, and the beginning of a name is enough when it is the only one. `note` is what
+    the help of this surface adds."""
 
-    def __init__(self, commands: tuple[SlashCommand, ...], surface: str) -> None:
+    def __init__(self, commands: tuple[SlashCommand, ...], surface: str, *, note: str = "") -> None:
         self.commands = tuple(each for each in commands if surface in each.surfaces)
+        self._note = note
         self._by_name = {
             name: command for command in self.commands for name in (command.name, *command.aliases)
         }
@@ -96,21 +118,57 @@ class Registry:
         starting = {c.name: c for n, c in self._by_name.items() if plain and n.startswith(plain)}
         return next(iter(starting.values())) if len(starting) == 1 else None
 
+    def meant(self, text: str) -> bool:
+        """Whether a text is a command, rather than a message that begins with a path."""
+        return re.match(r"/[A-Za-z][\w-]*(?:\s|$)", text) is not None
+
     async def run(self, line: str, here: Here) -> Outcome:
-        """Carry out a line that begins with a slash."""
+        """Carry out a line that begins with a slash. What cannot be done is said in words."""
         name, _, argument = line.removeprefix("/").partition(" ")
         command = self.find(name)
         if command is None:
-            near = difflib.get_close_matches(name.lower(), self._by_name, n=1)
-            hint = f" Did you mean /{near[0]}?" if near else " /help lists them."
-            return Shown(text=f"There is no command /{name}.{hint}")
-        return await command.run(here, argument.strip())
+            return Shown(text=f"There is no command /{name}.{self._hint(name)}")
+        try:
+            return await command.run(here, argument.strip())
+        except HermesError as error:
+            return Shown(text=str(error))
+
+    async def complete(self, line: str, here: Here | None) -> Sequence[Suggestion]:
+        """What could follow an unfinished line. Without a `here` only names are known."""
+        if not line.startswith("/") or "\n" in line:
+            return ()
+        name, space, argument = line[1:].partition(" ")
+        if not space:
+            return self._names(name)
+        command = self.find(name)
+        if command is None or command.complete is None or here is None:
+            return ()
+        return await command.complete(here, argument)
+
+    def _names(self, begun: str) -> tuple[Suggestion, ...]:
+        return tuple(
+            Suggestion(text=name, words=command.words, replaces=len(begun))
+            for name, command in self._by_name.items()
+            if name.startswith(begun.lower().replace("_", "-"))
+        )
+
+    def _hint(self, name: str) -> str:
+        plain = name.lower().replace("_", "-")
+        starting = [known for known in self._by_name if plain and known.startswith(plain)]
+        near = starting or difflib.get_close_matches(plain, self._by_name, n=1)
+        if not near:
+            return " /help lists them."
+        return f" Did you mean {' or '.join('/' + each for each in near)}?"
 
     def help(self) -> str:
         width = max(len(_usage(command)) for command in self.commands)
-        lines = (f"{_usage(each):{width}}  {each.words}" for each in self.commands)
-        return "\n".join(lines)
+        lines = (f"{_usage(each):{width}}  {each.words}{_others(each)}" for each in self.commands)
+        return "\n".join((*lines, *((self._note,) if self._note else ())))
 
 
 def _usage(command: SlashCommand) -> str:
     return f"/{command.name} {command.arguments}".rstrip()
+
+
+def _others(command: SlashCommand) -> str:
+    return f" (also {', '.join('/' + alias for alias in command.aliases)})" * bool(command.aliases)

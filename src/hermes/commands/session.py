@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from hermes.app.library import SessionInfo
+from hermes.commands.amounts import money, short_count
 from hermes.commands.registry import (
     Drafted,
     Here,
     Left,
     Moved,
     Outcome,
-    Registry,
     Sent,
     Shown,
     SlashCommand,
+    Suggestion,
 )
-from hermes.core.commands import End, Retitle, Rewind
-from hermes.core.errors import HermesError
+from hermes.commands.visible import one_line
+from hermes.core.commands import Retitle, Rewind
 from hermes.core.messages import Usage, UserMessage
+
+RECENT = 10
 
 
 async def new(here: Here, argument: str) -> Outcome:
-    await here.session.send(End(reason="new"))
-    return Moved(title=argument, text="A new session.")
+    title = await here.app.library.free_title(argument) if argument else ""
+    return Moved(title=title, text="A new session.", reason="new")
 
 
 async def resume(here: Here, argument: str) -> Outcome:
     if not argument:
         return Shown(text=await _recent(here))
-    try:
-        session_id = await here.app.library.find(await _numbered(here, argument))
-    except HermesError as error:
-        return Shown(text=str(error))
+    session_id = await here.app.library.find(await _numbered(here, argument))
     if session_id == here.session.id:
         return Shown(text="You are in that session.")
     return Moved(session_id=session_id)
@@ -38,31 +41,28 @@ async def resume(here: Here, argument: str) -> Outcome:
 async def title(here: Here, argument: str) -> Outcome:
     if not argument:
         return Shown(text=here.session.transcript.title or "This session has no title.")
-    try:
-        clean = await here.app.library.free_title(argument)
-        await here.session.send(Retitle(title=clean))
-    except HermesError as error:
-        return Shown(text=str(error))
+    clean = await here.app.library.free_title(argument)
+    await here.session.send(Retitle(title=clean))
     return Shown(text=f"This session is now called {clean!r}.")
 
 
 async def retry(here: Here, argument: str) -> Outcome:
-    words = _last_words(here)
-    if not words:
+    said = _said(here)
+    if not said:
         return Shown(text="There is nothing to send again.")
     await here.session.send(Rewind(turns=1))
-    return Sent(text=words)
+    return Sent(text=said[-1])
 
 
 async def undo(here: Here, argument: str) -> Outcome:
-    turns = int(argument) if argument.isdigit() else 1
-    words = _last_words(here, turns)
-    try:
-        await here.session.send(Rewind(turns=turns))
-    except HermesError as error:
-        return Shown(text=str(error))
+    said = _said(here)
+    if not said:
+        return Shown(text="There is nothing to take back.")
+    wanted = int(argument) if argument.isdecimal() else 1
+    turns = max(1, min(wanted, len(said)))
+    await here.session.send(Rewind(turns=turns))
     count = "The last turn is" if turns == 1 else f"The last {turns} turns are"
-    return Drafted(draft=words, text=f"{count} taken back; nothing was deleted.")
+    return Drafted(draft=said[-turns], text=f"{count} taken back; nothing was deleted.")
 
 
 async def usage(here: Here, argument: str) -> Outcome:
@@ -71,7 +71,7 @@ async def usage(here: Here, argument: str) -> Outcome:
     share = transcript.last_prompt * 100 // window if window else 0
     return Shown(
         text=f"Session   {_tokens(transcript.usage)}\n"
-        f"Context   {_short(transcript.last_prompt)} / {_short(window)} ({share}%)\n"
+        f"Context   {short_count(transcript.last_prompt)} / {short_count(window)} ({share}%)\n"
         f"Model     {transcript.model} ({transcript.provider})"
     )
 
@@ -81,14 +81,29 @@ async def quit_(here: Here, argument: str) -> Outcome:
 
 
 async def help_(here: Here, argument: str) -> Outcome:
-    return Shown(text=Registry(COMMANDS, "cli").help())
+    return Shown(text=here.registry.help())
+
+
+async def sessions_like(here: Here, begun: str) -> Sequence[Suggestion]:
+    """Recent sessions whose title or id begins like that."""
+    rows = await here.app.library.recent(limit=50)
+    return [
+        Suggestion(text=row.title or row.id, words=_about(row), replaces=len(begun))
+        for row in rows
+        if row.id != here.session.id
+        and (row.id.startswith(begun) or row.title.lower().startswith(begun.lower()))
+    ]
 
 
 COMMANDS = (
     SlashCommand("help", "What can be typed here.", help_, category="info"),
     SlashCommand("new", "Begin a new session.", new, arguments="[title]", aliases=("reset",)),
     SlashCommand(
-        "resume", "Go on with another session; alone: list them.", resume, arguments="[id|title|n]"
+        "resume",
+        "Go on with another session; alone: list them.",
+        resume,
+        arguments="[id|title|n]",
+        complete=sessions_like,
     ),
     SlashCommand("title", "Show or set the title.", title, arguments="[title]"),
     SlashCommand("retry", "Take back the last turn and send it again.", retry),
@@ -99,44 +114,46 @@ COMMANDS = (
 
 
 async def _recent(here: Here) -> str:
-    rows = await here.app.library.recent(limit=10)
+    rows = await here.app.library.recent(limit=RECENT)
     if not rows:
         return "There is no earlier session."
-    lines = (f"{n:3}  {row.id}  {row.title or row.preview}"[:100] for n, row in enumerate(rows, 1))
+    lines = (
+        f"{n:3}  {row.id}  {one_line(row.title or row.preview, 60)}"
+        + ("  (this one)" if row.id == here.session.id else "")
+        for n, row in enumerate(rows, 1)
+    )
     return "\n".join((*lines, "Use /resume with a number, an id or a title."))
 
 
 async def _numbered(here: Here, argument: str) -> str:
-    if argument.isdigit() and 1 <= int(argument) <= 10:
-        rows = await here.app.library.recent(limit=10)
+    """The id behind a number of the list; anything else is left as it is."""
+    if argument.isdecimal() and 1 <= int(argument) <= RECENT:
+        rows = await here.app.library.recent(limit=RECENT)
         if int(argument) <= len(rows):
             return rows[int(argument) - 1].id
     return argument
 
 
-def _last_words(here: Here, turns: int = 1) -> str:
-    said = [
-        message.text
-        for message in here.session.transcript.messages
-        if isinstance(message, UserMessage) and message.origin == "user"
+def _about(row: SessionInfo) -> str:
+    return one_line(f"{row.id if row.title else ''} {row.preview}", 60)
+
+
+def _said(here: Here) -> list[str]:
+    """What the person has begun turns with in this session, as far as it is in view."""
+    messages = here.session.transcript.messages
+    firsts = (messages[at] for at in here.session.transcript.turn_starts if at < len(messages))
+    return [
+        first.text for first in firsts if isinstance(first, UserMessage) and first.origin == "user"
     ]
-    return said[-turns] if len(said) >= turns else ""
 
 
 def _tokens(used: Usage) -> str:
-    parts = [f"in {_short(used.prompt)}", f"out {_short(used.output)}"]
+    parts = [f"in {short_count(used.prompt)}", f"out {short_count(used.output)}"]
     if used.cache_read:
-        parts.append(
-            f"cache read {_short(used.cache_read)} ({used.cache_read * 100 // used.prompt}%)"
-        )
+        share = used.cache_read * 100 // used.prompt
+        parts.append(f"cache read {short_count(used.cache_read)} ({share}%)")
     if used.reasoning:
-        parts.append(f"reasoning {_short(used.reasoning)}")
+        parts.append(f"reasoning {short_count(used.reasoning)}")
     parts.append(f"{used.requests} calls")
-    parts.append("cost unknown" if used.cost is None else f"${used.cost:.4f}")
+    parts.append("cost unknown" if used.cost is None else money(used.cost))
     return " · ".join(parts) + (" (estimated)" if used.estimated else "")
-
-
-def _short(count: int) -> str:
-    if count < 1_000:
-        return str(count)
-    return f"{count / 1_000:.1f}K" if count < 1_000_000 else f"{count / 1_000_000:.1f}M"

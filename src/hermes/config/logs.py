@@ -20,7 +20,7 @@ ERRORS_LOG = "errors.log"
 REPEAT_SECONDS = 60.0
 _REMEMBERED_FAULTS = 256
 # Libraries that tell a story about each request.
-_NOISY = ("asyncio", "httpx2", "httpcore2", "markdown_it")
+_NOISY = ("asyncio", "markdown_it")
 _OWN_FIELDS = frozenset(
     {*logging.makeLogRecord({}).__dict__, "message", "asctime", "session_id", "repeated"}
 )

@@ -12,7 +12,7 @@ from hermes.config.findings import Finding, fault, fine, warning
 from hermes.config.settings import Settings
 
 OLDEST_PYTHON = (3, 11)
-REQUIRED = ("click", "httpx2", "msgspec", "prompt-toolkit", "rich", "ruamel.yaml")
+REQUIRED = ("click", "msgspec", "prompt-toolkit", "rich", "ruamel.yaml")
 OPTIONAL = {"xllamacpp": "models that run inside Hermes (the extra `local`)"}
 # program: (what it is for, whether Hermes needs it)
 PROGRAMS = {

@@ -1,0 +1,98 @@
+"""Local model files as surfaces see them: what is there, what can be installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from hermes.codec.values import Value
+from hermes.config.home import Home, unwritable
+from hermes.core.errors import ConfigError, NotFound
+from hermes.providers.embedded.engines import MISSING
+from hermes.providers.embedded.install import Progress, install, installed_path
+from hermes.providers.embedded.installable import INSTALLABLE, installable
+from hermes.providers.embedded.weights import Weights, count_words, describe, find, size_words
+
+__all__ = ["Weights", "count_words", "size_words"]
+
+
+class ModelRow(Value):
+    """One line of the list of models. `path` is empty when it is not installed; `problem` says why
+    a file cannot be used."""
+
+    name: str
+    path: str = ""
+    size: int = 0
+    parameters: int = 0
+    window: int = 0
+    reduced: bool = False
+    licence: str = ""
+    note: str = ""
+    problem: str = ""
+
+
+def runtime_hint() -> str:
+    """What is missing to run local models; "" when nothing is."""
+    return "" if find_spec("xllamacpp") is not None else MISSING
+
+
+def model_rows(home: Home) -> list[ModelRow]:
+    """What is installed, then what can be."""
+    files = sorted(home.models.glob("*.gguf"))
+    names = {path.stem for path in files}
+    more = [model for model in INSTALLABLE if model.name not in names]
+    return [
+        *map(_row, files),
+        *(
+            ModelRow(name=model.name, size=model.size, licence=model.licence, note=model.note)
+            for model in more
+        ),
+    ]
+
+
+def described(home: Home, name: str) -> Weights:
+    """The model of this path or installed name."""
+    return describe(find(name, home.models))
+
+
+async def install_model(
+    home: Home, name: str, *, env: Mapping[str, str], progress: Progress
+) -> tuple[Path, bool]:
+    """Where it is, and whether it was there already."""
+    model = installable(name)
+    folder = home.folder(home.models)
+    fetched = await install(model, folder, env=env, progress=progress)
+    return installed_path(model, folder), not fetched
+
+
+def remove_model(home: Home, name: str) -> Path:
+    """Only what lies in the home is removed; a file elsewhere is the person's own."""
+    path = home.models / f"{name.removesuffix('.gguf')}.gguf"
+    if path.parent != home.models or not path.is_file():
+        known = tuple(sorted(found.stem for found in home.models.glob("*.gguf")))
+        raise NotFound(f"No model named {name!r} is installed.", near=known)
+    try:
+        path.unlink()
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return path
+
+
+def _row(path: Path) -> ModelRow:
+    size = path.stat().st_size
+    try:
+        known = describe(path)
+    except ConfigError as error:
+        return ModelRow(name=path.stem, path=str(path), size=size, problem=str(error))
+    note = next((model.note for model in INSTALLABLE if model.name == path.stem), "")
+    return ModelRow(
+        name=path.stem,
+        path=str(path),
+        size=size,
+        parameters=known.parameters,
+        window=known.window,
+        reduced=known.small,
+        licence=known.licence,
+        note=note,
+    )

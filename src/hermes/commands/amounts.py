@@ -1,0 +1,31 @@
+"""Numbers in few letters: tokens, seconds, money."""
+
+from __future__ import annotations
+
+
+def short_count(count: int) -> str:
+    if count < 1_000:
+        return str(count)
+    size, unit = (1_000, "K") if count < 999_950 else (1_000_000, "M")
+    return f"{count / size:.1f}".removesuffix(".0") + unit
+
+
+def elapsed(seconds: float) -> str:
+    """A running time in whole seconds, as "7s", "2m 05s" or "1h 03m"."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}m {rest:02}s"
+    return f"{minutes // 60}h {minutes % 60:02}m"
+
+
+def duration(seconds: float) -> str:
+    """How long something took: with a decimal while that says something."""
+    return f"{seconds:.1f}s" if seconds < 10 else elapsed(seconds)
+
+
+def money(dollars: float) -> str:
+    """Small sums keep the digits that make them more than nothing."""
+    return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"

@@ -1,0 +1,53 @@
+"""Pictures that a person attaches: checked, and copied to where messages refer to them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from pathlib import Path
+
+from hermes.app.build import App
+from hermes.core.errors import UsageError
+from hermes.core.messages import Image
+
+MOST_BYTES = 20 * 1024 * 1024
+# How a file of the kind begins, its media type and its usual ending.
+KINDS = (
+    (b"\x89PNG\r\n\x1a\n", "image/png", ".png"),
+    (b"\xff\xd8\xff", "image/jpeg", ".jpg"),
+    (b"GIF87a", "image/gif", ".gif"),
+    (b"GIF89a", "image/gif", ".gif"),
+)
+
+
+async def attach(app: App, path: Path) -> Image:
+    """The picture as part of a message; UsageError when it cannot be one."""
+    return await asyncio.to_thread(_kept, app, path)
+
+
+def _kept(app: App, path: Path) -> Image:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UsageError(f"{path} is larger than {MOST_BYTES // 1024 // 1024} MB.")
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}).") from error
+    media_type, ending = _kind(path, data)
+    folder = app.home.folder(app.home.cache / "images")
+    kept = folder / f"{hashlib.sha256(data).hexdigest()}{ending}"
+    if not kept.exists():
+        # Under another name first, so that a crash leaves no half of a picture.
+        partial = folder / f".{kept.name}.{os.getpid()}"
+        partial.write_bytes(data)
+        partial.replace(kept)
+    return Image(file=str(kept), media_type=media_type)
+
+
+def _kind(path: Path, data: bytes) -> tuple[str, str]:
+    for beginning, media_type, ending in KINDS:
+        if data.startswith(beginning):
+            return media_type, ending
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp", ".webp"
+    raise UsageError(f"{path} is not a picture; PNG, JPEG, GIF and WebP can be sent.")

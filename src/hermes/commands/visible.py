@@ -1,0 +1,46 @@
+"""Text from outside made safe to show: nothing in it can steer a terminal or hide from the eye."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def clean(text: str) -> str:
+    """For prose: line breaks stay, tabs become spaces, other control characters become signs."""
+    plain = text.replace("\r\n", "\n").expandtabs(4)
+    return _CONTROLS.sub(_sign, plain)
+
+
+def exposed(text: str) -> str:
+    """For what a person must judge: every character that does not show itself is spelled out."""
+    return "".join(letter if _shows(letter) else _spelled(letter) for letter in text)
+
+
+def one_line(text: str, most: int = 0) -> str:
+    """The words of a text without its line breaks, cut to `most` characters if that is given."""
+    plain = " ".join(clean(text).split())
+    return plain if not most or len(plain) <= most else plain[: most - 1] + "…"
+
+
+def _sign(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else ""
+
+
+def _shows(letter: str) -> bool:
+    if letter in "\n ":
+        return True
+    # Variation selectors and combining marks count as printable, formatting characters do not.
+    return letter.isprintable() and unicodedata.category(letter) != "Cf"
+
+
+def _spelled(letter: str) -> str:
+    code = ord(letter)
+    if letter == "\t":
+        return "\\t"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -1,0 +1,69 @@
+"""Makes one whole answer of answers that were cut, empty, or broken inside a call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+
+from hermes.core.errors import ProviderError
+from hermes.core.ports import Provider
+from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted, TextDelta
+from hermes.core.world import World
+from hermes.providers.retrying import backoff
+from hermes.providers.unfinished import Final, Unfinished
+
+OUTPUT_CAP = 32_768
+
+
+class Completing:
+    """Asks on behalf of the caller until there is something whole to hand over: text that is
+    continued where it was cut, calls whose arguments can be read, an answer that is not empty.
+    What it says to the model for that is in no transcript. When nothing helps, the reply holds
+    broken calls, the text as far as it came, or the words "(empty)" with a reason."""
+
+    def __init__(self, inner: Provider, world: World, *, output_cap: int = OUTPUT_CAP) -> None:
+        self._inner = inner
+        self._world = world
+        self._output_cap = output_cap
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        work = Unfinished(prompt, output_cap=self._output_cap)
+        shown = False
+        while True:
+            newest: Reply | None = None
+            try:
+                async with aclosing(self._inner.reply(work.prompt)) as stream:
+                    async for item in stream:
+                        if isinstance(item, Reply):
+                            newest = item
+                        elif isinstance(item, Restarted):
+                            for delta in _anew(work):
+                                yield delta
+                        else:
+                            shown |= not isinstance(item, Notice)
+                            yield item
+            except ProviderError as error:
+                if not work.text:
+                    raise
+                yield Notice(text=f"The answer may be incomplete: {error}", kind="warn")
+            step = work.judge(newest)
+            if isinstance(step, Final):
+                if step.said:
+                    if shown:
+                        yield Restarted()
+                    yield TextDelta(text=step.said)
+                yield step.reply
+                return
+            if step.voids and shown:
+                shown = bool(work.text)
+                for delta in _anew(work):
+                    yield delta
+            if step.waits:
+                await self._world.clock.sleep(backoff(self._world, step.waits, slow=True))
+
+
+def _anew(work: Unfinished) -> Iterator[Delta]:
+    """Nothing that was shown counts any more but the text that is kept."""
+    yield Restarted()
+    if work.text:
+        yield TextDelta(text=work.text)

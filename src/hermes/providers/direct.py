@@ -1,0 +1,171 @@
+"""The provider that really asks: one endpoint, one wire format, one conversation over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from hermes.core.errors import ProviderError, Reason
+from hermes.core.messages import AssistantMessage, Usage
+from hermes.core.prompt import Delta, Prompt, Reply
+from hermes.core.world import Clock
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.failures import classify, failure, malformed
+from hermes.providers.grammar import Grammar
+from hermes.providers.http import Answer, Http, Timeouts
+from hermes.providers.profile import MarkLife, WireName
+from hermes.providers.repairs import Fit
+from hermes.providers.sse import SseReader
+from hermes.providers.wire.chat import ChatWire
+from hermes.providers.wire.format import Reader, Wire
+from hermes.providers.wire.loose import parsed
+from hermes.providers.wire.messages import MessagesWire
+from hermes.providers.wire.pictures import Pictures
+from hermes.providers.wire.responses import ResponsesWire
+from hermes.providers.wire.usage import guessed_usage
+
+WIRES: dict[WireName, type[ChatWire] | type[ResponsesWire] | type[MessagesWire]] = {
+    "chat": ChatWire,
+    "responses": ResponsesWire,
+    "messages": MessagesWire,
+}
+
+# After one of these the same question may get an answer, so what came before it is worth keeping.
+_PASSING: tuple[Reason, ...] = (
+    "cut",
+    "timeout",
+    "overloaded",
+    "server_error",
+    "rate_limit",
+    "upstream_rate_limit",
+    "unknown",
+)
+
+
+class Direct:
+    """One object per session: it keeps the messages that it has encoded. An answer that breaks off
+    after something could be seen of it ends in a Reply that says "cut"; before that it raises."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        http: Http,
+        clock: Clock,
+        fit: Fit,
+        timeouts: Timeouts,
+        life: MarkLife = "5m",
+    ) -> None:
+        self._endpoint = endpoint
+        self._http = http
+        self._clock = clock
+        self._fit = fit
+        self._timeouts = timeouts
+        self._life: MarkLife = life
+        self._grammar = Grammar()
+        self._pictures = Pictures()
+        self._profile = fit.profile
+        self._wire = self._new_wire()
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        body = await self._encode(prompt)
+        reader = self._wire.reader(taken=self._grammar.ids, place=len(prompt.messages))
+        try:
+            async with aclosing(self._ask(body, reader)) as deltas:
+                async for delta in deltas:
+                    yield delta
+        except ProviderError as error:
+            if error.reason not in _PASSING or not reader.draft.visible:
+                raise
+        for delta in reader.draft.finish():
+            yield delta
+        message = reader.message()
+        if message.stop == "cut" and not (message.text or message.calls):
+            raise failure(self._endpoint, "cut")
+        yield Reply(
+            message=message,
+            usage=_usage(prompt, reader, message),
+            model=reader.model or self._endpoint.model,
+            provider=self._endpoint.name,
+        )
+
+    async def _encode(self, prompt: Prompt) -> bytes:
+        if self._fit.profile is not self._profile:
+            self._profile = self._fit.profile
+            self._wire = self._new_wire()
+        messages = self._grammar.valid(prompt.messages)
+        await self._pictures.load(self._wire.fragments.missing(messages))
+        body = self._wire.encode(prompt, messages)
+        self._pictures.clear()
+        return body
+
+    def _new_wire(self) -> Wire:
+        kind = WIRES[self._endpoint.wire]
+        return kind(self._endpoint, self._profile, life=self._life, pictures=self._pictures)
+
+    async def _ask(self, body: bytes, reader: Reader) -> AsyncGenerator[Delta]:
+        wire, streams = self._wire, self._profile.streams
+        timeouts = self._timeouts if streams else self._timeouts.for_whole()
+        exchange = self._http.post(wire.url, body=body, headers=wire.headers, timeouts=timeouts)
+        async with exchange as answer:
+            if not 200 <= answer.status < 300:
+                raise await self._refusal(answer)
+            read = self._stream if _is_stream(answer, streams) else self._whole
+            async with aclosing(read(answer, reader)) as deltas:
+                async for delta in deltas:
+                    yield delta
+
+    async def _refusal(self, answer: Answer) -> ProviderError:
+        return classify(
+            self._endpoint,
+            status=answer.status,
+            body=await answer.read_error(),
+            headers=answer.headers,
+            now=self._clock.now(),
+        )
+
+    async def _stream(self, answer: Answer, reader: Reader) -> AsyncGenerator[Delta]:
+        events = SseReader()
+        newest = self._clock.monotonic()
+        async with aclosing(answer.chunks()) as chunks:
+            async for chunk in chunks:
+                found = events.feed(chunk)
+                now = self._clock.monotonic()
+                if not found and now - newest > self._timeouts.stale:
+                    raise failure(self._endpoint, "timeout", detail="only keep-alives came")
+                newest = now if found else newest
+                for event in found:
+                    for delta in reader.feed(event):
+                        yield delta
+                if reader.closed:
+                    break
+            else:
+                for event in events.finish():
+                    for delta in reader.feed(event):
+                        yield delta
+                reader.run_out()
+        await answer.drain()
+
+    async def _whole(self, answer: Answer, reader: Reader) -> AsyncGenerator[Delta]:
+        body = await answer.read()
+        value = parsed(body)
+        if not isinstance(value, dict):
+            shown = body[:4_000].decode("utf-8", "replace")
+            page = shown.lstrip().startswith("<")
+            detail = "it is a web page, so the base URL may be wrong" if page else "it is no JSON"
+            raise malformed(self._endpoint, detail, body=shown)
+        for delta in reader.read(value):
+            yield delta
+
+
+def _is_stream(answer: Answer, asked: bool) -> bool:
+    """Servers may stream when not asked to, or not stream when asked; most say which."""
+    if answer.media_type == "text/event-stream":
+        return True
+    if answer.media_type in ("application/json", "text/html"):
+        return False
+    return asked
+
+
+def _usage(prompt: Prompt, reader: Reader, message: AssistantMessage) -> Usage:
+    return reader.usage or guessed_usage(prompt, message)

@@ -1,0 +1,86 @@
+"""Makes a local model call tools: answers are held to a form and read back as calls or words."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Protocol
+
+from hermes.codec.values import JsonObject, replace
+from hermes.core.errors import ProviderError
+from hermes.core.messages import AssistantMessage, Message
+from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted, TextDelta
+from hermes.providers.embedded.answer import ImposedAnswer
+from hermes.providers.embedded.schema import answer_schema
+from hermes.providers.embedded.wording import with_tools_in_words
+from hermes.providers.grammar import fresh_id
+
+FREE = (
+    "This model cannot be held to the form of tool calls; it is only asked for it, so some calls"
+    " may fail."
+)
+
+
+class Ask(Protocol):
+    """Words in, words out; the schema is the form of the answer."""
+
+    def __call__(
+        self, prompt: Prompt, *, schema: JsonObject | None
+    ) -> AsyncGenerator[Delta | Reply]: ...
+
+
+class Imposing:
+    """The runtime does not enforce tool calls by itself, whatever the file's template says, so one
+    way serves all files."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._free = False
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        asked = with_tools_in_words(prompt)
+        schema = answer_schema(() if prompt.words_only else prompt.tools)
+        begun = False
+        if not self._free:
+            try:
+                async with aclosing(self._read(prompt, asked, schema)) as items:
+                    async for item in items:
+                        begun |= not isinstance(item, Notice)
+                        yield item
+                return
+            except ProviderError as error:
+                if begun or error.reason not in ("format_error", "server_error"):
+                    raise
+            self._free = True
+            yield Notice(text=FREE, kind="warn")
+        async with aclosing(self._read(prompt, asked, None)) as items:
+            async for item in items:
+                yield item
+
+    async def _read(
+        self, prompt: Prompt, asked: Prompt, schema: JsonObject | None
+    ) -> AsyncGenerator[Delta | Reply]:
+        answer = ImposedAnswer()
+        async with aclosing(self._ask(asked, schema=schema)) as items:
+            async for item in items:
+                match item:
+                    case TextDelta(text=text):
+                        for delta in answer.feed(text):
+                            yield delta
+                    case Restarted():
+                        answer = ImposedAnswer()
+                        yield item
+                    case Reply():
+                        for delta in answer.finish():
+                            yield delta
+                        message = answer.message(item.message, call_id=_new_id(prompt.messages))
+                        yield replace(item, message=message)
+                    case _:
+                        yield item
+
+
+def _new_id(messages: tuple[Message, ...]) -> str:
+    """An id that no call before has, the same whenever the same is asked."""
+    said = [message for message in messages if isinstance(message, AssistantMessage)]
+    taken = {call.id for message in said for call in message.calls}
+    return fresh_id(f"call_{len(messages)}", taken)

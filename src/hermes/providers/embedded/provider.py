@@ -1,0 +1,79 @@
+"""The embedded model: any GGUF file as a provider, without a server to install or to start."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+from hermes.codec.values import replace
+from hermes.core.prompt import Delta, Prompt, Reply
+from hermes.core.world import World
+from hermes.providers.completing import Completing
+from hermes.providers.embedded.asking import NAME, Asking, Manner
+from hermes.providers.embedded.engines import Engines
+from hermes.providers.embedded.fitting import Fitting
+from hermes.providers.embedded.speaking import Speaking
+from hermes.providers.embedded.weights import describe
+from hermes.providers.http import Http
+
+# A small model soon repeats itself, and wanders when it may choose freely.
+_SMALL_MANNER = Manner(most_tokens=512, sampling={"temperature": 0.2, "repeat_penalty": 1.1})
+_MANNER = Manner(most_tokens=4_096)
+
+
+class EmbeddedModel:
+    """One per session; the model is loaded with the first reply. Sessions with the same `engines`
+    share the process that runs a file; who made the engines closes them. Without any the model has
+    its own, ended by `close`. `reduced` (no tools) is the rule for small models. `window` takes the
+    place of a cautious one, up to what the model was trained for."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        http: Http,
+        world: World,
+        threads: int | None = None,
+        engines: Engines | None = None,
+        reduced: bool | None = None,
+        window: int | None = None,
+    ) -> None:
+        found = describe(path)
+        most = found.trained or found.window
+        self.weights = replace(found, window=min(window, most) if window else found.window)
+        own = Engines()
+        self._own = own if engines is None else None
+        fitting = Fitting(self.window)
+        asking = Asking(
+            self.weights,
+            http=http,
+            world=world,
+            engines=own if engines is None else engines,
+            threads=threads,
+            fitting=fitting,
+            manner=_SMALL_MANNER if self.weights.small else _MANNER,
+        )
+        self._speaking = Speaking(
+            asking, fitting, reduced=self.weights.small if reduced is None else reduced
+        )
+        self._completing = Completing(self._speaking, world)
+
+    @property
+    def window(self) -> int:
+        """In tokens."""
+        return self.weights.window
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        async with aclosing(self._completing.reply(prompt)) as items:
+            async for item in items:
+                yield self._signed(item) if isinstance(item, Reply) else item
+
+    async def close(self) -> None:
+        if self._own is not None:
+            await self._own.close()
+
+    def _signed(self, reply: Reply) -> Reply:
+        """The server knows the file under another name, and no price."""
+        usage = replace(reply.usage, cost=0.0)
+        return replace(reply, model=str(self.weights.path), provider=NAME, usage=usage)

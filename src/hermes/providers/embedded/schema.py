@@ -1,0 +1,75 @@
+"""The JSON Schema of an answer: words for the person, or a call of one of the tools."""
+
+from __future__ import annotations
+
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.prompt import ToolSpec
+
+TEXT = "text"
+TOOL = "tool"
+ARGUMENTS = "arguments"
+
+# What the runtime turns into a grammar without fail. Numbers may have any size and texts any form:
+# the tool itself judges those.
+_KEPT = ("type", "enum", "const")
+_CHOICES = ("anyOf", "oneOf")
+_DEEPEST = 12
+_ANYTHING: JsonObject = {}
+
+
+def answer_schema(tools: tuple[ToolSpec, ...]) -> JsonObject:
+    """With no tools the answer can only be words."""
+    words = _record({TEXT: {"type": "string"}}, required=[TEXT])
+    if not tools:
+        return words
+    return {"anyOf": [words, *map(_call, tools)]}
+
+
+def _call(tool: ToolSpec) -> JsonObject:
+    arguments = simplified(tool.parameters)
+    if arguments.get("type") != "object":
+        arguments = {"type": "object"}
+    return _record({TOOL: {"const": tool.name}, ARGUMENTS: arguments}, required=[TOOL, ARGUMENTS])
+
+
+def simplified(schema: JsonValue) -> JsonObject:
+    """The same shape in few words, without references; what is not understood may be anything."""
+    return _simple(schema, schema, 0)
+
+
+def _simple(schema: JsonValue, root: JsonValue, depth: int) -> JsonObject:
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        return _ANYTHING
+    if isinstance(reference := schema.get("$ref"), str):
+        return _simple(_resolved(reference, root), root, depth + 1)
+    for choice in _CHOICES:
+        kinds = schema.get(choice)
+        if isinstance(kinds, list) and kinds:
+            return {"anyOf": [_simple(kind, root, depth + 1) for kind in kinds]}
+    made: JsonObject = {key: schema[key] for key in _KEPT if key in schema}
+    if isinstance(items := schema.get("items"), dict):
+        made["items"] = _simple(items, root, depth + 1)
+    if isinstance(properties := schema.get("properties"), dict) and properties:
+        inner = {name: _simple(kind, root, depth + 1) for name, kind in properties.items()}
+        known = [name for name in schema.get("required", ()) if name in inner]
+        return _record(inner, required=known)
+    if isinstance(more := schema.get("additionalProperties"), dict):
+        made["additionalProperties"] = _simple(more, root, depth + 1)
+    return made
+
+
+def _record(properties: JsonObject, *, required: list[str]) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _resolved(reference: str, root: JsonValue) -> JsonValue:
+    """What a reference inside the same schema stands for; None when it leads nowhere."""
+    found = root
+    for step in reference.removeprefix("#").strip("/").split("/"):
+        found = found.get(step) if isinstance(found, dict) else None
+    return found

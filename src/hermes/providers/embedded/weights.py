@@ -1,0 +1,180 @@
+"""What a GGUF file is, told from its header without loading the model."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from hermes.codec.values import JsonValue, Value
+from hermes.core.errors import ConfigError
+from hermes.providers.embedded.gguf import Header, read_header
+
+SUFFIX = ".gguf"
+SMALL = 1_000_000_000
+"""Models with fewer parameters choose tools no better than by chance."""
+
+# More is seldom used by a conversation and costs memory from the first word on.
+_LARGEST_WINDOW = 32_768
+# A small model loses the thread long before, and reads slowly on an ordinary processor.
+_SMALL_WINDOW = 4_096
+_LEAST_WINDOW = 2_048
+_UNKNOWN_WINDOW = 4_096
+# The part of the machine's memory that the context may take; the weights need theirs too.
+_MEMORY_SHARE = 4
+_NUMBER_BYTES = 2
+# Kinds of GGUF files that hold no model to talk to.
+_OTHER_TYPES = ("mmproj", "adapter", "imatrix")
+_SILENT = ("clip", "bert", "t5encoder", "whisper", "wavtokenizer", "embedding")
+_PART = re.compile(r"^(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$", re.IGNORECASE)
+
+
+class Weights(Value):
+    """`size` is in bytes, over all parts. `trained` is the longest context that the model knows,
+    0 when the file does not say; `window` is what is used of it here. `switchable` thinking can
+    be turned off in its chat template."""
+
+    path: Path
+    size: int
+    parameters: int
+    window: int
+    trained: int = 0
+    architecture: str = ""
+    name: str = ""
+    licence: str = ""
+    has_template: bool = True
+    switchable: bool = False
+
+    @property
+    def small(self) -> bool:
+        return self.parameters < SMALL
+
+    @property
+    def line(self) -> str:
+        """What a person should know before talking to it."""
+        what = f"{self.path.name} ({count_words(self.parameters)} parameters)"
+        said = f"{what} runs on this machine; nothing leaves it."
+        if not self.has_template:
+            said += " It has no chat template and may not be made for conversations."
+        if self.small:
+            said += (
+                " Reduced mode: no tools. For an agent, name a GGUF file with 3B parameters or"
+                " more: `hermes -m FILE.gguf`."
+            )
+        return said
+
+
+def describe(path: Path, *, memory: int | None = None) -> Weights:
+    """ConfigError when there is no model in the file. `memory` is that of the machine, in bytes."""
+    parts = _parts(path)
+    header = _header(path)
+    elements = header.elements + sum(_header(part).elements for part in parts[1:])
+    known = header.metadata
+    architecture = _text(known, "general.architecture")
+    if _text(known, "general.type") in _OTHER_TYPES or any(w in architecture for w in _SILENT):
+        raise ConfigError(f"{path} holds no model to talk to ({architecture}); choose another.")
+    parameters = _number(known, "general.parameter_count") or elements
+    template = _text(known, "tokenizer.chat_template")
+    return Weights(
+        path=path,
+        size=sum(part.stat().st_size for part in parts),
+        parameters=parameters,
+        window=_window(known, architecture, parameters, memory or _machine_memory()),
+        trained=_number(known, f"{architecture}.context_length"),
+        architecture=architecture,
+        name=_text(known, "general.name"),
+        licence=_text(known, "general.license"),
+        has_template=bool(template),
+        switchable="enable_thinking" in template,
+    )
+
+
+def find(name: str, folder: Path) -> Path:
+    """The file that a person means: a path, or the name of a model installed in `folder`."""
+    if name.lower().endswith(SUFFIX) or "/" in name:
+        return Path(name).expanduser()
+    found = folder / f"{name}{SUFFIX}"
+    if found.is_file():
+        return found
+    known = ", ".join(sorted(path.stem for path in folder.glob(f"*{SUFFIX}")))
+    hint = f"there are {known}" if known else "`hermes model list` shows what can be"
+    raise ConfigError(f"No model named {name!r} is installed; {hint}.")
+
+
+def count_words(number: int) -> str:
+    """135M, 1.1B, 8B."""
+    for unit, size in (("B", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)):
+        if number >= size:
+            digits = f"{number / size:.1f}" if number < 10 * size else f"{number / size:.0f}"
+            return digits.removesuffix(".0") + unit
+    return str(number)
+
+
+def size_words(size: int) -> str:
+    """98 MB, 4.7 GB."""
+    if size >= 1_000_000_000:
+        return f"{size / 1_000_000_000:.1f} GB"
+    return f"{max(1, round(size / 1_000_000))} MB"
+
+
+def _parts(path: Path) -> list[Path]:
+    """Large models come in numbered files; the runtime finds the others from the first."""
+    found = _PART.match(path.name)
+    if found is None:
+        return [path]
+    count = int(found["count"])
+    if int(found["number"]) != 1:
+        first = f"{found['stem']}-00001-of-{found['count']}{SUFFIX}"
+        raise ConfigError(f"{path} is a later part of a model; name its first part, {first}.")
+    names = (f"{found['stem']}-{n:05}-of-{found['count']}{SUFFIX}" for n in range(1, count + 1))
+    return [path.with_name(name) for name in names]
+
+
+def _header(path: Path) -> Header:
+    try:
+        return read_header(path)
+    except ValueError as error:
+        raise ConfigError(f"{path} cannot be used as a model: {error}.") from error
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise ConfigError(
+            f"The model file {path} cannot be read ({why}); check the path."
+        ) from error
+
+
+def _window(known: dict[str, JsonValue], architecture: str, parameters: int, memory: int) -> int:
+    trained = _number(known, f"{architecture}.context_length") or _UNKNOWN_WINDOW
+    most = _SMALL_WINDOW if parameters < SMALL else _LARGEST_WINDOW
+    cost = _bytes_per_token(known, architecture)
+    if cost:
+        affordable = memory // _MEMORY_SHARE // cost // 1024 * 1024
+        most = min(most, max(_LEAST_WINDOW, affordable))
+    return min(trained, most)
+
+
+def _bytes_per_token(known: dict[str, JsonValue], architecture: str) -> int:
+    """What one token of context takes; 0 when the file does not say enough."""
+
+    def number(name: str) -> int:
+        return _number(known, f"{architecture}.{name}")
+
+    heads = number("attention.head_count")
+    width = number("embedding_length") // heads if heads else 0
+    key = number("attention.key_length") or width
+    value = number("attention.value_length") or width
+    shared = number("attention.head_count_kv") or heads
+    return number("block_count") * shared * (key + value) * _NUMBER_BYTES
+
+
+def _machine_memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _text(known: dict[str, JsonValue], key: str) -> str:
+    value = known.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _number(known: dict[str, JsonValue], key: str) -> int:
+    value = known.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,0 +1,136 @@
+"""From a failed answer to a ProviderError with its reason: one table, read from the top."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.errors import ProviderError, Reason
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.limits import window_named
+from hermes.providers.reasons import ADVICE, CAUSE, KINDS, RETRYABLE, TABLE
+from hermes.providers.waits import retry_after
+
+_SHOWN = 300
+_KEPT = 4_000
+
+
+def classify(
+    endpoint: Endpoint,
+    *,
+    status: int | None,
+    body: str,
+    headers: Mapping[str, str] | None = None,
+    now: float = 0.0,
+    refreshed: bool = False,
+) -> ProviderError:
+    """The error of an answer that is none. `refreshed` tells that the key was renewed just now."""
+    body = _without_key(body, endpoint)
+    reason = _reason(status, body)
+    if reason == "auth" and refreshed:
+        reason = "auth_permanent"
+    limited = reason in ("context_overflow", "payload_too_large")
+    return failure(
+        endpoint,
+        reason,
+        detail=_words(body),
+        status=status,
+        retry_after=retry_after(headers or {}, body, now=now) if reason in RETRYABLE else None,
+        limit=window_named(body) if limited else None,
+        body=body[:_KEPT],
+    )
+
+
+def classify_event(endpoint: Endpoint, error: JsonValue, *, now: float = 0.0) -> ProviderError:
+    """The error of an error object inside an answer that began with status 200."""
+    held: JsonObject = error if isinstance(error, dict) else {"message": str(error)}
+    body = msgspec.json.encode(held).decode()
+    return classify(endpoint, status=_status(held), body=body, now=now)
+
+
+def malformed(endpoint: Endpoint, detail: str, *, body: str = "") -> ProviderError:
+    """An answer with status 200 that cannot be read."""
+    body = _without_key(body, endpoint)[:_KEPT]
+    return failure(endpoint, "unknown", detail=detail, status=200, body=body)
+
+
+def is_malformed(error: ProviderError) -> bool:
+    return error.reason == "unknown" and error.status == 200
+
+
+def failure(
+    endpoint: Endpoint,
+    reason: Reason,
+    *,
+    detail: str = "",
+    status: int | None = None,
+    retry_after: float | None = None,
+    limit: int | None = None,
+    body: str = "",
+) -> ProviderError:
+    """The error with a sentence for a person: what happened, where, and the next step."""
+    shown = detail if len(detail) <= _SHOWN else detail[:_SHOWN] + "…"
+    where = f"{endpoint.name} ({endpoint.host}, {endpoint.model})"
+    what = f"{where} {CAUSE[reason]}" + (f" (HTTP {status})" if status and status != 200 else "")
+    return ProviderError(
+        f"{what}{': ' + shown.rstrip('.') if shown else ''}. {ADVICE[reason]}",
+        reason=reason,
+        status=status,
+        retryable=reason in RETRYABLE,
+        retry_after=retry_after,
+        limit=limit,
+        body=body,
+    )
+
+
+def _reason(status: int | None, body: str) -> Reason:
+    for row in TABLE:
+        if row.fits(status, body):
+            return row.reason
+    if status is not None and status >= 500:
+        return "server_error"
+    return "format_error" if status is not None and 300 <= status < 500 else "unknown"
+
+
+def _status(error: JsonObject) -> int | None:
+    for name in ("status", "code", "type"):
+        value = error.get(name)
+        if isinstance(value, int) and 300 <= value < 600:
+            return value
+        if isinstance(value, str):
+            if len(value) == 3 and value.isdecimal() and 300 <= int(value) < 600:
+                return int(value)
+            if value in KINDS:
+                return KINDS[value]
+    return None
+
+
+def _words(body: str) -> str:
+    """The sentence inside an error body; a page of HTML is only named."""
+    text = body.strip()
+    if text.startswith("<"):
+        return "the answer is a web page, so the base URL may be wrong"
+    try:
+        held = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return " ".join(text.split())
+    return " ".join(_message(held).split())
+
+
+def _message(held: JsonValue) -> str:
+    if isinstance(held, str):
+        return held
+    if isinstance(held, list):
+        return _message(held[0]) if held else ""
+    if not isinstance(held, dict):
+        return ""
+    for name in ("error", "message", "detail", "msg", "error_description"):
+        if name in held and (found := _message(held[name])):
+            return found
+    return ""
+
+
+def _without_key(text: str, endpoint: Endpoint) -> str:
+    return text.replace(endpoint.key, "[key]") if len(endpoint.key) >= 4 else text

@@ -1,0 +1,263 @@
+"""Makes any conversation one that every wire format accepts, and leaves valid ones untouched.
+
+Valid means: it begins with a user message and ends with words for the model to answer; user and
+assistant take turns; every call is answered once, directly after; ids are unique and of plain
+characters; nothing is empty; all text can be encoded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from hermes.codec.values import replace
+from hermes.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+    user_says,
+)
+from hermes.providers.scrub import clean_json, clean_text
+
+UNAVAILABLE = "[Result unavailable]"
+EARLIER = "[Earlier messages are not shown.]"
+CONTINUE = "Continue."
+
+_MAX_ID = 40
+_MAX_NAME = 64
+_FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
+
+Said = Text | Reasoning | ToolCall
+
+
+def valid(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """A valid sequence with the same content. Messages that need no change are the same objects."""
+    return Grammar().valid(messages)
+
+
+class Grammar:
+    """Keeps what it knows of a growing conversation, so that each message is judged once."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[Message, ...] = ()
+        self._fold = _Fold()
+
+    def valid(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        known = len(self._seen)
+        if messages[:known] != self._seen:
+            self._fold = _Fold()
+            known = 0
+        for message in messages[known:]:
+            self._fold.add(message)
+        self._seen = messages
+        return self._fold.result()
+
+    @property
+    def ids(self) -> set[str]:
+        """The call ids of the newest conversation."""
+        return self._fold.ids
+
+
+class _Open:
+    """An assistant message whose calls wait for answers, and what was said meanwhile."""
+
+    def __init__(self, message: AssistantMessage, asked: Iterable[str]) -> None:
+        self.message = message
+        self.asked = list(asked)
+        self.answers: dict[int, ToolResult] = {}
+        self.heard: list[ToolMessage] = []
+        self.users: list[UserMessage] = []
+
+    def answer(self, message: ToolMessage) -> None:
+        self.heard.append(message)
+        calls = self.message.calls
+        for result in message.results:
+            for place, (asked, call) in enumerate(zip(self.asked, calls, strict=True)):
+                if asked == result.call_id and place not in self.answers:
+                    self.answers[place] = _clean_result(result, call)
+                    break
+
+    @property
+    def answered(self) -> bool:
+        return len(self.answers) == len(self.asked)
+
+    def results(self) -> ToolMessage:
+        calls = self.message.calls
+        results = tuple(self.answers.get(n) or _stub(call) for n, call in enumerate(calls))
+        first = self.heard[0] if self.heard else None
+        if first is not None and _same(first.results, results):
+            return first
+        return ToolMessage(results=results)
+
+
+class _Fold:
+    def __init__(self) -> None:
+        self.ids: set[str] = set()
+        self._done: list[Message] = []
+        self._open: _Open | None = None
+
+    def add(self, message: Message) -> None:
+        match message:
+            case UserMessage():
+                self._add_user(message)
+            case AssistantMessage():
+                self._add_assistant(message)
+            case ToolMessage():
+                self._add_results(message)
+
+    def result(self) -> tuple[Message, ...]:
+        done = list(self._done)
+        if self._open is not None:
+            _close(self._open, done)
+        if not done:
+            return (user_says(EARLIER),)
+        if isinstance(done[-1], AssistantMessage):
+            done.append(user_says(CONTINUE))
+        return tuple(done)
+
+    def _add_user(self, message: UserMessage) -> None:
+        parts = _clean_parts(message.parts)
+        if not parts:
+            return
+        clean = message if _same(message.parts, parts) else UserMessage(parts=parts)
+        if self._open is not None:
+            self._open.users.append(clean)
+        else:
+            _append(clean, self._done)
+
+    def _add_assistant(self, message: AssistantMessage) -> None:
+        self._close()
+        parts = tuple(self._clean_said(part) for part in message.parts)
+        parts = tuple(part for part in parts if not isinstance(part, Text) or part.text.strip())
+        if all(isinstance(part, Reasoning) for part in parts):
+            return
+        same = _same(message.parts, parts)
+        clean = message if same else AssistantMessage(parts=parts, stop=message.stop)
+        if clean.calls:
+            self._open = _Open(clean, (call.id for call in message.calls))
+        else:
+            _append(clean, self._done)
+
+    def _add_results(self, message: ToolMessage) -> None:
+        if self._open is None:
+            return
+        self._open.answer(message)
+        if self._open.answered:
+            self._close()
+
+    def _close(self) -> None:
+        if self._open is not None:
+            _close(self._open, self._done)
+            self._open = None
+
+    def _clean_said(self, part: Said) -> Said:
+        match part:
+            case Text(text=text):
+                clean = clean_text(text)
+                return part if clean is text else Text(text=clean)
+            case Reasoning():
+                return _clean_reasoning(part)
+            case ToolCall():
+                return self._clean_call(part)
+
+    def _clean_call(self, call: ToolCall) -> ToolCall:
+        id = self._fresh_id(call.id)
+        name = clean_name(call.name)
+        arguments = clean_json(call.arguments)
+        if id == call.id and name == call.name and arguments is call.arguments:
+            return call
+        return ToolCall(id=id, name=name, arguments=arguments, broken=call.broken)
+
+    def _fresh_id(self, wished: str) -> str:
+        id = fresh_id(wished or f"call_{len(self.ids)}", self.ids)
+        self.ids.add(id)
+        return id
+
+
+def fresh_id(wished: str, taken: set[str]) -> str:
+    """The wished id in plain characters; with a number at its end if it is taken."""
+    clean = _FOREIGN.sub("_", wished)[:_MAX_ID]
+    # Servers that call every call the same would make counting from 1 slower with each of them.
+    id, n = clean, len(taken)
+    while id in taken:
+        n += 1
+        suffix = f"_{n}"
+        id = clean[: _MAX_ID - len(suffix)] + suffix
+    return id
+
+
+def clean_name(name: str) -> str:
+    return _FOREIGN.sub("_", name)[:_MAX_NAME] or "unknown"
+
+
+def _close(unfinished: _Open, done: list[Message]) -> None:
+    _append(unfinished.message, done)
+    done.append(unfinished.results())
+    for user in unfinished.users:
+        _append(user, done)
+
+
+def _append(message: UserMessage | AssistantMessage, done: list[Message]) -> None:
+    """Add it at the end, as part of the last message if that has the same role."""
+    if not done and isinstance(message, AssistantMessage):
+        done.append(user_says(EARLIER))
+    last = done[-1] if done else None
+    if isinstance(last, UserMessage) and isinstance(message, UserMessage):
+        done[-1] = UserMessage(parts=_joined(last.parts, message.parts), origin=last.origin)
+    elif isinstance(last, AssistantMessage) and isinstance(message, AssistantMessage):
+        # A sealed thought belongs before the words of its own reply only.
+        kept = Text(text=f"{last.text.rstrip()}\n\n")
+        done[-1] = AssistantMessage(parts=(kept, *message.parts), stop=message.stop)
+    else:
+        done.append(message)
+
+
+def _joined(
+    first: tuple[Text | Image, ...], second: tuple[Text | Image, ...]
+) -> tuple[Text | Image, ...]:
+    before, after = first[-1], second[0]
+    if isinstance(before, Text) and isinstance(after, Text):
+        return (*first[:-1], Text(text=f"{before.text}\n\n{after.text}"), *second[1:])
+    return (*first, *second)
+
+
+def _clean_parts(parts: tuple[Text | Image, ...]) -> tuple[Text | Image, ...]:
+    clean = (_clean_part(part) for part in parts)
+    return tuple(part for part in clean if not isinstance(part, Text) or part.text.strip())
+
+
+def _clean_part(part: Text | Image) -> Text | Image:
+    if isinstance(part, Image):
+        return part
+    clean = clean_text(part.text)
+    return part if clean is part.text else Text(text=clean)
+
+
+def _clean_reasoning(part: Reasoning) -> Reasoning:
+    text = clean_text(part.text)
+    sealed = part.sealed if clean_json(part.sealed) is part.sealed else None
+    if text is part.text and sealed is part.sealed:
+        return part
+    return Reasoning(text=text, sealed=sealed, issuer=part.issuer)
+
+
+def _clean_result(result: ToolResult, call: ToolCall) -> ToolResult:
+    parts = tuple(_clean_part(part) for part in result.parts)
+    if result.call_id == call.id and _same(parts, result.parts):
+        return result
+    return replace(result, call_id=call.id, parts=parts)
+
+
+def _stub(call: ToolCall) -> ToolResult:
+    parts = (Text(text=UNAVAILABLE),)
+    return ToolResult(call_id=call.id, name=call.name, parts=parts, failed=True)
+
+
+def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

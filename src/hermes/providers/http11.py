@@ -1,0 +1,282 @@
+"""HTTP/1.1 on asyncio: one connection, one exchange at a time, bodies as they come.
+
+A library for this costs 60 ms of CPU to load and more than a millisecond for each request, which
+is most of what an answer of a fast model costs. What models need of the protocol is little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from collections.abc import Mapping
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from hermes.codec.values import Value
+
+HEAD_BYTES = 128 * 1024
+PIECE_BYTES = 256 * 1024
+
+
+class ProtocolError(Exception):
+    """The other side does not speak HTTP/1.1, or stopped in the middle of it."""
+
+
+class Address(Value):
+    """Where a connection leads. `proxy` is the URL of an HTTP proxy on the way, "" for none."""
+
+    host: str
+    port: int
+    secure: bool
+    proxy: str = ""
+
+
+class Chunks:
+    """Takes the chunk framing off: a size, so many bytes, a line end, and again; then a trailer."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self._rest = b""
+        self._left = 0
+        self._awaits: Literal["size", "data", "line end", "trailer"] = "size"
+
+    def feed(self, data: bytes) -> bytes:
+        data = self._rest + data
+        found: list[bytes] = []
+        at = 0
+        while not self.done:
+            if self._awaits == "data":
+                piece = data[at : at + self._left]
+                found.append(piece)
+                at += len(piece)
+                self._left -= len(piece)
+                if self._left:
+                    break
+                self._awaits = "line end"
+            end = data.find(b"\r\n", at)
+            if end < 0:
+                break
+            self._take_line(data[at:end])
+            at = end + 2
+        self._rest = data[at:]
+        if len(self._rest) > HEAD_BYTES:
+            raise ProtocolError("a chunk has no end")
+        return b"".join(found)
+
+    def _take_line(self, line: bytes) -> None:
+        if self._awaits == "trailer":
+            self.done = not line
+        elif self._awaits == "line end":
+            if line:
+                raise ProtocolError("a chunk is longer than its size")
+            self._awaits = "size"
+        else:
+            self._left = _chunk_size(line)
+            self._awaits = "data" if self._left else "trailer"
+
+
+class Body:
+    """Takes the framing off a response body. `feed` gives the content in what came; `done` tells
+    that the response is whole. Without a length the end of the connection is its end."""
+
+    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
+        length = headers.get("content-length")
+        chunked = "chunked" in headers.get("transfer-encoding", "").lower()
+        self._chunks = Chunks() if chunked else None
+        self._left = _length(length) if length and not chunked else 0
+        empty = status in (204, 304) or (not chunked and length is not None and not self._left)
+        self.by_end = not chunked and length is None and not empty
+        self.done = empty
+
+    def feed(self, data: bytes) -> bytes:
+        if self.by_end:
+            return data
+        if self._chunks is not None:
+            piece = self._chunks.feed(data)
+            self.done = self._chunks.done
+            return piece
+        piece = data[: self._left]
+        self._left -= len(piece)
+        self.done = self._left == 0
+        return piece
+
+
+class Exchange:
+    """A response whose body has not been read yet. Header names are in lower case."""
+
+    def __init__(
+        self, connection: Connection, status: int, headers: dict[str, str], begun: bytes
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self._connection = connection
+        self._body = Body(status, headers)
+        self._begun = begun
+
+    @property
+    def reusable(self) -> bool:
+        """The connection can serve another request."""
+        keeps = "close" not in self.headers.get("connection", "").lower()
+        return self._body.done and not self._body.by_end and keeps
+
+    async def read(self, seconds: float) -> bytes:
+        """The next piece of the body, b"" at its end; TimeoutError, ProtocolError, OSError."""
+        while not self._body.done:
+            data, self._begun = self._begun, b""
+            if not data:
+                async with asyncio.timeout(seconds):
+                    data = await self._connection.reader.read(PIECE_BYTES)
+            if not data:
+                if self._body.by_end:
+                    self._body.done = True
+                    return b""
+                raise ProtocolError("the connection ended before the answer did")
+            if piece := self._body.feed(data):
+                return piece
+        return b""
+
+
+class Connection:
+    """An open connection. After an exchange that was read to its end it can be used again."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: Address
+    ) -> None:
+        self.reader = reader
+        self.idle_since = 0.0
+        self._writer = writer
+        self._address = address
+
+    @property
+    def alive(self) -> bool:
+        return not (self._writer.is_closing() or self.reader.at_eof())
+
+    async def request(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
+    ) -> Exchange:
+        """Send a request and wait for the head of the response."""
+        place = urlsplit(url)
+        target = place.path or "/"
+        if place.query:
+            target += f"?{place.query}"
+        if self._address.proxy and not self._address.secure:
+            target = f"http://{place.netloc}{target}"
+            headers = {**headers, **_proxy_headers(self._address.proxy)}
+        lines = [f"{method} {target} HTTP/1.1", f"host: {place.netloc.rpartition('@')[2]}"]
+        lines += [f"{name}: {_line(value)}" for name, value in headers.items()]
+        if body or method == "POST":
+            lines.append(f"content-length: {len(body)}")
+        self._writer.write("\r\n".join((*lines, "", "")).encode("latin-1") + body)
+        async with asyncio.timeout(seconds):
+            await self._writer.drain()
+            return await self._head()
+
+    async def _head(self) -> Exchange:
+        data = b""
+        while True:
+            end = data.find(b"\r\n\r\n")
+            if end >= 0:
+                status, headers = parse_head(data[:end])
+                data = data[end + 4 :]
+                if status >= 200:
+                    return Exchange(self, status, headers, data)
+                continue
+            if len(data) > HEAD_BYTES:
+                raise ProtocolError("the head of the answer has no end")
+            more = await self.reader.read(PIECE_BYTES)
+            if not more:
+                raise ProtocolError("the connection ended before the answer began")
+            data += more
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def abort(self) -> None:
+        """Drop the connection at once, with whatever is on its way."""
+        self._writer.transport.abort()
+
+
+async def open_connection(
+    address: Address, trust: ssl.SSLContext | None, seconds: float
+) -> Connection:
+    """Connect, through a proxy if there is one; TimeoutError, OSError, ProtocolError."""
+    async with asyncio.timeout(seconds):
+        if not address.proxy:
+            name = address.host if address.secure else None
+            reader, writer = await asyncio.open_connection(
+                address.host, address.port, ssl=trust, server_hostname=name, limit=PIECE_BYTES
+            )
+            return Connection(reader, writer, address)
+        place = urlsplit(address.proxy)
+        reader, writer = await asyncio.open_connection(
+            place.hostname, place.port or 3128, limit=PIECE_BYTES
+        )
+        connection = Connection(reader, writer, address)
+        if trust is not None:
+            await _tunnel(reader, writer, address, trust)
+        return connection
+
+
+async def _tunnel(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    address: Address,
+    trust: ssl.SSLContext,
+) -> None:
+    """Ask the proxy for a way through, then speak TLS with who is at its end."""
+    target = f"{address.host}:{address.port}"
+    lines = [f"CONNECT {target} HTTP/1.1", f"host: {target}"]
+    lines += [f"{name}: {value}" for name, value in _proxy_headers(address.proxy).items()]
+    writer.write("\r\n".join((*lines, "", "")).encode("latin-1"))
+    head = await reader.readuntil(b"\r\n\r\n")
+    status, _ = parse_head(head[:-4])
+    if status != 200:
+        writer.close()
+        raise ProtocolError(f"the proxy refused with status {status}")
+    await writer.start_tls(trust, server_hostname=address.host)
+
+
+def parse_head(data: bytes) -> tuple[int, dict[str, str]]:
+    """Status and headers; repeated headers are joined with commas."""
+    first, *lines = data.decode("latin-1").split("\r\n")
+    version, _, rest = first.partition(" ")
+    status = rest[:3]
+    if not version.startswith("HTTP/1.") or not status.isdigit():
+        raise ProtocolError("the answer is not HTTP/1.1")
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon:
+            raise ProtocolError("a header of the answer has no name")
+        name, value = name.strip().lower(), value.strip()
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return int(status), headers
+
+
+def _line(value: str) -> str:
+    """A header value; one that would begin another header is refused."""
+    if "\r" in value or "\n" in value or "\0" in value:
+        raise UnicodeError("a header holds a line end")
+    return value
+
+
+def _proxy_headers(proxy: str) -> dict[str, str]:
+    place = urlsplit(proxy)
+    if not place.username:
+        return {}
+    pair = f"{unquote(place.username)}:{unquote(place.password or '')}"
+    return {"proxy-authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
+
+
+def _length(text: str) -> int:
+    if not text.isdigit():
+        raise ProtocolError("the length of the answer is not a number")
+    return int(text)
+
+
+def _chunk_size(line: bytes) -> int:
+    digits = line.split(b";", 1)[0].strip()
+    if not digits or digits.strip(b"0123456789abcdefABCDEF"):
+        raise ProtocolError("the size of a chunk is not a number")
+    return int(digits, 16)

@@ -1,0 +1,119 @@
+"""Composes the shell commands of the assistant and reads what they print.
+
+Commands are plain: one program with its flags, at most piped into `sort` and `head`, paths quoted,
+nothing for the shell to expand. The policy knows such commands and lets the reading ones pass.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from hermes.codec.values import Value
+
+_LONG = re.compile(
+    r"(?P<mode>[-dlbcps][-rwxsStTl]{9})[.+@]?\s+\d+\s+(?P<owner>\S+)\s+(?P<group>\S+)\s+"
+    r"(?P<size>\d+)\s+(?P<date>\d{4}-\d\d-\d\d \d\d:\d\d|\S+\s+\S+\s+\S+)\s(?P<name>.+)"
+)
+_SIZED = re.compile(r"\s*(\d+)\s+(.+)")
+
+
+class Entry(Value):
+    """One line of a listing. `path` can be given to a tool, `name` is for people."""
+
+    name: str
+    path: str
+    is_folder: bool = False
+    size: int | None = None
+    date: str = ""
+    owner: str = ""
+    mode: str = ""
+
+
+def quoted(path: str) -> str:
+    """A path as one shell word. A leading ~ keeps its meaning, a leading dash loses its."""
+    if path == "~":
+        return path
+    if path.startswith("~/"):
+        return "~/" + (shlex.quote(path[2:]) if path[2:] else "")
+    return shlex.quote("./" + path if path.startswith("-") else path)
+
+
+def command(*words: str, paths: tuple[str, ...] = ()) -> str:
+    return " ".join([*words, *(quoted(path) for path in paths)])
+
+
+def listing(path: str, *, flags: str = "-1p") -> str:
+    return f"ls {flags}" if path == "." else command("ls", flags, paths=(path,))
+
+
+def named(path: str) -> str:
+    """Prints the path if it exists, and ends well in any case where its folder exists."""
+    folder, _, name = path.rstrip("/").rpartition("/")
+    folder = folder or ("/" if path.startswith("/") else ".")
+    pattern = re.sub(r"[\\*?\[]", r"\\\g<0>", name)
+    return f"find {quoted(folder)} -maxdepth 1 -name {shlex.quote(pattern)}"
+
+
+def joined(folder: str, name: str) -> str:
+    if folder in ("", "."):
+        return name
+    return name if name.startswith("/") else f"{folder.rstrip('/')}/{name}"
+
+
+def listed(script: str, output: str) -> tuple[Entry, ...]:
+    """The entries that an `ls`, `du` or `find` printed; nothing for other commands."""
+    try:
+        words = shlex.split(script)
+    except ValueError:
+        return ()
+    program = words[0] if words else ""
+    lines = [line for line in output.splitlines() if line.strip()]
+    if program == "ls":
+        return _ls_entries(words, lines)
+    if program in ("du", "find") and "|" in words:
+        return tuple(entry for line in lines if (entry := _sized_entry(line, program)))
+    return ()
+
+
+def _ls_entries(words: list[str], lines: list[str]) -> tuple[Entry, ...]:
+    flags = "".join(word for word in words[1:] if word.startswith("-"))
+    paths = [word for word in words[1:] if not word.startswith("-")]
+    folder = paths[-1] if paths and "d" not in flags else "."
+    if "l" in flags:
+        return tuple(entry for line in lines if (entry := _long_entry(folder, line)))
+    return tuple(_short_entry(folder, line) for line in lines)
+
+
+def _short_entry(folder: str, line: str) -> Entry:
+    is_folder = line.endswith("/")
+    path = line if line == folder else joined(folder, line.rstrip("/"))
+    return Entry(name=line, path=path, is_folder=is_folder)
+
+
+def _long_entry(folder: str, line: str) -> Entry | None:
+    found = _LONG.fullmatch(line)
+    if found is None:
+        return None
+    name = found["name"]
+    if found["mode"][0] == "l":
+        name = name.partition(" -> ")[0]
+    return Entry(
+        name=name,
+        path=name if name == folder else joined(folder, name.rstrip("/")),
+        is_folder=found["mode"][0] == "d",
+        size=int(found["size"]),
+        date=" ".join(found["date"].split()),
+        owner=found["owner"],
+        mode=found["mode"],
+    )
+
+
+def _sized_entry(line: str, program: str) -> Entry | None:
+    found = _SIZED.fullmatch(line)
+    if found is None:
+        return None
+    path = found[2].removeprefix("./")
+    # du counts in blocks of 1024 bytes, find in bytes.
+    size = int(found[1]) * (1024 if program == "du" else 1)
+    return Entry(name=path, path=path, is_folder=program == "du", size=size)

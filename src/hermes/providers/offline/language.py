@@ -1,0 +1,219 @@
+"""One language of the assistant: the data file as values, and the indexes made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from hermes.codec.json import decode
+from hermes.codec.values import Value
+from hermes.providers.offline.arithmetic import NumberStyle
+from hermes.providers.offline.tokens import Token
+
+_SIGNS = str.maketrans("|?", "  ")
+
+FOLDER = Path(__file__).parent / "languages"
+DEFAULT = "en"
+
+
+class Kind(Value):
+    """One kind of request. `patterns` say how it is worded (see patterns.py), `extras` what may
+    stand before or after in any order. `needs` are slots that are asked for when missing. `exact`
+    kinds forgive no misspelling; `greedy` ones keep an "and …" as part of their text; `alone`
+    ones never are one step among others; `fresh` ones make something new, so that their path is
+    never a thing that was in view before."""
+
+    name: str
+    group: str
+    title: str
+    examples: tuple[str, ...]
+    patterns: tuple[str, ...]
+    extras: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    exact: bool = False
+    greedy: bool = False
+    alone: bool = False
+    fresh: bool = False
+
+
+class LanguageData(Value):
+    """A file of `languages/`. Phrases are lower-case words separated by single spaces. `everyday`
+    are the classes of words that say nothing about what is wanted."""
+
+    code: str
+    name: str
+    expand: dict[str, str]
+    openers: tuple[str, ...]
+    closers: tuple[str, ...]
+    connectors: tuple[str, ...]
+    fillers: tuple[str, ...]
+    indefinite: tuple[str, ...]
+    numbers: dict[str, int]
+    ordinals: dict[str, int]
+    ordinal_nouns: tuple[str, ...]
+    places: dict[str, str]
+    it: tuple[str, ...]
+    there: tuple[str, ...]
+    path_nouns: tuple[str, ...]
+    named: tuple[str, ...]
+    file_types: dict[str, str]
+    numbers_written: NumberStyle
+    words: dict[str, tuple[str, ...]]
+    everyday: tuple[str, ...]
+    groups: dict[str, str]
+    kinds: tuple[Kind, ...]
+    say: dict[str, str]
+
+
+# A pattern of a kind, with its place among all patterns. There are a thousand of them and each
+# start makes them all, so they are bare tuples.
+Indexed = tuple[int, Kind, str]
+
+
+# Phrases by their first word: the whole phrase, and what it stands for.
+Phrases = dict[str, list[tuple[tuple[str, ...], str]]]
+
+
+class Language:
+    """The data of one language with what is looked up in it."""
+
+    def __init__(self, data: LanguageData) -> None:
+        self.data = data
+        self.kinds = {kind.name: kind for kind in data.kinds}
+        self.fillers = frozenset(data.fillers)
+
+    @cached_property
+    def classes(self) -> Phrases:
+        """The meaning is the name as patterns write it: "<show>"."""
+        words = self.data.words.items()
+        return _by_first_word([(phrase, f"<{name}>") for name, group in words for phrase in group])
+
+    @cached_property
+    def openers(self) -> Phrases:
+        return _by_first_word([(phrase, "") for phrase in self.data.openers])
+
+    @cached_property
+    def closers(self) -> Phrases:
+        """By their last word, spelled backwards: they are taken off the end."""
+        return _by_first_word([(_backwards(phrase), "") for phrase in self.data.closers])
+
+    @cached_property
+    def connectors(self) -> Phrases:
+        return _by_first_word([(phrase, "") for phrase in self.data.connectors])
+
+    @cached_property
+    def places(self) -> Phrases:
+        return _by_first_word(self.data.places.items())
+
+    @cached_property
+    def references(self) -> Phrases:
+        pairs = [(phrase, "@it") for phrase in self.data.it]
+        pairs += [(phrase, "@there") for phrase in self.data.there]
+        return _by_first_word(pairs)
+
+    @cached_property
+    def patterns(self) -> dict[str, list[Indexed]]:
+        """By each form of their first required element; those that require none under ""."""
+        found: dict[str, list[Indexed]] = {}
+        every = [(kind, text) for kind in self.data.kinds for text in kind.patterns]
+        for order, (kind, text) in enumerate(every):
+            indexed = (order, kind, text)
+            for form in _first_required(text).split("|"):
+                if form in found:
+                    found[form].append(indexed)
+                else:
+                    found[form] = [indexed]
+        return found
+
+    @cached_property
+    def vocabulary(self) -> dict[str, list[str]]:
+        """Every word that the language knows, by its first letter, for the spelling."""
+        found: dict[str, list[str]] = {}
+        for word in sorted(self.known):
+            found.setdefault(word[0], []).append(word)
+        return found
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        data = self.data
+        words = set(data.fillers) | set(data.numbers) | set(data.ordinals) | set(data.file_types)
+        phrases = [*data.openers, *data.closers, *data.connectors, *data.places, *data.it]
+        phrases += [*data.there, *data.path_nouns, *data.named, *data.ordinal_nouns]
+        phrases += [phrase for group in data.words.values() for phrase in group]
+        patterns = [text for kind in data.kinds for text in (*kind.patterns, *kind.extras)]
+        elements = set(" ".join(patterns).translate(_SIGNS).split())
+        words.update(each for each in elements if each[0] not in "<{-" and "=" not in each)
+        words.update(" ".join(phrases).split())
+        return frozenset(words)
+
+
+def phrase_ends(phrases: Phrases, tokens: list[Token], at: int) -> list[tuple[int, str, int]]:
+    """Where phrases that begin at this token end: (end, meaning, slips), longest first."""
+    if at >= len(tokens):
+        return []
+    found: list[tuple[int, str, int]] = []
+    first = tokens[at]
+    for word in (first.word, *first.near):
+        for words, meaning in phrases.get(word, ()):
+            slips = _slips(words, tokens, at)
+            if slips is not None:
+                found.append((at + len(words), meaning, slips))
+    found.sort(key=lambda item: -item[0])
+    return found
+
+
+@lru_cache(maxsize=8)
+def load(code: str) -> Language:
+    """The language with that code; English when there is no such file."""
+    file = FOLDER / f"{code}.json"
+    known = code.isalpha() and file.is_file()
+    return Language(decode(LanguageData, (file if known else FOLDER / "en.json").read_bytes()))
+
+
+@lru_cache(maxsize=1)
+def available() -> tuple[str, ...]:
+    return tuple(sorted(file.stem for file in FOLDER.glob("*.json")))
+
+
+def _by_first_word(pairs: Iterable[tuple[str, str]]) -> Phrases:
+    found: Phrases = {}
+    for phrase, meaning in pairs:
+        words = tuple(phrase.split())
+        found.setdefault(words[0], []).append((words, meaning))
+    return found
+
+
+def _backwards(phrase: str) -> str:
+    return " ".join(reversed(phrase.split()))
+
+
+def _slips(words: tuple[str, ...], tokens: list[Token], at: int) -> int | None:
+    """How many of the tokens are misspelt forms of the words; None when they are not the words."""
+    if at + len(words) > len(tokens):
+        return None
+    slips = 0
+    for word, token in zip(words, tokens[at:], strict=False):
+        if word != token.word:
+            if word not in token.near:
+                return None
+            slips += 1
+    return slips
+
+
+def may_fit(pattern: str, present: set[str]) -> bool:
+    """A text must hold all elements that are neither optional nor slots."""
+    return all(
+        element in present or any(form in present for form in element.split("|"))
+        for element in pattern.partition(" -> ")[0].split()
+        if element[-1] != "?" and element[0] != "{"
+    )
+
+
+def _first_required(pattern: str) -> str:
+    for element in pattern.split():
+        if element == "->":
+            break
+        if element[-1] != "?" and element[0] != "{":
+            return element
+    return ""

@@ -1,0 +1,208 @@
+"""Finds the kind of request whose wording fits a clause best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hermes.codec.values import Value
+from hermes.providers.offline.language import Indexed, Kind, may_fit, phrase_ends
+from hermes.providers.offline.patterns import Element, Pattern, parse
+from hermes.providers.offline.slots import Clause
+
+WORD_GAIN = 2.0
+SLIP_LOSS = 1.0
+SKIP_LOSS = 0.02
+MAX_SKIPPED = 8
+
+
+class Match(Value):
+    """A clause read as a request of one kind. `references` are slots that point to something
+    said before (see slots.Reading)."""
+
+    kind: Kind
+    slots: dict[str, str]
+    references: dict[str, str]
+    score: float
+    slips: int = 0
+
+
+class State(Value):
+    """How far a pattern has come: the next token, and what was read on the way."""
+
+    at: int
+    score: float = 0.0
+    slips: int = 0
+    slots: tuple[tuple[str, str], ...] = ()
+    references: tuple[tuple[str, str], ...] = ()
+
+
+def best_match(clause: Clause, *, alone: bool) -> Match | None:
+    """The best reading; kinds that stand alone only when the clause is the whole request."""
+    if not clause.tokens:
+        return None
+    walker = Walker(clause)
+    best: Match | None = None
+    for _, kind, text in sorted(walker.worth_a_try(), key=lambda indexed: indexed[0]):
+        if kind.alone and not alone:
+            continue
+        found = walker.best_of(kind, text)
+        if found is not None and (best is None or found.score > best.score):
+            best = found
+    return best
+
+
+class Walker:
+    """Walks patterns along one clause."""
+
+    def __init__(self, clause: Clause) -> None:
+        self.clause = clause
+        self.tokens = clause.tokens
+        self._wary = False
+        self._phrases = {
+            at: phrase_ends(clause.language.classes, self.tokens, at)
+            for at in range(len(self.tokens))
+        }
+
+    def worth_a_try(self) -> Iterator[Indexed]:
+        """The patterns all of whose required words are somewhere in the clause."""
+        present = {name for ends in self._phrases.values() for _, name, _ in ends}
+        for token in self.tokens:
+            present.add(token.word)
+            present.update(token.near)
+        found: dict[int, Indexed] = {}
+        for form in present | {""}:
+            for indexed in self.clause.language.patterns.get(form, ()):
+                if may_fit(indexed[2], present):
+                    found[indexed[0]] = indexed
+        yield from found.values()
+
+    def best_of(self, kind: Kind, text: str) -> Match | None:
+        self._wary = kind.exact
+        extras = tuple(parse(extra) for extra in kind.extras)
+        best: State | None = None
+        for state in self._whole(parse(text), extras):
+            refused = (state.slips > 0 and kind.exact) or (
+                kind.fresh and any(name == "path" for name, _ in state.references)
+            )
+            if not refused and (best is None or state.score > best.score):
+                best = state
+        if best is None:
+            return None
+        return Match(
+            kind=kind,
+            slots=dict(best.slots),
+            references=dict(best.references),
+            score=best.score,
+            slips=best.slips,
+        )
+
+    def _whole(self, pattern: Pattern, extras: tuple[Pattern, ...]) -> Iterator[State]:
+        for state in self._pattern(pattern, State(at=0)):
+            yield from self._closed(state, extras)
+        for number, extra in enumerate(extras):
+            others = extras[:number] + extras[number + 1 :]
+            for before in self._pattern(extra, State(at=0)):
+                for state in self._pattern(pattern, before):
+                    yield from self._closed(state, others)
+
+    def _closed(self, state: State, extras: tuple[Pattern, ...]) -> Iterator[State]:
+        """The states in which extras and words without meaning cover all that is left."""
+        at, skipped = state.at, 0
+        while at < len(self.tokens) and self.clause.skippable(at):
+            at, skipped = at + 1, skipped + 1
+        if at == len(self.tokens):
+            yield _moved(state, at, -SKIP_LOSS * skipped)
+        if state.at == len(self.tokens):
+            return
+        for number, extra in enumerate(extras):
+            for after in self._pattern(extra, state):
+                yield from self._closed(after, extras[:number] + extras[number + 1 :])
+
+    def _pattern(self, pattern: Pattern, state: State) -> Iterator[State]:
+        for end in self._elements(pattern.elements, 0, state):
+            yield _given(end, pattern.sets)
+
+    def _elements(self, elements: tuple[Element, ...], index: int, state: State) -> Iterator[State]:
+        if index == len(elements):
+            yield state
+            return
+        element = elements[index]
+        for after in self._element(element, state):
+            yield from self._elements(elements, index + 1, after)
+        if element.optional:
+            yield from self._elements(elements, index + 1, state)
+
+    def _element(self, element: Element, state: State) -> Iterator[State]:
+        if element.op == "slot" and element.slot in ("text", "sum"):
+            # Words without meaning are part of a text that somebody wants to have verbatim.
+            yield from self._slot(element, _moved(state, self.clause.after_marks(state.at), 0.0))
+            return
+        at, loss = state.at, 0.0
+        for _ in range(MAX_SKIPPED + 1):
+            if at >= len(self.tokens):
+                return
+            yield from self._here(element, _moved(state, at, -loss))
+            if not self.clause.skippable(at):
+                return
+            at, loss = at + 1, loss + SKIP_LOSS
+
+    def _here(self, element: Element, state: State) -> Iterator[State]:
+        match element.op:
+            case "word":
+                token = self.tokens[state.at]
+                if token.word in element.names:
+                    yield _moved(state, state.at + 1, WORD_GAIN)
+                elif any(name in token.near for name in element.names):
+                    yield _moved(state, state.at + 1, WORD_GAIN - SLIP_LOSS, slips=1)
+            case "class":
+                for end, name, slips in self._phrases[state.at]:
+                    if name == element.names[0]:
+                        gain = WORD_GAIN * (end - state.at) - SLIP_LOSS * slips
+                        yield _moved(state, end, gain, slips=slips)
+            case "slot":
+                yield from self._slot(element, state)
+
+    def _slot(self, element: Element, state: State) -> Iterator[State]:
+        name = "path" if element.slot == "item" else element.names[0]
+        for reading in self.clause.readings(element, state.at, wary=self._wary):
+            moved = _moved(state, reading.end, reading.gain)
+            pair = (name, reading.value)
+            if reading.reference:
+                yield _with(moved, references=(pair,))
+            else:
+                yield _with(moved, slots=(pair,))
+
+
+def _moved(state: State, at: int, gain: float, *, slips: int = 0) -> State:
+    return State(
+        at=at,
+        score=state.score + gain,
+        slips=state.slips + slips,
+        slots=state.slots,
+        references=state.references,
+    )
+
+
+def _given(state: State, pairs: tuple[tuple[str, str], ...]) -> State:
+    """With the values that the wording itself gives; "@it" and the like are references."""
+    for name, value in pairs:
+        if value[0] == "@":
+            state = _with(state, references=((name, value[1:]),))
+        else:
+            state = _with(state, slots=((name, value),))
+    return state
+
+
+def _with(
+    state: State,
+    *,
+    slots: tuple[tuple[str, str], ...] = (),
+    references: tuple[tuple[str, str], ...] = (),
+) -> State:
+    return State(
+        at=state.at,
+        score=state.score,
+        slips=state.slips,
+        slots=(*state.slots, *slots),
+        references=(*state.references, *references),
+    )

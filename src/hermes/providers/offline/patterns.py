@@ -1,0 +1,82 @@
+"""The little language in which data files say how a request is worded.
+
+    list|show the? {n} <files> <in> {path} -> hidden=yes
+
+`word` is itself, `a|b` is either, `<name>` any phrase of that class, `{slot}` a value, `?` after
+an element makes it optional. After `->` stand values that the wording itself gives. A slot may be
+strict (`{path!}`: nothing but what looks like a path), quoted (`{text'}`) or the whole rest of the
+request (`{text*}`). `{item}` is a path that was shown before: "it", "the second one". Words that
+carry no meaning may stand anywhere between elements.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+from hermes.codec.values import Value
+
+SlotKind = Literal["path", "number", "range", "glob", "word", "process", "item", "text", "sum"]
+
+# What kind of value a slot takes; every other name takes text.
+SLOT_KINDS: dict[str, SlotKind] = {
+    "path": "path",
+    "to": "path",
+    "other": "path",
+    "target": "path",
+    "parent": "path",
+    "item": "item",
+    "n": "number",
+    "from": "number",
+    "upto": "number",
+    "range": "range",
+    "glob": "glob",
+    "program": "word",
+    "variable": "word",
+    "process": "process",
+    "sum": "sum",
+}
+
+
+Mode = Literal["", "strict", "quoted", "rest"]
+
+
+class Element(Value):
+    """One element. `names` are the words it may be, or the one name of a class or slot."""
+
+    op: Literal["word", "class", "slot"]
+    names: tuple[str, ...]
+    optional: bool = False
+    slot: SlotKind = "text"
+    mode: Mode = ""
+
+
+class Pattern(Value):
+    elements: tuple[Element, ...]
+    sets: tuple[tuple[str, str], ...] = ()
+
+
+_MODES: dict[str, Mode] = {"!": "strict", "'": "quoted", "*": "rest"}
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Pattern:
+    wording, _, constants = text.partition(" -> ")
+    pairs = tuple(pair.partition("=") for pair in constants.split())
+    return Pattern(
+        elements=tuple(_element(part) for part in wording.split()),
+        sets=tuple((name, value) for name, _, value in pairs),
+    )
+
+
+def _element(part: str) -> Element:
+    optional = part[-1] == "?"
+    part = part.rstrip("?")
+    if part[0] == "<":
+        return Element(op="class", names=(part,), optional=optional)
+    if part[0] != "{":
+        return Element(op="word", names=tuple(part.split("|")), optional=optional)
+    mode = _MODES.get(part[-2], "")
+    name = part[1:-2] if mode else part[1:-1]
+    slot = SLOT_KINDS.get(name, "text")
+    return Element(op="slot", names=(name,), optional=optional, slot=slot, mode=mode)

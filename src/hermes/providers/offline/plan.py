@@ -1,0 +1,96 @@
+"""Plans: a request as a generator that wishes for tool calls and is sent their results.
+
+Nothing is kept between replies. Each reply runs the plan from its beginning and sends it the
+results that the transcript already holds, so a plan goes on after a crash where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+
+from hermes.codec.values import JsonObject, Value, replace
+from hermes.core.messages import ToolResult
+from hermes.providers.offline.focus import Focus
+from hermes.providers.offline.transcript import Exchange
+from hermes.providers.offline.understanding import Intent
+from hermes.providers.offline.voice import Voice
+
+
+class Wish(Value):
+    """A call that the plan wants to be made."""
+
+    name: str
+    arguments: JsonObject
+
+
+class Outcome(Value):
+    """What a step has to say. A step that failed ends the whole request."""
+
+    text: str
+    failed: bool = False
+
+
+Wishes = tuple[Wish, ...]
+Results = tuple[ToolResult, ...]
+Steps = Generator[Wishes, Results, Outcome]
+
+
+class Task:
+    """One step to be done: what is wanted, and all that may be known about before."""
+
+    def __init__(
+        self,
+        intent: Intent,
+        voice: Voice,
+        focus: Callable[[], Focus],
+        earlier: tuple[Exchange, ...],
+        tools: frozenset[str],
+    ) -> None:
+        self.intent = intent
+        self.say = voice
+        self._focus = focus
+        self.earlier = earlier
+        self.tools = tools
+
+    @property
+    def focus(self) -> Focus:
+        """What is in view now, this request's own results included."""
+        return self._focus()
+
+    def slot(self, name: str, default: str = "") -> str:
+        return self.intent.slots.get(name, default)
+
+    def has(self, name: str) -> bool:
+        return name in self.intent.slots
+
+    @property
+    def path(self) -> str:
+        return self.slot("path", ".")
+
+    def number(self, name: str, default: int) -> int:
+        value = self.slot(name)
+        return int(value) if value.isdigit() else default
+
+    def with_slot(self, name: str, value: str) -> Task:
+        slots = {**self.intent.slots, name: value}
+        intent = replace(self.intent, slots=slots)
+        return Task(intent, self.say, self._focus, self.earlier, self.tools)
+
+    def done(self, key: str, **facts: object) -> Outcome:
+        return Outcome(text=self.say(key, **facts))
+
+    def failed(self, key: str, **facts: object) -> Outcome:
+        return Outcome(text=self.say(key, **facts), failed=True)
+
+
+Plan = Callable[[Task], Steps]
+
+
+def call(name: str, **arguments: object) -> Generator[Wishes, Results, ToolResult]:
+    """Wish for one call and get its result."""
+    (result,) = yield (Wish(name=name, arguments=arguments),)
+    return result
+
+
+def terminal(script: str) -> Generator[Wishes, Results, ToolResult]:
+    return (yield from call("terminal", command=script))

@@ -1,0 +1,271 @@
+"""Plans that look at folders: listings, trees, sizes, ages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.core.messages import ToolResult
+from hermes.providers.offline.commands import Entry, command, joined, listed, listing, quoted
+from hermes.providers.offline.failures import failure
+from hermes.providers.offline.plan import Outcome, Steps, Task, call, terminal
+from hermes.providers.offline.plans.paths import looks_like_file, place
+from hermes.providers.offline.plans.reading import read
+from hermes.providers.offline.tool_answers import (
+    found_count,
+    found_files,
+    output,
+    output_lines,
+    succeeded,
+    was_refused,
+)
+from hermes.providers.offline.voice import code, size, table
+
+MAX_ROWS = 20
+MAX_RECENT = 50
+TREE_FILES = 300
+TREE_LINES = 80
+
+_ORDERS = {"size": "S", "smallest": "Sr", "date": "t", "oldest": "tr"}
+
+
+def list_files(task: Task) -> Steps:
+    hidden = "A" if task.has("hidden") else ""
+    order = task.slot("order")
+    flags = f"-l{hidden}{_ORDERS.get(order, '')}" if order else f"-1{hidden}p"
+    script = listing(task.path, flags=flags)
+    result = yield from terminal(script)
+    if not succeeded(result):
+        return failure(task, result, script)
+    entries = listed(script, output(result))
+    if order in ("size", "smallest"):
+        # The size of a folder itself says nothing about what is in it.
+        entries = tuple(sorted(entries, key=lambda entry: entry.is_folder))
+    return _listing(task, entries, as_table=bool(order))
+
+
+def list_folders(task: Task) -> Steps:
+    script = listing(task.path)
+    result = yield from terminal(script)
+    if not succeeded(result):
+        return failure(task, result, script)
+    folders = [entry for entry in listed(script, output(result)) if entry.is_folder]
+    if not folders:
+        return task.done("folders.none", place=place(task))
+    head = task.say.count("folders", len(folders), place=place(task))
+    return Outcome(text=f"{head}\n\n{task.say.bullets([code(entry.name) for entry in folders])}")
+
+
+def open_path(task: Task) -> Steps:
+    """Shows a file or lists a folder, whichever the path turns out to be."""
+    if task.has("parent"):
+        joint = joined(task.slot("parent"), task.path)
+        task = task.with_slot("path", joint).with_slot("parent", "")
+    if looks_like_file(task.path) and not task.path.endswith("/"):
+        return (yield from read(task))
+    script = listing(task.path)
+    result = yield from terminal(script)
+    if not succeeded(result):
+        return failure(task, result, script)
+    entries = listed(script, output(result))
+    if [entry.name for entry in entries] == [task.path]:
+        return (yield from read(task))
+    return _listing(task, entries, as_table=False)
+
+
+def show_item(task: Task) -> Steps:
+    """One of the things that were listed, by its number, or what "it" is."""
+    if task.has("path"):
+        return (yield from open_path(task))
+    path = task.focus.resolve(task.slot("n", "1"))
+    if not path:
+        return task.done("nothing_before")
+    return (yield from open_path(task.with_slot("path", path)))
+
+
+def tree(task: Task) -> Steps:
+    result = yield from call(
+        "search_files", pattern="*", target="files", path=task.path, limit=TREE_FILES
+    )
+    if not succeeded(result):
+        return failure(task, result)
+    files = [_relative(name, task.path) for name in found_files(result)]
+    if not files:
+        return task.done("files.none", place=place(task))
+    lines = _drawn(sorted(files), task.number("n", 4))
+    head = task.say.count("tree", found_count(result), place=place(task))
+    return Outcome(text=f"{head}\n\n{task.say.block(lines, limit=TREE_LINES)}")
+
+
+def biggest_file(task: Task) -> Steps:
+    """In one folder; with `deep` in all folders below it too."""
+    smallest = task.slot("order") == "smallest"
+    if task.has("deep"):
+        count = max(1, min(task.number("n", 1), MAX_ROWS))
+        script = (
+            f"find {quoted(task.path)} -type f -not -path '*/.git/*' -printf '%s %p\\n'"
+            f" | sort {'-n' if smallest else '-rn'} | head -n {count}"
+        )
+    else:
+        script = listing(task.path, flags="-lASr" if smallest else "-lAS")
+    return (yield from _extreme(task, script, "smallest" if smallest else "biggest"))
+
+
+def newest_file(task: Task) -> Steps:
+    oldest = task.slot("order") == "oldest"
+    script = listing(task.path, flags="-lAtr" if oldest else "-lAt")
+    return (yield from _extreme(task, script, "oldest" if oldest else "newest"))
+
+
+def file_info(task: Task) -> Steps:
+    script = listing(task.path, flags="-ld") if task.path != "." else "ls -ld ."
+    result = yield from terminal(script)
+    if not succeeded(result):
+        return failure(task, result, script)
+    entries = listed(script, output(result))
+    if not entries:
+        return Outcome(text=task.say.block(output_lines(result)))
+    entry = entries[0]
+    if entry.is_folder:
+        return (yield from disk_use(task))
+    return task.done(
+        "info.file",
+        path=code(entry.path),
+        size=_exact_size(task, entry.size or 0),
+        date=entry.date,
+        mode=code(entry.mode),
+        owner=entry.owner,
+    )
+
+
+def disk_use(task: Task) -> Steps:
+    script = command("du", "-sh", paths=(task.path,))
+    result = yield from terminal(script)
+    amounts = [line.split()[0] for line in output_lines(result) if line.split()[0][0].isdigit()]
+    # du ends with an error when it could not enter some folder, and still knows the sum.
+    if not amounts:
+        return failure(task, result, script)
+    return task.done("disk_use", place=place(task), size=amounts[-1])
+
+
+def folder_sizes(task: Task) -> Steps:
+    script = command("du", "-k", "-d", "1", paths=(task.path,)) + " | sort -rn | head -n 16"
+    result = yield from terminal(script)
+    entries = listed(script, output(result))
+    if not entries:
+        return failure(task, result, script)
+    total, parts = entries[0], entries[1:]
+    head = task.say("disk_use", place=place(task), size=size(total.size or 0))
+    rows = [(code(entry.path), size(entry.size or 0)) for entry in parts]
+    if not rows:
+        return Outcome(text=f"{head} {task.say('folders.none', place=place(task))}")
+    head = f"{head} {task.say('folder_sizes')}"
+    return Outcome(
+        text=f"{head}\n\n{table((task.say('head.folder'), task.say('head.size')), rows)}"
+    )
+
+
+def exists(task: Task) -> Steps:
+    script = command("ls", "-dp", paths=(task.path,))
+    result = yield from terminal(script)
+    if was_refused(result):
+        return failure(task, result, script)
+    if not succeeded(result):
+        return task.done("exists.no", path=code(task.path))
+    is_folder = output(result).rstrip().endswith("/")
+    return task.done("exists.folder" if is_folder else "exists.file", path=code(task.path))
+
+
+def recent_files(task: Task) -> Steps:
+    wanted = max(1, min(task.number("n", 10), MAX_RECENT))
+    result: ToolResult = yield from call(
+        "search_files", pattern="*", target="files", path=task.path, limit=wanted
+    )
+    if not succeeded(result):
+        return failure(task, result)
+    files = found_files(result)[:wanted]
+    if not files:
+        return task.done("files.none", place=place(task))
+    head = task.say("recent", place=place(task))
+    return Outcome(text=f"{head}\n\n{task.say.bullets([code(name) for name in files])}")
+
+
+def empty_files(task: Task) -> Steps:
+    script = f"find {quoted(task.path)} -type f -empty -not -path '*/.git/*'"
+    result = yield from terminal(script)
+    if not succeeded(result):
+        return failure(task, result, script)
+    names = [line.removeprefix("./") for line in output_lines(result)]
+    if not names:
+        return task.done("empty_files.none", place=place(task))
+    head = task.say.count("empty_files", len(names), place=place(task))
+    return Outcome(text=f"{head}\n\n{task.say.bullets([code(name) for name in names])}")
+
+
+def _listing(task: Task, entries: Sequence[Entry], *, as_table: bool) -> Outcome:
+    if not entries:
+        return task.done("list.empty", place=place(task))
+    head = task.say.count("list", len(entries), place=place(task))
+    if as_table:
+        return Outcome(text=f"{head}\n\n{_table(task, entries)}")
+    return Outcome(text=f"{head}\n\n{task.say.bullets([code(entry.name) for entry in entries])}")
+
+
+def _table(task: Task, entries: Sequence[Entry]) -> str:
+    rows = [
+        (code(entry.name), "" if entry.is_folder else size(entry.size or 0), entry.date)
+        for entry in entries[:MAX_ROWS]
+    ]
+    heads = (task.say("head.name"), task.say("head.size"), task.say("head.changed"))
+    if not any(date for _, _, date in rows):
+        shown = table(heads[:2], [row[:2] for row in rows])
+    else:
+        shown = table(heads, rows)
+    left_out = len(entries) - MAX_ROWS
+    return f"{shown}\n\n{task.say('and_more', count=left_out)}" if left_out > 0 else shown
+
+
+def _extreme(task: Task, script: str, key: str) -> Steps:
+    result = yield from terminal(script)
+    if not succeeded(result):
+        return failure(task, result, script)
+    files = [entry for entry in listed(script, output(result)) if not entry.is_folder]
+    if not files:
+        return task.done("files.none", place=place(task))
+    wanted = max(1, task.number("n", 1))
+    if wanted > 1:
+        head = task.say(f"extreme.{key}.some", place=place(task))
+        return Outcome(text=f"{head}\n\n{_table(task, files[:wanted])}")
+    first = files[0]
+    task.focus.file = first.path
+    facts = {"path": code(first.path), "size": size(first.size or 0), "date": first.date}
+    return task.done(f"extreme.{key}", place=place(task), **facts)
+
+
+def _exact_size(task: Task, count: int) -> str:
+    exact = task.say.count("bytes", count)
+    return exact if count < 1000 else f"{size(count)} ({exact})"
+
+
+def _relative(name: str, folder: str) -> str:
+    name = name.removeprefix("./")
+    return name.removeprefix(joined(folder, "")) if folder != "." else name
+
+
+def _drawn(files: list[str], depth: int) -> list[str]:
+    """Paths as an indented tree, folders with a slash."""
+    lines: list[str] = []
+    open_folders: list[str] = []
+    for file in files:
+        parts = file.split("/")
+        folders = parts[:-1][:depth]
+        shared = 0
+        while shared < min(len(folders), len(open_folders)) and (
+            folders[shared] == open_folders[shared]
+        ):
+            shared += 1
+        for level in range(shared, len(folders)):
+            lines.append("  " * level + folders[level] + "/")
+        open_folders = folders
+        if len(parts) - 1 <= depth:
+            lines.append("  " * len(folders) + parts[-1])
+    return lines

@@ -1,0 +1,128 @@
+"""Plans for what is to be kept in mind: the to-do list, memory, earlier conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.codec.values import JsonObject
+from hermes.core.messages import ToolResult
+from hermes.providers.offline.failures import failure
+from hermes.providers.offline.plan import Outcome, Steps, Task, call
+from hermes.providers.offline.tool_answers import objects, output_lines, succeeded
+from hermes.providers.offline.voice import code
+
+_BOXES = {"completed": "[x]", "cancelled": "[-]", "in_progress": "[~]"}
+
+
+def todo_show(task: Task) -> Steps:
+    result = yield from call("todo")
+    if not succeeded(result):
+        return failure(task, result)
+    return _shown(task, objects(result.details, "todos"))
+
+
+def todo_add(task: Task) -> Steps:
+    current = yield from call("todo")
+    if not succeeded(current):
+        return failure(task, current)
+    item = {
+        "id": _free_id(objects(current.details, "todos")),
+        "content": task.slot("text"),
+        "status": "pending",
+    }
+    result = yield from call("todo", todos=[item], merge=True)
+    return _changed(task, result, "todo.added", task.slot("text"))
+
+
+def todo_done(task: Task) -> Steps:
+    current = yield from call("todo")
+    if not succeeded(current):
+        return failure(task, current)
+    item = _meant(task, objects(current.details, "todos"))
+    if item is None:
+        return _unclear(task, objects(current.details, "todos"))
+    result = yield from call("todo", todos=[{**item, "status": "completed"}], merge=True)
+    return _changed(task, result, "todo.done", str(item.get("content", "")))
+
+
+def todo_remove(task: Task) -> Steps:
+    current = yield from call("todo")
+    if not succeeded(current):
+        return failure(task, current)
+    todos = objects(current.details, "todos")
+    item = _meant(task, todos)
+    if item is None:
+        return _unclear(task, todos)
+    rest = [other for other in todos if other is not item]
+    result = yield from call("todo", todos=rest, merge=False)
+    return _changed(task, result, "todo.removed", str(item.get("content", "")))
+
+
+def todo_clear(task: Task) -> Steps:
+    result = yield from call("todo", todos=[], merge=False)
+    if not succeeded(result):
+        return failure(task, result)
+    return task.done("todo.cleared")
+
+
+def remember(task: Task) -> Steps:
+    text = task.slot("text")
+    result = yield from call("memory", action="add", target="memory", content=text)
+    if not succeeded(result):
+        return failure(task, result)
+    return task.done("remembered", text=text)
+
+
+def recall(task: Task) -> Steps:
+    result = yield from call("session_search", query=task.slot("text"))
+    if not succeeded(result):
+        return failure(task, result)
+    lines = output_lines(result)
+    text = code(task.slot("text"))
+    if not lines or result.details.get("count") == 0:
+        return task.done("recall.none", text=text)
+    return Outcome(text=f"{task.say('recall', text=text)}\n\n{task.say.block(lines)}")
+
+
+def _changed(task: Task, result: ToolResult, key: str, text: str) -> Outcome:
+    if not succeeded(result):
+        return failure(task, result)
+    shown = _shown(task, objects(result.details, "todos"))
+    return Outcome(text=f"{task.say(key, text=text)}\n\n{shown.text}")
+
+
+def _shown(task: Task, todos: Sequence[JsonObject]) -> Outcome:
+    if not todos:
+        return task.done("todo.empty")
+    lines = [
+        f"{number}. {_BOXES.get(str(item.get('status')), '[ ]')} {item.get('content', '')}"
+        for number, item in enumerate(todos, 1)
+    ]
+    open_items = sum(item.get("status") in ("pending", "in_progress") for item in todos)
+    head = task.say.count("todo.open", open_items) if open_items else task.say("todo.all_done")
+    return Outcome(text=f"{head}\n\n" + "\n".join(lines))
+
+
+def _unclear(task: Task, todos: Sequence[JsonObject]) -> Outcome:
+    return Outcome(text=f"{task.say('todo.unclear')}\n\n{_shown(task, todos).text}", failed=True)
+
+
+def _meant(task: Task, todos: Sequence[JsonObject]) -> JsonObject | None:
+    """By its place in the list, or as the only item that holds the words."""
+    place = task.number("n", 0) or _place(task)
+    if place:
+        index = place - 1 if place > 0 else len(todos) + place
+        return todos[index] if 0 <= index < len(todos) else None
+    words = task.slot("text").casefold()
+    found = [item for item in todos if words and words in str(item.get("content", "")).casefold()]
+    return found[0] if len(found) == 1 else None
+
+
+def _place(task: Task) -> int:
+    ordinals = task.say.language.data.ordinals
+    return ordinals.get(task.slot("text").casefold(), 0)
+
+
+def _free_id(todos: Sequence[JsonObject]) -> str:
+    taken = {str(item.get("id")) for item in todos}
+    return next(str(n) for n in range(len(todos) + 1, 2 * len(todos) + 2) if str(n) not in taken)

@@ -1,0 +1,191 @@
+"""Plans that run commands, in front and in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hermes.codec.values import JsonObject
+from hermes.core.messages import ToolResult
+from hermes.providers.offline.commands import command
+from hermes.providers.offline.failures import failure
+from hermes.providers.offline.plan import (
+    Outcome,
+    Results,
+    Steps,
+    Task,
+    Wish,
+    Wishes,
+    call,
+    terminal,
+)
+from hermes.providers.offline.tool_answers import objects, output, output_lines, succeeded
+from hermes.providers.offline.voice import code
+
+OUTPUT_LINES = 60
+MAX_STOPPED = 8
+
+_TEST_COMMANDS = (
+    ("pyproject.toml", "pytest"),
+    ("pytest.ini", "pytest"),
+    ("setup.py", "pytest"),
+    ("cargo.toml", "cargo test"),
+    ("go.mod", "go test ./..."),
+    ("package.json", "npm test"),
+    ("makefile", "make test"),
+    ("tests/", "pytest"),
+)
+_INTERPRETERS = {"py": "python3", "sh": "bash", "js": "node", "rb": "ruby", "pl": "perl"}
+
+
+def run(task: Task) -> Steps:
+    script = _command(task)
+    place: JsonObject = {"workdir": task.slot("path")} if task.has("path") else {}
+    result = yield from call("terminal", command=script, **place)
+    return _ran(task, script, result)
+
+
+def run_script(task: Task) -> Steps:
+    interpreter = _INTERPRETERS.get(task.path.rpartition(".")[2], "")
+    local = task.path if "/" in task.path else f"./{task.path}"
+    script = command(interpreter, paths=(task.path,)) if interpreter else command(paths=(local,))
+    result = yield from terminal(script)
+    return _ran(task, script, result)
+
+
+def run_tests(task: Task) -> Steps:
+    """Looks which kind of project this is and runs what tests it."""
+    listing = yield from terminal("ls -1p")
+    if not succeeded(listing):
+        return failure(task, listing, "ls -1p")
+    names = {line.casefold() for line in output_lines(listing)}
+    script = next((script for name, script in _TEST_COMMANDS if name in names), "")
+    if not script:
+        return task.failed("tests.unknown")
+    result = yield from terminal(script)
+    return _ran(task, script, result)
+
+
+def run_background(task: Task) -> Steps:
+    script = _command(task)
+    result = yield from call("terminal", command=script, background=True, notify_on_complete=True)
+    if not succeeded(result):
+        return failure(task, result, script)
+    process = result.details.get("session_id")
+    return task.done(
+        "background.started",
+        command=code(script),
+        process=code(process if isinstance(process, str) else "?"),
+    )
+
+
+def list_background(task: Task) -> Steps:
+    result = yield from call("process", action="list")
+    if not succeeded(result):
+        return failure(task, result)
+    processes = objects(result.details, "processes")
+    if processes:
+        shown = [_described(task, process) for process in processes]
+        return Outcome(text=f"{task.say('background.list')}\n\n{task.say.bullets(shown)}")
+    lines = output_lines(result)
+    if "processes" in result.details or not lines:
+        return task.done("background.none")
+    return Outcome(text=f"{task.say('background.list')}\n\n{task.say.block(lines)}")
+
+
+def poll_background(task: Task) -> Steps:
+    return (yield from _of_process(task, "log" if task.has("log") else "poll"))
+
+
+def wait_background(task: Task) -> Steps:
+    return (yield from _of_process(task, "wait"))
+
+
+def send_input(task: Task) -> Steps:
+    process = _process(task)
+    if not process:
+        return task.done("background.none")
+    result = yield from call("process", action="submit", session_id=process, data=task.slot("text"))
+    if not succeeded(result):
+        return failure(task, result)
+    return task.done("background.sent", process=code(process), text=code(task.slot("text")))
+
+
+def stop_background(task: Task) -> Steps:
+    if task.has("it") and not task.focus.process:
+        return task.done("never_mind")
+    if not task.has("all") and _process(task):
+        return (yield from _stopped(task, (_process(task),)))
+    result = yield from call("process", action="list")
+    if not succeeded(result):
+        return failure(task, result)
+    running = [
+        str(process["session_id"])
+        for process in objects(result.details, "processes")
+        if process.get("session_id") and process.get("status", "running") == "running"
+    ]
+    if not running:
+        return task.done("background.none")
+    if len(running) > 1 and not task.has("all"):
+        head = task.say("background.which")
+        return Outcome(text=f"{head}\n\n{task.say.bullets([code(name) for name in running])}")
+    return (yield from _stopped(task, tuple(running[:MAX_STOPPED])))
+
+
+def _command(task: Task) -> str:
+    """The command without the full stop or question mark of the sentence around it."""
+    script = task.slot("command").strip()
+    if len(script) > 1 and script[-1] in ".?!" and script[-2].isalnum():
+        return script[:-1]
+    return script
+
+
+def _process(task: Task) -> str:
+    return task.slot("process") or task.focus.process
+
+
+def _ran(task: Task, script: str, result: ToolResult) -> Outcome:
+    if not succeeded(result):
+        return failure(task, result, script)
+    lines = output(result).splitlines()
+    if not any(line.strip() for line in lines):
+        return task.done("ran.silent", command=code(script))
+    block = task.say.block(lines, limit=OUTPUT_LINES, tail=True)
+    return Outcome(text=f"{task.say('ran', command=code(script))}\n\n{block}")
+
+
+def _of_process(task: Task, action: str) -> Steps:
+    process = _process(task)
+    if not process:
+        return task.done("background.none")
+    result = yield from call("process", action=action, session_id=process)
+    if not succeeded(result):
+        return failure(task, result)
+    status = result.details.get("status")
+    head = task.say(
+        "background.status",
+        process=code(process),
+        status=status if isinstance(status, str) else "?",
+    )
+    lines = output_lines(result)
+    return Outcome(text=f"{head}\n\n{task.say.block(lines, tail=True)}" if lines else head)
+
+
+def _stopped(task: Task, processes: tuple[str, ...]) -> Generator[Wishes, Results, Outcome]:
+    results = yield tuple(
+        Wish(name="process", arguments={"action": "kill", "session_id": process})
+        for process in processes
+    )
+    for result in results:
+        if not succeeded(result):
+            return failure(task, result)
+    names = ", ".join(code(process) for process in processes)
+    return task.done("background.stopped", processes=names)
+
+
+def _described(task: Task, process: JsonObject) -> str:
+    return task.say(
+        "background.item",
+        process=code(str(process.get("session_id", "?"))),
+        command=code(str(process.get("command", ""))),
+        status=process.get("status", "?"),
+    )

@@ -1,0 +1,112 @@
+"""The offline assistant: a provider without a model, for plain requests in free wording."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator
+
+from hermes.codec.json import encode
+from hermes.core.messages import AssistantMessage, Text, ToolCall, Usage
+from hermes.core.prompt import CallNamed, Delta, Prompt, Reply, TextDelta
+from hermes.providers.offline.language import DEFAULT, load
+from hermes.providers.offline.plan import Outcome, Wishes
+from hermes.providers.offline.requests import read_request
+from hermes.providers.offline.suggestions import not_understood
+from hermes.providers.offline.transcript import Exchange, exchanges, is_notice
+from hermes.providers.offline.voice import Voice, code
+from hermes.providers.offline.work import Scene, advance, work
+
+MODEL = "offline-assistant"
+PROVIDER = "offline"
+
+BYTES_PER_TOKEN = 4
+
+_PIECE = re.compile(r"\s*\S+\s?|\s+")
+_CALL_ID = re.compile(r"call_(\d+)_\d+")
+
+
+class OfflineAssistant:
+    """Not a language model. Deterministic: the same prompt gives the same reply, and nothing is
+    remembered between replies but what the prompt holds."""
+
+    def __init__(self, language: str = DEFAULT) -> None:
+        self._language = language
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        step = _next_step(self._language, prompt)
+        message = _message(step, prompt)
+        for piece in _PIECE.findall(message.text):
+            yield TextDelta(text=piece)
+        for call in message.calls:
+            yield CallNamed(name=call.name)
+        yield Reply(message=message, usage=_usage(prompt, message), model=MODEL, provider=PROVIDER)
+
+
+def _next_step(language: str, prompt: Prompt) -> Wishes | Outcome:
+    talk = exchanges(prompt.messages)
+    if not talk:
+        return Outcome(text=Voice(load(language))("greeting"))
+    now = talk[-1]
+    news = _news(Voice(load(language)), now)
+    if not now.asked:
+        return Outcome(text=news or Voice(load(language))("nothing_said"))
+    request = read_request(language, talk)
+    voice = Voice(load(request.language))
+    if not request.steps:
+        return Outcome(text=_joined(news, not_understood(voice, request.text)))
+    scene = Scene(voice, prompt.tools, talk[:-1])
+    found = advance(work(request, scene), now.rounds, scene)
+    if isinstance(found, Outcome):
+        return Outcome(text=_joined(news, found.text))
+    if prompt.words_only:
+        return Outcome(text=_joined(news, voice("no_more_calls", request=code(request.text))))
+    return found
+
+
+def _news(voice: Voice, now: Exchange) -> str:
+    """What background processes reported, and pictures that nobody here can see."""
+    notices = [message.text.strip() for message in now.said if is_notice(message)]
+    parts = [f"{voice('notice')}\n\n{voice.block(text.splitlines())}" for text in notices]
+    if any(not isinstance(part, Text) for message in now.said for part in message.parts):
+        parts.append(voice("no_eyes"))
+    return "\n\n".join(parts)
+
+
+def _joined(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)
+
+
+def _message(step: Wishes | Outcome, prompt: Prompt) -> AssistantMessage:
+    if isinstance(step, Outcome):
+        return AssistantMessage(parts=(Text(text=step.text),))
+    number = _call_number(prompt)
+    calls = tuple(
+        ToolCall(id=f"call_{number}_{place}", name=wish.name, arguments=wish.arguments)
+        for place, wish in enumerate(step, 1)
+    )
+    return AssistantMessage(parts=calls, stop="calls")
+
+
+def _call_number(prompt: Prompt) -> int:
+    """The number of messages, or one more than the newest call where compaction took messages
+    away. Numbers only grow, so the newest call has the highest."""
+    for message in reversed(prompt.messages):
+        if isinstance(message, AssistantMessage):
+            for call in message.calls:
+                if found := _CALL_ID.fullmatch(call.id):
+                    return max(len(prompt.messages), int(found[1]) + 1)
+    return len(prompt.messages)
+
+
+def _usage(prompt: Prompt, message: AssistantMessage) -> Usage:
+    return Usage(
+        input=_tokens(encode(prompt)),
+        output=_tokens(encode(message)),
+        requests=1,
+        cost=0.0,
+        estimated=True,
+    )
+
+
+def _tokens(text: bytes) -> int:
+    return -(-len(text) // BYTES_PER_TOKEN)

@@ -1,0 +1,225 @@
+"""Reads the value of a slot from the tokens where it may begin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hermes.codec.values import Value
+from hermes.providers.offline.arithmetic import is_sum
+from hermes.providers.offline.language import Language, phrase_ends
+from hermes.providers.offline.patterns import Element
+from hermes.providers.offline.shell_lines import may_be_command
+from hermes.providers.offline.tokens import Token
+
+MAX_TEXT_TOKENS = 40
+
+KNOWN_FILES = frozenset(
+    {"makefile", "dockerfile", "readme", "license", "licence", "changelog", "justfile", "procfile"}
+)
+
+_RANGE = re.compile(r"(\d{1,9})(?:-|–|\.\.|:)(\d{1,9})")
+_ENDING = re.compile(r"\.[^\W\d_]\w{0,9}$")
+_COUNTED = re.compile(r"#?(\d{1,3})(?:st|nd|rd|th|\.)?")
+
+
+class Reading(Value):
+    """One way to read a slot: up to token `end`. A `reference` is to something said before:
+    "it", "there", or a place in a list ("2", "-1" is the last)."""
+
+    end: int
+    value: str
+    gain: float
+    reference: bool = False
+
+
+class Clause:
+    """The tokens of one step with the text that they are from."""
+
+    def __init__(self, language: Language, source: str, tokens: list[Token]) -> None:
+        self.language = language
+        self.source = source
+        self.tokens = tokens
+
+    @property
+    def text(self) -> str:
+        return self.raw(0, len(self.tokens))
+
+    def raw(self, start: int, end: int) -> str:
+        """As written; a single quoted token gives what is inside."""
+        tokens = self.tokens[start:end]
+        while len(tokens) > 1 and tokens[-1].kind == "mark" and tokens[0].kind == "quoted":
+            tokens = tokens[:-1]
+        if len(tokens) == 1 and tokens[0].kind == "quoted":
+            return tokens[0].text
+        return self.source[tokens[0].start : tokens[-1].end] if tokens else ""
+
+    def skippable(self, at: int) -> bool:
+        token = self.tokens[at]
+        return token.kind == "mark" or token.word in self.language.fillers
+
+    def after_marks(self, at: int) -> int:
+        while at < len(self.tokens) and self.tokens[at].kind == "mark":
+            at += 1
+        return at
+
+    def readings(self, element: Element, at: int, *, wary: bool) -> Iterator[Reading]:
+        """Who is wary takes no everyday word for the name of a file."""
+        if at >= len(self.tokens):
+            return
+        match element.slot:
+            case "path":
+                readings = self._paths(at, strict=element.mode == "strict")
+                yield from (reading for reading in readings if not wary or reading.gain > 0.2)
+            case "item":
+                yield from self._ordinals(at, strict=False)
+                yield from self._references(at, strict=True)
+            case "number":
+                yield from self._numbers(at)
+            case "range":
+                yield from self._ranges(at)
+            case "glob":
+                yield from self._globs(at, strict=element.mode == "strict")
+            case "word" | "process":
+                yield from self._words(at, process=element.slot == "process")
+            case "sum":
+                yield from self._sums(at)
+            case "text":
+                yield from self._texts(at, element)
+
+    def _paths(self, at: int, *, strict: bool) -> Iterator[Reading]:
+        yield from self._references(at, strict=strict)
+        yield from self._ordinals(at, strict=strict)
+        for end, meaning, _ in phrase_ends(self.language.places, self.tokens, at):
+            yield Reading(end=end, value=meaning, gain=2.0 * (end - at))
+        named = self._after_noun(at)
+        if named < len(self.tokens):
+            yield from self._named(at, named, strict=strict)
+
+    def _references(self, at: int, *, strict: bool) -> Iterator[Reading]:
+        """Things that were said or shown before. The single word "there" is more often an empty
+        word than a folder, so a strict slot does not take it."""
+        for end, meaning, _ in phrase_ends(self.language.references, self.tokens, at):
+            if not (strict and meaning == "@there" and end == at + 1):
+                yield Reading(end=end, value=meaning[1:], gain=1.5, reference=True)
+
+    def _ordinals(self, at: int, *, strict: bool) -> Iterator[Reading]:
+        number = self._ordinal(self.tokens[at])
+        if number is None:
+            return
+        if at + 1 < len(self.tokens) and self._is_one_of(at + 1, self.language.data.ordinal_nouns):
+            yield Reading(end=at + 2, value=str(number), gain=3.0, reference=True)
+        elif not strict:
+            yield Reading(end=at + 1, value=str(number), gain=0.4, reference=True)
+
+    def _ordinal(self, token: Token) -> int | None:
+        if token.word in self.language.data.ordinals:
+            return self.language.data.ordinals[token.word]
+        found = _COUNTED.fullmatch(token.word)
+        return int(found[1]) if found and not token.word.isdigit() else None
+
+    def _after_noun(self, at: int) -> int:
+        """Past "the file called", so that the name comes next."""
+        nouns = self.language.data.path_nouns + self.language.data.named
+        while at < len(self.tokens) and self._is_one_of(at, nouns):
+            at += 1
+            while at < len(self.tokens) and self.tokens[at].word in self.language.fillers:
+                at += 1
+        return at
+
+    def _named(self, at: int, named: int, *, strict: bool) -> Iterator[Reading]:
+        token = self.tokens[named]
+        noun = named > at
+        end = named + 1
+        if end < len(self.tokens) and self._is_one_of(end, self.language.data.path_nouns):
+            noun, end = True, end + 1
+        if self._is_path(token) or (token.kind == "quoted" and (noun or not strict)):
+            yield Reading(end=end, value=token.text, gain=1.6 if noun else 1.5)
+        elif self._may_be_bare(named, noun=noun, strict=strict):
+            known = token.word in self.language.known
+            yield Reading(end=end, value=token.text, gain=1.0 if noun else 0.2 if known else 0.5)
+
+    def _is_path(self, token: Token) -> bool:
+        """By its looks: a quoted text only when it is like the name of a file."""
+        if token.kind == "quoted":
+            known = token.text.casefold() in KNOWN_FILES or "/" in token.text
+            return "\n" not in token.text and (known or bool(_ENDING.search(token.text)))
+        return token.kind == "path" or token.word in KNOWN_FILES
+
+    def _may_be_bare(self, at: int, *, noun: bool, strict: bool) -> bool:
+        token = self.tokens[at]
+        if token.kind != "word" or token.word in self.language.fillers:
+            return False
+        if noun:
+            return True
+        indefinite = at > 0 and self.tokens[at - 1].word in self.language.data.indefinite
+        return not strict and not indefinite and token.text[0] not in "-+$%&|<>=("
+
+    def _is_one_of(self, at: int, words: tuple[str, ...]) -> bool:
+        return self.tokens[at].word in words
+
+    def _numbers(self, at: int) -> Iterator[Reading]:
+        token = self.tokens[at]
+        if token.kind == "number" and token.text.strip("#").isdigit() and len(token.text) < 10:
+            yield Reading(end=at + 1, value=str(int(token.text.strip("#"))), gain=1.5)
+        elif token.word in self.language.data.numbers:
+            yield Reading(end=at + 1, value=str(self.language.data.numbers[token.word]), gain=1.5)
+
+    def _ranges(self, at: int) -> Iterator[Reading]:
+        found = _RANGE.fullmatch(self.tokens[at].text)
+        if found:
+            yield Reading(end=at + 1, value=f"{int(found[1])}-{int(found[2])}", gain=1.5)
+
+    def _globs(self, at: int, *, strict: bool) -> Iterator[Reading]:
+        token = self.tokens[at]
+        if token.kind == "glob" or (token.kind == "quoted" and "*" in token.text):
+            yield Reading(end=at + 1, value=token.text, gain=1.6)
+        elif re.fullmatch(r"\.\w{1,10}", token.text):
+            yield Reading(end=at + 1, value=f"*{token.text}", gain=1.6)
+        elif not strict and token.word in self.language.data.file_types:
+            yield Reading(end=at + 1, value=self.language.data.file_types[token.word], gain=1.6)
+
+    def _words(self, at: int, *, process: bool) -> Iterator[Reading]:
+        token = self.tokens[at]
+        if process:
+            if token.word.startswith("proc_"):
+                yield Reading(end=at + 1, value=token.text, gain=2.0)
+        elif token.kind in ("word", "quoted", "path") and token.word not in self.language.fillers:
+            yield Reading(end=at + 1, value=token.text, gain=0.5)
+
+    def _sums(self, at: int) -> Iterator[Reading]:
+        text = self.raw(at, len(self.tokens))
+        if is_sum(text, self.language.data.numbers_written):
+            yield Reading(end=len(self.tokens), value=text, gain=2.0)
+
+    def _is_command(self, start: int, end: int) -> bool:
+        """ "a marathon" and "for president" are none."""
+        vague = self.tokens[start].word in self.language.data.indefinite
+        return not vague and may_be_command(self.raw(start, end))
+
+    def _texts(self, at: int, element: Element) -> Iterator[Reading]:
+        count = len(self.tokens)
+        quoted = self.tokens[at].kind == "quoted"
+        if element.mode == "quoted" and not quoted:
+            return
+        vague = self.tokens[at].word in self.language.data.indefinite
+        if element.mode == "rest":
+            if element.names[0] == "command" and not quoted and not self._is_command(at, count):
+                return
+            yield Reading(end=count, value=self.raw(at, count), gain=0.1)
+            return
+        if quoted:
+            # A pattern that asks for quotes means them: what looks like a path is a command there.
+            gain = 2.0 if element.mode == "quoted" else 1.0
+            yield Reading(end=at + 1, value=self.tokens[at].text, gain=gain)
+        if element.mode == "quoted":
+            return
+        # "write a poem to a.txt" does not want those two words in the file.
+        longest = 1 if vague else MAX_TEXT_TOKENS
+        for end in range(at + 1, min(count, at + longest) + 1):
+            # A mark inside belongs to the text, one at the end to the sentence around it.
+            if self.tokens[end - 1].kind != "mark" or end < count:
+                if element.names[0] == "command" and not self._is_command(at, end):
+                    continue
+                gain = 0.1 - 0.002 * (end - at)
+                yield Reading(end=end, value=self.raw(at, end), gain=gain)

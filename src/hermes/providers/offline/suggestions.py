@@ -1,0 +1,55 @@
+"""What to say to a request that was not understood: the truth, and the closest things."""
+
+from __future__ import annotations
+
+from hermes.providers.offline.language import Kind, Language
+from hermes.providers.offline.tokens import tokenise
+from hermes.providers.offline.understanding import understood_parts
+from hermes.providers.offline.voice import Voice, code
+
+MAX_SUGGESTED = 3
+# Words that more than four kinds have in common say little about a request.
+TELLING = 1 / 4
+
+
+def not_understood(voice: Voice, text: str) -> str:
+    """Never a guess: what it is, how to get a model, and what it could do instead."""
+    paragraphs = [voice("cannot")]
+    parts = understood_parts(voice.language, text)
+    if parts:
+        paragraphs.append(voice("cannot.part", parts=", ".join(code(part) for part in parts)))
+    near = closest(voice.language, text)
+    if near and not parts:
+        examples = voice.bullets([code(kind.examples[0]) for kind in near])
+        paragraphs.append(f"{voice('cannot.closest')}\n\n{examples}")
+    paragraphs.append(voice("model.ways"))
+    paragraphs.append(voice("cannot.help"))
+    return "\n\n".join(paragraphs)
+
+
+def closest(language: Language, text: str) -> tuple[Kind, ...]:
+    """The kinds whose examples share the rarest words with the text."""
+    words = {token.word for token in tokenise(text, language.data.expand) if token.kind == "word"}
+    words -= _empty_words(language)
+    uses = {kind.name: _words(language, kind) for kind in language.data.kinds}
+    spread = {word: sum(word in used for used in uses.values()) for word in words}
+    scored = [
+        (sum(1 / spread[word] for word in words & uses[kind.name]), kind)
+        for kind in language.data.kinds
+    ]
+    scored.sort(key=lambda pair: -pair[0])
+    return tuple(kind for score, kind in scored[:MAX_SUGGESTED] if score >= TELLING)
+
+
+def _words(language: Language, kind: Kind) -> frozenset[str]:
+    text = " ".join((kind.title, *kind.examples))
+    tokens = tokenise(text, language.data.expand)
+    return frozenset(token.word for token in tokens if token.kind == "word")
+
+
+def _empty_words(language: Language) -> frozenset[str]:
+    """Words that nearly every request has, so that they say nothing about it."""
+    data = language.data
+    phrases = [*data.openers, *data.closers, *data.connectors]
+    phrases += [phrase for name in data.everyday for phrase in data.words[name]]
+    return language.fillers | frozenset(" ".join(phrases).split())

@@ -1,0 +1,127 @@
+"""Reads what tools answered: the structured details first, the text with care."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.codec.values import JsonObject, Value
+from hermes.core.messages import ToolResult
+
+_NUMBERED = re.compile(r"\s*(\d+)[|\t](.*)")
+_NOTE = re.compile(r"\[[^\W\d_][^\n]*\]")
+_FOUND_LINE = re.compile(r"\s*(\d+)\s*[:|-]\s?(.*)")
+_COUNT = re.compile(r": \d+$")
+
+
+class FileLines(Value):
+    """Part of a file: its lines from number `first` on."""
+
+    lines: tuple[str, ...]
+    first: int
+    total: int
+
+
+def succeeded(result: ToolResult) -> bool:
+    """What the tool says of itself, and for a command its exit code, unless that has a meaning
+    of its own (grep ends with 1 when it finds nothing)."""
+    harmless = exit_code(result) in (None, 0) or "exit_code_meaning" in result.details
+    return not result.failed and harmless
+
+
+def exit_code(result: ToolResult) -> int | None:
+    """Of a command; that of a background process says nothing about the call that looked at it."""
+    code = result.details.get("exit_code") if result.name == "terminal" else None
+    return code if isinstance(code, int) and not isinstance(code, bool) else None
+
+
+def was_refused(result: ToolResult) -> bool:
+    """The tool did not run at all: no exit code, though it failed."""
+    return result.failed and exit_code(result) in (None, -1)
+
+
+def output(result: ToolResult) -> str:
+    """What a command printed, without the notes of the tool in the last lines."""
+    lines = result.text.rstrip("\n").split("\n")
+    while lines and _NOTE.fullmatch(lines[-1].strip()):
+        lines.pop()
+    return "\n".join(lines)
+
+
+def output_lines(result: ToolResult) -> list[str]:
+    return [line for line in output(result).splitlines() if line.strip()]
+
+
+def file_lines(result: ToolResult) -> FileLines:
+    """The lines of read_file without their numbers; a footer in brackets is dropped."""
+    lines: list[str] = []
+    first = 0
+    for line in result.text.splitlines():
+        found = _NUMBERED.fullmatch(line)
+        if found:
+            first = first or int(found[1])
+            lines.append(found[2])
+    total = number(result.details, "total_lines", default=max(0, first - 1) + len(lines))
+    return FileLines(lines=tuple(lines), first=first or 1, total=total)
+
+
+def is_unchanged(result: ToolResult) -> bool:
+    """The tool says that the same lines were shown before, instead of showing them."""
+    said_so = bool(result.details.get("dedup")) or result.details.get("status") == "unchanged"
+    return said_so and not file_lines(result).lines
+
+
+def found_files(result: ToolResult) -> tuple[str, ...]:
+    """The files of a search in their order, each once, as short as the text has them. The text
+    may name more files than the details do."""
+    shown = [_COUNT.sub("", line) for line in output_lines(result) if _is_name(line)]
+    listed = result.details.get("files")
+    if not isinstance(listed, list):
+        return tuple(dict.fromkeys(shown))
+    names = [item.get("path") if isinstance(item, dict) else item for item in listed]
+    known = frozenset(shown)
+    short = dict.fromkeys(_shortened(name, known) for name in names if isinstance(name, str))
+    more = [name for name in shown if name not in short] if short.keys() <= known else []
+    return (*short, *more)
+
+
+def _is_name(line: str) -> bool:
+    return not _FOUND_LINE.fullmatch(line) and line != "Nothing found." and line[0] not in " \t["
+
+
+def _shortened(path: str, shown: frozenset[str]) -> str:
+    """The end of an absolute path that the text shows."""
+    start = -1
+    while path not in shown:
+        start = path.find("/", start + 1)
+        if start < 0:
+            break
+        if path[start + 1 :] in shown:
+            return path[start + 1 :]
+    return path
+
+
+def found_count(result: ToolResult) -> int:
+    return number(result.details, "total_count", default=len(found_files(result)))
+
+
+def found_lines(result: ToolResult) -> list[str]:
+    """The matching lines of a search in one file, without line numbers."""
+    found = [_FOUND_LINE.fullmatch(line) for line in result.text.splitlines()]
+    return [line[2] for line in found if line]
+
+
+def number(details: JsonObject, name: str, *, default: int) -> int:
+    value = details.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def strings(details: JsonObject, name: str) -> tuple[str, ...]:
+    value = details.get(name)
+    items = value if isinstance(value, list | tuple) else ()
+    return tuple(item for item in items if isinstance(item, str))
+
+
+def objects(details: JsonObject, name: str) -> tuple[JsonObject, ...]:
+    value = details.get(name)
+    items = value if isinstance(value, list | tuple) else ()
+    return tuple(item for item in items if isinstance(item, dict))

@@ -1,0 +1,146 @@
+"""Finds a model server on this machine, for the case that nothing is configured."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.core.errors import ConfigError, ProviderError
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.http import Http, Timeouts
+from hermes.providers.vendor import Catalogue
+from hermes.providers.wire.format import request_headers
+from hermes.providers.wire.loose import object_of, objects_of, parsed, text_of
+
+HOST = "127.0.0.1"
+_CONNECT_SECONDS = 0.15
+_ANSWER_SECONDS = 0.5
+_MAX_BYTES = 1024 * 1024
+
+# Parts of the names of models that cannot chat, or that a local server only passes on to a cloud.
+_UNFIT = (
+    "cloud", "embed", "bge-", "minilm", "rerank", "whisper", "tts", "clip", "stable-diffusion",
+    "flux", "moderation", "guard",
+)  # fmt: skip
+# Parts of the names of models that are known to call tools, the better ones first.
+_SKILLED = (
+    "gpt-oss", "qwen3", "glm-4", "devstral", "hermes", "qwen2.5", "mistral", "llama3.3",
+    "llama-3.3", "llama3.1", "llama-3.1", "granite", "command-r", "nemotron", "kimi", "deepseek",
+    "llama3.2", "llama-3.2", "firefunction", "cogito", "lfm",
+)  # fmt: skip
+
+
+class Place(NamedTuple):
+    label: str
+    port: int
+    path: str
+
+
+PLACES = (
+    Place("Ollama", 11434, "/api/tags"),
+    Place("LM Studio", 1234, "/v1/models"),
+    Place("llama.cpp", 8080, "/v1/models"),
+    Place("vLLM", 8000, "/v1/models"),
+)
+
+
+class Found(Value):
+    """A server that answered, and a sentence for the person who did not configure it."""
+
+    endpoint: Endpoint
+    line: str
+
+
+async def find_local(
+    http: Http, catalogue: Catalogue, *, places: tuple[Place, ...] = PLACES
+) -> Found | None:
+    """The first place with a model that can chat, or None. Asks this machine only, all places at
+    once; a machine where nobody listens costs a few refused connections and no HTTP library."""
+    open_places = await _listening(places)
+    if not open_places:
+        return None
+    http.warm(f"http://{HOST}")
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_models(http, place)) for place in open_places]
+    for place, task in zip(open_places, tasks, strict=True):
+        model = choose(task.result())
+        if model:
+            return _found(place, model, catalogue)
+    return None
+
+
+async def first_model(http: Http, endpoint: Endpoint) -> str:
+    """The model of this endpoint that is most likely to chat; ConfigError when it names none."""
+    start = endpoint.url.rstrip("/")
+    if endpoint.wire == "messages" and not start.endswith("/v1"):
+        start += "/v1"
+    timeouts = Timeouts(connect=_CONNECT_SECONDS * 20, read=_ANSWER_SECONDS * 20)
+    headers = request_headers(endpoint)
+    async with http.get(f"{start}/models", headers=headers, timeouts=timeouts) as answer:
+        body = await answer.read(_MAX_BYTES) if answer.status == 200 else b""
+    found = choose(_names(object_of(parsed(body))))
+    if not found:
+        raise ConfigError(f"{endpoint.host} names no model; choose one with -m.")
+    return found
+
+
+def choose(models: list[str]) -> str:
+    """The model that is most likely to chat and to call tools; "" when there is none."""
+    able = [model for model in models if not any(word in model.lower() for word in _UNFIT)]
+    return min(able, key=_rank, default="")
+
+
+def _rank(model: str) -> int:
+    name = model.lower()
+    return next((place for place, word in enumerate(_SKILLED) if word in name), len(_SKILLED))
+
+
+async def _listening(places: tuple[Place, ...]) -> list[Place]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_listens(place.port)) for place in places]
+    return [place for place, task in zip(places, tasks, strict=True) if task.result()]
+
+
+async def _listens(port: int) -> bool:
+    try:
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            _, writer = await asyncio.open_connection(HOST, port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
+
+
+async def _models(http: Http, place: Place) -> list[str]:
+    """The names of the models there; none when it is no model server after all."""
+    url = f"http://{HOST}:{place.port}{place.path}"
+    timeouts = Timeouts(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
+    try:
+        async with (
+            asyncio.timeout(_ANSWER_SECONDS),
+            http.get(url, headers={"accept": "application/json"}, timeouts=timeouts) as answer,
+        ):
+            body = await answer.read(_MAX_BYTES) if answer.status == 200 else b""
+    except (ProviderError, TimeoutError):
+        return []
+    return _names(object_of(parsed(body)))
+
+
+def _names(page: JsonObject) -> list[str]:
+    entries: JsonValue = page.get("models") or page.get("data")
+    names = (text_of(e.get("id")) or text_of(e.get("name")) for e in objects_of(entries))
+    return [name for name in names if name]
+
+
+def _found(place: Place, model: str, catalogue: Catalogue) -> Found:
+    vendor = catalogue.vendors["custom"]
+    url = f"http://{HOST}:{place.port}/v1"
+    endpoint = catalogue.endpoint(vendor, model, url=url)
+    known = _rank(model) < len(_SKILLED)
+    doubt = "" if known else " It may not be able to call tools."
+    return Found(
+        endpoint=endpoint,
+        line=f"Using {model} on the {place.label} server at {HOST}:{place.port}; nothing leaves"
+        f" this machine.{doubt}",
+    )

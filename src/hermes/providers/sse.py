@@ -1,0 +1,87 @@
+"""Server-sent events from bytes, whatever the line ends and wherever the bytes were split."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hermes.core.errors import ProviderError
+
+MAX_EVENT_BYTES = 16 * 1024 * 1024
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class SseEvent(NamedTuple):
+    name: str
+    data: bytes
+
+
+class SseReader:
+    """Feed it chunks, get whole events. Comments (keep-alives) and fields that we have no use for
+    are dropped. An event larger than the budget is an error: the memory is not the server's."""
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max = max_event_bytes
+        self._buffer = bytearray()
+        self._searched = 0
+        self._return = False
+        self._begun = False
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        self._buffer += self._normal(chunk)
+        if not self._begun:
+            self._drop_bom()
+        events: list[SseEvent] = []
+        while (end := self._buffer.find(b"\n\n", max(0, self._searched - 1))) >= 0:
+            block = bytes(self._buffer[:end])
+            del self._buffer[: end + 2]
+            self._searched = 0
+            if event := _event(block):
+                events.append(event)
+        self._searched = len(self._buffer)
+        if self._searched > self._max:
+            raise ProviderError(
+                f"The server sent one event of more than {self._max} bytes.",
+                reason="unknown",
+                status=200,
+                retryable=True,
+            )
+        return events
+
+    def finish(self) -> list[SseEvent]:
+        """The last event of a server that leaves out the empty line after it."""
+        block = bytes(self._buffer).strip(b"\n")
+        self._buffer.clear()
+        event = _event(block)
+        return [event] if event else []
+
+    def _normal(self, chunk: bytes) -> bytes:
+        """The chunk with line feeds for line ends. A return at its end waits: the feed that
+        belongs to it may be in the next chunk."""
+        if not self._return and b"\r" not in chunk:
+            return chunk
+        text = (b"\r" if self._return else b"") + chunk
+        self._return = text.endswith(b"\r")
+        if self._return:
+            text = text[:-1]
+        return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def _drop_bom(self) -> None:
+        if len(self._buffer) < len(_BOM) and _BOM.startswith(self._buffer):
+            return
+        self._begun = True
+        if self._buffer.startswith(_BOM):
+            del self._buffer[: len(_BOM)]
+
+
+def _event(block: bytes) -> SseEvent | None:
+    name = ""
+    data: list[bytes] = []
+    for line in block.split(b"\n"):
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            data.append(value)
+        elif field == b"event":
+            name = value.decode("utf-8", "replace")
+    return SseEvent(name, b"\n".join(data)) if data else None

@@ -1,0 +1,160 @@
+"""The chat completions format: a prompt as a request body."""
+
+from __future__ import annotations
+
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+from hermes.core.prompt import Prompt, ToolSpec
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.profile import MarkLife, ModelProfile
+from hermes.providers.scrub import clean_text
+from hermes.providers.wire.chat_reading import ChatReader
+from hermes.providers.wire.draft import Draft
+from hermes.providers.wire.effort import effort_fields
+from hermes.providers.wire.format import (
+    Head,
+    closing,
+    is_own,
+    opening,
+    output_limit,
+    request_headers,
+    sorted_text,
+)
+from hermes.providers.wire.fragments import Fragments, framed, json_bytes, mark, marked, schema
+from hermes.providers.wire.pictures import Pictures, label
+
+
+class ChatWire:
+    def __init__(
+        self, endpoint: Endpoint, profile: ModelProfile, *, life: MarkLife, pictures: Pictures
+    ) -> None:
+        self.fragments = Fragments(self._fragment)
+        self._endpoint = endpoint
+        self._profile = profile
+        self._life: MarkLife = life
+        self._pictures = pictures
+        self._head = Head(self._opening)
+        # A mark needs a part to sit on, so with marks all content is a list of parts.
+        self._marks = profile.marks != "off"
+
+    @property
+    def url(self) -> str:
+        return f"{self._endpoint.url.rstrip('/')}/chat/completions"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return request_headers(self._endpoint)
+
+    def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
+        fragments = self.fragments.of(messages)
+        if self._marks:
+            fragments = marked(fragments, self._life)
+        end = closing(self._fields(prompt), self._profile)
+        return framed(self._head(prompt), fragments, end)
+
+    def reader(self, *, taken: set[str], place: int) -> ChatReader:
+        draft = Draft(issuer=self._endpoint.issuer, taken=taken, place=place)
+        return ChatReader(self._endpoint, draft)
+
+    def _opening(self, prompt: Prompt) -> bytes:
+        fields: JsonObject = {"model": self._endpoint.model}
+        if prompt.tools:
+            fields["tools"] = [self._tool(tool) for tool in prompt.tools]
+        return opening(fields, "messages", self._system(clean_text(prompt.system)), self._profile)
+
+    def _system(self, text: str) -> bytes:
+        if not text.strip():
+            return b""
+        role = "developer" if self._profile.developer else "system"
+        content: JsonValue = text
+        if self._marks:
+            content = [{"type": "text", "text": text, "cache_control": mark(self._life)}]
+        return self._bytes({"role": role, "content": content})
+
+    def _tool(self, tool: ToolSpec) -> JsonObject:
+        function = {
+            "name": tool.name,
+            "description": clean_text(tool.description),
+            "parameters": schema(tool, patterns=self._profile.patterns),
+        }
+        return {"type": "function", "function": function}
+
+    def _fields(self, prompt: Prompt) -> JsonObject:
+        fields: JsonObject = {}
+        if prompt.tools:
+            fields["tool_choice"] = "none" if prompt.words_only else "auto"
+        if (limit := output_limit(prompt, self._profile)) is not None:
+            fields[self._profile.output_field] = limit
+        fields |= effort_fields(self._profile, prompt.effort)
+        if self._profile.streams:
+            fields |= {"stream": True, "stream_options": {"include_usage": True}}
+        return fields
+
+    def _fragment(self, message: Message) -> bytes:
+        match message:
+            case UserMessage(parts=parts):
+                return self._bytes({"role": "user", "content": self._content(parts)})
+            case AssistantMessage():
+                return self._bytes(self._assistant(message))
+            case ToolMessage(results=results):
+                return b",".join(self._bytes(self._result(result)) for result in results)
+
+    def _assistant(self, message: AssistantMessage) -> JsonObject:
+        """The content comes last, so that a mark can be added at the end of the fragment."""
+        made: JsonObject = {"role": "assistant", **self._reasoning(message)}
+        if message.calls:
+            made["tool_calls"] = [_call(call) for call in message.calls]
+        text = message.text.strip()
+        made["content"] = self._content((Text(text=text),)) if text else None
+        return made
+
+    def _reasoning(self, message: AssistantMessage) -> JsonObject:
+        field = self._profile.replay
+        if field not in ("reasoning_content", "reasoning_details"):
+            return {}
+        own = [p for p in message.parts if isinstance(p, Reasoning) and is_own(p, self._endpoint)]
+        held = [part.sealed[field] for part in own if part.sealed and field in part.sealed]
+        return {field: held[0]} if held else {}
+
+    def _result(self, result: ToolResult) -> JsonObject:
+        content: JsonValue = result.text
+        pictures = any(isinstance(part, Image) for part in result.parts)
+        if pictures and not self._profile.image_results:
+            content = "\n".join(self._words(part) for part in result.parts)
+        elif pictures or self._marks:
+            content = self._content(result.parts)
+        return {"role": "tool", "tool_call_id": result.call_id, "content": content}
+
+    def _content(self, parts: tuple[Text | Image, ...]) -> JsonValue:
+        shown = [self._part(part) for part in parts]
+        if not self._marks and all(part["type"] == "text" for part in shown):
+            return "".join(part["text"] for part in shown)
+        return [part for part in shown if part.get("text") != ""] or ""
+
+    def _part(self, part: Text | Image) -> JsonObject:
+        if isinstance(part, Image) and self._profile.images:
+            url = self._pictures.url_of(part)
+            if url is not None:
+                return {"type": "image_url", "image_url": {"url": url}}
+        return {"type": "text", "text": self._words(part)}
+
+    def _words(self, part: Text | Image) -> str:
+        return part.text if isinstance(part, Text) else label(part)
+
+    def _bytes(self, value: JsonObject) -> bytes:
+        return json_bytes(value, ascii=self._profile.ascii)
+
+
+def _call(call: ToolCall) -> JsonObject:
+    function = {"name": call.name, "arguments": sorted_text(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}

@@ -1,0 +1,93 @@
+"""Puts together the tool calls of a chat stream, for servers that each do it in their own way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hermes.codec.values import JsonObject
+from hermes.core.prompt import Delta
+from hermes.providers.wire.draft import Draft, Wish
+from hermes.providers.wire.loose import object_of, parsed
+
+
+class CallAssembly:
+    """A piece belongs to the call of its index, or to the newest one. It begins another call when
+    it brings a name and an id or arguments that cannot belong to the one it was found for: some
+    servers number every call 0, or not at all."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._by_index: dict[int, Wish] = {}
+        self._last: Wish | None = None
+
+    def add(self, piece: JsonObject) -> Iterator[Delta]:
+        function = object_of(piece.get("function"))
+        id, name = _text(piece.get("id")), _text(function.get("name"))
+        index, arguments = piece.get("index"), function.get("arguments")
+        wish = self._find(index, id)
+        if wish is None or (name and _begins_another(wish, id, name, arguments)):
+            yield from self._draft.flush()
+            doubtful = wish is not None and not id and name == wish.name
+            wish = self._draft.wish(id)
+            wish.doubtful = doubtful
+            if isinstance(index, int):
+                self._by_index[index] = wish
+        self._last = wish
+        _write_name(wish, name)
+        wish.id = wish.id or id
+        if arguments is not None:
+            _write_arguments(wish, arguments)
+            if not wish.is_echo:
+                yield from self._draft.name(wish)
+
+    def _find(self, index: object, id: str) -> Wish | None:
+        if isinstance(index, int):
+            return self._by_index.get(index)
+        if id:
+            same = [wish for wish in self._draft.wishes if wish.id == id]
+            return same[0] if same else self._last
+        return self._last
+
+
+def _begins_another(wish: Wish, id: str, name: str, arguments: object) -> bool:
+    if id and wish.id:
+        return id != wish.id
+    if wish.given is not None:
+        return arguments is not None
+    if not wish.size:
+        return False
+    return name != wish.name or (_is_whole(wish.raw) and _is_new(arguments, wish.raw))
+
+
+def _is_whole(raw: str) -> bool:
+    return raw.rstrip().endswith("}") and isinstance(parsed(raw.encode("utf-8", "replace")), dict)
+
+
+def _is_new(arguments: object, raw: str) -> bool:
+    if isinstance(arguments, str):
+        begins = not arguments or arguments.lstrip().startswith("{")
+        return begins and not (arguments and arguments.startswith(raw))
+    return isinstance(arguments, dict)
+
+
+def _write_name(wish: Wish, name: str) -> None:
+    """A name may come whole, in pieces, or whole with every piece."""
+    if not name or name == wish.name:
+        return
+    wish.name = name if name.startswith(wish.name) else wish.name + name
+
+
+def _write_arguments(wish: Wish, piece: object) -> None:
+    if isinstance(piece, dict):
+        wish.given = piece
+    if not isinstance(piece, str) or not piece:
+        return
+    # No JSON object continues with its own beginning: such a piece is all of it once more.
+    if wish.size and len(piece) >= wish.size and piece.startswith(wish.raw):
+        wish.rewrite(piece)
+    else:
+        wish.write(piece)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

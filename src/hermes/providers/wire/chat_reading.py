@@ -1,0 +1,138 @@
+"""The chat completions format: an answer, streamed or whole, as deltas and a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hermes.codec.values import JsonObject
+from hermes.core.messages import AssistantMessage, StopReason, Usage
+from hermes.core.prompt import Delta
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.failures import classify_event, malformed
+from hermes.providers.sse import SseEvent
+from hermes.providers.wire.chat_calls import CallAssembly
+from hermes.providers.wire.draft import Draft
+from hermes.providers.wire.loose import documents, object_of, objects_of, text_of
+from hermes.providers.wire.usage import chat_usage
+
+_STOPS: dict[str, StopReason] = {
+    "stop": "done",
+    "tool_calls": "calls",
+    "function_call": "calls",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "filtered",
+}
+
+
+class ChatReader:
+    def __init__(self, endpoint: Endpoint, draft: Draft) -> None:
+        self.draft = draft
+        self.model = ""
+        self.usage: Usage | None = None
+        self.ended = False
+        self.closed = False
+        self._endpoint = endpoint
+        self._calls = CallAssembly(draft)
+        self._stop: StopReason = "done"
+        self._thoughts: list[str] = []
+        self._details: list[JsonObject] = []
+
+    def feed(self, event: SseEvent) -> Iterator[Delta]:
+        if event.data.strip() == b"[DONE]":
+            self.ended = self.closed = True
+            return
+        for chunk in documents(event):
+            yield from self._chunk(chunk)
+
+    def run_out(self) -> None:
+        """Nothing but an announced end tells that the answer is whole."""
+
+    def read(self, body: JsonObject) -> Iterator[Delta]:
+        choices = objects_of(body.get("choices"))
+        if not choices and "error" not in body:
+            raise malformed(self._endpoint, "the answer holds no message")
+        message = object_of(choices[0].get("message")) if choices else {}
+        # Whole calls need no putting together: each gets a number of its own.
+        calls = [{**c, "index": n} for n, c in enumerate(objects_of(message.get("tool_calls")))]
+        whole = {**message, "tool_calls": calls}
+        yield from self._chunk({**body, "choices": [{**c, "delta": whole} for c in choices[:1]]})
+        self.ended = True
+
+    def message(self) -> AssistantMessage:
+        self._seal()
+        return self.draft.message(self._stop if self.ended else "cut")
+
+    def _chunk(self, chunk: JsonObject) -> Iterator[Delta]:
+        if error := chunk.get("error"):
+            raise classify_event(self._endpoint, error)
+        self.model = self.model or text_of(chunk.get("model"))
+        choices = objects_of(chunk.get("choices"))
+        if (usage := chat_usage(chunk.get("usage"))) is not None:
+            self.usage = usage
+            # The counts come after everything else when they come alone.
+            self.ended = self.ended or not choices
+        for choice in choices[:1]:
+            yield from self._delta(object_of(choice.get("delta")))
+            self._finish(choice)
+
+    def _finish(self, choice: JsonObject) -> None:
+        finish = text_of(choice.get("finish_reason"))
+        if finish == "error" or choice.get("error"):
+            raise classify_event(self._endpoint, choice.get("error") or finish)
+        if finish:
+            if self._stop != "filtered":
+                self._stop = _STOPS.get(finish, "done")
+            self.ended = True
+
+    def _delta(self, delta: JsonObject) -> Iterator[Delta]:
+        yield from self._think(delta)
+        if text := text_of(delta.get("content")):
+            yield from self.draft.say(text)
+        if refusal := text_of(delta.get("refusal")):
+            self._stop = "filtered"
+            yield from self.draft.say(refusal)
+        for piece in objects_of(delta.get("tool_calls")):
+            yield from self._calls.add(piece)
+        if isinstance(old := delta.get("function_call"), dict):
+            yield from self._calls.add({"index": 0, "function": old})
+
+    def _think(self, delta: JsonObject) -> Iterator[Delta]:
+        details = objects_of(delta.get("reasoning_details"))
+        self._details += details
+        content = text_of(delta.get("reasoning_content"))
+        # Servers that send more than one of the fields say the same in each.
+        text = content or text_of(delta.get("reasoning"))
+        if not text:
+            text = "".join(text_of(d.get("text")) or text_of(d.get("summary")) for d in details)
+        if content:
+            self._thoughts.append(content)
+        yield from self.draft.think(text)
+
+    def _seal(self) -> None:
+        """What the endpoint wants to get back, as far as it sent it."""
+        sealed: JsonObject = {}
+        if self._thoughts:
+            sealed["reasoning_content"] = "".join(self._thoughts)
+        if self._details:
+            sealed["reasoning_details"] = _joined(self._details)
+        if sealed:
+            self.draft.first_thought().sealed = sealed
+
+
+def _joined(details: list[JsonObject]) -> list[JsonObject]:
+    """Pieces of one block, told by its index and type, become one; blocks keep their order."""
+    blocks: list[JsonObject] = []
+    for piece in details:
+        last = blocks[-1] if blocks else {}
+        same = "index" in piece and all(piece.get(k) == last.get(k) for k in ("index", "type"))
+        if not same:
+            blocks.append(dict(piece))
+            continue
+        for name, value in piece.items():
+            grows = name in ("text", "summary", "data") and isinstance(last.get(name), str)
+            if grows and isinstance(value, str):
+                last[name] += value
+            elif value is not None:
+                last[name] = value
+    return blocks

@@ -1,0 +1,212 @@
+"""A reply while it comes: pieces become deltas at once and, at the end, one message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from hermes.codec.values import JsonObject
+from hermes.core.messages import AssistantMessage, Reasoning, StopReason, Text, ToolCall
+from hermes.core.prompt import CallNamed, Delta, ReasoningDelta, Restarted, TextDelta
+from hermes.providers.grammar import fresh_id
+from hermes.providers.scrub import clean_text
+from hermes.providers.wire.arguments import read_arguments
+from hermes.providers.wire.thinking import Piece, ThinkSplitter
+
+
+class Words:
+    """Visible text, piece by piece."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+
+
+class Thought:
+    """Reasoning, piece by piece, and the provider's own block of it."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.sealed: JsonObject | None = None
+
+
+class Wish:
+    """A tool call, piece by piece; `given` is arguments that came as an object. A doubtful one may
+    be an echo of the call before it, and is none unless arguments follow."""
+
+    def __init__(self, id: str = "", name: str = "") -> None:
+        self.id = id
+        self.name = name
+        self.pieces: list[str] = []
+        self.size = 0
+        self.given: JsonObject | None = None
+        self.announced = False
+        self.doubtful = False
+
+    def write(self, piece: str) -> None:
+        self.pieces.append(piece)
+        self.size += len(piece)
+
+    def rewrite(self, text: str) -> None:
+        self.pieces = [text]
+        self.size = len(text)
+
+    @property
+    def raw(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def is_echo(self) -> bool:
+        return self.doubtful and not self.size and self.given is None
+
+
+Part = TypeVar("Part", Words, Thought)
+
+
+class Draft:
+    """`taken` are the call ids of the conversation so far, `place` is the number of messages in
+    it: ids that the model left out follow from both."""
+
+    def __init__(self, *, issuer: str, taken: set[str], place: int) -> None:
+        self.parts: list[Words | Thought | Wish] = []
+        self._issuer = issuer
+        self._taken = taken
+        self._place = place
+        self._splitter = ThinkSplitter()
+        self._half = ""
+        self._new_ids: set[str] = set()
+
+    @property
+    def visible(self) -> bool:
+        """Something was shown that the person would miss."""
+        return any(
+            isinstance(part, Wish) or (isinstance(part, Words) and part.pieces)
+            for part in self.parts
+        )
+
+    @property
+    def wishes(self) -> list[Wish]:
+        return [part for part in self.parts if isinstance(part, Wish)]
+
+    def say(self, text: str) -> Iterator[Delta]:
+        """Visible text, with inline reasoning taken out of it."""
+        text = self._half + text
+        # Half of a character pair waits for its other half in the next event.
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        whole = clean_text(text[:-1] if self._half else text)
+        for piece in self._splitter.feed(whole):
+            yield from self._split(piece)
+
+    def think(self, text: str) -> Iterator[Delta]:
+        if text:
+            text = clean_text(text)
+            self.thought().pieces.append(text)
+            yield ReasoningDelta(text=text)
+
+    def thought(self) -> Thought:
+        """The thought at the end, a new one if something else is there or it is sealed."""
+        last = self.parts[-1] if self.parts else None
+        if isinstance(last, Thought) and last.sealed is None:
+            return last
+        return self.new_thought()
+
+    def new_thought(self) -> Thought:
+        return self._added(Thought())
+
+    def first_thought(self) -> Thought:
+        """The first thought of the reply, made if there is none."""
+        thoughts = [part for part in self.parts if isinstance(part, Thought)]
+        if not thoughts:
+            self.parts.insert(0, thought := Thought())
+            return thought
+        return thoughts[0]
+
+    def wish(self, id: str = "", name: str = "") -> Wish:
+        wish = Wish(id, name)
+        self.parts.append(wish)
+        return wish
+
+    def name(self, wish: Wish) -> Iterator[Delta]:
+        """Tell, once, which tool is going to be called."""
+        if wish.name and not wish.announced:
+            wish.announced = True
+            yield CallNamed(name=clean_text(wish.name))
+
+    def flush(self) -> Iterator[Delta]:
+        """The end of a piece of visible text: what was held back comes out."""
+        if self._half:
+            self._half = ""
+            yield from self.say("\ufffd")
+        for piece in self._splitter.finish():
+            yield from self._split(piece)
+
+    def finish(self) -> Iterator[Delta]:
+        """Nothing more comes."""
+        yield from self.flush()
+        self.parts = [p for p in self.parts if not (isinstance(p, Wish) and p.is_echo)]
+        for wish in self.wishes:
+            yield from self.name(wish)
+
+    def message(self, stop: StopReason) -> AssistantMessage:
+        """The whole reply. After "length" and "cut" nothing incomplete passes for whole."""
+        self._new_ids = set(self._taken)
+        parts = [part for raw in self.parts if (part := self._part(raw, stop)) is not None]
+        calls = any(isinstance(part, ToolCall) for part in parts)
+        if calls and stop == "done":
+            stop = "calls"
+        elif not calls and stop == "calls":
+            stop = "done"
+        return AssistantMessage(parts=tuple(parts), stop=stop)
+
+    def _split(self, piece: Piece) -> Iterator[Delta]:
+        if piece.kind == "reasoning":
+            yield from self.think(piece.text)
+        elif piece.kind == "text":
+            self._words().pieces.append(piece.text)
+            yield TextDelta(text=piece.text)
+        else:
+            yield from self._retract()
+
+    def _retract(self) -> Iterator[Delta]:
+        said = "".join("".join(p.pieces) for p in self.parts if isinstance(p, Words))
+        if not said:
+            return
+        self.parts = [part for part in self.parts if not isinstance(part, Words)]
+        yield Restarted()
+        yield from self.think(said)
+
+    def _words(self) -> Words:
+        last = self.parts[-1] if self.parts else None
+        return last if isinstance(last, Words) else self._added(Words())
+
+    def _added(self, part: Part) -> Part:
+        self.parts.append(part)
+        return part
+
+    def _part(
+        self, raw: Words | Thought | Wish, stop: StopReason
+    ) -> Text | Reasoning | ToolCall | None:
+        if isinstance(raw, Wish):
+            return self._call(raw, stop)
+        text = "".join(raw.pieces)
+        if isinstance(raw, Words):
+            return Text(text=text) if text.strip() else None
+        if not text and raw.sealed is None:
+            return None
+        issuer = self._issuer if raw.sealed is not None else ""
+        return Reasoning(text=text, sealed=raw.sealed, issuer=issuer)
+
+    def _call(self, wish: Wish, stop: StopReason) -> ToolCall:
+        raw = wish.given if wish.given is not None else wish.raw
+        found = read_arguments(raw, whole=stop not in ("length", "cut"))
+        broken = found.broken
+        if stop == "cut" and not broken:
+            broken = "the connection was lost before the answer was complete"
+        arguments = {} if broken else found.value
+        name = clean_text(wish.name).strip()
+        return ToolCall(id=self._id(wish), name=name, arguments=arguments, broken=broken)
+
+    def _id(self, wish: Wish) -> str:
+        made = len(self._new_ids) - len(self._taken)
+        id = fresh_id(wish.id or f"call_{self._place}_{made}", self._new_ids)
+        self._new_ids.add(id)
+        return id

@@ -1,0 +1,105 @@
+"""Messages as bytes: each is encoded once, and a request joins what is already encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject
+from hermes.core.messages import Message
+from hermes.core.prompt import ToolSpec
+from hermes.providers.profile import MarkLife
+from hermes.providers.scrub import ascii_json, clean_json
+
+_MARKED = 3
+"""How many messages at the end carry a cache mark, beside the system text."""
+
+# A fragment with this end closes an object inside the list that is its last field: a mark fits in
+# before it.
+_MARKABLE = b"}]}"
+
+Encode = Callable[[Message], bytes]
+
+
+class Fragments:
+    """The encoded messages of the newest prompt, by identity; what it does not hold is dropped.
+    A prompt that only grew costs what is new in it."""
+
+    def __init__(self, encode: Encode) -> None:
+        self._encode = encode
+        self._messages: tuple[Message, ...] = ()
+        self._bytes: list[bytes] = []
+
+    def missing(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The messages that are not encoded yet."""
+        if self._grew(messages):
+            return messages[len(self._messages) :]
+        held = set(map(id, self._messages))
+        return tuple(message for message in messages if id(message) not in held)
+
+    def of(self, messages: tuple[Message, ...]) -> list[bytes]:
+        if self._grew(messages):
+            self._bytes += [self._encode(m) for m in messages[len(self._messages) :]]
+        else:
+            held = dict(zip(map(id, self._messages), self._bytes, strict=True))
+            self._bytes = [held.get(id(m)) or self._encode(m) for m in messages]
+        self._messages = messages
+        return self._bytes
+
+    def _grew(self, messages: tuple[Message, ...]) -> bool:
+        return messages[: len(self._messages)] == self._messages
+
+
+def framed(head: bytes, fragments: list[bytes], end: bytes) -> bytes:
+    """All of it in one copy: requests of long sessions are large."""
+    if len(fragments) == 1:
+        return head + fragments[0] + end
+    return b",".join((head + fragments[0], *fragments[1:-1], fragments[-1] + end))
+
+
+def json_bytes(value: object, *, ascii: bool) -> bytes:
+    encoded = encode(value)
+    return ascii_json(encoded) if ascii else encoded
+
+
+def mark(life: MarkLife) -> JsonObject:
+    return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
+
+
+def marked(fragments: list[bytes], life: MarkLife) -> list[bytes]:
+    """The same fragments with cache marks on the last ones that can carry one."""
+    addition = b',"cache_control":' + encode(mark(life))
+    done = list(fragments)
+    left = _MARKED
+    for place in range(len(done) - 1, -1, -1):
+        if not left:
+            break
+        if done[place].endswith(_MARKABLE):
+            done[place] = done[place][: -len(_MARKABLE)] + addition + _MARKABLE
+            left -= 1
+    return done
+
+
+def schema(tool: ToolSpec, *, patterns: bool) -> JsonObject:
+    """The tool's JSON Schema, without what some grammars cannot express."""
+    parameters: JsonObject = clean_json(tool.parameters)
+    return parameters if patterns else _without_patterns(parameters)
+
+
+def _without_patterns(schema: JsonObject) -> JsonObject:
+    return {
+        key: _plain(value, inside=key == "properties")
+        for key, value in schema.items()
+        if key not in ("pattern", "format")
+    }
+
+
+def _plain(value: object, *, inside: bool) -> object:
+    """`inside` the map of properties, keys are names of arguments and no words of the schema."""
+    if isinstance(value, list):
+        return [_plain(item, inside=False) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if inside:
+        return {name: _plain(item, inside=False) for name, item in value.items()}
+    return _without_patterns(value)

@@ -1,0 +1,194 @@
+"""The messages format: a prompt as a request body."""
+
+from __future__ import annotations
+
+import msgspec
+
+from hermes.codec.json import encode_sorted
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+from hermes.core.prompt import Prompt, ToolSpec
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.profile import MarkLife, ModelProfile
+from hermes.providers.scrub import clean_text
+from hermes.providers.wire.draft import Draft
+from hermes.providers.wire.effort import ANSWER_TOKENS, budget, effort_fields
+from hermes.providers.wire.format import Head, closing, is_own, opening, request_headers
+from hermes.providers.wire.fragments import Fragments, framed, json_bytes, mark, marked, schema
+from hermes.providers.wire.messages_reading import MessagesReader
+from hermes.providers.wire.pictures import Pictures, label
+from hermes.providers.wire.usage import tokens_in
+
+_OUTPUT = 8_192
+"""The length of an answer where neither the prompt nor the profile knows one."""
+_LEAST_OUTPUT = 1_024
+
+_USER = b'{"role":"user","content":['
+_END = b"]}"
+
+
+class MessagesWire:
+    def __init__(
+        self, endpoint: Endpoint, profile: ModelProfile, *, life: MarkLife, pictures: Pictures
+    ) -> None:
+        self.fragments = Fragments(self._fragment)
+        self._endpoint = endpoint
+        self._profile = profile
+        self._life: MarkLife = life
+        self._pictures = pictures
+        self._head = Head(self._opening)
+
+    @property
+    def url(self) -> str:
+        start = self._endpoint.url.rstrip("/")
+        return f"{start}/messages" if start.endswith("/v1") else f"{start}/v1/messages"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return request_headers(self._endpoint)
+
+    def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
+        head = self._head(prompt)
+        fragments = self.fragments.of(messages)
+        if self._profile.marks != "off":
+            fragments = marked(fragments, self._life)
+        size = len(head) + sum(map(len, fragments))
+        end = closing(self._fields(prompt, messages, size), self._profile)
+        return framed(head, _grouped(messages, fragments), end)
+
+    def reader(self, *, taken: set[str], place: int) -> MessagesReader:
+        draft = Draft(issuer=self._endpoint.issuer, taken=taken, place=place)
+        return MessagesReader(self._endpoint, draft)
+
+    def _opening(self, prompt: Prompt) -> bytes:
+        fields: JsonObject = {"model": self._endpoint.model}
+        if prompt.tools:
+            fields["tools"] = [self._tool(tool) for tool in prompt.tools]
+        system = clean_text(prompt.system)
+        if system.strip():
+            block: JsonObject = {"type": "text", "text": system}
+            if self._profile.marks != "off":
+                block["cache_control"] = mark(self._life)
+            fields["system"] = [block]
+        return opening(fields, "messages", b"", self._profile)
+
+    def _tool(self, tool: ToolSpec) -> JsonObject:
+        return {
+            "name": tool.name,
+            "description": clean_text(tool.description),
+            "input_schema": schema(tool, patterns=self._profile.patterns),
+        }
+
+    def _fields(self, prompt: Prompt, messages: tuple[Message, ...], size: int) -> JsonObject:
+        limit = self._limit(prompt, size)
+        fields: JsonObject = {"max_tokens": limit}
+        if prompt.tools:
+            fields["tool_choice"] = {"type": "none" if prompt.words_only else "auto"}
+        tokens = budget(self._profile, prompt.effort)
+        if tokens and self._may_think(messages):
+            fields["max_tokens"] = max(limit, tokens + ANSWER_TOKENS)
+            fields["thinking"] = {"type": "enabled", "budget_tokens": tokens}
+        fields |= effort_fields(self._profile, prompt.effort)
+        if self._profile.streams:
+            fields["stream"] = True
+        return fields
+
+    def _limit(self, prompt: Prompt, size: int) -> int:
+        """What is wished or the model can do, as far as the window has room for it."""
+        ceiling = self._profile.max_output
+        wanted = prompt.max_tokens or ceiling or _OUTPUT
+        wanted = min(wanted, ceiling) if ceiling else wanted
+        room = self._profile.window - tokens_in(size)
+        return wanted if wanted <= room else max(min(wanted, _LEAST_OUTPUT), room)
+
+    def _may_think(self, messages: tuple[Message, ...]) -> bool:
+        """With a budget, calls that are being answered must have been thought about here too."""
+        if not isinstance(messages[-1], ToolMessage):
+            return True
+        asked = messages[-2]
+        return isinstance(asked, AssistantMessage) and any(
+            isinstance(part, Reasoning) and self._replays(part) for part in asked.parts
+        )
+
+    def _fragment(self, message: Message) -> bytes:
+        match message:
+            case UserMessage(parts=parts):
+                return self._bytes("user", [self._part(part) for part in parts])
+            case AssistantMessage():
+                return self._bytes("assistant", self._assistant(message))
+            case ToolMessage(results=results):
+                return self._bytes("user", [self._result(result) for result in results])
+
+    def _assistant(self, message: AssistantMessage) -> list[JsonObject]:
+        """In the order in which it was said; a thought is never the last block."""
+        blocks: list[JsonObject] = []
+        for part in message.parts:
+            match part:
+                case Reasoning() if self._replays(part):
+                    blocks.append(part.sealed or {})
+                case Text(text=text) if text.strip():
+                    blocks.append({"type": "text", "text": text.strip()})
+                case ToolCall():
+                    blocks.append(_call(part))
+        while blocks and blocks[-1].get("type") in ("thinking", "redacted_thinking"):
+            blocks.pop()
+        return blocks
+
+    def _replays(self, part: Reasoning) -> bool:
+        return self._profile.replay == "sealed" and is_own(part, self._endpoint)
+
+    def _result(self, result: ToolResult) -> JsonObject:
+        pictures = any(isinstance(part, Image) for part in result.parts)
+        content: JsonValue = result.text
+        if pictures and self._profile.image_results:
+            shown = [self._part(part) for part in result.parts]
+            content = [block for block in shown if block.get("text") != ""]
+        elif pictures:
+            content = "\n".join(_words(part) for part in result.parts)
+        made = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
+        return made | {"is_error": True} if result.failed else made
+
+    def _part(self, part: Text | Image) -> JsonObject:
+        if isinstance(part, Image) and self._profile.images:
+            data = self._pictures.base64_of(part)
+            if data is not None:
+                source = {"type": "base64", "media_type": part.media_type, "data": data}
+                return {"type": "image", "source": source}
+        return {"type": "text", "text": _words(part)}
+
+    def _bytes(self, role: str, blocks: list[JsonObject]) -> bytes:
+        return json_bytes({"role": role, "content": blocks}, ascii=self._profile.ascii)
+
+
+def _grouped(messages: tuple[Message, ...], fragments: list[bytes]) -> list[bytes]:
+    """Results and the words after them are one message of the user."""
+    users = [n for n, message in enumerate(messages) if type(message) is UserMessage]
+    glued = [n for n in users if n and isinstance(messages[n - 1], ToolMessage)]
+    if not glued:
+        return fragments
+    joined: list[bytes] = []
+    start = 0
+    for n in glued:
+        joined += fragments[start:n]
+        joined[-1] = joined[-1][: -len(_END)] + b"," + fragments[n][len(_USER) :]
+        start = n + 1
+    return joined + fragments[start:]
+
+
+def _words(part: Text | Image) -> str:
+    return part.text if isinstance(part, Text) else label(part)
+
+
+def _call(call: ToolCall) -> JsonObject:
+    arguments = msgspec.Raw(encode_sorted(call.arguments))
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}

@@ -1,0 +1,148 @@
+"""The messages format: an answer, streamed or whole, as deltas and a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.messages import AssistantMessage, StopReason, Usage
+from hermes.core.prompt import Delta
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.failures import classify_event, malformed
+from hermes.providers.sse import SseEvent
+from hermes.providers.wire.draft import Draft, Thought, Wish
+from hermes.providers.wire.loose import documents, object_of, objects_of, text_of
+from hermes.providers.wire.usage import messages_usage
+
+_STOPS: dict[str, StopReason] = {
+    "end_turn": "done",
+    "stop_sequence": "done",
+    "tool_use": "calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "filtered",
+    # The server wants to be asked again with what it has said so far.
+    "pause_turn": "length",
+}
+
+
+class MessagesReader:
+    def __init__(self, endpoint: Endpoint, draft: Draft) -> None:
+        self.draft = draft
+        self.model = ""
+        self.ended = False
+        self.closed = False
+        self._endpoint = endpoint
+        self._stop: StopReason = "done"
+        self._counts: JsonObject = {}
+        self._blocks: dict[str, Wish | Thought] = {}
+        self._signatures: dict[str, str] = {}
+
+    @property
+    def usage(self) -> Usage | None:
+        return messages_usage(self._counts)
+
+    def feed(self, event: SseEvent) -> Iterator[Delta]:
+        for document in documents(event):
+            yield from self._event(text_of(document.get("type")) or event.name, document)
+
+    def run_out(self) -> None:
+        """Nothing but an announced end tells that the answer is whole."""
+
+    def read(self, body: JsonObject) -> Iterator[Delta]:
+        if error := body.get("error"):
+            raise classify_event(self._endpoint, error)
+        if not isinstance(body.get("content"), list):
+            raise malformed(self._endpoint, "the answer holds no content")
+        self._begin(body)
+        for place, block in enumerate(objects_of(body.get("content"))):
+            yield from self._start(str(place), block)
+            yield from self._close(str(place))
+        self._finish(body)
+        self.ended = True
+
+    def message(self) -> AssistantMessage:
+        return self.draft.message(self._stop if self.ended else "cut")
+
+    def _event(self, kind: str, event: JsonObject) -> Iterator[Delta]:
+        place = str(event.get("index"))
+        match kind:
+            case "content_block_delta":
+                yield from self._delta(place, object_of(event.get("delta")))
+            case "content_block_start":
+                yield from self._start(place, object_of(event.get("content_block")))
+            case "content_block_stop":
+                yield from self._close(place)
+            case "message_start":
+                self._begin(object_of(event.get("message")))
+            case "message_delta":
+                self._count(event.get("usage"))
+                self._finish(object_of(event.get("delta")))
+            case "message_stop":
+                self.ended = self.closed = True
+            case "error":
+                raise classify_event(self._endpoint, event.get("error") or event)
+
+    def _begin(self, message: JsonObject) -> None:
+        self.model = text_of(message.get("model"))
+        self._count(message.get("usage"))
+
+    def _count(self, usage: JsonValue) -> None:
+        """Later counts are sums and replace earlier ones; a null says nothing."""
+        given = object_of(usage)
+        self._counts |= {name: value for name, value in given.items() if value is not None}
+
+    def _start(self, place: str, block: JsonObject) -> Iterator[Delta]:
+        match block.get("type"):
+            case "text":
+                yield from self.draft.say(text_of(block.get("text")))
+            case "thinking":
+                self._blocks[place] = self.draft.new_thought()
+                self._signatures[place] = text_of(block.get("signature"))
+                yield from self.draft.think(text_of(block.get("thinking")))
+            case "redacted_thinking":
+                self.draft.new_thought().sealed = block
+            case "tool_use":
+                yield from self.draft.flush()
+                wish = self.draft.wish(text_of(block.get("id")), text_of(block.get("name")))
+                self._blocks[place] = wish
+                given = block.get("input")
+                if isinstance(given, dict) and given:
+                    wish.given = given
+                elif isinstance(given, str):
+                    wish.write(given)
+                yield from self.draft.name(wish)
+
+    def _delta(self, place: str, delta: JsonObject) -> Iterator[Delta]:
+        block = self._blocks.get(place)
+        match delta.get("type"):
+            case "text_delta":
+                yield from self.draft.say(text_of(delta.get("text")))
+            case "thinking_delta":
+                yield from self.draft.think(text_of(delta.get("thinking")))
+            case "signature_delta":
+                signature = self._signatures.get(place, "") + text_of(delta.get("signature"))
+                self._signatures[place] = signature
+            case "input_json_delta" if isinstance(block, Wish):
+                self._write(block, delta.get("partial_json"))
+
+    def _write(self, wish: Wish, piece: JsonValue) -> None:
+        if isinstance(piece, dict):
+            wish.given = piece
+        elif isinstance(piece, str) and piece:
+            wish.given = None
+            wish.write(piece)
+
+    def _close(self, place: str) -> Iterator[Delta]:
+        """The end of a block. A thought without a signature cannot be sent back."""
+        block = self._blocks.get(place)
+        signature = self._signatures.get(place, "")
+        if isinstance(block, Thought) and signature:
+            thinking = "".join(block.pieces)
+            block.sealed = {"type": "thinking", "thinking": thinking, "signature": signature}
+        yield from self.draft.flush()
+
+    def _finish(self, delta: JsonObject) -> None:
+        if reason := text_of(delta.get("stop_reason")):
+            self._stop = _STOPS.get(reason, "done")
+            self.ended = True

@@ -1,0 +1,165 @@
+"""The responses format: a prompt as a request body."""
+
+from __future__ import annotations
+
+import hashlib
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+from hermes.core.prompt import Prompt, ToolSpec
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.profile import MarkLife, ModelProfile
+from hermes.providers.scrub import clean_text
+from hermes.providers.wire.draft import Draft
+from hermes.providers.wire.effort import effort_fields
+from hermes.providers.wire.format import (
+    Head,
+    closing,
+    is_own,
+    opening,
+    output_limit,
+    request_headers,
+    sorted_text,
+)
+from hermes.providers.wire.fragments import Fragments, framed, json_bytes, schema
+from hermes.providers.wire.pictures import Pictures, label
+from hermes.providers.wire.responses_reading import ResponsesReader
+
+
+class ResponsesWire:
+    def __init__(
+        self, endpoint: Endpoint, profile: ModelProfile, *, life: MarkLife, pictures: Pictures
+    ) -> None:
+        self.fragments = Fragments(self._fragment)
+        self._endpoint = endpoint
+        self._profile = profile
+        self._pictures = pictures
+        self._head = Head(self._opening)
+        self._cache_key = ""
+
+    @property
+    def url(self) -> str:
+        return f"{self._endpoint.url.rstrip('/')}/responses"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return request_headers(self._endpoint)
+
+    def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
+        head = self._head(prompt)
+        fragments = self.fragments.of(messages)
+        return framed(head, fragments, closing(self._fields(prompt), self._profile))
+
+    def reader(self, *, taken: set[str], place: int) -> ResponsesReader:
+        draft = Draft(issuer=self._endpoint.issuer, taken=taken, place=place)
+        return ResponsesReader(self._endpoint, draft)
+
+    def _opening(self, prompt: Prompt) -> bytes:
+        system = clean_text(prompt.system)
+        tools = [self._tool(tool) for tool in prompt.tools]
+        # Requests with one key go to the machine that has their beginning in its cache.
+        self._cache_key = hashlib.sha256(encode([system, tools])).hexdigest()
+        fields: JsonObject = {"model": self._endpoint.model}
+        if system.strip():
+            fields["instructions"] = system
+        if tools:
+            fields["tools"] = tools
+        return opening(fields, "input", b"", self._profile)
+
+    def _tool(self, tool: ToolSpec) -> JsonObject:
+        return {
+            "type": "function",
+            "name": tool.name,
+            "description": clean_text(tool.description),
+            "parameters": schema(tool, patterns=self._profile.patterns),
+            "strict": False,
+        }
+
+    def _fields(self, prompt: Prompt) -> JsonObject:
+        fields: JsonObject = {"store": False, "prompt_cache_key": self._cache_key}
+        if prompt.tools:
+            choice = "none" if prompt.words_only else "auto"
+            fields |= {"tool_choice": choice, "parallel_tool_calls": True}
+        if (limit := output_limit(prompt, self._profile)) is not None:
+            fields["max_output_tokens"] = limit
+        fields |= effort_fields(self._profile, prompt.effort)
+        if self._profile.streams:
+            fields["stream"] = True
+        return fields
+
+    def _fragment(self, message: Message) -> bytes:
+        return b",".join(
+            json_bytes(item, ascii=self._profile.ascii) for item in self._items(message)
+        )
+
+    def _items(self, message: Message) -> list[JsonObject]:
+        match message:
+            case UserMessage(parts=parts):
+                return [{"type": "message", "role": "user", "content": self._content(parts)}]
+            case AssistantMessage():
+                return self._assistant(message)
+            case ToolMessage(results=results):
+                return [self._result(result) for result in results]
+
+    def _assistant(self, message: AssistantMessage) -> list[JsonObject]:
+        """In the order in which it was said. A thought must be followed by what it led to."""
+        items: list[JsonObject] = []
+        for part in message.parts:
+            match part:
+                case Reasoning() if self._replays(part):
+                    items.append(part.sealed or {})
+                case Text(text=text) if text.strip():
+                    content = [{"type": "output_text", "text": text.strip()}]
+                    items.append({"type": "message", "role": "assistant", "content": content})
+                case ToolCall():
+                    items.append(_call(part))
+        while items and items[-1].get("type") == "reasoning":
+            items.pop()
+        return items
+
+    def _replays(self, part: Reasoning) -> bool:
+        return self._profile.replay == "sealed" and is_own(part, self._endpoint)
+
+    def _result(self, result: ToolResult) -> JsonObject:
+        output: JsonValue = result.text
+        if any(isinstance(part, Image) for part in result.parts):
+            output = (
+                self._content(result.parts)
+                if self._profile.image_results
+                else "\n".join(_words(part) for part in result.parts)
+            )
+        return {"type": "function_call_output", "call_id": result.call_id, "output": output}
+
+    def _content(self, parts: tuple[Text | Image, ...]) -> list[JsonObject]:
+        return [self._part(part) for part in parts]
+
+    def _part(self, part: Text | Image) -> JsonObject:
+        if isinstance(part, Image) and self._profile.images:
+            url = self._pictures.url_of(part)
+            if url is not None:
+                return {"type": "input_image", "image_url": url}
+        return {"type": "input_text", "text": _words(part)}
+
+
+def _words(part: Text | Image) -> str:
+    return part.text if isinstance(part, Text) else label(part)
+
+
+def _call(call: ToolCall) -> JsonObject:
+    return {
+        "type": "function_call",
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": sorted_text(call.arguments),
+    }

@@ -1,0 +1,107 @@
+"""Token counts of the three wire formats as one kind of Usage, and a guess where there is none."""
+
+from __future__ import annotations
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.messages import AssistantMessage, Message, ToolMessage, Usage, UserMessage
+from hermes.core.prompt import Prompt
+from hermes.providers.wire.loose import count_of, object_of
+from hermes.providers.wire.pictures import images_in
+
+_CHARS_PER_TOKEN = 4
+_TOKENS_PER_IMAGE = 1_500
+
+
+def chat_usage(raw: JsonValue) -> Usage | None:
+    given = object_of(raw)
+    if not ("prompt_tokens" in given or "completion_tokens" in given):
+        return None
+    prompt = count_of(given.get("prompt_tokens"))
+    details = object_of(given.get("prompt_tokens_details"))
+    read = count_of(details.get("cached_tokens")) or count_of(given.get("prompt_cache_hit_tokens"))
+    written = count_of(details.get("cache_write_tokens"))
+    thought = object_of(given.get("completion_tokens_details"))
+    return Usage(
+        input=max(0, prompt - read - written),
+        output=count_of(given.get("completion_tokens")),
+        cache_read=read,
+        cache_write=written,
+        reasoning=count_of(thought.get("reasoning_tokens")),
+        requests=1,
+        cost=_cost(given),
+    )
+
+
+def responses_usage(raw: JsonValue) -> Usage | None:
+    given = object_of(raw)
+    if not ("input_tokens" in given or "output_tokens" in given):
+        return None
+    details = object_of(given.get("input_tokens_details"))
+    read = count_of(details.get("cached_tokens"))
+    written = count_of(details.get("cache_write_tokens"))
+    thought = object_of(given.get("output_tokens_details"))
+    return Usage(
+        input=max(0, count_of(given.get("input_tokens")) - read - written),
+        output=count_of(given.get("output_tokens")),
+        cache_read=read,
+        cache_write=written,
+        reasoning=count_of(thought.get("reasoning_tokens")),
+        requests=1,
+        cost=_cost(given),
+    )
+
+
+def messages_usage(raw: JsonObject) -> Usage | None:
+    """From the usage objects of an answer laid over each other; here the input is uncached."""
+    if not ("input_tokens" in raw or "output_tokens" in raw):
+        return None
+    thought = object_of(raw.get("output_tokens_details"))
+    return Usage(
+        input=count_of(raw.get("input_tokens")),
+        output=count_of(raw.get("output_tokens")),
+        cache_read=count_of(raw.get("cache_read_input_tokens")),
+        cache_write=count_of(raw.get("cache_creation_input_tokens")),
+        reasoning=count_of(thought.get("thinking_tokens")),
+        requests=1,
+        cost=_cost(raw),
+    )
+
+
+def guessed_usage(prompt: Prompt, reply: AssistantMessage) -> Usage:
+    """For servers that count nothing."""
+    return Usage(
+        input=guessed_tokens(prompt),
+        output=tokens_in(_size(reply) + len(reply.reasoning)),
+        requests=1,
+        estimated=True,
+    )
+
+
+def guessed_tokens(prompt: Prompt) -> int:
+    """Four characters are about a token; pictures count as pictures, not as their bytes."""
+    size = len(prompt.system) + sum(len(encode(tool)) for tool in prompt.tools)
+    size += sum(_size(message) for message in prompt.messages)
+    images = sum(1 for _ in images_in(prompt.messages))
+    return tokens_in(size) + images * _TOKENS_PER_IMAGE
+
+
+def tokens_in(size: int) -> int:
+    return -(-size // _CHARS_PER_TOKEN)
+
+
+def _size(message: Message) -> int:
+    match message:
+        case UserMessage(text=text):
+            return len(text)
+        case AssistantMessage(text=text, calls=calls):
+            return len(text) + sum(len(c.name) + len(encode(c.arguments)) for c in calls)
+        case ToolMessage(results=results):
+            return sum(len(result.text) for result in results)
+
+
+def _cost(given: JsonObject) -> float | None:
+    cost = given.get("cost")
+    if isinstance(cost, bool) or not isinstance(cost, int | float):
+        return None
+    return float(cost)

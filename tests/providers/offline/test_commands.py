@@ -1,0 +1,128 @@
+"""The commands that the assistant composes, and how it reads what they print."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.providers.offline.commands import Entry, command, joined, listed, listing, named, quoted
+from hermes.providers.offline.shell_lines import shell_line
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("a.txt", "a.txt"),
+        ("my file", "'my file'"),
+        ("~", "~"),
+        ("~/my file", "~/'my file'"),
+        ("-rf", "./-rf"),
+        ("$(reboot)", "'$(reboot)'"),
+        ("a'b", "'a'\"'\"'b'"),
+    ],
+)
+def test_a_path_is_one_harmless_word(path: str, word: str) -> None:
+    assert quoted(path) == word
+
+
+@given(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1))
+def test_whatever_a_path_holds_the_shell_sees_one_argument(path: str) -> None:
+    words = shlex.split(command("rm", paths=(path,)))
+    assert len(words) == 2
+    assert not words[1].startswith("-")
+    assert words[1].removeprefix("./") == path.removeprefix("./")
+
+
+def test_the_present_folder_needs_no_name() -> None:
+    assert listing(".") == "ls -1p"
+    assert listing("src", flags="-lA") == "ls -lA src"
+
+
+def test_a_name_is_looked_up_without_wildcards() -> None:
+    assert named("a.txt") == "find . -maxdepth 1 -name a.txt"
+    assert named("src/a*[1].py") == "find src -maxdepth 1 -name 'a\\*\\[1].py'"
+    assert named("/etc") == "find / -maxdepth 1 -name etc"
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "expected"),
+    [(".", "a", "a"), ("src", "a", "src/a"), ("src/", "a", "src/a"), ("src", "/a", "/a")],
+)
+def test_names_are_joined_to_their_folder(folder: str, name: str, expected: str) -> None:
+    assert joined(folder, name) == expected
+
+
+def test_a_short_listing_gives_paths_for_tools() -> None:
+    assert listed("ls -1p src", "a.py\nlib/") == (
+        Entry(name="a.py", path="src/a.py"),
+        Entry(name="lib/", path="src/lib", is_folder=True),
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-rw-r--r-- 1 ann staff 2048 Nov 15 08:45 my notes.txt",
+        "-rw-r--r--. 1 ann staff 2048 Nov 15  2023 my notes.txt",
+        "-rw-r--r--  1 ann  staff  2048 15. Nov 08:45 my notes.txt",
+        "-rw-r--r-- 1 ann staff 2048 2023-11-15 08:45 my notes.txt",
+    ],
+)
+def test_a_long_listing_is_read_in_any_form_of_date(line: str) -> None:
+    (entry,) = listed("ls -lA", f"total 4\n{line}")
+    assert (entry.name, entry.size, entry.owner, entry.is_folder) == (
+        "my notes.txt",
+        2048,
+        "ann",
+        False,
+    )
+    assert entry.date
+
+
+def test_a_link_is_listed_under_its_own_name() -> None:
+    (entry,) = listed("ls -l", "lrwxrwxrwx 1 a a 4 Nov 15 08:45 here -> /tmp/there")
+    assert entry.path == "here"
+
+
+def test_sizes_of_folders_are_in_bytes() -> None:
+    (entry,) = listed("du -k -d 1 . | sort -rn | head -n 16", "12\t./src")
+    assert (entry.path, entry.size) == ("src", 12 * 1024)
+
+
+@pytest.mark.parametrize("script", ["git status", "ls 'unclosed", "", "echo ls"])
+def test_other_commands_list_nothing(script: str) -> None:
+    assert listed(script, "a\nb") == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["ls -la", "git push origin main", "pytest", "cat a.txt | wc -l", "python3 x.py", "make test"],
+)
+def test_a_line_for_the_shell_is_recognised(line: str) -> None:
+    assert shell_line(line) == line
+
+
+@pytest.mark.parametrize(("line", "expected"), [("$ ls", "ls"), ("! make all", "make all")])
+def test_a_prompt_sign_makes_a_command(line: str, expected: str) -> None:
+    assert shell_line(line) == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "make a copy of a.txt",
+        "find the file a.txt",
+        "go to the store",
+        "cat pictures are nice",
+        "git is a tool",
+        "which file is a.txt?",
+        "$5 is too much",
+        "hello",
+        "",
+    ],
+)
+def test_a_sentence_is_not_run(line: str) -> None:
+    assert shell_line(line) is None

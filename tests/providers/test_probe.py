@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import pytest
+
+from hermes.core.errors import ConfigError
+from hermes.providers.http import Http
+from hermes.providers.probe import Place, choose, find_local, first_model
+from hermes.providers.vendor import shipped
+from hermes.testing.server import ScriptedServer
+from tests.providers.asking import endpoint
+
+
+def port_of(server: ScriptedServer) -> int:
+    port = urlsplit(server.url).port
+    assert port is not None
+    return port
+
+
+async def closed_port() -> int:
+    server = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", 0)
+    port: int = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    return port
+
+
+@pytest.mark.parametrize(
+    ("models", "chosen"),
+    [
+        (["nomic-embed-text", "llama3.1:8b"], "llama3.1:8b"),
+        (["tinystories", "qwen3:8b", "llama3.1:8b"], "qwen3:8b"),
+        (["gpt-oss:120b-cloud", "phi4"], "phi4"),
+        (["whisper-large", "bge-m3"], ""),
+        ([], ""),
+    ],
+)
+def test_the_likeliest_model_is_chosen(models: list[str], chosen: str) -> None:
+    assert choose(models) == chosen
+
+
+async def test_an_open_server_is_found_and_told_honestly(http: Http) -> None:
+    tags = {"models": [{"name": "mxbai-embed-large"}, {"name": "qwen3:8b", "size": 5}]}
+    async with ScriptedServer(pages={"/api/tags": tags}) as server:
+        port = port_of(server)
+        places = (
+            Place("vLLM", await closed_port(), "/v1/models"),
+            Place("Ollama", port, "/api/tags"),
+        )
+        found = await find_local(http, shipped(), places=places)
+    assert found is not None
+    at = found.endpoint
+    assert (at.model, at.wire, at.url) == ("qwen3:8b", "chat", f"http://127.0.0.1:{port}/v1")
+    assert at.key == "" and at.is_local
+    assert found.line == (
+        f"Using qwen3:8b on the Ollama server at 127.0.0.1:{port}; nothing leaves this machine."
+    )
+
+
+async def test_a_doubtful_model_is_called_so(http: Http) -> None:
+    async with ScriptedServer(models=["mystery-1b"]) as server:
+        places = (Place("llama.cpp", port_of(server), "/v1/models"),)
+        found = await find_local(http, shipped(), places=places)
+    assert found is not None and found.line.endswith("It may not be able to call tools.")
+
+
+async def test_a_port_where_something_else_listens_is_passed_over(http: Http) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    places = (Place("vLLM", port, "/v1/models"),)
+    async with asyncio.timeout(3):
+        assert await find_local(http, shipped(), places=places) is None
+    server.close()
+
+
+async def test_the_first_model_of_an_endpoint_is_found_in_every_wire(http: Http) -> None:
+    async with ScriptedServer(models=["text-embedding-3", "some-model"]) as server:
+        for wire in ("chat", "responses", "messages"):
+            at = endpoint("messages" if wire == "messages" else "chat", server.url)
+            assert await first_model(http, at) == "some-model"
+        assert [probe.path for probe in server.probes] == ["/v1/models"] * 3
+
+
+async def test_an_endpoint_without_models_is_a_matter_of_settings(http: Http) -> None:
+    async with ScriptedServer(models=[]) as server:
+        with pytest.raises(ConfigError, match="names no model"):
+            await first_model(http, endpoint("chat", server.url))
+
+
+def test_a_machine_without_servers_is_asked_without_any_http_library() -> None:
+    code = (
+        "import asyncio, sys\n"
+        "from hermes.providers.http import Http\n"
+        "from hermes.providers.probe import Place, find_local\n"
+        "from hermes.providers.vendor import shipped\n"
+        "places = (Place('vLLM', 9, '/v1/models'),)\n"
+        "print(asyncio.run(find_local(Http(), shipped(), places=places)))\n"
+        "print([m for m in ('httpx2', 'httpcore2', 'anyio') if m in sys.modules])\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split("\n")[:2] == ["None", "[]"]

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.providers.wire.thinking import ThinkSplitter
+
+
+def split(*chunks: str) -> tuple[str, str]:
+    """The visible text and the reasoning; text that was taken back counts as reasoning."""
+    splitter = ThinkSplitter()
+    text, reasoning = "", ""
+    for piece in [p for chunk in chunks for p in splitter.feed(chunk)] + splitter.finish():
+        if piece.kind == "text":
+            text += piece.text
+        elif piece.kind == "reasoning":
+            reasoning += piece.text
+        else:
+            text, reasoning = "", reasoning + text
+    return text, reasoning
+
+
+CASES = [
+    ("plain text", ("plain text", "")),
+    ("<think>hm</think>answer", ("answer", "hm")),
+    ("<think>hm</think>\n\nanswer", ("answer", "hm")),
+    ("<thinking>a</thinking>b<reasoning>c</reasoning>d", ("bd", "ac")),
+    ("<REASONING_SCRATCHPAD>x</REASONING_SCRATCHPAD>y", ("y", "x")),
+    ("<THINK>x</think>y", ("y", "x")),
+    ("Hello <think>hm</think> world", ("Hello  world", "hm")),
+    ("<think>never closed", ("", "never closed")),
+    ("a <b and <thin air", ("a <b and <thin air", "")),
+    ("the `<think>` tag", ("the `<think>` tag", "")),
+    ("```\n<think>code</think>\n```", ("```\n<think>code</think>\n```", "")),
+    ("hm, so\n</think>\n\nanswer", ("answer", "hm, so\n")),
+    ("x < y and y > z", ("x < y and y > z", "")),
+    ("ends with <", ("ends with <", "")),
+    ("ends with ``", ("ends with ``", "")),
+    ("<think>a<b</think>c", ("c", "a<b")),
+    ("<think>a</thin</think>c", ("c", "a</thin")),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES)
+def test_reasoning_is_told_from_text(text: str, expected: tuple[str, str]) -> None:
+    assert split(text) == expected
+
+
+@given(st.sampled_from(CASES), st.lists(st.integers(0, 60), max_size=12))
+def test_it_does_not_matter_where_the_text_is_split(
+    case: tuple[str, tuple[str, str]], cuts: list[int]
+) -> None:
+    text, expected = case
+    places = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
+    chunks = [text[a:b] for a, b in pairwise(places)]
+    assert split(*chunks) == expected
+    assert split(*text) == expected
+
+
+def test_no_part_of_a_tag_is_ever_shown() -> None:
+    splitter = ThinkSplitter()
+    shown = [p for char in "<think>hm</think>ok" for p in splitter.feed(char) if p.kind == "text"]
+    assert "".join(piece.text for piece in shown) == "ok"
+
+
+def test_text_is_held_back_no_longer_than_needed() -> None:
+    splitter = ThinkSplitter()
+    assert [piece.text for piece in splitter.feed("a <")] == ["a "]
+    assert [piece.text for piece in splitter.feed("b")] == ["<b"]
