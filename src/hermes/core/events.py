@@ -44,11 +44,13 @@ class ModelSwitched(Value, tag="model_switched"):
 
 class MessageReceived(Value, tag="message_received"):
     """Somebody spoke. The message waits until a TurnStarted or a Steered takes it by its record
-    number. `key` is the sender's own id of it: the same key is received once only."""
+    number; a `past` one was answered elsewhere and takes its place in the transcript at once.
+    `key` is the sender's own id of it: the same key is received once only."""
 
     message: UserMessage
     key: str = ""
     steer: bool = False
+    past: bool = False
 
 
 class TurnStarted(Value, tag="turn_started"):

@@ -31,7 +31,6 @@ from hermes.core.events import (
     SessionEnded,
     Titled,
     ToolFinished,
-    TurnEnded,
     TurnStarted,
 )
 from hermes.core.gate import Gate
@@ -157,12 +156,10 @@ class Session:
 
     async def adopt(self, messages: Sequence[Message]) -> None:
         """Begin with a conversation that took place elsewhere."""
-        self._recorder.begin_turn(self._parts.world.new_id("turn"))
         for message in messages:
             match message:
                 case UserMessage():
-                    records = await self._recorder.commit(MessageReceived(message=message))
-                    self._recorder.note(TurnStarted(takes=(records[-1].n,)))
+                    self._recorder.note(MessageReceived(message=message, past=True))
                 case AssistantMessage():
                     model, provider = self.transcript.model, self.transcript.provider
                     self._recorder.note(
@@ -172,7 +169,7 @@ class Session:
                     self._recorder.note(*(ToolFinished(result=each) for each in message.results))
                 case _:
                     assert_never(message)
-        await self._recorder.commit(TurnEnded(reason="done", usage=Usage(), detail="adopted"))
+        await self._recorder.commit()
 
     def notices(self) -> AsyncIterator[ProcessNotice]:
         """News of the session's background processes; whoever reads them passes them on."""

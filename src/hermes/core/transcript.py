@@ -71,6 +71,8 @@ class Transcript:
                 self.model, self.provider = event.model, event.provider
             case MessageReceived():
                 self.waiting[record.n] = event
+                if event.past:
+                    self._begin((record.n,))
             case TurnStarted():
                 self._start_turn(record.turn_id, event)
             case Steered():
@@ -132,8 +134,11 @@ class Transcript:
     def _start_turn(self, turn_id: str, event: TurnStarted) -> None:
         self.turn_id = turn_id
         self.turn_usage = Usage()
+        self._begin(event.takes)
+
+    def _begin(self, takes: tuple[int, ...]) -> None:
         self.turn_starts.append(len(self.messages))
-        self.messages.extend(self._take(event.takes))
+        self.messages.extend(self._take(takes))
 
     def _take(self, takes: tuple[int, ...]) -> list[UserMessage]:
         taken = [self.waiting.pop(n).message for n in takes if n in self.waiting]

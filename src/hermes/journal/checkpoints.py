@@ -1,0 +1,100 @@
+"""Checkpoints of the write-ahead log, made beside the writer and never in an append's way."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from pathlib import Path
+
+from hermes.journal.connections import connect
+
+log = logging.getLogger(__name__)
+
+PAGE_BYTES = 4096
+# SQLite's own measure: 4 MB of log. More of it makes commits slower, as the file must grow.
+PAGES = 1_000
+NEARLY = 64
+ROUNDS = 8
+
+
+class Checkpointer:
+    """Copies the log into the database from a thread of its own. The log can begin anew only
+    when nothing is left to copy, so the last few pages are left to the writer between two
+    commits (`finish`): they take about as long as a commit."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._pages = 0
+        self._thread: threading.Thread | None = None
+        self._wanted = threading.Event()
+        self._closing = threading.Event()
+        self._nearly_done = False
+
+    def count(self, *, rows_bytes: int, sessions: int) -> None:
+        """A commit was made; how many pages it wrote is estimated."""
+        self._pages += 2 + 2 * sessions + 2 * rows_bytes // PAGE_BYTES
+        if self._pages >= PAGES and not self._wanted.is_set():
+            self._pages = 0
+            self._start()
+            self._wanted.set()
+
+    def begin(self, wal: Path) -> None:
+        """Other processes may have left much, and may never come back to copy it."""
+        size = wal.stat().st_size if wal.exists() else 0
+        if size > 2 * PAGES * PAGE_BYTES:
+            self.count(rows_bytes=size, sessions=0)
+
+    def finish(self, db: sqlite3.Connection) -> None:
+        """Called by the writer outside of a transaction."""
+        if self._nearly_done:
+            self._nearly_done = False
+            try:
+                _copy(db)
+            except sqlite3.Error as error:
+                _complain(error)
+
+    def close(self) -> None:
+        self._closing.set()
+        self._wanted.set()
+        if self._thread:
+            self._thread.join()
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._work, name="hermes-checkpoints", daemon=True
+            )
+            self._thread.start()
+
+    def _work(self) -> None:
+        db = connect(self._path, mode="rw")
+        while not self._closing.is_set():
+            self._wanted.wait()
+            try:
+                self._copy_most(db)
+            except sqlite3.Error as error:
+                _complain(error)
+            # After this, so that a wish to close that came meanwhile is not wiped out unseen.
+            self._wanted.clear()
+        db.close()
+
+    def _copy_most(self, db: sqlite3.Connection) -> None:
+        """Until so little is left that the writer may finish, or as little as its haste allows:
+        each round has only those pages to copy that were written during the one before."""
+        for _ in range(ROUNDS):
+            if self._closing.is_set():
+                return
+            if _copy(db) <= NEARLY:
+                break
+        self._nearly_done = True
+
+
+def _copy(db: sqlite3.Connection) -> int:
+    """How many pages of the log are left, as somebody reads or writes them."""
+    _busy, pages, copied = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    return max(0, int(pages) - int(copied))
+
+
+def _complain(error: sqlite3.Error) -> None:
+    log.warning("the write-ahead log could not be copied", extra={"error": str(error)})

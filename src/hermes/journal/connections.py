@@ -1,0 +1,107 @@
+"""Connections to `hermes.db`: how they are opened, and a pool of those that only read."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from hermes.core.errors import JournalError
+from hermes.journal.faults import is_damage, journal_error
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+BUSY_SECONDS = 10.0
+# What the write-ahead log keeps on the disk when it begins anew: room that is there already
+# makes commits faster, and more of it is of no use.
+WAL_BYTES = 4 << 20
+
+
+def connect(path: Path, *, mode: str) -> sqlite3.Connection:
+    """`mode` is SQLite's: "rw" for a file that exists, "rwc" to create it."""
+    db = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    try:
+        db.execute("PRAGMA synchronous = FULL")
+        # Checkpoints are made by `checkpoints`, never in the middle of somebody's append.
+        db.execute("PRAGMA wal_autocheckpoint = 0")
+        db.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
+def use_wal(db: sqlite3.Connection, path: Path) -> None:
+    if db.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        return
+    if db.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+        db.execute("PRAGMA journal_mode = DELETE")
+        log.warning(
+            "no write-ahead log on this file system: readers and writers wait for each other",
+            extra={"path": str(path)},
+        )
+
+
+class Readers:
+    """Connections that read, each used by one thread at a time and kept for the next."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        return await asyncio.to_thread(self.use, work)
+
+    def use(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in this thread; SQLite's errors become JournalError."""
+        if self._closed:
+            raise JournalError("The journal is closed.")
+        try:
+            db = self._take()
+            try:
+                return work(db)
+            finally:
+                self._give_back(db)
+        except (sqlite3.Error, OSError) as error:
+            if isinstance(error, sqlite3.Error) and is_damage(error):
+                # The file may be another one after it was mended.
+                self._close_idle()
+            raise journal_error(error, self._path) from error
+
+    def close(self) -> None:
+        self._closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _take(self) -> sqlite3.Connection:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return open_reader(self._path)
+
+    def _give_back(self, db: sqlite3.Connection) -> None:
+        if self._closed:
+            db.close()
+        else:
+            self._idle.append(db)
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    db = connect(path, mode="rw")
+    db.execute("PRAGMA query_only = ON")
+    return db

@@ -1,0 +1,148 @@
+"""From clauses to the best messages: looked up in the index, read in the journal, judged."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from hermes.codec.values import Value
+from hermes.journal.index.candidates import choose
+from hermes.journal.index.file import IndexFile
+from hermes.journal.index.filters import Filters
+from hermes.journal.index.lookup import Evidence, Lookup
+from hermes.journal.index.query import Clause, loosened
+from hermes.journal.index.rank import Judge, Judged, Message, message_of
+from hermes.journal.index.source import Source
+from hermes.journal.index.texts import Row
+
+_READ_AT_ONCE = 192
+_MOST_READ = 960
+_FETCHED_AT_ONCE = 64
+_MOST_CHARACTERS = 3_000_000
+_MOST_LOOSENED = 3
+_SHORTEST_LOOSENED = 4
+_SCANNED_AT_ONCE = 512
+
+
+class Request(Value):
+    """`count` is how many messages are wanted, from the best one on."""
+
+    clauses: tuple[Clause, ...]
+    filters: Filters
+    count: int
+
+
+def answer(file: IndexFile, source: Source, request: Request) -> list[Judged]:
+    """The best messages, best first."""
+    with file.reading():
+        lookup = Lookup(file, file.manifest(), request.filters)
+        return _Search(lookup, source, request).run() if lookup.scopes else []
+
+
+def scan(source: Source, request: Request, *, after_id: int) -> list[Judged]:
+    """The best of all messages after an event, without an index; slow, and never wrong."""
+    clauses = [wide for one in request.clauses for wide in loosened(one) or [one]]
+    judge = Judge(clauses, [1.0] * len(clauses), newest_at=0.0)
+    rows = (row for row in _all_rows(source, after_id) if request.filters.allows(row))
+    judged = filter(None, map(judge.judge, map(message_of, rows)))
+    return heapq.nsmallest(request.count, judged, key=order)
+
+
+def order(judged: Judged) -> tuple[float, int]:
+    """Best first, and of equals the newest."""
+    return -judged.score, -judged.row.id
+
+
+def _all_rows(source: Source, after_id: int) -> Iterator[Row]:
+    while rows := source.rows(after_id, _SCANNED_AT_ONCE):
+        yield from rows
+        after_id = rows[-1].id
+
+
+class _Search:
+    """One search; what was read for its first attempt is there for its second."""
+
+    def __init__(self, lookup: Lookup, source: Source, request: Request) -> None:
+        self._lookup = lookup
+        self._source = source
+        self._request = request
+        self._messages: dict[int, Message] = {}
+        self._characters = 0
+
+    def run(self) -> list[Judged]:
+        """Parts of words count for words that nobody wrote, and for a single word that few did.
+        A single clause of several words means these words together, as long as anybody has them."""
+        clauses = self._request.clauses
+        if len(clauses) == 1 and len(clauses[0].atoms) > 1:
+            together = msgspec.structs.replace(clauses[0], rule="must")
+            found = self._judged(self._evidence([together]))
+            clauses = tuple(loosened(clauses[0])) or clauses
+            if found:
+                return found
+        evidence = self._evidence(clauses)
+        unknown = [one.clause for one in evidence if one.frequency == 0]
+        if wide := _widened(evidence, unknown):
+            return self._judged(self._evidence(wide))
+        found = self._judged(evidence)
+        alone = len(evidence) == 1 and len(evidence[0].clause.atoms) == 1
+        if (alone and len(found) < self._request.count) or not found:
+            rarest = min(evidence, key=lambda one: one.frequency)
+            if wide := _widened(evidence, [rarest.clause]):
+                return _followed(found, self._judged(self._evidence(wide)), self._request.count)
+        return found
+
+    def _evidence(self, clauses: Sequence[Clause]) -> list[Evidence]:
+        return self._lookup.surveyed(clauses, enough=max(_MOST_READ, self._request.count))
+
+    def _judged(self, evidence: Sequence[Evidence]) -> list[Judged]:
+        total, count = self._lookup.total, self._request.count
+        newest_at = max(scope.segment.info.newest for scope in self._lookup.scopes)
+        rarities = [one.rarity(total) for one in evidence]
+        judge = Judge([one.clause for one in evidence], rarities, newest_at)
+        # Words that must stand together often only stand in the same message: more is read then.
+        strict = any(one.clause.rule == "must" and len(one.clause.atoms) > 1 for one in evidence)
+        candidates = choose(evidence, total, max(count, _MOST_READ if strict else _READ_AT_ONCE))
+        found: list[Judged] = []
+        for start in range(0, len(candidates), _READ_AT_ONCE):
+            ids = [
+                self._lookup.scopes[scope].segment.id_of(-number)
+                for _, scope, number in candidates[start : start + _READ_AT_ONCE]
+            ]
+            found += filter(None, map(judge.judge, self._read(ids)))
+            if len(found) >= count or self._characters > _MOST_CHARACTERS:
+                break
+        return heapq.nsmallest(count, found, key=order)
+
+    def _read(self, ids: Sequence[int]) -> Iterator[Message]:
+        """The messages that the journal still has and the filters allow, as far as they are not
+        too long to read them all."""
+        for start in range(0, len(ids), _FETCHED_AT_ONCE):
+            some = ids[start : start + _FETCHED_AT_ONCE]
+            for row in self._source.fetch([id for id in some if id not in self._messages]):
+                if self._request.filters.allows(row):
+                    self._messages[row.id] = message_of(row)
+                    self._characters += len(row.body)
+            yield from (self._messages[id] for id in some if id in self._messages)
+            if self._characters > _MOST_CHARACTERS:
+                return
+
+
+def _followed(found: list[Judged], more: list[Judged], count: int) -> list[Judged]:
+    """What was found, and behind it what was found with less care."""
+    known = {one.row.id for one in found}
+    new = [one for one in more if one.row.id not in known]
+    if found and new:
+        scale = found[-1].score / max(found[-1].score, new[0].score)
+        new = [one._replace(score=one.score * scale) for one in new]
+    return [*found, *new][:count]
+
+
+def _widened(evidence: Sequence[Evidence], chosen: Sequence[Clause]) -> list[Clause]:
+    """The clauses with the chosen ones loosened; empty when none can be."""
+    shortest = 1 if len(evidence) == 1 else _SHORTEST_LOOSENED
+    loose = {c: loosened(c) for c in chosen[:_MOST_LOOSENED] if len(c.word) >= shortest}
+    if not any(loose.values()):
+        return []
+    return [wide for one in evidence for wide in loose.get(one.clause) or [one.clause]]

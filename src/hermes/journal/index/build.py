@@ -1,0 +1,182 @@
+"""A segment, written: from new rows, from several segments, or without some of its messages."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain, groupby
+from operator import itemgetter
+from sys import byteorder
+
+from hermes.journal.index import docs as sets
+from hermes.journal.index.file import IndexFile, Place, SegmentInfo
+from hermes.journal.index.segment import (
+    PLACES_PER_BLOCK,
+    Segment,
+    encode_leaf,
+    encode_places,
+)
+from hermes.journal.index.texts import ROLES, Row, text_of
+from hermes.journal.index.words import fold, terms
+
+MOST_DOCS = 65_536
+"""Messages of a segment: their numbers fit into two bytes."""
+
+_TERMS_BYTES = 4_096
+_DOCS_BYTES = 8_192
+_LATEST = (1 << 32) - 1
+
+
+def session_term(session_id: str) -> str:
+    """The term that all messages of a session share; no word begins with a control sign."""
+    storable = session_id.encode("utf-8", "replace").decode()
+    return "\x01s" + storable.replace("\n", "\x02")
+
+
+def role_term(role: str) -> str:
+    return "\x01r" + role
+
+
+def seconds_of(at: float) -> int:
+    """Whole seconds in four bytes; times before 1970 or after 2106 become the nearest."""
+    return int(min(max(at, 0.0), _LATEST)) if at == at else 0
+
+
+class Draft:
+    """A segment that grows in memory."""
+
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+        self._seconds: list[int] = []
+        self._postings: defaultdict[str, bytearray] = defaultdict(bytearray)
+        self.last: Place | None = None
+        self.characters = 0
+
+    def add(self, row: Row) -> None:
+        text = text_of(row)
+        if not text:
+            return
+        number = len(self.ids).to_bytes(2, byteorder)
+        postings = self._postings
+        for term in terms(fold(text)):
+            postings[term] += number
+        postings[session_term(row.session_id)] += number
+        postings[role_term(ROLES[row.kind])] += number
+        self.ids.append(row.id)
+        self._seconds.append(seconds_of(row.at))
+        self.last = place_of(row)
+        self.characters += len(text)
+
+    def write(self, file: IndexFile, number: int) -> SegmentInfo:
+        assert self.last is not None
+        count = len(self.ids)
+        postings = (
+            (term.encode(), sets.encode(packed, count))
+            for term, packed in sorted(self._postings.items(), key=itemgetter(0))
+        )
+        return _write(file, number, postings, self.ids, self._seconds, self.last)
+
+
+def place_of(row: Row) -> Place:
+    return Place(id=row.id, session_id=row.session_id, n=row.n)
+
+
+def merge(file: IndexFile, number: int, segments: Sequence[Segment]) -> SegmentInfo:
+    """One segment with the messages of several neighbours, in their order."""
+    total = sum(segment.info.docs for segment in segments)
+
+    def joined() -> Iterator[tuple[bytes, bytes]]:
+        for term, parts in groupby(_sorted_postings(segments), itemgetter(0)):
+            yield term, sets.joined([part[1:] for part in parts], total)
+
+    ids = [id for segment in segments for id in segment.ids()]
+    seconds = [second for segment in segments for second in segment.seconds()]
+    return _write(file, number, joined(), ids, seconds, segments[-1].info.last)
+
+
+def without(
+    file: IndexFile, number: int, segment: Segment, doomed: set[int], last: Place
+) -> SegmentInfo:
+    """The segment with nothing left of the doomed messages but their places."""
+    count = segment.info.docs
+    postings = ((term, sets.without(stored, doomed, count)) for term, stored in segment.postings())
+    kept = ((term, stored) for term, stored in postings if stored)
+    return _write(file, number, kept, segment.ids(), segment.seconds(), last)
+
+
+_Part = tuple[bytes, int, bytes, int]
+"""A term, the number of the segment's first message, the stored set, the segment's size."""
+
+
+def _sorted_postings(segments: Sequence[Segment]) -> Iterator[_Part]:
+    """The postings of all segments by term, then by segment. Whole leaves are sorted at a time,
+    up to the term that every segment has been read to: far faster than one by one."""
+    starts = accumulate((segment.info.docs for segment in segments), initial=0)
+    streams = [_leaves(segment, start) for segment, start in zip(segments, starts, strict=False)]
+    waiting: list[list[_Part]] = [[] for _ in segments]
+    while any(waiting := [some or next(s, []) for some, s in zip(waiting, streams, strict=True)]):
+        end = min(some[-1][0] for some in waiting if some)
+        cuts = [bisect_right(some, end, key=itemgetter(0)) for some in waiting]
+        yield from sorted(chain(*map(_first, waiting, cuts)))
+        waiting = [some[cut:] for some, cut in zip(waiting, cuts, strict=True)]
+
+
+def _leaves(segment: Segment, start: int) -> Iterator[list[_Part]]:
+    count = segment.info.docs
+    for leaf in segment.postings_by_leaf():
+        yield [(term, start, stored, count) for term, stored in leaf]
+
+
+def _first(some: list[_Part], count: int) -> list[_Part]:
+    return some[:count]
+
+
+def _write(
+    file: IndexFile,
+    number: int,
+    postings: Iterable[tuple[bytes, bytes]],
+    ids: list[int],
+    seconds: list[int],
+    last: Place,
+) -> SegmentInfo:
+    firsts = _write_leaves(file, number, postings)
+    file.put(number, "root", 0, b"\n".join(firsts))
+    for part, start in enumerate(range(0, len(ids), PLACES_PER_BLOCK)):
+        end = start + PLACES_PER_BLOCK
+        file.put(number, "places", part, encode_places(ids[start:end], seconds[start:end]))
+    return SegmentInfo(
+        number=number,
+        docs=len(ids),
+        leaves=len(firsts),
+        oldest=min(seconds),
+        newest=max(seconds),
+        last=last,
+    )
+
+
+def _write_leaves(
+    file: IndexFile, number: int, postings: Iterable[tuple[bytes, bytes]]
+) -> list[bytes]:
+    """The first term of each leaf."""
+    firsts: list[bytes] = []
+    names: list[bytes] = []
+    stored_sets: list[bytes] = []
+    offsets, width = [0], 0
+
+    def flush() -> None:
+        file.put(number, "terms", len(firsts), encode_leaf(names, offsets))
+        file.put(number, "docs", len(firsts), b"".join(stored_sets))
+        firsts.append(names[0])
+
+    for term, stored in postings:
+        names.append(term)
+        stored_sets.append(stored)
+        offsets.append(offsets[-1] + len(stored))
+        width += len(term) + 1
+        if width >= _TERMS_BYTES or offsets[-1] >= _DOCS_BYTES:
+            flush()
+            names, stored_sets, offsets, width = [], [], [0], 0
+    if names:
+        flush()
+    return firsts

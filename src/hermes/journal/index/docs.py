@@ -1,0 +1,162 @@
+"""Sets of messages within a segment, numbered from 0: how they are stored and combined."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from sys import byteorder
+
+Docs = set[int] | bytes
+"""A set of few numbers, or one bit for every message of the segment, lowest number first."""
+
+NOTHING: Docs = set()
+
+_ONE = ord("1")
+_MANY = 3_000
+_OCCUPIED = re.compile(rb"[^\0]")
+_BITS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
+
+
+def bitmap_size(count: int) -> int:
+    return (count + 7) // 8
+
+
+def encode(packed: bytes | bytearray, count: int) -> bytes:
+    """Rising numbers of two bytes, in a segment of `count` messages, as they are stored: the same
+    bytes or a bitmap, whichever is shorter. As long as a bitmap means that it is one."""
+    size = (count + 7) // 8
+    return bytes(packed) if len(packed) < size else to_bitmap(array("H", packed), size)
+
+
+def decode(stored: bytes, count: int) -> Docs:
+    return stored if len(stored) == bitmap_size(count) else set(array("H", stored))
+
+
+def without(stored: bytes, doomed: set[int], count: int) -> bytes:
+    """The stored set with some numbers taken out; empty when none is left."""
+    numbers = list(_numbers(stored, count))
+    kept = [number for number in numbers if number not in doomed]
+    if not kept or len(kept) == len(numbers):
+        return stored if kept else b""
+    return encode(array("H", kept).tobytes(), count)
+
+
+def joined(parts: list[tuple[int, bytes, int]], count: int) -> bytes:
+    """The stored set of several segments together: each part has the number of its segment's
+    first message in the whole, its stored set and its segment's size."""
+    if all(len(stored) != (own + 7) // 8 for _, stored, own in parts):
+        return encode(b"".join([_moved(stored, start) for start, stored, _ in parts]), count)
+    bits = 0
+    for start, stored, own in parts:
+        size = bitmap_size(own)
+        bitmap = stored if len(stored) == size else to_bitmap(array("H", stored), size)
+        bits |= _integer(bitmap) << start
+    bitmap = _combined(bits, bitmap_size(count))
+    dense = 2 * bits.bit_count() >= len(bitmap)
+    return bitmap if dense else array("H", _set_bits(bitmap)).tobytes()
+
+
+def _moved(stored: bytes, start: int) -> bytes:
+    """Stored numbers with `start` added to each. All are added at once, as one long integer: none
+    grows out of its two bytes."""
+    if not start:
+        return stored
+    starts = int.from_bytes(start.to_bytes(2, byteorder) * (len(stored) // 2), byteorder)
+    return (int.from_bytes(stored, byteorder) + starts).to_bytes(len(stored), byteorder)
+
+
+def to_bitmap(numbers: Iterable[int], size: int) -> bytes:
+    # Digits are cheaper to set than bits, and an integer is made of them at once.
+    highest = 8 * size - 1
+    digits = bytearray(b"0") * (8 * size)
+    for number in numbers:
+        digits[highest - number] = _ONE
+    return int(digits or b"0", 2).to_bytes(size, "little")
+
+
+def everything(count: int) -> bytes:
+    return _combined((1 << count) - 1, bitmap_size(count))
+
+
+def size_of(docs: Docs) -> int:
+    return int.from_bytes(docs, "little").bit_count() if isinstance(docs, bytes) else len(docs)
+
+
+def members(docs: Docs) -> Iterable[int]:
+    return _set_bits(docs) if isinstance(docs, bytes) else docs
+
+
+def newest(docs: Docs) -> Iterator[int]:
+    """The numbers in falling order, found one by one."""
+    if not isinstance(docs, bytes):
+        yield from sorted(docs, reverse=True)
+        return
+    for place in range(len(docs) - 1, -1, -1):
+        if byte := docs[place]:
+            yield from (place * 8 + bit for bit in reversed(_BITS[byte]))
+
+
+def intersection(left: Docs, right: Docs) -> Docs:
+    if isinstance(left, bytes) and isinstance(right, bytes):
+        return _combined(_integer(left) & _integer(right), max(len(left), len(right)))
+    if isinstance(left, bytes):
+        left, right = right, left
+    if isinstance(right, bytes):
+        return {n for n in left if right[n >> 3] >> (n & 7) & 1}
+    assert isinstance(left, set)
+    return left & right
+
+
+def difference(left: Docs, right: Docs) -> Docs:
+    if isinstance(left, bytes):
+        taken = right if isinstance(right, bytes) else to_bitmap(right, len(left))
+        return _combined(_integer(left) & ~_integer(taken), len(left))
+    if isinstance(right, bytes):
+        return {n for n in left if not right[n >> 3] >> (n & 7) & 1}
+    return left - right
+
+
+def union(parts: Iterable[Docs]) -> Docs:
+    few: list[set[int]] = []
+    many: list[bytes] = []
+    for part in parts:
+        if isinstance(part, bytes):
+            many.append(part)
+        else:
+            few.append(part)
+    numbers = few[0] if len(few) == 1 else set().union(*few)
+    if not many:
+        return numbers
+    bitmap = many[0]
+    for other in many[1:]:
+        bitmap = _combined(_integer(bitmap) | _integer(other), len(bitmap))
+    return _with_bits(bitmap, numbers) if numbers else bitmap
+
+
+def _with_bits(bitmap: bytes, numbers: set[int]) -> bytes:
+    if len(numbers) > _MANY:
+        return _combined(_integer(bitmap) | _integer(to_bitmap(numbers, len(bitmap))), len(bitmap))
+    bits = bytearray(bitmap)
+    for number in numbers:
+        bits[number >> 3] |= 1 << (number & 7)
+    return bytes(bits)
+
+
+def _numbers(stored: bytes, count: int) -> Iterable[int]:
+    return _set_bits(stored) if len(stored) == bitmap_size(count) else array("H", stored)
+
+
+def _set_bits(bitmap: bytes) -> Iterator[int]:
+    for found in _OCCUPIED.finditer(bitmap):
+        place = found.start()
+        for bit in _BITS[bitmap[place]]:
+            yield place * 8 + bit
+
+
+def _integer(bitmap: bytes) -> int:
+    return int.from_bytes(bitmap, "little")
+
+
+def _combined(bits: int, size: int) -> bytes:
+    return bits.to_bytes(size, "little")

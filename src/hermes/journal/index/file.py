@@ -1,0 +1,264 @@
+"""The index file: numbered blocks in SQLite, each with a checksum, and a manifest of them all.
+
+Every block that must exist follows from the manifest, so a damaged file is either noticed when a
+block is read, or the damage lies where nothing is read.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+
+FORMAT = f"1 {sys.byteorder}"
+_MANIFEST_KEY = 0
+_PAGE_BYTES = 4096
+_CACHE_KIB = 24_576
+_SPARE_PART = 16
+_BUSY_SECONDS = 5.0
+_KINDS = {"root": 0, "terms": 1, "docs": 2, "places": 3}
+_KIND_BITS, _PART_BITS = 2, 20
+_OUT_OF_REACH = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+    sqlite3.SQLITE_NOMEM,
+}
+
+BlockKind = Literal["root", "terms", "docs", "places"]
+
+
+class Damaged(Exception):
+    """The file cannot be trusted; it is to be made anew. Never leaves this folder."""
+
+
+class Unavailable(Exception):
+    """The file cannot be used now, though nothing says that it is bad. Never leaves this folder."""
+
+
+class Place(Value):
+    """One event of the journal, by which the index recognises the journal it was made from."""
+
+    id: int
+    session_id: str
+    n: int
+
+
+class SegmentInfo(Value):
+    """`docs` messages in the order of their ids, up to `last`; times are whole seconds. A closed
+    segment is not merged any more, and its words are in the word lists."""
+
+    number: int
+    docs: int
+    leaves: int
+    oldest: int
+    newest: int
+    last: Place
+    closed: bool = False
+
+
+class WordList(Value):
+    number: int
+    blocks: int
+
+
+class Manifest(Value):
+    """What the file holds, oldest segment first; `seen` is the last event that was looked at."""
+
+    format: str
+    next_number: int
+    seen: Place | None
+    segments: tuple[SegmentInfo, ...]
+    words: tuple[WordList, ...] = ()
+
+
+EMPTY = Manifest(format=FORMAT, next_number=1, seen=None, segments=())
+
+
+class IndexFile:
+    """An open file; used by one thread and closed by it. Raises Damaged and Unavailable."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._translated():
+            self._db = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode=rw",
+                uri=True,
+                timeout=_BUSY_SECONDS,
+                isolation_level=None,
+            )
+            try:
+                self._prepare()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _prepare(self) -> None:
+        # A merged segment stays in memory until its commit, so that readers wait only for that.
+        self._db.execute(f"PRAGMA cache_size = {-_CACHE_KIB}")
+        self._db.execute("PRAGMA secure_delete = ON")
+        self._db.execute("PRAGMA cell_size_check = ON")
+        # What a power cut spoils is found by the checksums and made anew from the journal.
+        self._db.execute("PRAGMA synchronous = OFF")
+        if self._db.execute("PRAGMA page_count").fetchone() == (0,):
+            self._db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+            self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS blocks(key INTEGER PRIMARY KEY, data BLOB)"
+            )
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One state of the file, whatever others write meanwhile."""
+        with self._translated():
+            self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._roll_back()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All that is written inside, or nothing."""
+        with self._translated():
+            self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            with self._translated():
+                self._db.execute("COMMIT")
+        finally:
+            self._roll_back()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            kind = Unavailable if self._is_out_of_reach(error) else Damaged
+            raise kind(str(error)) from error
+
+    def _is_out_of_reach(self, error: sqlite3.Error) -> bool:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        if code == sqlite3.SQLITE_READONLY:
+            # SQLite also refuses to write what calls itself the work of a later version.
+            return not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK))
+        return code in _OUT_OF_REACH
+
+    def _roll_back(self) -> None:
+        with self._translated():
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+
+    def manifest(self) -> Manifest:
+        with self._translated():
+            if self._db.execute("SELECT 1 FROM blocks LIMIT 1").fetchone() is None:
+                return EMPTY
+            try:
+                manifest = decode(Manifest, self._block(_MANIFEST_KEY))
+            except DecodeError as error:
+                raise Damaged("the manifest cannot be decoded") from error
+        if manifest.format != FORMAT:
+            raise Damaged("the file has another format")
+        return manifest
+
+    def put_manifest(self, manifest: Manifest) -> None:
+        self._put(_MANIFEST_KEY, encode(manifest))
+
+    def block(self, segment: int, kind: BlockKind, part: int) -> bytes:
+        with self._translated():
+            return self._block(_key(segment, kind, part))
+
+    def blocks(self, segment: int, kind: BlockKind, first: int, end: int) -> Iterator[bytes]:
+        """Neighbouring blocks of a kind, in order."""
+        expected, last = _key(segment, kind, first), _key(segment, kind, end) - 1
+        sql = "SELECT key, data FROM blocks WHERE key BETWEEN ? AND ? ORDER BY key"
+        with self._translated():
+            for key, data in self._db.execute(sql, (expected, last)):
+                if key != expected:
+                    break
+                yield _opened(key, data)
+                expected += 1
+        if expected <= last:
+            raise Damaged("a block is missing")
+
+    def put(self, segment: int, kind: BlockKind, part: int, data: bytes) -> None:
+        self._put(_key(segment, kind, part), data)
+
+    def drop(self, segments: Sequence[int]) -> None:
+        with self._translated():
+            for number in segments:
+                span = (_key(number, "root", 0), _key(number + 1, "root", 0) - 1)
+                self._db.execute("DELETE FROM blocks WHERE key BETWEEN ? AND ?", span)
+
+    def shrink(self) -> None:
+        """Give back the room of old segments when it is a good part of the file."""
+        with self._translated():
+            (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
+            (pages,) = self._db.execute("PRAGMA page_count").fetchone()
+            if free * _SPARE_PART > pages:
+                # `execute` would take one step of this, which frees one page.
+                self._db.executescript("PRAGMA incremental_vacuum")
+
+    def problems(self) -> list[str]:
+        """What SQLite itself finds wrong with the file."""
+        with self._translated():
+            found = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check(20)")]
+        return [] if found == ["ok"] else found
+
+    def _block(self, key: int) -> bytes:
+        row = self._db.execute("SELECT data FROM blocks WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            raise Damaged("a block is missing")
+        return _opened(key, row[0])
+
+    def _put(self, key: int, data: bytes) -> None:
+        sealed = zlib.crc32(data, key & 0xFFFFFFFF).to_bytes(4, "little") + data
+        with self._translated():
+            self._db.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?)", (key, sealed))
+
+
+def create(path: Path) -> None:
+    """Make an empty file that only its owner may read; nothing when there is one."""
+    if path.exists():
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be made: {error.strerror}") from error
+
+
+def discard(path: Path) -> None:
+    """Remove the file and whatever SQLite keeps beside it."""
+    try:
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be removed: {error.strerror}") from error
+
+
+def _key(segment: int, kind: BlockKind, part: int) -> int:
+    return (segment << _KIND_BITS | _KINDS[kind]) << _PART_BITS | part
+
+
+def _opened(key: int, sealed: object) -> bytes:
+    if not isinstance(sealed, bytes) or len(sealed) < 4:
+        raise Damaged("a block is no block")
+    data = sealed[4:]
+    if zlib.crc32(data, key & 0xFFFFFFFF) != int.from_bytes(sealed[:4], "little"):
+        raise Damaged("a checksum is wrong")
+    return data

@@ -1,0 +1,78 @@
+"""Which messages a search may show: by session, role and time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hermes.codec.values import Value
+from hermes.journal.index import docs as sets
+from hermes.journal.index.build import role_term, seconds_of, session_term
+from hermes.journal.index.docs import Docs
+from hermes.journal.index.file import IndexFile, SegmentInfo
+from hermes.journal.index.segment import Segment
+from hermes.journal.index.texts import ROLES, Role, Row
+
+
+class Scope(NamedTuple):
+    """A segment, and the messages in it that the filters leave; None leaves all."""
+
+    segment: Segment
+    allowed: Docs | None
+
+
+class Filters(Value):
+    """None leaves all. Times are seconds since 1970: from `since` up to, without, `until`."""
+
+    sessions: frozenset[str] | None = None
+    exclude: frozenset[str] = frozenset()
+    roles: frozenset[Role] | None = None
+    since: float | None = None
+    until: float | None = None
+
+    def allows(self, row: Row) -> bool:
+        return (
+            (self.sessions is None or row.session_id in self.sessions)
+            and row.session_id not in self.exclude
+            and (self.roles is None or ROLES.get(row.kind) in self.roles)
+            and (self.since is None or row.at >= self.since)
+            and (self.until is None or row.at < self.until)
+        )
+
+    def scopes(self, file: IndexFile, segments: Sequence[SegmentInfo]) -> list[Scope]:
+        """The segments that can hold such messages, newest first."""
+        first, last = self._seconds()
+        return [
+            Scope(segment, self._allowed(segment))
+            for segment in (Segment(file, info) for info in reversed(segments))
+            if segment.info.newest >= first and segment.info.oldest <= last
+        ]
+
+    def _seconds(self) -> tuple[float, float]:
+        """The whole seconds within which allowed messages lie."""
+        first = seconds_of(self.since) if self.since is not None else 0
+        return first, seconds_of(self.until) if self.until is not None else float("inf")
+
+    def _allowed(self, segment: Segment) -> Docs | None:
+        """The messages of the segment that pass, to the second; None for all of them."""
+        limits: list[Docs] = []
+        if self.sessions is not None:
+            limits.append(_of_sessions(segment, self.sessions))
+        if self.roles is not None:
+            limits.append(sets.union([segment.docs(role_term(r).encode()) for r in self.roles]))
+        first, last = self._seconds()
+        if segment.info.oldest < first or segment.info.newest > last:
+            seconds = enumerate(segment.seconds())
+            limits.append({number for number, second in seconds if first <= second <= last})
+        if self.exclude:
+            everything = sets.everything(segment.info.docs)
+            limits.append(sets.difference(everything, _of_sessions(segment, self.exclude)))
+        allowed: Docs | None = None
+        for limit in limits:
+            allowed = limit if allowed is None else sets.intersection(allowed, limit)
+        return allowed
+
+
+def _of_sessions(segment: Segment, sessions: frozenset[str]) -> Docs:
+    terms = {session_term(name).encode() for name in sessions}
+    return segment.docs_of(session_term("").encode(), terms)

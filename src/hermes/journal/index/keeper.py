@@ -1,0 +1,148 @@
+"""The index file as one thread uses it: opened, brought up to date, mended, given up."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from contextlib import closing
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from hermes.core.errors import JournalError
+from hermes.core.world import Clock
+from hermes.journal.index import upkeep
+from hermes.journal.index.answer import Request, answer, order, scan
+from hermes.journal.index.checkup import problems
+from hermes.journal.index.file import Damaged, IndexFile, Unavailable, create, discard
+from hermes.journal.index.rank import Judged
+from hermes.journal.index.source import Source
+from hermes.journal.index.upkeep import Progress
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_WARNING_SECONDS = 60.0
+
+Outcome = Progress | Literal["mended"]
+"""How an attempt ended that brought no answer; "mended": the file was bad, and is gone now."""
+
+
+class Keeper:
+    """Each method is one attempt. A patient caller tries again unless the outcome is "done"."""
+
+    def __init__(self, path: Path, source: Source, clock: Clock) -> None:
+        self._path = path
+        self._source = source
+        self._clock = clock
+        self._warned_at: float | None = None
+
+    def found(self, request: Request, *, patient: bool) -> list[Judged] | Outcome:
+        """The best messages; an impatient caller gets them from what is indexed so far."""
+        if not self._source.exists():
+            return []
+        try:
+            return self._with_file(lambda file: self._answer(file, request, patient), patient)
+        except (Damaged, Unavailable) as error:
+            self._warn("the search index cannot be used; searching the journal itself", error)
+            return scan(self._source, request, after_id=0)
+
+    def caught_up(self, *, patient: bool) -> Outcome:
+        if not self._source.exists():
+            return "done"
+        try:
+            outcome = self._with_file(
+                lambda file: upkeep.advance(file, self._source, thorough=True), patient
+            )
+        except (Damaged, Unavailable) as error:
+            self._warn("the search index cannot be brought up to date", error)
+            return "done"
+        return outcome if patient or outcome == "more" else "done"
+
+    def forgotten(self, ids: set[int], sessions: Collection[str], *, patient: bool) -> Outcome:
+        """Whoever cannot wait any longer has the whole file removed, which forgets as well."""
+        if not self._path.exists():
+            return "done"
+        try:
+            if not patient:
+                discard(self._path)
+                return "done"
+            return self._with_file(
+                lambda file: upkeep.forget(file, self._source, ids, sessions), patient
+            )
+        except Unavailable as error:
+            raise JournalError(
+                f"Deleted messages may still be in the search index ({error}); "
+                f"delete {self._path}, it is made again by itself."
+            ) from error
+
+    def discarded(self, *, patient: bool) -> Outcome:
+        with upkeep.sole_writer(upkeep.lock_path(self._path)) as mine:
+            if patient and not mine:
+                return "busy"
+            discard(self._path)
+        return "done"
+
+    def problems(self) -> list[str]:
+        if not self._path.exists():
+            return []
+        try:
+            with closing(IndexFile(self._path)) as file:
+                return problems(file)
+        except (Damaged, Unavailable) as error:
+            return [f"the search index cannot be opened: {error}"]
+
+    def _answer(self, file: IndexFile, request: Request, patient: bool) -> list[Judged] | Outcome:
+        try:
+            progress: Outcome | None = upkeep.advance(file, self._source, thorough=False)
+        except Unavailable as error:
+            self._warn("new messages cannot be written to the search index", error)
+            progress = None
+        if progress in ("more", "busy") and patient:
+            return progress
+        found = answer(file, self._source, request)
+        if progress == "more":
+            self._warn("the search index is not complete yet", None)
+        elif progress != "done":
+            seen = file.manifest().seen
+            found += scan(self._source, request, after_id=seen.id if seen else 0)
+        return sorted(found, key=order)[: request.count]
+
+    def _with_file(self, work: Callable[[IndexFile], T], patient: bool) -> T | Outcome:
+        """Damage is mended for a patient caller and told to any other."""
+        create(self._path)
+        identity = _identity(self._path)
+        try:
+            with closing(IndexFile(self._path)) as file:
+                return work(file)
+        except Damaged as damage:
+            if not patient:
+                raise
+            return self._mended(identity, damage)
+
+    def _mended(self, identity: int, damage: Damaged) -> Outcome:
+        with upkeep.sole_writer(upkeep.lock_path(self._path)) as mine:
+            if not mine:
+                return "busy"
+            if _identity(self._path) == identity:
+                discard(self._path)
+                log.warning(
+                    "the search index was damaged and is made anew",
+                    extra={"path": str(self._path), "reason": str(damage)},
+                )
+        return "mended"
+
+    def _warn(self, message: str, error: Exception | None) -> None:
+        """At most one line a minute: searches may come often, and each would say the same."""
+        now = self._clock.monotonic()
+        if self._warned_at is None or now - self._warned_at >= _WARNING_SECONDS:
+            self._warned_at = now
+            log.warning(message, extra={"path": str(self._path), "reason": str(error)})
+
+
+def _identity(path: Path) -> int:
+    """Tells a file from the one that took its place; 0 when there is none."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0

@@ -1,0 +1,127 @@
+"""Which messages may fulfil a clause, found in the index alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, assert_never
+
+from hermes.journal.index import docs as sets
+from hermes.journal.index.docs import NOTHING, Docs
+from hermes.journal.index.file import IndexFile, Manifest
+from hermes.journal.index.filters import Filters, Scope
+from hermes.journal.index.query import Atom, Clause
+from hermes.journal.index.segment import Segment
+from hermes.journal.index.vocabulary import words_with
+
+_MOST_WORDS = 24
+_SHORT_PREFIX = 2
+_COMMON_SHARE = 0.1
+_FEW = 1_000
+_MOST_SOUGHT = 4
+_SMALL = 20_000
+
+
+class Evidence(NamedTuple):
+    """A clause with the messages that may fulfil it, one set for each scope, or no sets when they
+    were not sought; `frequency` is how many there are, whatever the filters."""
+
+    clause: Clause
+    docs: list[Docs]
+    frequency: int
+
+    def rarity(self, total: int) -> float:
+        return math.log(1 + (total - self.frequency + 0.5) / (self.frequency + 0.5))
+
+
+class Lookup:
+    """One state of the index under some filters; `total` counts the messages of its scopes, which
+    begin with the newest."""
+
+    def __init__(self, file: IndexFile, manifest: Manifest, filters: Filters) -> None:
+        self.scopes: Sequence[Scope] = filters.scopes(file, manifest.segments)
+        self.total = sum(scope.segment.info.docs for scope in self.scopes)
+        self._file = file
+        self._words = manifest.words
+
+    def evidence(self, clauses: Sequence[Clause], *, enough: int | None = None) -> list[Evidence]:
+        """For every clause; a single clause may be content with the newest messages."""
+        parts = {a.text.encode() for c in clauses for a in c.atoms if a.how == "part"}
+        known = words_with(self._file, self._words, parts, most=_MOST_WORDS) if parts else {}
+        found: list[list[Docs]] = [[] for _ in clauses]
+        frequencies = [0] * len(clauses)
+        for segment, allowed in self.scopes:
+            inside = _inside(segment, parts, known)
+            for place, clause in enumerate(clauses):
+                docs = _holding(clause, segment, inside)
+                frequencies[place] += sets.size_of(docs)
+                found[place].append(docs if allowed is None else sets.intersection(docs, allowed))
+            if enough is not None and sum(map(sets.size_of, found[0])) >= enough:
+                break
+        return [Evidence(*one) for one in zip(clauses, found, frequencies, strict=True)]
+
+    def surveyed(self, clauses: Sequence[Clause], *, enough: int | None) -> list[Evidence]:
+        """Of a long query only the rarest clauses are looked up everywhere. Of the others the
+        largest segment shows how common they are; the very common are left out."""
+        sample = max((scope.segment for scope in self.scopes), key=lambda s: s.info.docs)
+        counts = {clause: _frequency(clause, sample) for clause in clauses}
+        telling = _telling(counts, max(_FEW, sample.info.docs * _COMMON_SHARE))
+        wishes = sorted((c for c in telling if c.rule == "may"), key=lambda c: counts[c])
+        unsought = set(wishes[_MOST_SOUGHT:]) if self.total > _SMALL else set()
+        sought = [clause for clause in telling if clause not in unsought]
+        found = iter(self.evidence(sought, enough=enough if len(telling) == 1 else None))
+        scale = self.total / sample.info.docs
+        return [
+            Evidence(clause, [], int(counts[clause] * scale)) if clause in unsought else next(found)
+            for clause in telling
+        ]
+
+
+def _frequency(clause: Clause, segment: Segment) -> int:
+    """How many messages have the clause; parts of words are taken for rare without looking."""
+    if any(atom.how == "part" for atom in clause.atoms):
+        return 0
+    return sets.size_of(_holding(clause, segment, {}))
+
+
+def _telling(counts: Mapping[Clause, int], most: float) -> list[Clause]:
+    """Without words that too many messages have, when there are others to go by."""
+    rest = [clause for clause, count in counts.items() if clause.rule != "may" or count <= most]
+    return rest if any(clause.rule != "not" for clause in rest) else list(counts)
+
+
+def _inside(
+    segment: Segment, parts: Collection[bytes], known: Mapping[bytes, Sequence[bytes]]
+) -> dict[bytes, Docs]:
+    """For each part the messages of words that have it inside."""
+    if not segment.info.closed and parts:
+        return segment.docs_containing(parts, most=_MOST_WORDS)
+    return {part: sets.union(map(segment.docs, words)) for part, words in known.items()}
+
+
+def _holding(clause: Clause, segment: Segment, inside: Mapping[bytes, Docs]) -> Docs:
+    """The messages with all atoms of the clause."""
+    together: Docs | None = None
+    for atom in clause.atoms:
+        if together and atom.how == "prefix" and len(atom.text) <= _SHORT_PREFIX:
+            continue  # nearly everything has it, and the text will show
+        docs = _with_atom(atom, segment, inside)
+        together = docs if together is None else sets.intersection(together, docs)
+        if not together:
+            return NOTHING
+    return together or NOTHING
+
+
+def _with_atom(atom: Atom, segment: Segment, inside: Mapping[bytes, Docs]) -> Docs:
+    term = atom.text.encode()
+    match atom.how:
+        case "exact":
+            return segment.docs(term)
+        case "prefix":
+            return segment.docs_starting(term)
+        case "part":
+            return inside[term]
+        case "forms":
+            return segment.docs_of_forms(atom.text)
+        case _:
+            assert_never(atom.how)

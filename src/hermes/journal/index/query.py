@@ -1,0 +1,181 @@
+"""From what a person typed to clauses; every string whatever is a query."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from hermes.codec.values import Value
+from hermes.journal.index import forms
+from hermes.journal.index.words import fold, is_dense, pairs, pieces
+
+LONGEST_QUERY = 2_000
+MOST_CLAUSES = 32
+_LONGEST_DENSE_UNIT = 4
+_MOST_ATOMS = 16
+_INSIDE_WORD = 0.5
+
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))
+_CHUNK = re.compile(r'"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+)')
+_GAP = r"[\W_]{1,8}"
+
+How = Literal["forms", "exact", "prefix", "part"]
+Rule = Literal["may", "must", "not"]
+
+
+class Atom(Value):
+    """Terms that are looked up together: all forms with a stem, one term, all with a beginning,
+    or all with that part inside."""
+
+    text: str
+    how: How
+
+
+class Clause(Value):
+    """One wish of the query. A message fulfils it when it holds all atoms, and its folded text the
+    word, or the pattern where several words must follow each other. A word must begin and end
+    there where `left` and `right` say so; otherwise a match inside a word has its own weight.
+    With a stem, any form of the word will do. A message that has only the pieces counts a little.
+    """
+
+    atoms: tuple[Atom, ...]
+    word: str
+    pattern: str = ""
+    stem: str = ""
+    left: bool = True
+    right: bool = True
+    inside_weight: float = 1.0
+    rule: Rule = "may"
+    pieces: tuple[Clause, ...] = ()
+
+
+def parse(query: str) -> tuple[Clause, ...]:
+    """Quoted words must stand together; `word*` finds beginnings; AND, OR and NOT are understood
+    in capitals; all other signs only separate."""
+    text = query[:LONGEST_QUERY].encode("utf-8", "replace").decode().translate(_QUOTES)
+    clauses: list[Clause] = []
+    pending: Rule = "may"
+    for chunk in _CHUNK.finditer(text):
+        bare = chunk["bare"]
+        if bare in ("AND", "OR", "NOT"):
+            pending = _after_operator(bare, clauses)
+            continue
+        found = _bare(bare) if bare is not None else _quoted(chunk["quoted"])
+        if pending != "may":
+            found = [msgspec.structs.replace(clause, rule=pending) for clause in found]
+        clauses += found
+        pending = "may"
+    unique = list(dict.fromkeys(clauses))[:MOST_CLAUSES]
+    return tuple(unique) if any(clause.rule != "not" for clause in unique) else ()
+
+
+def loosened(clause: Clause) -> list[Clause]:
+    """The clause so that parts of words are enough, then each of its pieces alone; empty when it
+    cannot be any looser."""
+    alone = [msgspec.structs.replace(piece, rule="may") for piece in clause.pieces]
+    first, *middle = clause.atoms
+    if clause.rule == "not" or first.how == "part":
+        return []
+    part = first.text if middle else clause.word
+    if is_dense(part[0]) or len(part) < 2:
+        return alone
+    last = [Atom(text=atom.text, how="prefix") for atom in middle[-1:]]
+    wide = msgspec.structs.replace(
+        clause,
+        atoms=(Atom(text=part, how="part"), *middle[:-1], *last),
+        left=False,
+        right=False,
+        inside_weight=_INSIDE_WORD,
+        stem="",
+        pieces=(),
+    )
+    return [wide, *alone]
+
+
+def _after_operator(operator: str, clauses: list[Clause]) -> Rule:
+    """What the operator means for the next clause; AND also binds the one before it."""
+    if operator == "AND":
+        if clauses and clauses[-1].rule == "may":
+            clauses[-1] = msgspec.structs.replace(clauses[-1], rule="must")
+        return "must"
+    return "not" if operator == "NOT" else "may"
+
+
+def _bare(raw: str) -> list[Clause]:
+    folded = fold(raw)
+    found = pieces(folded)
+    if not found:
+        return []
+    starred = raw.endswith("*")
+    if len(found) > 1:
+        return [_sequence(folded, found, open_end=True)]
+    text = found[0][0]
+    if not is_dense(text[0]):
+        return [_prefix(text) if starred else _word(text)]
+    if len(text) <= _LONGEST_DENSE_UNIT:
+        return [_run(text)]
+    return [_run(pair) for pair in pairs(text)]
+
+
+def _quoted(raw: str) -> list[Clause]:
+    folded = fold(raw)
+    found = pieces(folded)
+    if not found:
+        return []
+    starred = raw.rstrip().endswith("*")
+    phrase = _sequence(folded, found, open_end=starred)
+    return [msgspec.structs.replace(phrase, rule="must", pieces=())]
+
+
+def _word(text: str) -> Clause:
+    stem = forms.stem(text)
+    atom = Atom(text=stem, how="forms") if stem else Atom(text=text, how="exact")
+    return Clause(atoms=(atom,), word=text, stem=stem)
+
+
+def _prefix(text: str) -> Clause:
+    return Clause(atoms=(Atom(text=text, how="prefix"),), word=text, right=False)
+
+
+def _run(text: str) -> Clause:
+    """A short run of a dense script: its neighbours are no obstacle."""
+    units = pairs(text)
+    return Clause(
+        atoms=tuple(_dense_atoms(text)),
+        word=text,
+        left=False,
+        right=False,
+        pieces=tuple(map(_run, units)) if len(units) > 1 else (),
+    )
+
+
+def _dense_atoms(text: str) -> list[Atom]:
+    if len(text) == 1:
+        return [Atom(text=text, how="prefix")]
+    return [Atom(text=pair, how="exact") for pair in pairs(text)]
+
+
+def _sequence(folded: str, found: list[tuple[str, int]], *, open_end: bool) -> Clause:
+    """Pieces that must follow each other; an open end may be the beginning of a longer word."""
+    atoms: list[Atom] = []
+    pattern = ""
+    end = found[0][1]
+    for piece, start in found:
+        pattern += (_GAP if start > end else "") + re.escape(piece)
+        end = start + len(piece)
+        exact = Atom(text=piece, how="exact")
+        atoms += _dense_atoms(piece) if is_dense(piece[0]) else [exact]
+    first, last = found[0][0], found[-1][0]
+    if open_end and not is_dense(last[0]):
+        atoms[-1] = Atom(text=last, how="prefix")
+    units = [_run(piece) if is_dense(piece[0]) else _word(piece) for piece, _ in found]
+    return Clause(
+        atoms=tuple(atoms[:_MOST_ATOMS]),
+        word=folded[found[0][1] : end],
+        pattern=pattern,
+        left=not is_dense(first[0]),
+        right=not open_end and not is_dense(last[0]),
+        pieces=tuple(units[:_MOST_ATOMS]) if len(units) > 1 else (),
+    )

@@ -1,0 +1,155 @@
+"""Search over the journal: an index that keeps itself up to date and mends itself."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Collection
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+from hermes.codec.values import Value
+from hermes.core.world import Clock, SystemClock
+from hermes.journal.index.answer import Request
+from hermes.journal.index.filters import Filters
+from hermes.journal.index.keeper import Keeper, Outcome
+from hermes.journal.index.query import parse
+from hermes.journal.index.rank import Judged
+from hermes.journal.index.snippet import snippet
+from hermes.journal.index.source import Source
+from hermes.journal.index.texts import ROLES, Role
+
+T = TypeVar("T")
+
+_POLL_SECONDS = 0.02
+_MOST_REPAIRS = 3
+_MOST_HITS = 1_000
+
+
+class Hit(Value):
+    """A message that was found. `n` is its record number in the session; the snippet has `>>>`
+    and `<<<` around what matched. Scores can be compared within one search only."""
+
+    session_id: str
+    n: int
+    event_id: int
+    at: float
+    role: Role
+    snippet: str
+    score: float
+
+
+class SearchIndex:
+    """Finds messages by their words. The file at `path` can be deleted at any time.
+
+    A search first takes in what is new, and waits `patience_seconds` for that at most: then it
+    answers with what is indexed so far. When the file cannot be used at all, the journal itself
+    is read.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        source: Source,
+        *,
+        clock: Clock | None = None,
+        patience_seconds: float = 60.0,
+    ) -> None:
+        self._clock = clock or SystemClock()
+        self._source = source
+        self._keeper = Keeper(path, source, self._clock)
+        self._patience_seconds = patience_seconds
+        # The source serves one thread at a time, and a cancelled search leaves its thread behind.
+        self._turn = threading.Lock()
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        offset: int = 0,
+        sessions: Collection[str] | None = None,
+        exclude: Collection[str] = (),
+        roles: Collection[Role] | None = None,
+        since: float | None = None,
+        until: float | None = None,
+    ) -> tuple[Hit, ...]:
+        """The best messages, best first. Any string is a query (see `query.parse`); times are
+        seconds since 1970, from `since` up to, without, `until`."""
+        first = max(0, offset)
+        count = min(first + limit, _MOST_HITS)
+        filters = Filters(
+            sessions=None if sessions is None else frozenset(sessions),
+            exclude=frozenset(exclude),
+            roles=None if roles is None else frozenset(roles),
+            since=since,
+            until=until,
+        )
+        request = Request(clauses=parse(query), filters=filters, count=count)
+        if count <= first or not request.clauses:
+            return ()
+
+        def attempt(patient: bool) -> tuple[Hit, ...] | Outcome:
+            found = self._keeper.found(request, patient=patient)
+            return found if isinstance(found, str) else tuple(map(_hit, found[first:]))
+
+        return await self._repeated(attempt, ())
+
+    async def catch_up(self) -> None:
+        """Take in all that is new and merge what is due; for quiet times."""
+        await self._repeated(lambda patient: self._keeper.caught_up(patient=patient), None)
+
+    async def rebuild(self) -> None:
+        """Make the file anew from the journal."""
+        await self._repeated(lambda patient: self._keeper.discarded(patient=patient), None)
+        await self.catch_up()
+
+    async def forget(self, *, events: Collection[int] = (), sessions: Collection[str] = ()) -> None:
+        """Take the text of these messages out of the file; call it after the journal has lost
+        them. JournalError when that cannot be done."""
+        ids, names = set(events), set(sessions)
+        await self._repeated(
+            lambda patient: self._keeper.forgotten(ids, names, patient=patient), None
+        )
+
+    async def check(self) -> list[str]:
+        """Read the whole file; what is wrong with it, in words. No file is no problem."""
+        return await asyncio.to_thread(self._keeper.problems)
+
+    async def _repeated(self, attempt: Callable[[bool], T | Outcome], nothing: T) -> T:
+        """Attempt it in a worker thread until it is done; the attempt is told whether there is
+        patience left for another one."""
+        deadline = self._clock.monotonic() + self._patience_seconds
+        repairs = 0
+        while True:
+            patient = self._clock.monotonic() < deadline and repairs < _MOST_REPAIRS
+            outcome = await asyncio.to_thread(self._in_turn, attempt, patient)
+            match outcome:
+                case "done":
+                    return nothing
+                case "busy":
+                    await self._clock.sleep(_POLL_SECONDS)
+                case "mended":
+                    repairs += 1
+                case "more":
+                    pass
+                case _:
+                    return outcome
+
+    def _in_turn(self, attempt: Callable[[bool], T], patient: bool) -> T:
+        with self._turn, closing(self._source):
+            return attempt(patient)
+
+
+def _hit(judged: Judged) -> Hit:
+    row = judged.row
+    return Hit(
+        session_id=row.session_id,
+        n=row.n,
+        event_id=row.id,
+        at=row.at,
+        role=ROLES[row.kind],
+        snippet=snippet(judged.text, judged.spans()),
+        score=round(judged.score, 4),
+    )

@@ -1,0 +1,227 @@
+"""A segment, read: which of its messages hold a term, and where those lie in the journal.
+
+The terms of a segment are sorted and cut into leaves. A leaf is two blocks: the terms themselves,
+with the offsets of their sets of messages, and the sets. Looking for a part of a term reads the
+first kind only.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from hermes.journal.index import docs as sets
+from hermes.journal.index.docs import NOTHING, Docs
+from hermes.journal.index.file import Damaged, IndexFile, SegmentInfo
+from hermes.journal.index.forms import is_form
+
+PLACES_PER_BLOCK = 2048
+_FEW_TERMS = 16
+_MOST_LEAVES = 16
+_FIRST_WORD, _FIRST_PAIR = b" ", b"\xe3"
+
+
+class Leaf(NamedTuple):
+    """`terms` are between newlines; the set of the n-th lies between two offsets."""
+
+    terms: bytes
+    offsets: array[int]
+
+    def ordinal(self, at: int) -> int:
+        """The number of the term that follows the newline at that place."""
+        return self.terms.count(b"\n", 0, at)
+
+
+class Places(NamedTuple):
+    """Where neighbouring messages lie in the journal, and when they were written."""
+
+    first_id: int
+    distances: array[int]
+    seconds: array[int]
+
+    def ids(self) -> list[int]:
+        return [self.first_id + distance for distance in self.distances]
+
+
+class Segment:
+    def __init__(self, file: IndexFile, info: SegmentInfo) -> None:
+        self.info = info
+        self._file = file
+        self._firsts: list[bytes] = []
+        self._leaves: dict[int, Leaf] = {}
+        self._sets: dict[int, bytes] = {}
+        self._places: dict[int, Places] = {}
+
+    def docs(self, term: bytes) -> Docs:
+        number = self._leaf_of(term)
+        leaf = self.leaf(number)
+        at = leaf.terms.find(b"\n" + term + b"\n")
+        return NOTHING if at < 0 else self._docs(number, leaf.ordinal(at))
+
+    def docs_of(self, start: bytes, terms: Collection[bytes]) -> Docs:
+        """The messages of any of the terms, which all begin with `start`."""
+        if len(terms) <= _FEW_TERMS:
+            return sets.union([self.docs(term) for term in terms])
+        found: list[Docs] = []
+        for number in self._leaves_of(start):
+            listed = self.leaf(number).terms[1:-1].split(b"\n")
+            found += [self._docs(number, i) for i, term in enumerate(listed) if term in terms]
+        return sets.union(found)
+
+    def docs_of_forms(self, stem: str) -> Docs:
+        """The messages of all words with that stem."""
+        start = stem.encode()
+        found: list[Docs] = []
+        for number in self._leaves_of(start):
+            leaf = self.leaf(number)
+            at = leaf.terms.find(b"\n" + start)
+            while at >= 0:
+                end = leaf.terms.find(b"\n", at + 1)
+                if is_form(stem, leaf.terms[at + 1 : end].decode()):
+                    found.append(self._docs(number, leaf.ordinal(at)))
+                at = leaf.terms.find(b"\n" + start, end)
+        return sets.union(found)
+
+    def docs_starting(self, start: bytes) -> Docs:
+        """The messages of the terms that begin with `start`; a beginning so short that it fills
+        many leaves finds more than enough in the first of them."""
+        found: list[Docs] = []
+        for number in self._leaves_of(start)[:_MOST_LEAVES]:
+            leaf = self.leaf(number)
+            first = leaf.terms.find(b"\n" + start)
+            if first < 0:
+                continue
+            last = leaf.terms.find(b"\n", leaf.terms.rfind(b"\n" + start) + 1)
+            found += self._docs_between(number, leaf.ordinal(first), leaf.ordinal(last))
+        return sets.union(found)
+
+    def docs_containing(self, parts: Collection[bytes], *, most: int) -> dict[bytes, Docs]:
+        """For each part the messages of words with it inside; of `most` words when there are
+        more. Reads all terms, which is for small segments."""
+        found: dict[bytes, list[Docs]] = {part: [] for part in parts}
+        for number, leaf in enumerate(self._all_leaves()):
+            for part, some in found.items():
+                if part in leaf.terms and len(some) < most:
+                    some += self._docs_inside(number, leaf, part, most)
+        return {part: sets.union(some) for part, some in found.items()}
+
+    def _docs_inside(self, number: int, leaf: Leaf, part: bytes, most: int) -> Iterator[Docs]:
+        self._leaves[number] = leaf
+        at = leaf.terms.find(part)
+        for _ in range(most):
+            if at < 0:
+                break
+            newline, end = leaf.terms.rfind(b"\n", 0, at), leaf.terms.find(b"\n", at)
+            if is_wordlike(leaf.terms[newline + 1 : end]):
+                yield self._docs(number, leaf.ordinal(newline))
+            at = leaf.terms.find(part, end)
+
+    def id_of(self, number: int) -> int:
+        """The journal's id of the message."""
+        part, offset = divmod(number, PLACES_PER_BLOCK)
+        if part not in self._places:
+            block = self._file.block(self.info.number, "places", part)
+            self._places[part] = _decode_places(block)
+        places = self._places[part]
+        return places.first_id + places.distances[offset]
+
+    def places(self) -> Iterator[Places]:
+        count = -(-self.info.docs // PLACES_PER_BLOCK)
+        return map(_decode_places, self._file.blocks(self.info.number, "places", 0, count))
+
+    def ids(self) -> list[int]:
+        return [id for places in self.places() for id in places.ids()]
+
+    def seconds(self) -> list[int]:
+        return [second for places in self.places() for second in places.seconds]
+
+    def postings(self) -> Iterator[tuple[bytes, bytes]]:
+        """Every term with its stored set, sorted."""
+        return (posting for leaf in self.postings_by_leaf() for posting in leaf)
+
+    def postings_by_leaf(self) -> Iterator[list[tuple[bytes, bytes]]]:
+        all_sets = self._file.blocks(self.info.number, "docs", 0, self.info.leaves)
+        for leaf, data in zip(self._all_leaves(), all_sets, strict=True):
+            stored = [data[start:end] for start, end in pairwise(leaf.offsets)]
+            yield list(zip(leaf.terms[1:-1].split(b"\n"), stored, strict=True))
+
+    def terms_by_leaf(self) -> Iterator[list[bytes]]:
+        return (leaf.terms[1:-1].split(b"\n") for leaf in self._all_leaves())
+
+    def leaf(self, number: int) -> Leaf:
+        if number not in self._leaves:
+            self._leaves[number] = _decode_leaf(self._file.block(self.info.number, "terms", number))
+        return self._leaves[number]
+
+    def _all_leaves(self) -> Iterator[Leaf]:
+        return map(_decode_leaf, self._file.blocks(self.info.number, "terms", 0, self.info.leaves))
+
+    def _leaf_of(self, term: bytes) -> int:
+        return max(0, bisect_right(self._roots(), term) - 1)
+
+    def _leaves_of(self, start: bytes) -> range:
+        """The leaves in which terms with that beginning can be."""
+        end = bisect_left(self._roots(), start + b"\xff")
+        first = self._leaf_of(start)
+        return range(first, max(first + 1, end))
+
+    def _roots(self) -> list[bytes]:
+        if not self._firsts:
+            self._firsts = self._file.block(self.info.number, "root", 0).split(b"\n")
+            if len(self._firsts) != self.info.leaves:
+                raise Damaged("a root does not fit its leaves")
+        return self._firsts
+
+    def _docs(self, leaf: int, ordinal: int) -> Docs:
+        offsets = self.leaf(leaf).offsets
+        stored = self._data(leaf)[offsets[ordinal] : offsets[ordinal + 1]]
+        return sets.decode(stored, self.info.docs)
+
+    def _docs_between(self, leaf: int, first: int, end: int) -> Iterator[Docs]:
+        """The sets of neighbouring terms; short ones are joined before they are decoded."""
+        offsets, data = self.leaf(leaf).offsets, self._data(leaf)
+        bitmap = sets.bitmap_size(self.info.docs)
+        begun = offsets[first]
+        for ordinal in range(first, end):
+            if offsets[ordinal + 1] - offsets[ordinal] == bitmap:
+                yield set(array("H", data[begun : offsets[ordinal]]))
+                begun = offsets[ordinal + 1]
+                yield data[offsets[ordinal] : begun]
+        yield set(array("H", data[begun : offsets[end]]))
+
+    def _data(self, leaf: int) -> bytes:
+        if leaf not in self._sets:
+            self._sets[leaf] = self._file.block(self.info.number, "docs", leaf)
+        return self._sets[leaf]
+
+
+def is_wordlike(term: bytes) -> bool:
+    """Whether the term may be found by a part of it: not the names of sessions and roles, nor
+    the pairs of Chinese, Japanese and Korean, which have no parts."""
+    return _FIRST_WORD < term < _FIRST_PAIR
+
+
+def encode_leaf(terms: list[bytes], offsets: list[int]) -> bytes:
+    joined = b"\n" + b"\n".join(terms) + b"\n"
+    return len(terms).to_bytes(2, "little") + array("H", offsets).tobytes() + joined
+
+
+def _decode_leaf(data: bytes) -> Leaf:
+    end = 2 + 2 * (int.from_bytes(data[:2], "little") + 1)
+    return Leaf(data[end:], array("H", data[2:end]))
+
+
+def encode_places(ids: list[int], seconds: list[int]) -> bytes:
+    distances = [id - ids[0] for id in ids]
+    width = "H" if distances[-1] < 1 << 16 else "I" if distances[-1] < 1 << 32 else "Q"
+    head = width.encode() + ids[0].to_bytes(8, "little") + len(ids).to_bytes(2, "little")
+    return head + array(width, distances).tobytes() + array("I", seconds).tobytes()
+
+
+def _decode_places(data: bytes) -> Places:
+    first, count = int.from_bytes(data[1:9], "little"), int.from_bytes(data[9:11], "little")
+    end = len(data) - 4 * count
+    return Places(first, array(data[:1].decode(), data[11:end]), array("I", data[end:]))

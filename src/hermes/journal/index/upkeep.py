@@ -1,0 +1,236 @@
+"""Keeping the index file in step with the journal: new events in, old segments merged, what was
+deleted taken out. One process at a time writes; the kernel releases the lock of a dead one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from hermes.journal.index import docs as sets
+from hermes.journal.index.build import (
+    MOST_DOCS,
+    Draft,
+    merge,
+    place_of,
+    role_term,
+    session_term,
+    without,
+)
+from hermes.journal.index.file import IndexFile, Manifest, Place, SegmentInfo, Unavailable
+from hermes.journal.index.segment import Segment
+from hermes.journal.index.source import Source
+from hermes.journal.index.texts import ROLES
+from hermes.journal.index.vocabulary import extended, renewed
+
+_ROWS_AT_ONCE = 256
+_DRAFT_DOCS = 16_384
+_DRAFT_CHARACTERS = 16_000_000
+_SEGMENTS_TO_MERGE = 8
+_QUICK_MERGE_DOCS = 1_024
+_MOST_SMALL_SEGMENTS = 32
+
+Progress = Literal["done", "more", "busy"]
+
+
+@contextmanager
+def sole_writer(path: Path) -> Iterator[bool]:
+    """Whether this process is now the one that may write; it never waits."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be opened: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
+
+
+def lock_path(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
+
+
+def advance(file: IndexFile, source: Source, *, thorough: bool) -> Progress:
+    """Take in one batch of new events. Merges that take longer than a search may are left for a
+    thorough call, unless very many small segments wait."""
+    manifest = file.manifest()
+    if _agrees(source, manifest.seen) and not (
+        source.rows(_seen_id(manifest), 1) or merge_due(manifest.segments, thorough=thorough)
+    ):
+        if thorough:
+            file.shrink()
+        return "done"
+    with sole_writer(lock_path(file.path)) as mine:
+        if not mine:
+            return "busy"
+        with file.writing():
+            manifest = _rewound(file, source, file.manifest())
+            manifest, full = _with_new_rows(file, source, manifest)
+            due = merge_due(manifest.segments, thorough=thorough or full)
+            file.put_manifest(_merged(file, manifest, due) if due else manifest)
+    return "more" if full or due or thorough else "done"
+
+
+def forget(file: IndexFile, source: Source, ids: set[int], sessions: Collection[str]) -> Progress:
+    """Rewrite every segment that holds these messages."""
+    with sole_writer(lock_path(file.path)) as mine:
+        if not mine:
+            return "busy"
+        with file.writing():
+            manifest = file.manifest()
+            for info in manifest.segments:
+                manifest = _purged(file, source, manifest, info, ids, sessions)
+            manifest = renewed(file, manifest)
+            file.put_manifest(msgspec.structs.replace(manifest, seen=_newest(manifest)))
+        file.shrink()
+    return "done"
+
+
+def merge_due(segments: Sequence[SegmentInfo], *, thorough: bool) -> Sequence[SegmentInfo]:
+    """Which neighbours are to become one: those that fill a segment, or the newest that together
+    outweigh the next older one, so that a message is rewritten only as often as its segment
+    doubles."""
+    small = _small_at_end(segments)
+    if sum(info.docs for info in small) >= MOST_DOCS and thorough:
+        fitting = [total <= MOST_DOCS for total in accumulate(info.docs for info in small)]
+        return small[: fitting.count(True)]
+    if len(small) < _SEGMENTS_TO_MERGE:
+        return ()
+    crowded = len(small) > _MOST_SMALL_SEGMENTS
+    most = MOST_DOCS if thorough or crowded else _QUICK_MERGE_DOCS
+    total = count = 0
+    for info in reversed(small):
+        if total + info.docs > most or (count and info.docs > total and not crowded):
+            break
+        total += info.docs
+        count += 1
+    return small[-count:] if count > 1 else ()
+
+
+def _small_at_end(segments: Sequence[SegmentInfo]) -> Sequence[SegmentInfo]:
+    count = 0
+    while count < len(segments) and not segments[-1 - count].closed:
+        count += 1
+    return segments[len(segments) - count :]
+
+
+def _merged(file: IndexFile, manifest: Manifest, due: Sequence[SegmentInfo]) -> Manifest:
+    new = merge(file, manifest.next_number, [Segment(file, info) for info in due])
+    file.drop([info.number for info in due])
+    new = msgspec.structs.replace(new, closed=new.docs > MOST_DOCS // 2)
+    start = manifest.segments.index(due[0])
+    before, after = manifest.segments[:start], manifest.segments[start + len(due) :]
+    manifest = msgspec.structs.replace(
+        manifest, next_number=manifest.next_number + 1, segments=(*before, new, *after)
+    )
+    return extended(file, manifest, new) if new.closed else manifest
+
+
+def _with_new_rows(file: IndexFile, source: Source, manifest: Manifest) -> tuple[Manifest, bool]:
+    """The manifest with a segment of the next rows, and whether more rows may wait."""
+    draft = Draft()
+    seen = manifest.seen
+    full = True
+    while len(draft.ids) < _DRAFT_DOCS and draft.characters < _DRAFT_CHARACTERS:
+        rows = source.rows(seen.id if seen else 0, _ROWS_AT_ONCE)
+        for row in rows:
+            draft.add(row)
+        if rows:
+            seen = place_of(rows[-1])
+        full = len(rows) == _ROWS_AT_ONCE
+        if not full:
+            break
+    number = manifest.next_number
+    added = (draft.write(file, number),) if draft.ids else ()
+    after = msgspec.structs.replace(
+        manifest,
+        next_number=number + len(added),
+        seen=seen,
+        segments=(*manifest.segments, *added),
+    )
+    return after, full
+
+
+def _agrees(source: Source, place: Place | None) -> bool:
+    """Whether the journal still has this event; another journal, or one that was set back to an
+    older copy, has not."""
+    if place is None:
+        return True
+    return any(place_of(row) == place for row in source.fetch([place.id]))
+
+
+def _rewound(file: IndexFile, source: Source, manifest: Manifest) -> Manifest:
+    """Without the newest segments that the journal does not agree with."""
+    if _agrees(source, manifest.seen):
+        return manifest
+    kept = list(manifest.segments)
+    while kept and not _agrees(source, kept[-1].last):
+        file.drop([kept.pop().number])
+    seen = kept[-1].last if kept else None
+    return renewed(file, msgspec.structs.replace(manifest, seen=seen, segments=tuple(kept)))
+
+
+def _purged(
+    file: IndexFile,
+    source: Source,
+    manifest: Manifest,
+    info: SegmentInfo,
+    ids: set[int],
+    sessions: Collection[str],
+) -> Manifest:
+    segment = Segment(file, info)
+    doomed = _doomed(segment, ids, sessions)
+    if not doomed:
+        return manifest
+    roles = sets.union([segment.docs(role_term(role).encode()) for role in ROLES.values()])
+    alive = sets.difference(roles, doomed)
+    rest = next(sets.newest(alive), None)
+    new: tuple[SegmentInfo, ...] = ()
+    if rest is not None:
+        last = _place(source, segment.id_of(rest))
+        rewritten = without(file, manifest.next_number, segment, doomed, last)
+        new = (msgspec.structs.replace(rewritten, closed=info.closed),)
+    file.drop([info.number])
+    at = manifest.segments.index(info)
+    return msgspec.structs.replace(
+        manifest,
+        next_number=manifest.next_number + 1,
+        segments=(*manifest.segments[:at], *new, *manifest.segments[at + 1 :]),
+    )
+
+
+def _doomed(segment: Segment, ids: set[int], sessions: Collection[str]) -> set[int]:
+    found = {
+        number
+        for name in sessions
+        for number in sets.members(segment.docs(session_term(name).encode()))
+    }
+    if ids:
+        found |= {number for number, id in enumerate(segment.ids()) if id in ids}
+    return found
+
+
+def _place(source: Source, id: int) -> Place:
+    """The journal's event with that id; one that is gone fits nothing, so what was indexed after
+    the segment before it is looked at again."""
+    rows = source.fetch([id])
+    return place_of(rows[0]) if rows else Place(id=id, session_id="", n=0)
+
+
+def _newest(manifest: Manifest) -> Place | None:
+    return manifest.segments[-1].last if manifest.segments else None
+
+
+def _seen_id(manifest: Manifest) -> int:
+    return manifest.seen.id if manifest.seen else 0

@@ -1,0 +1,149 @@
+"""From text to terms: letters folded to one form, words cut out, dense scripts cut into pairs."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import cache
+from operator import add
+
+LONGEST = 32
+"""Characters of a term; a longer run of letters and digits becomes several terms."""
+
+# Scripts that are written without spaces between words.
+_DENSE = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_EMOJI = "\u2600-\u27bf\U0001f300-\U0001faff"
+# Letters and digits; the vowel signs of India belong to a word, though they are no letters.
+_LETTER = f"(?:[^\\W_{_DENSE}]|[\u0900-\u0dff])"
+_BLOCK = 1_024
+_ASCII_WORD = re.compile(f"[a-z0-9]{{1,{LONGEST}}}")
+_ASCII_REST = re.compile("[a-z0-9]*")
+
+
+# Large classes of characters take milliseconds to compile, which no start of the program needs.
+@cache
+def _piece() -> re.Pattern[str]:
+    return re.compile(f"(?P<dense>[{_DENSE}]+)|(?P<emoji>[{_EMOJI}])|{_LETTER}{{1,{LONGEST}}}")
+
+
+@cache
+def _rest() -> re.Pattern[str]:
+    return re.compile(f"{_LETTER}*")
+
+
+@cache
+def _dense() -> re.Pattern[str]:
+    return re.compile(f"[{_DENSE}]")
+
+
+@cache
+def _marks() -> re.Pattern[str]:
+    """Accents of Latin, Greek and Cyrillic, points of Hebrew and Arabic, and signs without a
+    width. Marks of other scripts (the voiced sounds of Japanese) make other letters."""
+    return re.compile(
+        "[\u00ad\u0300-\u036f\u0591-\u05c7\u064b-\u0652\u0670"
+        "\u200b-\u200f\u202a-\u202e\u2060\ufe0f\ufeff]+"
+    )
+
+
+_PLAIN = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ı": "i", "æ": "ae", "œ": "oe", "ð": "d"})
+
+
+def fold(text: str) -> str:
+    """The text without case, accents and compatibility forms; the length may change."""
+    if text.isascii():
+        return text.lower()
+    bare = _marks().sub("", unicodedata.normalize("NFKD", text))
+    return unicodedata.normalize("NFC", bare.casefold().translate(_PLAIN))
+
+
+def terms(folded: str) -> set[str]:
+    """What a folded text is found by. A dense run gives its pairs of neighbours and its last
+    character alone, so that one character is always the beginning of some term."""
+    if folded.isascii():
+        return set(_ASCII_WORD.findall(folded))
+    found: set[str] = set()
+    for piece in _piece().finditer(folded):
+        if piece.lastgroup == "dense":
+            found.update(pairs(piece[0]))
+            found.add(piece[0][-1])
+        else:
+            found.add(piece[0])
+    return found
+
+
+def pieces(folded: str) -> list[tuple[str, int]]:
+    """Words and dense runs in their order, each with the place where it begins."""
+    return [(piece[0], piece.start()) for piece in _piece().finditer(folded)]
+
+
+def pairs(run: str) -> list[str]:
+    return list(map(add, run, run[1:]))
+
+
+def end_of_word(text: str, at: int) -> int:
+    """Where the word that reaches to this place ends."""
+    rest = (_ASCII_REST if text.isascii() else _rest()).match(text, at)
+    return rest.end() if rest else at
+
+
+def is_dense(character: str) -> bool:
+    return not character.isascii() and _dense().match(character) is not None
+
+
+def continues_word(text: str, at: int) -> bool:
+    """Whether the character there would be part of a word beside it."""
+    if not 0 <= at < len(text):
+        return False
+    character = text[at]
+    return character.isalnum() and not is_dense(character)
+
+
+def origins(text: str, places: Sequence[int]) -> list[int]:
+    """For rising places in the folded text, where they lie in the text itself."""
+    if text.isascii():
+        return list(places)
+    found: list[int] = []
+    start = before = 0
+    for end in _blocks(text):
+        length = len(fold(text[start:end]))
+        inside = [place - before for place in places[len(found) :] if place < before + length]
+        if inside:
+            exact = _exact_origins(text, start, end)
+            found += [exact[place] for place in inside]
+        start, before = end, before + length
+    return found + [len(text)] * (len(places) - len(found))
+
+
+def _blocks(text: str) -> Iterator[int]:
+    """The ends of stretches that fold by themselves."""
+    end = _BLOCK
+    while end < len(text):
+        while end < len(text) and _joins(text[end]):
+            end += 1
+        yield end
+        end += _BLOCK
+    yield len(text)
+
+
+def _exact_origins(text: str, start: int, end: int) -> list[int]:
+    """For each character of the folded stretch, where it comes from."""
+    found: list[int] = []
+    for at in range(start + 1, end + 1):
+        if at == end or not _joins(text[at]):
+            found += [start] * len(fold(text[start:at]))
+            start = at
+    return found
+
+
+def _joins(character: str) -> bool:
+    """Whether normal forms may merge the character with the one before it, or drop it."""
+    return (
+        unicodedata.category(character)[0] == "M"
+        or "\u1160" <= character <= "\u11ff"
+        or _marks().match(character) is not None
+    )

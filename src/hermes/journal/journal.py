@@ -1,0 +1,188 @@
+"""The journal: the append-only truth of all sessions of a home, in one SQLite file."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from hermes.core.commands import Command
+from hermes.core.errors import JournalError, UsageError
+from hermes.core.events import DurableEvent, Record, SessionOpened
+from hermes.core.ports import Lease, Waiting
+from hermes.core.world import World
+from hermes.journal import inbox, leases, schema
+from hermes.journal.connections import Readers, open_reader
+from hermes.journal.faults import is_damage
+from hermes.journal.reading import Lost, quarantine, read_session
+from hermes.journal.rows import PAGE_DAMAGE
+from hermes.journal.shapes import Stored, stored
+from hermes.journal.transaction import Transaction
+from hermes.journal.writer import Writer
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class SqliteJournal:
+    """`core.ports.Journal` on one machine, for any number of processes. Making one is free: files
+    are opened and the writing thread is started when they are first needed."""
+
+    def __init__(self, path: Path, world: World) -> None:
+        self.path = path
+        self.world = world
+        self.writer = Writer(path, world)
+        self._readers = Readers(path)
+        self._probe: sqlite3.Connection | None = None
+        self._is_ready = False
+
+    async def __aenter__(self) -> SqliteJournal:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Finish what was begun; leases that are still held become free."""
+        if self._probe is not None:
+            self._probe.close()
+        self._readers.close()
+        await self.writer.close()
+
+    async def create(
+        self, session_id: str, events: Sequence[DurableEvent], *, turn_id: str = ""
+    ) -> tuple[Lease, tuple[Record, ...]]:
+        opening = events[0] if events else None
+        if not isinstance(opening, SessionOpened):
+            raise UsageError("A session begins with SessionOpened.")
+        items, now = encoded(events), self.world.clock.now()
+
+        def work(tx: Transaction) -> tuple[Lease, tuple[int, ...]]:
+            tx.check_titles(0, items)
+            session = tx.create(session_id, parent=opening.parent, parent_n=opening.parent_n)
+            lease = leases.take(tx, session, session_id, self.writer.owner, now)
+            return lease, tx.write(session, items, turn_id=turn_id, at=now)
+
+        lease, numbers = await self.writing(work)
+        return lease, _records(session_id, events, numbers, turn_id, now)
+
+    async def acquire(self, session_id: str) -> Lease:
+        def work(tx: Transaction) -> Lease:
+            session, now = tx.session(session_id), self.world.clock.now()
+            return leases.take(tx, session, session_id, self.writer.owner, now)
+
+        return await self.writing(work)
+
+    async def release(self, lease: Lease) -> None:
+        await self.writing(lambda tx: leases.give_back(tx, lease))
+
+    async def append(
+        self, lease: Lease, events: Sequence[DurableEvent], *, turn_id: str = ""
+    ) -> tuple[Record, ...]:
+        items, now = encoded(events), self.world.clock.now()
+
+        def work(tx: Transaction) -> tuple[int, ...]:
+            return tx.write(tx.held(lease), items, turn_id=turn_id, at=now)
+
+        numbers = await self.writing(work)
+        return _records(lease.session_id, events, numbers, turn_id, now)
+
+    async def read(self, session_id: str, *, after: int = 0) -> tuple[Record, ...]:
+        """Records that a fork shares keep the id of the session that stores them."""
+        work = partial(read_session, session_id=session_id, after=after)
+        records, lost = await self.reading(work)
+        if any(item.record.why.startswith(PAGE_DAMAGE) for item in lost):
+            await self.writer.mend()
+            records, lost = await self.reading(work)
+        await self.set_aside(lost)
+        return tuple(records)
+
+    async def post(self, session_id: str, command: Command, *, key: str = "") -> None:
+        now = self.world.clock.now()
+        await self.writing(lambda tx: inbox.post(tx, session_id, command, key, now))
+
+    async def take(self, lease: Lease) -> tuple[Waiting, ...]:
+        return await self.reading(lambda db: inbox.waiting(db, lease))
+
+    async def taken(self, lease: Lease, ids: Sequence[int]) -> None:
+        now = self.world.clock.now()
+        await self.writing(lambda tx: inbox.taken(tx, lease, ids, now))
+
+    def changed(self) -> int:
+        """A number that is another one after any process has committed something: as long as it
+        stays the same, `take` finds nothing new; -1 before the first. Microseconds, no disk."""
+        if self._probe is None:
+            if not self.path.exists():
+                return -1
+            self._probe = open_reader(self.path)
+        return int(self._probe.execute("PRAGMA data_version").fetchone()[0])
+
+    async def reading(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` on a connection that only reads, in another thread."""
+        if not self._is_ready:
+            await self._make_ready()
+        try:
+            return await self._readers.run(work)
+        except JournalError as error:
+            cause = error.__cause__
+            if not isinstance(cause, sqlite3.Error) or not is_damage(cause):
+                raise
+        await self.writer.mend()
+        return await self._readers.run(work)
+
+    async def writing(self, work: Callable[[Transaction], T]) -> T:
+        """Run `work` in the writer's next transaction; durable when it returns."""
+        result = await self.writer.run(work)
+        self._is_ready = True
+        return result
+
+    async def set_aside(self, lost: Sequence[Lost]) -> None:
+        """Name damaged records in the quarantine, as far as the disk allows."""
+        if not lost:
+            return
+        now = self.world.clock.now()
+        try:
+            await self.writing(lambda tx: quarantine(tx, lost, now))
+        except JournalError as error:
+            log.warning("damaged records could not be noted", extra={"error": str(error)})
+
+    async def _make_ready(self) -> None:
+        """Have the writer create or mend the file, if there is need."""
+        try:
+            is_current = await self._readers.run(schema.is_current)
+        except JournalError:
+            is_current = False
+        if not is_current:
+            await self.writer.run(lambda _tx: None)
+        self._is_ready = True
+
+
+def encoded(events: Sequence[DurableEvent]) -> list[Stored]:
+    try:
+        return [stored(event) for event in events]
+    except UnicodeError as error:
+        raise JournalError(f"An event holds text that cannot be stored: {error}.") from error
+
+
+def _records(
+    session_id: str,
+    events: Sequence[DurableEvent],
+    numbers: Sequence[int],
+    turn_id: str,
+    at: float,
+) -> tuple[Record, ...]:
+    return tuple(
+        Record(session_id=session_id, n=n, turn_id=turn_id, at=at, event=event)
+        for event, n in zip(events, numbers, strict=True)
+        if n
+    )

@@ -1,0 +1,71 @@
+"""Who may write a session: taken, given back, and void once somebody else has taken it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes.core.errors import Fenced, SessionBusy
+from hermes.core.ports import Lease
+from hermes.journal.locks import Owner, is_alive
+from hermes.journal.transaction import Transaction
+
+STALE_SECONDS = 30.0
+BEAT_SECONDS = 10.0
+
+
+def lock_folder(home: Path) -> Path:
+    return home / "locks"
+
+
+def take(tx: Transaction, session: int, session_id: str, owner: Owner, now: float) -> Lease:
+    """Own the session from now on; SessionBusy while another owner lives."""
+    check_free(tx, session, session_id, owner, now)
+    if not owner.is_proven:
+        owner.prove()
+        tx.db.execute("DELETE FROM owners WHERE beat < ?", (now - 2 * STALE_SECONDS,))
+    # With every lease: a process that owned nothing for a while has not beaten either.
+    beat(tx, owner, now)
+    tx.db.execute(
+        "INSERT INTO leases VALUES (?, ?, 1) ON CONFLICT(session) DO UPDATE SET"
+        " owner = excluded.owner, fence = fence + 1",
+        (session, owner.name),
+    )
+    query = "SELECT fence FROM leases WHERE session = ?"
+    fence = int(tx.db.execute(query, (session,)).fetchone()[0])
+    tx.refresh(session)
+    tx.taken.add(session)
+    tx.freed.discard(session)
+    return Lease(session_id=session_id, owner=owner.name, fence=fence)
+
+
+def check_free(tx: Transaction, session: int, session_id: str, owner: Owner, now: float) -> None:
+    query = (
+        "SELECT owner, beat FROM leases LEFT JOIN owners USING (owner)"
+        " WHERE session = ? AND owner <> ''"
+    )
+    row = tx.db.execute(query, (session,)).fetchone()
+    if row is None:
+        return
+    holder, beaten = row
+    if holder == owner.name or (
+        beaten is not None and now - beaten < STALE_SECONDS and is_alive(owner.folder, holder)
+    ):
+        raise SessionBusy(
+            f"Session {session_id} is open in process {holder.partition('-')[0]}; "
+            "close it there, or fork it."
+        )
+
+
+def give_back(tx: Transaction, lease: Lease) -> None:
+    """A lease that is void already is given back without a word."""
+    try:
+        session = tx.held(lease)
+    except Fenced:
+        return
+    tx.db.execute("UPDATE leases SET owner = '' WHERE session = ?", (session,))
+    tx.freed.add(session)
+    tx.taken.discard(session)
+
+
+def beat(tx: Transaction, owner: Owner, now: float) -> None:
+    tx.db.execute("INSERT OR REPLACE INTO owners VALUES (?, ?)", (owner.name, now))

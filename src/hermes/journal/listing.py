@@ -1,0 +1,189 @@
+"""The session list: one line per session, filtered and ordered, from the derived tables."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from hermes.codec.values import Value
+from hermes.core.messages import Usage
+from hermes.journal.journal import SqliteJournal
+from hermes.journal.summaries import DAY_SECONDS, Summary
+
+
+class SessionInfo(Value):
+    """A session at a glance. A fork counts what it stores itself; `parent_n` is the number of the
+    last record it shares. `cost` is None when no price is known."""
+
+    id: str
+    title: str = ""
+    source: str = ""
+    cwd: str = ""
+    model: str = ""
+    provider: str = ""
+    principal: str = ""
+    preview: str = ""
+    started_at: float = 0.0
+    last_at: float = 0.0
+    ended_at: float | None = None
+    end_reason: str = ""
+    last_n: int = 0
+    message_count: int = 0
+    tool_call_count: int = 0
+    api_calls: int = 0
+    usage: Usage = Usage()
+    parent: str = ""
+    parent_n: int = 0
+
+
+class SessionFilter(Value):
+    """All that is given must hold. Times are seconds since 1970 and look at the last record;
+    `title` and `cwd` match a part, the rest the whole."""
+
+    source: str | None = None
+    exclude_sources: tuple[str, ...] = ()
+    title: str | None = None
+    cwd: str | None = None
+    model: str | None = None
+    provider: str | None = None
+    principal: str | None = None
+    end_reason: str | None = None
+    before: float | None = None
+    after: float | None = None
+    min_messages: int | None = None
+    max_messages: int | None = None
+    ended: bool | None = None
+
+
+class Spending(Value):
+    """A line of the usage ledger. `day` is an ISO date in UTC; `unpriced` replies have no known
+    cost."""
+
+    session_id: str
+    day: str
+    model: str
+    provider: str
+    cause: str
+    calls: int
+    replies: int
+    usage: Usage
+    unpriced: int = 0
+
+
+EVERYTHING = SessionFilter()
+
+_COLUMNS = ", ".join(f"m.{name}" for name in Summary.COLUMNS)
+_FROM = (
+    "FROM summaries AS m JOIN sessions AS s USING (session)"
+    " LEFT JOIN sessions AS p ON p.session = s.parent"
+)
+_SELECT = f"SELECT s.id, coalesce(p.id, ''), s.parent_n, {_COLUMNS} {_FROM}"
+
+_EQUAL = ("source", "model", "provider", "principal", "end_reason")
+_CLAUSES = {
+    "title": "instr(lower(m.title), lower(?)) > 0",
+    "cwd": "instr(m.cwd, ?) > 0",
+    "before": "m.last_at < ?",
+    "after": "m.last_at >= ?",
+    "min_messages": "m.message_count >= ?",
+    "max_messages": "m.message_count <= ?",
+    "ended": "(m.ended_at IS NOT NULL) = ?",
+    **{name: f"m.{name} = ?" for name in _EQUAL},
+}
+
+
+async def list_sessions(
+    journal: SqliteJournal,
+    wanted: SessionFilter = EVERYTHING,
+    *,
+    limit: int | None = 20,
+    offset: int = 0,
+) -> tuple[SessionInfo, ...]:
+    """Those last used first."""
+    return await journal.reading(lambda db: select(db, wanted, limit=limit, offset=offset))
+
+
+async def session_info(journal: SqliteJournal, session_id: str) -> SessionInfo | None:
+    return await journal.reading(lambda db: info_of(db, session_id))
+
+
+async def spending(
+    journal: SqliteJournal, *, session_id: str | None = None, since: float = 0.0
+) -> tuple[Spending, ...]:
+    """The usage ledger, oldest day first."""
+    query = (
+        "SELECT s.id, date(u.day * 86400, 'unixepoch'), u.model, u.provider, u.cause, u.calls,"
+        " u.replies, u.unpriced, u.input, u.output, u.cache_read, u.cache_write, u.reasoning,"
+        " u.cost FROM usage AS u JOIN sessions AS s USING (session)"
+        " WHERE u.day >= ?1 AND (?2 IS NULL OR s.id = ?2)"
+        " ORDER BY u.day, s.id, u.model, u.provider, u.cause"
+    )
+    values = (int(since // DAY_SECONDS), session_id)
+    rows = await journal.reading(lambda db: db.execute(query, values).fetchall())
+    return tuple(_spending(row) for row in rows)
+
+
+def select(
+    db: sqlite3.Connection, wanted: SessionFilter, *, limit: int | None, offset: int = 0
+) -> tuple[SessionInfo, ...]:
+    where, values = conditions(wanted)
+    query = f"{_SELECT} WHERE {where} ORDER BY m.last_at DESC, m.session DESC LIMIT ? OFFSET ?"
+    rows = db.execute(query, (*values, -1 if limit is None else limit, offset))
+    return tuple(_info(row) for row in rows)
+
+
+def info_of(db: sqlite3.Connection, session_id: str) -> SessionInfo | None:
+    row = db.execute(f"{_SELECT} WHERE s.id = ?", (session_id,)).fetchone()
+    return _info(row) if row else None
+
+
+def conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
+    """An SQL condition on `m` (summaries) and its values."""
+    clauses, values = ["1"], []
+    for name, clause in _CLAUSES.items():
+        value = getattr(wanted, name)
+        if value is not None:
+            clauses.append(clause)
+            values.append(value)
+    if wanted.exclude_sources:
+        marks = ", ".join("?" * len(wanted.exclude_sources))
+        clauses.append(f"m.source NOT IN ({marks})")
+        values += wanted.exclude_sources
+    return " AND ".join(clauses), values
+
+
+def _info(row: tuple[Any, ...]) -> SessionInfo:
+    id, parent, parent_n, *rest = row
+    summary = Summary.of_row(tuple(rest))
+    usage = Usage(
+        input=summary.input,
+        output=summary.output,
+        cache_read=summary.cache_read,
+        cache_write=summary.cache_write,
+        reasoning=summary.reasoning,
+        cost=summary.cost,
+    )
+    same = {name: getattr(summary, name) for name in _SAME}
+    return SessionInfo(id=id, parent=parent, parent_n=parent_n, usage=usage, **same)
+
+
+_SAME = tuple(name for name in SessionInfo.__struct_fields__ if name in Summary.COLUMNS)
+
+
+def _spending(row: tuple[Any, ...]) -> Spending:
+    id, day, model, provider, cause, calls, replies, unpriced, *tokens, cost = row
+    names = ("input", "output", "cache_read", "cache_write", "reasoning")
+    usage = Usage(
+        **dict(zip(names, tokens, strict=True)), cost=cost if replies > unpriced else None
+    )
+    return Spending(
+        session_id=id,
+        day=day,
+        model=model,
+        provider=provider,
+        cause=cause,
+        calls=calls,
+        replies=replies,
+        usage=usage,
+        unpriced=unpriced,
+    )

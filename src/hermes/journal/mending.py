@@ -1,0 +1,219 @@
+"""Mending a damaged file: all that can still be read is put into fresh tables, in place."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from hermes.codec.json import DecodeError
+from hermes.core.events import SessionOpened
+from hermes.journal import ledger, schema
+from hermes.journal.carving import LOG, SESSIONS, carve
+from hermes.journal.connections import connect
+from hermes.journal.faults import is_damage, name_of
+from hermes.journal.rows import PAGE_DAMAGE
+from hermes.journal.versions import event_of, is_newer
+
+log = logging.getLogger(__name__)
+
+# In the order in which they are copied; the derived tables are made anew.
+_BY_ROWID = {
+    "log": "id",
+    "sessions": "session",
+    "leases": "session",
+    "inbox": "id",
+    "quarantine": "event",
+    "removed": "session",
+}
+_WHOLE = ("meta", "owners")
+_STEP = 1_000
+
+
+def mend(path: Path, now: float) -> bool:
+    """Make the tables anew if the file is unsound, and whether it was. The caller holds the write
+    lock. The damaged file stays beside it under another name."""
+    kept = path.with_name(f"{path.name}.damaged-{int(now)}")
+    try:
+        with closing(connect(path, mode="rw")) as db:
+            if _is_sound(db):
+                return False
+            _copy_file(db, kept)
+            with _fresh(path) as other:
+                _refill(db, [kept], other, now)
+                # Through SQLite and not by renaming: other processes have the file open.
+                other.backup(db)
+    except sqlite3.DatabaseError as error:
+        if name_of(error) != "SQLITE_NOTADB":
+            raise
+        _replace(path, kept, now)
+    log.warning("the journal was damaged and is mended", extra={"kept": str(kept)})
+    return True
+
+
+def _replace(path: Path, kept: Path, now: float) -> None:
+    """For a file that SQLite does not know as one of its own: nobody can have it in use."""
+    moved = []
+    for suffix in ("", "-wal", "-shm"):
+        old, new = path.with_name(path.name + suffix), kept.with_name(kept.name + suffix)
+        if old.exists():
+            old.rename(new)
+            moved.append(new)
+    with _fresh(path) as other:
+        _refill(None, [file for file in moved if not file.name.endswith("-shm")], other, now)
+        with closing(connect(path, mode="rwc")) as db:
+            path.chmod(0o600)
+            other.backup(db)
+
+
+@contextmanager
+def _fresh(path: Path) -> Iterator[sqlite3.Connection]:
+    """An empty database beside the journal, gone again at the end."""
+    file = path.with_name(f"{path.name}.mending")
+    file.unlink(missing_ok=True)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        file.chmod(0o600)
+        yield other
+    file.unlink()
+
+
+def _is_sound(db: sqlite3.Connection) -> bool:
+    try:
+        return bool(db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
+    except sqlite3.DatabaseError as error:
+        if name_of(error) == "SQLITE_NOTADB" or not is_damage(error):
+            raise
+        return False
+
+
+def _copy_file(db: sqlite3.Connection, target: Path) -> None:
+    with closing(sqlite3.connect(target)) as other:
+        target.chmod(0o600)
+        db.backup(other)
+
+
+def _refill(
+    db: sqlite3.Connection | None, files: Sequence[Path], other: sqlite3.Connection, now: float
+) -> None:
+    other.execute("BEGIN")
+    schema.create(other)
+    if db is not None:
+        for table in _WHOLE:
+            _put(other, table, _tried(db, f"SELECT * FROM {table}"))
+        for table, key in _BY_ROWID.items():
+            _put(other, table, _readable(db, table, key))
+    for file in files:
+        # What the trees of the old file have lost sight of. Deleted records may still lie about.
+        _put(other, "sessions", carve(file, SESSIONS))
+        _put(other, "log", carve(file, LOG))
+    other.execute("DELETE FROM log WHERE session IN (SELECT session FROM removed)")
+    other.execute("DELETE FROM sessions WHERE session IN (SELECT session FROM removed)")
+    # Numbers of deleted sessions are not given again.
+    seq = "UPDATE sqlite_sequence SET seq = max(seq, (SELECT max(session) FROM removed))"
+    other.execute(f"{seq} WHERE name = 'sessions' AND EXISTS (SELECT 1 FROM removed)")
+    # Records that came back are not lost any more.
+    back = "DELETE FROM quarantine WHERE why LIKE ? AND event IN (SELECT id FROM log)"
+    other.execute(back, (f"{PAGE_DAMAGE}%",))
+    if db is not None:
+        _name_lost(db, other, now)
+    _find_sessions(db, other)
+    ledger.rebuild(other)
+    other.execute("COMMIT")
+
+
+def _put(other: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
+    width = len(other.execute(f"PRAGMA table_info({table})").fetchall())
+    marks = ",".join("?" * width)
+    other.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", rows)
+
+
+def _readable(db: sqlite3.Connection, table: str, key: str) -> Iterator[tuple[object, ...]]:
+    """Every row that can be read, in steps that are halved around a bad page."""
+    last = _last_key(db, table, key)
+    for first in range(1, last + 1, _STEP):
+        yield from _rows_between(db, table, key, first, min(first + _STEP - 1, last))
+
+
+def _rows_between(
+    db: sqlite3.Connection, table: str, key: str, first: int, last: int
+) -> Iterator[tuple[object, ...]]:
+    query = f"SELECT * FROM {table} NOT INDEXED WHERE {key} BETWEEN ? AND ? ORDER BY {key}"
+    try:
+        yield from db.execute(query, (first, last)).fetchall()
+        return
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+    if first < last:
+        middle = (first + last) // 2
+        yield from _rows_between(db, table, key, first, middle)
+        yield from _rows_between(db, table, key, middle + 1, last)
+
+
+def _last_key(db: sqlite3.Connection, table: str, key: str) -> int:
+    queries = [f"SELECT max({key}) FROM {table} NOT INDEXED"]
+    if table == "log":
+        queries.append("SELECT max(id) FROM log INDEXED BY log_place")
+    if table in ("sessions", "inbox"):
+        queries.append(f"SELECT max(seq) FROM sqlite_sequence WHERE name = '{table}'")
+    for query in queries:
+        try:
+            return int(db.execute(query).fetchone()[0] or 0)
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+    return 0
+
+
+def _find_sessions(db: sqlite3.Connection | None, other: sqlite3.Connection) -> None:
+    """Sessions whose row is lost get it back from the index of ids and from their first record,
+    or a name that says what happened."""
+    query = "SELECT session, id FROM sessions INDEXED BY sqlite_autoindex_sessions_1"
+    names = {} if db is None else dict(_tried(db, query))
+    query = "SELECT DISTINCT session FROM log WHERE session NOT IN (SELECT session FROM sessions)"
+    for (session,) in other.execute(query).fetchall():
+        parent, parent_n = _parent_of(other, session)
+        other.execute(
+            "INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?)",
+            (session, names.get(session, f"lost_{session}"), parent, parent_n),
+        )
+
+
+def _parent_of(other: sqlite3.Connection, session: int) -> tuple[int | None, int]:
+    query = (
+        "SELECT n, kind, version, CAST(body AS BLOB) FROM events WHERE session = ?"
+        " ORDER BY n LIMIT 1"
+    )
+    n, kind, version, body = other.execute(query, (session,)).fetchone()
+    try:
+        event = None if is_newer(kind, version) else event_of(kind, version, body)
+    except DecodeError:
+        event = None
+    if not isinstance(event, SessionOpened) or n != event.parent_n + 1:
+        return None, 0
+    row = other.execute("SELECT session FROM sessions WHERE id = ?", (event.parent,)).fetchone()
+    return (row[0], event.parent_n) if row else (None, event.parent_n)
+
+
+def _name_lost(db: sqlite3.Connection, other: sqlite3.Connection, now: float) -> None:
+    """Records that the old index knows and that could not be read go into the quarantine."""
+    places = _tried(db, "SELECT id, session, n FROM log INDEXED BY log_place")
+    there = {id for (id,) in other.execute("SELECT id FROM log")}
+    lost = [(id, session, n) for id, session, n in places if id not in there]
+    other.executemany(
+        "INSERT OR IGNORE INTO quarantine VALUES (?, ?, ?, ?, ?)",
+        ((id, session, n, PAGE_DAMAGE, now) for id, session, n in lost),
+    )
+
+
+def _tried(db: sqlite3.Connection, query: str) -> list[tuple[Any, ...]]:
+    """All rows, or none when they cannot be read."""
+    try:
+        return db.execute(query).fetchall()
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return []

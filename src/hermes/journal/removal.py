@@ -1,0 +1,164 @@
+"""Deleting sessions: one, many that are old, or into compressed files that can be taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import os
+import sqlite3
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from hermes.codec.json import encode
+from hermes.codec.values import Value
+from hermes.core.errors import JournalError, NotFound, SessionBusy, UsageError
+from hermes.journal import leases
+from hermes.journal.journal import SqliteJournal
+from hermes.journal.listing import EVERYTHING, SessionFilter, info_of, select
+from hermes.journal.schema import DERIVED_TABLES
+from hermes.journal.transaction import Transaction
+from hermes.journal.transfer import SessionLine, session_line
+
+_OF_SESSION = (*DERIVED_TABLES, "log", "leases", "inbox", "quarantine", "sessions")
+
+
+class Pruned(Value):
+    """`removed` or, in a dry run, what would be; `kept` were chosen too, but a fork needs their
+    records or somebody is in them."""
+
+    removed: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+
+async def delete(journal: SqliteJournal, session_id: str) -> None:
+    """NotFound; SessionBusy while somebody is in it; UsageError while a fork needs its records."""
+    await journal.writing(lambda tx: remove(tx, journal, session_id))
+
+
+async def prune(
+    journal: SqliteJournal,
+    *,
+    older_than_seconds: float,
+    wanted: SessionFilter = EVERYTHING,
+    dry_run: bool = False,
+    archive_to: Path | None = None,
+) -> Pruned:
+    """Remove the chosen sessions whose last record is older than that. Only ended ones, unless
+    `wanted.ended` says otherwise."""
+    limit = journal.world.clock.now() - older_than_seconds
+    ids = await journal.reading(partial(_chosen, _older(wanted, limit)))
+    if dry_run:
+        return await journal.writing(lambda tx: _rehearse(tx, journal, ids))
+    removed: list[str] = []
+    kept: list[str] = []
+    for session_id in ids:
+        try:
+            if archive_to is not None:
+                await archive(journal, session_id, archive_to)
+            else:
+                await delete(journal, session_id)
+        except NotFound:
+            continue
+        except (SessionBusy, UsageError):
+            kept.append(session_id)
+        else:
+            removed.append(session_id)
+    return Pruned(removed=tuple(removed), kept=tuple(kept))
+
+
+async def archive(journal: SqliteJournal, session_id: str, folder: Path) -> Path:
+    """Move a session into `<folder>/<id>.jsonl.gz`; importing the file brings it back."""
+    await journal.writing(lambda tx: check_removable(tx, journal, session_id))
+    line = await journal.reading(partial(session_line, session_id=session_id))
+    path = folder / f"{session_id.replace('/', '_')}.jsonl.gz"
+    await asyncio.to_thread(_write_whole, path, line)
+
+    def work(tx: Transaction) -> None:
+        info = info_of(tx.db, session_id)
+        if info is not None and info.last_n != line.last_n:
+            raise JournalError(f"Session {session_id} has just been used; it is not archived.")
+        remove(tx, journal, session_id)
+
+    await journal.writing(work)
+    return path
+
+
+def check_removable(
+    tx: Transaction, journal: SqliteJournal, session_id: str, gone: frozenset[str] = frozenset()
+) -> int:
+    """The number of the session. `gone` are sessions to be thought away."""
+    session = tx.session(session_id)
+    leases.check_free(tx, session, session_id, journal.writer.owner, journal.world.clock.now())
+    query = "SELECT id FROM sessions WHERE parent = ? AND parent_n > 0"
+    forks = [id for (id,) in tx.db.execute(query, (session,)) if id not in gone]
+    if forks:
+        raise UsageError(
+            f"Session {session_id} shares its records with {', '.join(forks[:5])}; "
+            "delete the forks first."
+        )
+    return session
+
+
+def remove(tx: Transaction, journal: SqliteJournal, session_id: str) -> None:
+    session = check_removable(tx, journal, session_id)
+    tx.settle()
+    newest = "SELECT max(id) FROM log WHERE session = ?"
+    last_id = tx.db.execute(newest, (session,)).fetchone()[0] or 0
+    tx.db.execute(
+        "INSERT INTO meta VALUES ('last_removed_id', ?)"
+        " ON CONFLICT(name) DO UPDATE SET value = max(value, excluded.value)",
+        (last_id,),
+    )
+    for table in _OF_SESSION:
+        tx.db.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
+    tx.db.execute("UPDATE sessions SET parent = NULL WHERE parent = ?", (session,))
+    now = journal.world.clock.now()
+    tx.db.execute("INSERT INTO removed VALUES (?, ?, ?)", (session, session_id, now))
+    tx.forget(session)
+
+
+def _chosen(wanted: SessionFilter, db: sqlite3.Connection) -> list[str]:
+    """Forks come before their parents, so that these become free."""
+    ids = {info.id for info in select(db, wanted, limit=None)}
+    everything = db.execute("SELECT id FROM sessions ORDER BY session DESC")
+    return [id for (id,) in everything if id in ids]
+
+
+def _older(wanted: SessionFilter, limit: float) -> SessionFilter:
+    fields = {name: getattr(wanted, name) for name in wanted.__struct_fields__}
+    fields["before"] = limit if wanted.before is None else min(limit, wanted.before)
+    fields["ended"] = True if wanted.ended is None else wanted.ended
+    return SessionFilter(**fields)
+
+
+def _rehearse(tx: Transaction, journal: SqliteJournal, ids: Sequence[str]) -> Pruned:
+    gone: set[str] = set()
+    kept: list[str] = []
+    for session_id in ids:
+        try:
+            check_removable(tx, journal, session_id, frozenset(gone))
+        except (SessionBusy, UsageError, NotFound):
+            kept.append(session_id)
+        else:
+            gone.add(session_id)
+    return Pruned(removed=tuple(id for id in ids if id in gone), kept=tuple(kept))
+
+
+def _write_whole(path: Path, line: SessionLine) -> None:
+    """The file is there whole and on the disk, or not at all."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    with part.open("wb") as file:
+        # A fixed time in the header: the same session always gives the same file.
+        with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
+            packed.write(encode(line) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    part.chmod(0o600)
+    part.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,147 @@
+"""The tables of `hermes.db`: made, checked and mended on opening, without scanning them."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+
+from hermes.core.errors import JournalError
+from hermes.journal.shapes import SHAPES
+
+log = logging.getLogger(__name__)
+
+FORMAT = 1
+PROJECTIONS = 1
+
+TRUTH = """
+CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE shapes(
+    shape INTEGER PRIMARY KEY, kind TEXT NOT NULL, version INTEGER NOT NULL,
+    head TEXT NOT NULL, tail TEXT NOT NULL);
+CREATE TABLE sessions(
+    session INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
+    parent INTEGER, parent_n INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX sessions_parent ON sessions(parent) WHERE parent IS NOT NULL;
+CREATE TABLE log(
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL, n INTEGER NOT NULL, turn_id TEXT NOT NULL,
+    shape INTEGER NOT NULL, rest TEXT NOT NULL, at REAL NOT NULL, hash BLOB NOT NULL);
+CREATE UNIQUE INDEX log_place ON log(session, n);
+CREATE VIEW events AS
+    SELECT id, session, n, turn_id,
+        (SELECT kind FROM shapes WHERE shape = log.shape) AS kind,
+        (SELECT version FROM shapes WHERE shape = log.shape) AS version,
+        (SELECT head || log.rest || tail FROM shapes WHERE shape = log.shape) AS body,
+        at, hash
+    FROM log;
+CREATE TABLE owners(owner TEXT PRIMARY KEY, beat REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE leases(session INTEGER PRIMARY KEY, owner TEXT NOT NULL, fence INTEGER NOT NULL);
+CREATE TABLE inbox(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL, key TEXT NOT NULL,
+    body TEXT NOT NULL, at REAL NOT NULL, taken INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX inbox_waiting ON inbox(session, id) WHERE taken = 0;
+CREATE UNIQUE INDEX inbox_key ON inbox(session, key) WHERE key <> '';
+CREATE TABLE quarantine(
+    event INTEGER PRIMARY KEY, session INTEGER NOT NULL, n INTEGER NOT NULL,
+    why TEXT NOT NULL, found_at REAL NOT NULL);
+CREATE INDEX quarantine_session ON quarantine(session);
+CREATE TABLE removed(session INTEGER PRIMARY KEY, id TEXT NOT NULL, at REAL NOT NULL);
+"""
+
+DERIVED = """
+CREATE TABLE summaries(
+    session INTEGER PRIMARY KEY, last_n INTEGER NOT NULL, title TEXT NOT NULL,
+    source TEXT NOT NULL, cwd TEXT NOT NULL, model TEXT NOT NULL, provider TEXT NOT NULL,
+    principal TEXT NOT NULL, preview TEXT NOT NULL, started_at REAL NOT NULL,
+    last_at REAL NOT NULL, ended_at REAL, end_reason TEXT NOT NULL,
+    message_count INTEGER NOT NULL, tool_call_count INTEGER NOT NULL,
+    api_calls INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL,
+    cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, reasoning INTEGER NOT NULL,
+    cost REAL, call_turn TEXT NOT NULL, call_cause TEXT NOT NULL);
+CREATE INDEX summaries_title ON summaries(title) WHERE title <> '';
+CREATE TABLE usage(
+    session INTEGER NOT NULL, day INTEGER NOT NULL, model TEXT NOT NULL, provider TEXT NOT NULL,
+    cause TEXT NOT NULL, calls INTEGER NOT NULL, replies INTEGER NOT NULL,
+    input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL, reasoning INTEGER NOT NULL, cost REAL NOT NULL,
+    unpriced INTEGER NOT NULL,
+    PRIMARY KEY(session, day, model, provider, cause)) WITHOUT ROWID;
+CREATE INDEX usage_day ON usage(day);
+CREATE TABLE message_keys(
+    session INTEGER NOT NULL, key TEXT NOT NULL, n INTEGER NOT NULL,
+    PRIMARY KEY(session, key)) WITHOUT ROWID;
+"""
+
+DERIVED_TABLES = ("summaries", "usage", "message_keys")
+
+
+def is_current(db: sqlite3.Connection) -> bool:
+    """Nothing is left to do before reading or writing; JournalError for a later format."""
+    found = format_of(db)
+    return found == FORMAT and _shapes_are_whole(db) and projections_are_whole(db)
+
+
+def format_of(db: sqlite3.Connection) -> int:
+    found = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if found > FORMAT:
+        raise JournalError(
+            f"This journal has format {found}, written by a newer Hermes; this one knows "
+            f"format {FORMAT}. Update Hermes, or use another home."
+        )
+    return found
+
+
+def create(db: sqlite3.Connection) -> None:
+    """All tables of an empty file, inside the caller's transaction."""
+    _run(db, TRUTH)
+    mend_shapes(db)
+    create_projections(db)
+    db.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def create_projections(db: sqlite3.Connection) -> None:
+    for table in DERIVED_TABLES:
+        db.execute(f"DROP TABLE IF EXISTS {table}")
+    _run(db, DERIVED)
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('projections', ?)", (PROJECTIONS,))
+
+
+def projections_are_whole(db: sqlite3.Connection) -> bool:
+    row = db.execute("SELECT value FROM meta WHERE name = 'projections'").fetchone()
+    if row != (PROJECTIONS,):
+        return False
+    marks = ",".join("?" * len(DERIVED_TABLES))
+    query = f"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ({marks})"
+    if db.execute(query, DERIVED_TABLES).fetchone() != (len(DERIVED_TABLES),):
+        return False
+    emptied = "SELECT EXISTS(SELECT 1 FROM sessions) > EXISTS(SELECT 1 FROM summaries)"
+    return bool(db.execute(emptied).fetchone() == (0,))
+
+
+def mend_shapes(db: sqlite3.Connection) -> None:
+    """Write the shapes that are new or damaged; those of a later Hermes stay."""
+    db.executemany(
+        "INSERT OR REPLACE INTO shapes VALUES (?, ?, ?, ?, ?)",
+        (
+            (number, shape.kind, shape.version, shape.head.decode(), shape.tail.decode())
+            for number, shape in enumerate(SHAPES, start=1)
+        ),
+    )
+
+
+def _shapes_are_whole(db: sqlite3.Connection) -> bool:
+    query = (
+        "SELECT shape, CAST(kind AS BLOB), version, CAST(head AS BLOB), CAST(tail AS BLOB)"
+        " FROM shapes WHERE shape <= ? ORDER BY shape"
+    )
+    found = db.execute(query, (len(SHAPES),)).fetchall()
+    return found == [
+        (number, shape.kind.encode(), shape.version, shape.head, shape.tail)
+        for number, shape in enumerate(SHAPES, start=1)
+    ]
+
+
+def _run(db: sqlite3.Connection, script: str) -> None:
+    # executescript would commit the caller's transaction.
+    for statement in script.split(";\n"):
+        if statement.strip():
+            db.execute(statement)

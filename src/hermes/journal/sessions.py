@@ -1,0 +1,175 @@
+"""Finding a session by what a person types, naming it, and branching off from it."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from hermes.codec.values import Value
+from hermes.core.commands import Retitle
+from hermes.core.errors import NotFound, SessionBusy, UsageError
+from hermes.core.events import DurableEvent, ModelSwitched, Record, SessionOpened, Titled
+from hermes.journal import titles
+from hermes.journal.journal import SqliteJournal, encoded
+from hermes.journal.listing import SessionFilter, info_of, select
+from hermes.journal.reading import read_session, segments
+from hermes.journal.transaction import Transaction
+
+NEAR = 5
+
+
+class Lineage(Value):
+    """Where a session comes from (the oldest first) and which sessions branch off from it."""
+
+    ancestors: tuple[str, ...]
+    children: tuple[str, ...]
+
+
+async def find(journal: SqliteJournal, text: str) -> str:
+    """The id of the session meant by an id, the beginning of one, or a title. A title also means
+    the newest of "title #2", "title #3"… NotFound names what comes near."""
+    return await journal.reading(lambda db: _find(db, text.strip()))
+
+
+async def newest(journal: SqliteJournal, source: str | None = None) -> str | None:
+    """The id of the session that was used last."""
+    wanted = SessionFilter(source=source)
+    found = await journal.reading(lambda db: select(db, wanted, limit=1))
+    return found[0].id if found else None
+
+
+async def retitle(journal: SqliteJournal, session_id: str, title: str) -> str:
+    """The title as it was set; empty takes it away. A session that is open elsewhere gets the
+    wish into its inbox."""
+    clean = titles.clean_title(title)
+
+    def check(db: sqlite3.Connection) -> None:
+        info = info_of(db, session_id)
+        if info is None:
+            raise NotFound(f"There is no session {session_id}.")
+        if clean and clean != info.title:
+            titles.check_unused(db, clean)
+
+    await journal.reading(check)
+    try:
+        lease = await journal.acquire(session_id)
+    except SessionBusy:
+        await journal.post(session_id, Retitle(title=clean))
+        return clean
+    try:
+        await journal.append(lease, [Titled(title=clean)])
+    finally:
+        await journal.release(lease)
+    return clean
+
+
+async def free_title(journal: SqliteJournal, title: str) -> str:
+    """The title itself, or "title #N" with the next free number."""
+    clean = titles.clean_title(title)
+    return await journal.reading(lambda db: titles.next_title(db, clean))
+
+
+async def fork(
+    journal: SqliteJournal, session_id: str, *, at: int | None = None, title: str = ""
+) -> str:
+    """A new session that shares the records up to number `at` (the last one when not given) and
+    goes on by itself; its id. Nobody owns it yet. Without a title it gets the parent's with the
+    next number."""
+    records, _ = await journal.reading(lambda db: read_session(db, session_id))
+    last = records[-1].n if records else 0
+    cut = last if at is None else at
+    if not 1 <= cut <= last:
+        raise UsageError(f"Session {session_id} has records 1 to {last}; {cut} is none of them.")
+    opening = _reopened([record for record in records if record.n <= cut], session_id, cut)
+    wished = titles.clean_title(title)
+    new_id, now = journal.world.new_session_id(), journal.world.clock.now()
+
+    def work(tx: Transaction) -> str:
+        events: list[DurableEvent] = [opening]
+        given = wished or _descendant_title(tx.db, session_id)
+        if given:
+            events.append(Titled(title=given))
+        items = encoded(events)
+        tx.check_titles(0, items)
+        session = tx.create(new_id, parent=session_id, parent_n=cut)
+        tx.write(session, items, turn_id="", at=now)
+        return new_id
+
+    return await journal.writing(work)
+
+
+async def lineage(journal: SqliteJournal, session_id: str) -> Lineage:
+    def work(db: sqlite3.Connection) -> Lineage:
+        session = segments(db, session_id)[-1].session
+        above = (
+            "WITH RECURSIVE above(session, depth) AS (SELECT parent, 1 FROM sessions"
+            " WHERE session = ?1 UNION ALL SELECT parent, depth + 1 FROM above"
+            " JOIN sessions USING (session))"
+            " SELECT id FROM above JOIN sessions USING (session) ORDER BY depth DESC"
+        )
+        below = "SELECT id FROM sessions WHERE parent = ?1 ORDER BY session"
+        return Lineage(
+            ancestors=tuple(id for (id,) in db.execute(above, (session,))),
+            children=tuple(id for (id,) in db.execute(below, (session,))),
+        )
+
+    return await journal.reading(work)
+
+
+def _reopened(records: list[Record], parent: str, parent_n: int) -> SessionOpened:
+    """The opening of a fork: what the parent was at that point."""
+    opening = None
+    for record in records:
+        match record.event:
+            case SessionOpened() as event:
+                opening = event
+            case ModelSwitched(model=model, provider=provider) if opening:
+                opening = _changed(opening, model=model, provider=provider)
+            case _:
+                pass
+    if opening is None:
+        raise UsageError(f"The beginning of session {parent} is lost; it cannot be forked.")
+    return _changed(opening, parent=parent, parent_n=parent_n)
+
+
+def _changed(opening: SessionOpened, **changes: object) -> SessionOpened:
+    fields = {name: getattr(opening, name) for name in opening.__struct_fields__}
+    return SessionOpened(**(fields | changes))
+
+
+def _descendant_title(db: sqlite3.Connection, session_id: str) -> str:
+    info = info_of(db, session_id)
+    return titles.next_title(db, info.title) if info and info.title else ""
+
+
+def _find(db: sqlite3.Connection, text: str) -> str:
+    if not text:
+        raise NotFound("Say which session: its id, the beginning of its id, or its title.")
+    by_id = _ids(db, "id >= ?1 AND id < ?1 || char(1114111) ORDER BY session DESC", text)
+    if text in by_id:
+        return text
+    by_title = titles.numbered(db, text)
+    if len(by_id) == 1:
+        return by_id[0]
+    if by_title:
+        return by_title[max(by_title)]
+    if by_id:
+        raise NotFound(f"Several sessions begin with “{text}”; type more of the id.", tuple(by_id))
+    near = _near(db, text)
+    hint = f" Near: {', '.join(near)}." if near else ""
+    raise NotFound(f"There is no session “{text}”.{hint}", near)
+
+
+def _near(db: sqlite3.Connection, text: str) -> tuple[str, ...]:
+    """Ids of sessions whose id or title contains the text, or whose title shares a word."""
+    words = [word for word in text.lower().split() if len(word) > 2][:8]
+    for part in (text.lower(), *words):
+        where = "instr(lower(id), ?1) OR instr(lower(title), ?1) ORDER BY last_at DESC"
+        found = _ids(db, where, part)
+        if found:
+            return tuple(found)
+    return ()
+
+
+def _ids(db: sqlite3.Connection, where: str, text: str) -> list[str]:
+    query = f"SELECT id FROM sessions JOIN summaries USING (session) WHERE {where} LIMIT {NEAR}"
+    return [id for (id,) in db.execute(query, (text,))]

@@ -1,0 +1,91 @@
+"""Titles of sessions: what they may be, and names like "plan #2" for those that descend."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Mapping
+
+from hermes.core.errors import UsageError
+
+MAX_CHARS = 100
+
+_NUMBERED = re.compile(r"(?P<name>.*\S) #(?P<number>[0-9]{1,9})", re.DOTALL)
+
+
+def clean_title(text: str) -> str:
+    """Without control, zero-width and direction characters, with single spaces. UsageError when
+    it is too long; empty means no title."""
+    kept = "".join(_visible(char) for char in text)
+    title = " ".join(kept.split())
+    if len(title) > MAX_CHARS:
+        raise UsageError(f"The title has {len(title)} characters; use at most {MAX_CHARS}.")
+    return title
+
+
+def _visible(char: str) -> str:
+    if char.isspace():
+        return " "
+    return "" if unicodedata.category(char) in ("Cc", "Cf", "Cs") else char
+
+
+def check_free(db: sqlite3.Connection, title: str, session: int, staged: Mapping[str, int]) -> None:
+    """UsageError unless the title is clean and no other session has it. `staged` holds titles
+    that the same transaction has given and not yet written."""
+    if clean_title(title) != title:
+        raise UsageError("The title holds characters or spaces that titles may not have.")
+    holder = _holder(db, title, session)
+    if holder or staged.get(title, session) != session:
+        name = f"session {holder}" if holder else "another session"
+        raise UsageError(f"The title “{title}” belongs to {name}; choose another.")
+
+
+def is_free(db: sqlite3.Connection, title: str, session: int) -> bool:
+    """No other session has it."""
+    return not _holder(db, title, session)
+
+
+def check_unused(db: sqlite3.Connection, title: str) -> None:
+    check_free(db, title, 0, {})
+
+
+def _holder(db: sqlite3.Connection, title: str, session: int) -> str:
+    query = (
+        "SELECT id FROM summaries JOIN sessions USING (session) WHERE title = ? AND title <> ''"
+        " AND session <> ?"
+    )
+    row = db.execute(query, (title, session)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def lineage_name(title: str) -> str:
+    """ "plan" for "plan #3"."""
+    match = _NUMBERED.fullmatch(title)
+    return match["name"] if match else title
+
+
+def numbered(db: sqlite3.Connection, name: str) -> dict[int, str]:
+    """The sessions called `name` (as number 1) and `name #N`, by number."""
+    query = (
+        "SELECT title, id FROM summaries JOIN sessions USING (session)"
+        " WHERE title <> '' AND (title = ? OR (title > ? AND title < ?))"
+    )
+    found = {}
+    for title, session_id in db.execute(query, (name, f"{name} #", f"{name} #:")):
+        match = _NUMBERED.fullmatch(title)
+        if title == name:
+            found[1] = str(session_id)
+        elif match and match["name"] == name:
+            found[int(match["number"])] = str(session_id)
+    return found
+
+
+def next_title(db: sqlite3.Connection, title: str) -> str:
+    """The title itself while it is free, else the next "name #N"."""
+    name = lineage_name(title)
+    if not _holder(db, title, 0):
+        return title
+    number = max(numbered(db, name), default=0) + 1
+    suffix = f" #{max(number, 2)}"
+    return name[: MAX_CHARS - len(suffix)].rstrip() + suffix

@@ -1,0 +1,192 @@
+"""One write transaction: what several callers ask for, checked and gathered, then flushed once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from hermes.core.errors import Fenced, JournalError, NotFound, UsageError
+from hermes.core.events import MessageReceived, Titled
+from hermes.core.ports import Lease
+from hermes.journal import ledger, titles
+from hermes.journal.chain import link, seed
+from hermes.journal.faults import is_damage
+from hermes.journal.rows import last_n
+from hermes.journal.shapes import Stored
+from hermes.journal.summaries import Spent, Summary
+
+_INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_NEWEST = "SELECT hash FROM log WHERE session = ? ORDER BY n DESC LIMIT 1"
+
+
+class Head:
+    """The end of a session's records: what the next one is chained to and adds up to."""
+
+    __slots__ = ("hash", "n", "summary")
+
+    def __init__(self, n: int, hash: bytes, summary: Summary) -> None:
+        self.n = n
+        self.hash = hash
+        self.summary = summary
+
+    def copy(self) -> Head:
+        return Head(self.n, self.hash, self.summary.copy())
+
+
+class Transaction:
+    """Lives between BEGIN and COMMIT in the writer's thread. Work that raises HermesError does so
+    before it has written anything, so that the others in the same transaction are not touched."""
+
+    def __init__(self, db: sqlite3.Connection, heads: dict[int, Head], owner: str) -> None:
+        self.db = db
+        self.owner = owner
+        self.heads: dict[int, Head] = {}
+        self.taken: set[int] = set()
+        self.freed: set[int] = set()
+        self.written_bytes = 0
+        self._known = heads
+        self._rows: list[tuple[object, ...]] = []
+        self._spent: list[tuple[int, Spent]] = []
+        self._dirty: set[int] = set()
+        self._next_id = 0
+
+    def session(self, session_id: str) -> int:
+        """The number of a session; NotFound."""
+        row = self.db.execute("SELECT session FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        if row is None:
+            raise NotFound(f"There is no session {session_id}.")
+        return int(row[0])
+
+    def create(self, session_id: str, *, parent: str = "", parent_n: int = 0) -> int:
+        """A session without records yet; a fork is joined to its parent."""
+        if self.db.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone():
+            raise JournalError(f"There is a session {session_id} already; choose another id.")
+        above = self._parent(parent, parent_n) if parent else None
+        found = self.db.execute(
+            "INSERT INTO sessions(id, parent, parent_n) VALUES (?, ?, ?)",
+            (session_id, above, parent_n),
+        ).lastrowid
+        assert found is not None
+        self.heads[found] = Head(parent_n, seed(session_id), Summary(found, parent_n))
+        return found
+
+    def held(self, lease: Lease) -> int:
+        """The number of the session that the lease is for; Fenced when it is void."""
+        row = self.db.execute(
+            "SELECT session, owner, fence FROM sessions JOIN leases USING (session) WHERE id = ?",
+            (lease.session_id,),
+        ).fetchone()
+        if row is None or row[1:] != (lease.owner, lease.fence):
+            if row is not None:
+                self._known.pop(int(row[0]), None)
+            raise Fenced(
+                f"Session {lease.session_id} was taken over by another process; nothing was "
+                "written here. Open it again to go on."
+            )
+        return int(row[0])
+
+    def write(
+        self, session: int, events: Sequence[Stored], *, turn_id: str, at: float
+    ) -> tuple[int, ...]:
+        """Add records; the number of each, 0 for a message whose key is known already."""
+        self.check_titles(session, events)
+        return tuple([self.put(session, item, turn_id=turn_id, at=at) for item in events])
+
+    def head(self, session: int) -> Head:
+        """The end of the session as this transaction sees it."""
+        head = self.heads.get(session)
+        if head is None:
+            known = self._known.get(session)
+            head = known.copy() if known else self._load(session)
+            self.heads[session] = head
+        return head
+
+    def settle(self) -> None:
+        """Put everything gathered so far into the tables."""
+        if not self._dirty:
+            return
+        self.db.executemany(_INSERT, self._rows)
+        ledger.save(self.db, [self.heads[session].summary for session in self._dirty])
+        if self._spent:
+            ledger.charge(self.db, self._spent)
+        self._rows, self._spent, self._dirty = [], [], set()
+
+    def refresh(self, session: int) -> None:
+        """Look again at the end of a session: others may have written since it was last known."""
+        self._known.pop(session, None)
+        self.head(session)
+
+    def forget(self, session: int) -> None:
+        """The session is gone or was written past this transaction's back."""
+        self.heads.pop(session, None)
+        self._known.pop(session, None)
+
+    def put(self, session: int, item: Stored, *, turn_id: str, at: float, n: int = 0) -> int:
+        """Add one record without a look at titles, with a number of its own if it has one."""
+        head, event = self.head(session), item.event
+        self._dirty.add(session)
+        if n:
+            head.n = head.summary.last_n = n - 1
+        n = head.n + 1
+        if (
+            isinstance(event, MessageReceived)
+            and event.key
+            and not ledger.remember_key(self.db, session, event.key, n)
+        ):
+            return 0
+        head.n = n
+        head.hash = link(head.hash, n, turn_id, item.kind, item.version, at, item.body)
+        id = self._new_id()
+        self._rows.append((id, session, n, turn_id, item.shape, item.rest, at, head.hash))
+        self.written_bytes += len(item.rest)
+        spent = head.summary.add(event, turn_id=turn_id, at=at)
+        if spent is not None:
+            self._spent.append((session, spent))
+        return n
+
+    def check_titles(self, session: int, events: Sequence[Stored]) -> None:
+        """UsageError when an event gives a title that the session may not have."""
+        for item in events:
+            if isinstance(item.event, Titled) and item.event.title:
+                staged = {self.heads[other].summary.title: other for other in self._dirty}
+                titles.check_free(self.db, item.event.title, session, staged)
+
+    def _new_id(self) -> int:
+        # Ids are never used twice, not even after the newest records were deleted: the search
+        # index goes by them.
+        if not self._next_id:
+            query = (
+                "SELECT max(coalesce((SELECT max(id) FROM log), 0),"
+                " coalesce((SELECT value FROM meta WHERE name = 'last_removed_id'), 0))"
+            )
+            self._next_id = int(self.db.execute(query).fetchone()[0])
+        self._next_id += 1
+        return self._next_id
+
+    def _parent(self, parent: str, parent_n: int) -> int | None:
+        query = "SELECT session, parent_n FROM sessions WHERE id = ?"
+        row = self.db.execute(query, (parent,)).fetchone()
+        if row is None:
+            if parent_n:
+                raise NotFound(f"There is no session {parent} to fork.")
+            return None
+        self.settle()
+        if parent_n > max(row[1], last_n(self.db, row[0])):
+            raise UsageError(f"Session {parent} has no record {parent_n}.")
+        return int(row[0])
+
+    def _load(self, session: int) -> Head:
+        query = "SELECT id, parent_n FROM sessions WHERE session = ?"
+        session_id, parent_n = self.db.execute(query, (session,)).fetchone()
+        try:
+            newest = self.db.execute(_NEWEST, (session,)).fetchone()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            newest = None  # Lost with its page: the chain begins anew after it.
+        hash = newest[0] if newest else seed(session_id)
+        n = max(parent_n, last_n(self.db, session))
+        summary = ledger.load(self.db, session) or ledger.rebuild_session(
+            self.db, session, parent_n
+        )
+        return Head(n, hash, summary)

@@ -1,0 +1,138 @@
+"""Upkeep of the journal file: numbers, the retention policy, giving space back, and backups."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from hermes.codec.values import Value
+from hermes.core.errors import JournalError
+from hermes.journal.connections import connect
+from hermes.journal.faults import journal_error
+from hermes.journal.journal import SqliteJournal
+from hermes.journal.locks import WriteLock
+from hermes.journal.removal import Pruned, prune
+from hermes.journal.transaction import Transaction
+
+_RAN = "retention_ran_at"
+
+
+class Stats(Value):
+    sessions: int
+    events: int
+    messages: int
+    bytes: int
+    free_bytes: int
+    quarantined: int
+    by_source: Mapping[str, int]
+    oldest_at: float | None
+    newest_at: float | None
+
+
+class RetentionPolicy(Value):
+    """Off unless enabled. With `archive_to` old sessions become files instead of vanishing."""
+
+    enabled: bool = False
+    days: float = 90.0
+    archive_to: str = ""
+    vacuum: bool = True
+    min_interval_hours: float = 24.0
+
+
+class Retained(Value):
+    """What a retention run did; `ran` is False when it was off or not yet due."""
+
+    ran: bool
+    pruned: Pruned = Pruned()
+    vacuumed: bool = False
+
+
+async def stats(journal: SqliteJournal) -> Stats:
+    return await journal.reading(_stats)
+
+
+async def apply_retention(journal: SqliteJournal, policy: RetentionPolicy) -> Retained:
+    now = journal.world.clock.now()
+    interval = policy.min_interval_hours * 3_600
+    if not policy.enabled or now - await journal.reading(_last_run) < interval:
+        return Retained(ran=False)
+    pruned = await prune(
+        journal,
+        older_than_seconds=policy.days * 86_400,
+        archive_to=Path(policy.archive_to) if policy.archive_to else None,
+    )
+
+    def note(tx: Transaction) -> None:
+        tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RAN, now))
+
+    await journal.writing(note)
+    vacuumed = policy.vacuum and bool(pruned.removed)
+    if vacuumed:
+        await vacuum(journal)
+    return Retained(ran=True, pruned=pruned, vacuumed=vacuumed)
+
+
+async def vacuum(journal: SqliteJournal) -> None:
+    """Give the space of deleted records back; everybody else's writes wait meanwhile."""
+    await journal.reading(lambda _db: None)
+    await asyncio.to_thread(_vacuum, journal.path)
+
+
+async def backup(journal: SqliteJournal, target: Path) -> None:
+    """A copy as of one moment while others read and write; it replaces `target` when whole."""
+    part = target.with_name(f"{target.name}.part")
+
+    def copy(db: sqlite3.Connection) -> None:
+        if target.absolute() == journal.path.absolute():
+            raise JournalError("A journal cannot be backed up onto itself; choose another file.")
+        part.unlink(missing_ok=True)
+        with closing(sqlite3.connect(part)) as other:
+            part.chmod(0o600)
+            db.backup(other)
+            # One file to carry away, without a write-ahead log beside it.
+            other.execute("PRAGMA journal_mode = DELETE")
+        part.replace(target)
+
+    await journal.reading(copy)
+
+
+def _vacuum(path: Path) -> None:
+    lock = WriteLock(path.with_name(f"{path.name}.lock"))
+    try:
+        with lock, closing(connect(path, mode="rw")) as db:
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as error:
+        raise journal_error(error, path) from error
+    finally:
+        lock.close()
+
+
+def _last_run(db: sqlite3.Connection) -> float:
+    row = db.execute("SELECT value FROM meta WHERE name = ?", (_RAN,)).fetchone()
+    return float(row[0]) if row else float("-inf")
+
+
+def _stats(db: sqlite3.Connection) -> Stats:
+    def one(query: str) -> int:
+        return int(db.execute(query).fetchone()[0] or 0)
+
+    sessions, messages, oldest, newest = db.execute(
+        "SELECT count(*), sum(message_count), min(started_at), max(last_at) FROM summaries"
+    ).fetchone()
+    by_source = db.execute("SELECT source, count(*) FROM summaries GROUP BY 1 ORDER BY 2 DESC, 1")
+    page_bytes = one("PRAGMA page_size")
+    return Stats(
+        sessions=sessions,
+        events=one("SELECT count(*) FROM log"),
+        messages=messages or 0,
+        bytes=one("PRAGMA page_count") * page_bytes,
+        free_bytes=one("PRAGMA freelist_count") * page_bytes,
+        quarantined=one("SELECT count(*) FROM quarantine"),
+        by_source=dict(by_source.fetchall()),
+        oldest_at=oldest,
+        newest_at=newest,
+    )

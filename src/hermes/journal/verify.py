@@ -1,0 +1,133 @@
+"""Checking the journal: hash chains record by record, and the soundness of the file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from functools import partial
+
+from hermes.codec.json import DecodeError
+from hermes.codec.values import Value
+from hermes.core.errors import NotFound
+from hermes.journal.chain import link, seed
+from hermes.journal.faults import is_damage
+from hermes.journal.journal import SqliteJournal
+from hermes.journal.reading import Lost
+from hermes.journal.rows import Damaged, Row, last_n, read_rows
+from hermes.journal.transaction import Transaction
+from hermes.journal.versions import event_of, is_newer
+
+
+class Problem(Value):
+    """One record that is not as it was written; n = 0 is about the session as a whole, and an
+    empty session id about the file."""
+
+    session_id: str
+    n: int
+    why: str
+
+
+async def verify(journal: SqliteJournal, session_id: str | None = None) -> tuple[Problem, ...]:
+    """Walk the chain of one session, or of all and the file itself. Records that fail are set
+    aside for readers, and those set aside that are sound again come back."""
+    sessions = await journal.reading(lambda db: _sessions(db, session_id))
+    if session_id is not None and not sessions:
+        raise NotFound(f"There is no session {session_id}.")
+    problems: list[Problem] = []
+    for session, id, parent_n in sessions:
+        # One session at a time: a long reading would keep the write-ahead log from shrinking.
+        lost = await journal.reading(partial(_check, session, id, parent_n))
+        problems += [Problem(session_id=id, n=record.n, why=record.why) for record in lost]
+        await _note(journal, session, id, lost)
+    if session_id is None:
+        problems += await journal.reading(lambda db: list(_file_problems(db)))
+    return tuple(problems)
+
+
+async def repair(journal: SqliteJournal) -> tuple[Problem, ...]:
+    """Mend the file if it is unsound, and what verify still finds after that. The damaged file is
+    kept beside it."""
+    await journal.writer.mend(now=True)
+    return await verify(journal)
+
+
+def _check(session: int, session_id: str, parent_n: int, db: sqlite3.Connection) -> list[Damaged]:
+    """The records that are damaged, changed or gone, in order; gone ones have id 0."""
+    rows = read_rows(db, session)
+    damaged = {record.n: record for record in rows.damaged}
+    # After a bad record the chain goes on from what it should be and from what is stored: either
+    # the record or its hash was changed. None stands for a hash that cannot be known.
+    previous: tuple[bytes, ...] | None = (seed(session_id),)
+    expected = parent_n + 1
+    for row in rows.whole:
+        if row.n != expected:
+            for n in range(expected, row.n):
+                damaged.setdefault(n, Damaged(0, n, "it is missing"))
+            previous = None
+        previous, why = _check_row(row, previous)
+        if why:
+            damaged[row.n] = Damaged(row.id, row.n, why)
+        expected = row.n + 1
+    for n in range(expected, _last_known(db, session) + 1):
+        damaged.setdefault(n, Damaged(0, n, "it is missing"))
+    return [damaged[n] for n in sorted(damaged)]
+
+
+def _check_row(row: Row, previous: tuple[bytes, ...] | None) -> tuple[tuple[bytes, ...], str]:
+    """What the next record may be chained to, and what is wrong with this one."""
+    if not is_newer(row.kind, row.version):
+        try:
+            event_of(row.kind, row.version, row.body)
+        except DecodeError as error:
+            return (row.hash,), f"it cannot be decoded ({error})"
+    if previous is None:
+        return (row.hash,), ""
+    links = tuple(
+        link(hash, row.n, row.turn_id, row.kind, row.version, row.at, row.body) for hash in previous
+    )
+    if row.hash in links:
+        return (row.hash,), ""
+    return (row.hash, *links), "it was changed after it was written"
+
+
+def _last_known(db: sqlite3.Connection, session: int) -> int:
+    """The number of the newest record, also by what the session list and the quarantine say."""
+    row = db.execute("SELECT last_n FROM summaries WHERE session = ?", (session,)).fetchone()
+    return max(int(row[0]) if row else 0, last_n(db, session))
+
+
+def _sessions(db: sqlite3.Connection, session_id: str | None) -> list[tuple[int, str, int]]:
+    query = (
+        "SELECT session, id, parent_n FROM sessions WHERE ?1 IS NULL OR id = ?1 ORDER BY session"
+    )
+    return db.execute(query, (session_id,)).fetchall()
+
+
+def _file_problems(db: sqlite3.Connection) -> Iterator[Problem]:
+    try:
+        found = [str(text) for (text,) in db.execute("PRAGMA integrity_check")]
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        found = [str(error)]
+    for text in found:
+        if text != "ok":
+            yield Problem(session_id="", n=0, why=text)
+
+
+async def _note(
+    journal: SqliteJournal, session: int, session_id: str, found: list[Damaged]
+) -> None:
+    """Bring the quarantine of one session up to date."""
+    bad = {record.id for record in found if record.id}
+    query = "SELECT event FROM quarantine WHERE session = ?"
+    known = await journal.reading(lambda db: {event for (event,) in db.execute(query, (session,))})
+    healed = known - bad
+    if healed:
+
+        def forget(tx: Transaction) -> None:
+            tx.db.executemany("DELETE FROM quarantine WHERE event = ?", [(id,) for id in healed])
+
+        await journal.writing(forget)
+    lost = [Lost(session, session_id, record) for record in found if record.id in bad - known]
+    await journal.set_aside(lost)

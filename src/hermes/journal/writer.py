@@ -1,0 +1,255 @@
+"""The one thread that writes: jobs that wait at the same time share one commit."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from hermes.core.errors import HermesError, JournalError
+from hermes.core.world import World
+from hermes.journal import leases, mending, opening
+from hermes.journal.checkpoints import Checkpointer
+from hermes.journal.faults import is_damage, journal_error
+from hermes.journal.locks import Owner, WriteLock
+from hermes.journal.transaction import Head, Transaction
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Work = Callable[[Transaction], T]
+
+# So many jobs share a commit at most: a longer queue would make the first one wait for the last.
+GROUP = 1_024
+MENDING_SECONDS = 600.0
+
+
+class Job(Generic[T]):
+    """Work that somebody awaits, with its outcome."""
+
+    def __init__(self, work: Work[T], future: asyncio.Future[T]) -> None:
+        self.work = work
+        self.future = future
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+
+class Writer:
+    """Starts its thread and opens the database with the first job."""
+
+    def __init__(self, path: Path, world: World) -> None:
+        self.owner = Owner(leases.lock_folder(path.parent))
+        self._path = path
+        self._world = world
+        self._lock = WriteLock(path.with_name(f"{path.name}.lock"))
+        self._checkpointer = Checkpointer(path)
+        self._heads: dict[int, Head] = {}
+        self._db: sqlite3.Connection | None = None
+        self._beaten_at = 0.0
+        self._queue: SimpleQueue[Job[Any] | None] = SimpleQueue()
+        self._gate = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+        self._mended_at = float("-inf")
+        self._is_mending_wanted = False
+
+    async def run(self, work: Work[T]) -> T:
+        """What `work` returns, once it is committed. Others' failures do not touch it."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        job = Job(work, future)
+        with self._gate:
+            if self._is_closed:
+                raise JournalError("The journal is closed.")
+            self._queue.put(job)
+            if self._thread is None:
+                self._start()
+        return await future
+
+    async def mend(self, *, now: bool = False) -> None:
+        """Look for damage in the file and repair what can be repaired; `now` even if that was
+        tried a short while ago."""
+        self._is_mending_wanted = True
+        if now:
+            self._mended_at = float("-inf")
+        await self.run(lambda _tx: None)
+
+    async def close(self) -> None:
+        """Write what waits, then let go of the files."""
+        with self._gate:
+            self._is_closed = True
+            self._queue.put(None)
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._serve, name="hermes-journal", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        """Nothing is put after None, so it is the last thing to be seen."""
+        is_open = True
+        while is_open:
+            jobs, is_open = self._next_jobs()
+            self._write(jobs)
+        self._let_go()
+
+    def _next_jobs(self) -> tuple[list[Job[Any]], bool]:
+        """Waits for jobs, or until a heartbeat is due; and whether more may come."""
+        wait = self._seconds_to_beat()
+        try:
+            found = [self._queue.get(timeout=None if wait is None else max(0.0, wait))]
+        except Empty:
+            return [], True
+        for _ in range(min(GROUP, self._queue.qsize())):
+            found.append(self._queue.get())
+        return [job for job in found if job and not job.future.cancelled()], found[-1] is not None
+
+    def _seconds_to_beat(self) -> float | None:
+        if not self._heads:
+            return None
+        return self._beaten_at + leases.BEAT_SECONDS - self._world.clock.monotonic()
+
+    def _write(self, jobs: Sequence[Job[Any]]) -> None:
+        if not jobs and self._seconds_to_beat() is None:
+            return
+        try:
+            with self._lock:
+                self._commit_or_split(jobs)
+                if self._db:
+                    self._checkpointer.finish(self._db)
+        except OSError as error:
+            _fail(jobs, journal_error(error, self._path))
+
+    def _commit_or_split(self, jobs: Sequence[Job[Any]]) -> None:
+        """One commit for all; if it cannot be, one for each, so that only the bad one fails."""
+        try:
+            self._commit(jobs)
+        except Exception as error:
+            self._roll_back()
+            if len(jobs) > 1:
+                for job in jobs:
+                    self._commit_or_split([job])
+            elif isinstance(error, sqlite3.Error) and is_damage(error) and self._mend():
+                self._commit_or_split(jobs)
+            elif isinstance(error, sqlite3.Error | OSError):
+                self._reopen_later()
+                _fail(jobs, journal_error(error, self._path))
+            else:
+                _fail(jobs, error)
+
+    def _commit(self, jobs: Sequence[Job[Any]]) -> None:
+        if self._is_mending_wanted:
+            self._is_mending_wanted = False
+            self._mend()
+        if self._db is None:
+            self._db = opening.open_for_writing(self._path)
+            self._checkpointer.begin(self._path.with_name(f"{self._path.name}-wal"))
+        is_beat_due = self._is_beat_due()
+        self._db.execute("BEGIN IMMEDIATE")
+        changes = self._db.total_changes
+        tx = Transaction(self._db, self._heads, self.owner.name)
+        for job in jobs:
+            try:
+                job.error, job.result = None, job.work(tx)
+            except HermesError as error:
+                job.error = error
+        tx.settle()
+        if is_beat_due:
+            leases.beat(tx, self.owner, self._world.clock.now())
+        if self._db.total_changes == changes:
+            self._db.execute("ROLLBACK")
+            _deliver(jobs)
+            return
+        self._world.reach("journal.before_commit")
+        self._db.execute("COMMIT")
+        self._world.reach("journal.after_commit")
+        # Those who wait go on while this thread tidies up.
+        _deliver(jobs)
+        self._keep(tx)
+
+    def _is_beat_due(self) -> bool:
+        """Half-way to the next heartbeat it may as well ride with somebody's commit."""
+        wait = self._seconds_to_beat()
+        if wait is None or wait > leases.BEAT_SECONDS / 2:
+            return False
+        # Counted even if the commit fails: a full disk is not asked again at once.
+        self._beaten_at = self._world.clock.monotonic()
+        return True
+
+    def _keep(self, tx: Transaction) -> None:
+        for session, head in tx.heads.items():
+            if session in tx.taken or session in self._heads:
+                self._heads[session] = head
+        for session in tx.freed:
+            self._heads.pop(session, None)
+        if tx.taken:
+            self._beaten_at = self._world.clock.monotonic()
+        self._checkpointer.count(rows_bytes=tx.written_bytes, sessions=len(tx.heads))
+
+    def _roll_back(self) -> None:
+        try:
+            if self._db is not None and self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._reopen_later()
+
+    def _mend(self) -> bool:
+        """Whether damage was found and mended, so that it is worth trying again. Not more often
+        than every ten minutes: what cannot be mended is not tried for ever."""
+        now = self._world.clock.monotonic()
+        if now - self._mended_at < MENDING_SECONDS:
+            return False
+        self._mended_at = now
+        self._reopen_later()
+        try:
+            return mending.mend(self._path, self._world.clock.now())
+        except (sqlite3.Error, OSError) as failure:
+            log.error("the journal could not be mended", extra={"error": str(failure)})
+            return False
+
+    def _reopen_later(self) -> None:
+        """A connection that met a failing disk is not trusted again."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _let_go(self) -> None:
+        self._checkpointer.close()
+        if self._db is not None:
+            with self._lock:
+                self._db.close()
+        self.owner.leave()
+        self._lock.close()
+
+
+def _fail(jobs: Sequence[Job[Any]], error: BaseException) -> None:
+    for job in jobs:
+        job.error = error
+    _deliver(jobs)
+
+
+def _deliver(jobs: Sequence[Job[Any]]) -> None:
+    """Hand the outcomes to the event loops that wait, one wake-up for each loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
+    for job in jobs:
+        by_loop.setdefault(job.future.get_loop(), []).append(job)
+    for loop, mine in by_loop.items():
+        # A loop that is closed has nobody left who waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_settle, mine)
+
+
+def _settle(jobs: Sequence[Job[Any]]) -> None:
+    for job in jobs:
+        if job.future.done():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)

@@ -1,0 +1,86 @@
+"""Journals of earlier versions stay readable: `golden/` holds one of each format, as SQL text, and
+what is in it, as an export. They are never written again; a new format adds files of its own."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from hermes.core.commands import Say
+from hermes.journal.intake import import_lines
+from hermes.journal.listing import session_info
+from hermes.journal.schema import DERIVED_TABLES, FORMAT
+from hermes.journal.transfer import all_ids, export_lines
+from hermes.journal.verify import verify
+from hermes.journal.versions import KINDS
+from tests.journal.samples import journal_in, said
+
+GOLDEN = Path(__file__).parent / "golden"
+FORMATS = sorted(path.stem for path in GOLDEN.glob("*.sql"))
+
+
+@pytest.fixture(params=FORMATS)
+def golden(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The name of a format, whose journal now lies in the folder of the test."""
+    name = str(request.param)
+    db = sqlite3.connect(tmp_path / "hermes.db", isolation_level=None)
+    db.executescript((GOLDEN / f"{name}.sql").read_text())
+    db.close()
+    return name
+
+
+def lines_of(golden: str) -> list[bytes]:
+    return (GOLDEN / f"{golden}.jsonl").read_bytes().splitlines(keepends=True)
+
+
+async def test_an_old_journal_is_read_and_clean(tmp_path: Path, golden: str) -> None:
+    async with journal_in(tmp_path) as journal:
+        assert await verify(journal) == ()
+        ids = await all_ids(journal)
+        assert [line async for line in export_lines(journal, ids)] == lines_of(golden)
+
+
+async def test_an_old_journal_can_be_written(tmp_path: Path, golden: str) -> None:
+    async with journal_in(tmp_path) as journal:
+        for session_id in await all_ids(journal):
+            before = await session_info(journal, session_id)
+            assert before is not None
+            lease = await journal.acquire(session_id)
+            (record,) = await journal.append(lease, [said("On we go")])
+            assert record.n == before.last_n + 1
+        assert await verify(journal) == ()
+
+
+async def test_what_waited_in_an_old_inbox_still_waits(tmp_path: Path, golden: str) -> None:
+    async with journal_in(tmp_path) as journal:
+        lease = await journal.acquire("golden-one")
+        (waiting,) = await journal.take(lease)
+        assert waiting.command == Say(text="Are you there?", key="m9")
+
+
+async def test_derived_tables_of_an_old_journal_come_out_the_same(
+    tmp_path: Path, golden: str
+) -> None:
+    db = sqlite3.connect(tmp_path / "hermes.db", isolation_level=None)
+    for table in DERIVED_TABLES:
+        db.execute(f"DROP TABLE {table}")
+    db.close()
+    async with journal_in(tmp_path) as journal:
+        ids = await all_ids(journal)
+        assert [line async for line in export_lines(journal, ids)] == lines_of(golden)
+
+
+async def test_an_old_export_is_taken_in(tmp_path: Path, golden: str) -> None:
+    async with journal_in(tmp_path / "other") as journal:
+        await import_lines(journal, lines_of(golden))
+        ids = await all_ids(journal)
+        assert [line async for line in export_lines(journal, ids)] == lines_of(golden)
+        assert await verify(journal) == ()
+
+
+def test_every_kind_is_in_a_golden_journal() -> None:
+    text = "".join((GOLDEN / f"{name}.jsonl").read_text() for name in FORMATS)
+    assert f"format-{FORMAT}" in FORMATS
+    assert [kind for kind in KINDS.values() if f'"type":"{kind}"' not in text] == []

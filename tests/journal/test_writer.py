@@ -1,0 +1,161 @@
+"""The writing thread: shared commits, failures that stay with their cause, a quiet start."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from hermes.core.errors import Fenced, JournalError
+from hermes.core.world import World
+from hermes.journal.journal import SqliteJournal
+from hermes.journal.transaction import Transaction
+from tests.journal.samples import HandClock, journal_in, opened, said
+
+
+class Points:
+    """Counts commits, and can hold the writer just before one."""
+
+    def __init__(self) -> None:
+        self.commits = 0
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def reach(self, name: str) -> None:
+        if name == "journal.before_commit":
+            self.gate.wait(10)
+        self.commits += name == "journal.after_commit"
+
+
+def counted(home: Path) -> tuple[SqliteJournal, Points]:
+    points = Points()
+    world = World(clock=HandClock(), reach=points.reach)
+    return SqliteJournal(home / "hermes.db", world), points
+
+
+async def test_appends_that_wait_share_a_commit(tmp_path: Path) -> None:
+    journal, points = counted(tmp_path)
+    async with journal:
+        leases = [(await journal.create(f"s{n}", [opened()]))[0] for n in range(20)]
+        before = points.commits
+        points.gate.clear()
+        tasks = [asyncio.create_task(journal.append(lease, [said("Hi")])) for lease in leases]
+        await asyncio.sleep(0.05)
+        points.gate.set()
+        await asyncio.gather(*tasks)
+        assert points.commits - before <= 2
+
+
+async def test_a_bad_job_does_not_spoil_the_others(tmp_path: Path) -> None:
+    def broken(tx: Transaction) -> None:
+        tx.db.execute("INSERT INTO meta VALUES ('half', 1)")
+        tx.db.execute("SELECT * FROM nowhere")
+
+    journal, points = counted(tmp_path)
+    async with journal:
+        good, _ = await journal.create("good", [opened()])
+        void, _ = await journal.create("void", [opened()])
+        await journal.release(void)
+        points.gate.clear()
+        first = asyncio.create_task(journal.append(good, [said("0")]))
+        await asyncio.sleep(0.02)
+        tasks = [
+            asyncio.create_task(journal.append(good, [said("1")])),
+            asyncio.create_task(journal.append(void, [said("x")])),
+            asyncio.create_task(journal.writing(broken)),
+            asyncio.create_task(journal.append(good, [said("2")])),
+        ]
+        await asyncio.sleep(0.02)
+        points.gate.set()
+        outcomes = await asyncio.gather(first, *tasks, return_exceptions=True)
+        kinds = [type(outcome) for outcome in outcomes]
+        assert kinds == [tuple, tuple, Fenced, JournalError, tuple]
+        events = [record.event for record in await journal.read("good")]
+        assert events == [opened(), said("0"), said("1"), said("2")]
+        query = "SELECT count(*) FROM meta WHERE name = 'half'"
+        assert await journal.reading(lambda db: db.execute(query).fetchone()) == (0,)
+
+
+async def test_a_job_whose_caller_gave_up_before_it_began_is_dropped(tmp_path: Path) -> None:
+    journal, points = counted(tmp_path)
+    async with journal:
+        lease, _ = await journal.create("one", [opened()])
+        points.gate.clear()
+        first = asyncio.create_task(journal.append(lease, [said("first")]))
+        await asyncio.sleep(0.02)
+        second = asyncio.create_task(journal.append(lease, [said("second")]))
+        await asyncio.sleep(0.02)
+        second.cancel()
+        await asyncio.sleep(0)
+        points.gate.set()
+        await first
+        assert [record.event for record in await journal.read("one")][1:] == [said("first")]
+
+
+def test_making_a_journal_touches_nothing(tmp_path: Path) -> None:
+    threads = threading.active_count()
+    journal = journal_in(tmp_path / "home")
+    assert threading.active_count() == threads
+    assert list(tmp_path.iterdir()) == []
+    asyncio.run(journal.close())
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_reading_needs_no_writing_thread(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as journal:
+        _, records = await journal.create("one", [opened()])
+    async with journal_in(tmp_path) as journal:
+        assert await journal.read("one") == records
+        assert "hermes-journal" not in {thread.name for thread in threading.enumerate()}
+
+
+async def test_a_closed_journal_says_so(tmp_path: Path) -> None:
+    journal = journal_in(tmp_path)
+    lease, _ = await journal.create("one", [opened()])
+    await journal.close()
+    for attempt in (journal.append(lease, [said("Hi")]), journal.read("one")):
+        with pytest.raises(JournalError, match="closed"):
+            await attempt
+    await journal.close()
+
+
+async def test_the_log_beside_the_database_stays_small(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as journal:
+        lease, _ = await journal.create("one", [opened()])
+        for _ in range(120):
+            await journal.append(lease, [said("x" * 2_000) for _ in range(50)])
+        assert (tmp_path / "hermes.db").stat().st_size > 4_000_000
+        assert (tmp_path / "hermes.db-wal").stat().st_size < 12_000_000
+
+
+async def test_a_change_by_anybody_shows_in_the_probe(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as journal, journal_in(tmp_path) as other:
+        await journal.create("one", [opened()])
+        before = journal.changed()
+        assert journal.changed() == before
+        await other.create("two", [opened()])
+        assert journal.changed() != before
+
+
+async def test_the_files_are_for_the_owner_only(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with journal_in(home) as journal:
+        await journal.create("one", [opened()])
+        modes = {path.name: path.stat().st_mode & 0o777 for path in home.rglob("*")}
+        assert modes.pop("locks") == 0o700
+        assert set(modes.values()) == {0o600}
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+async def test_every_commit_reaches_the_disk(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as journal:
+        await journal.create("one", [opened()])
+
+        def settings(db: sqlite3.Connection) -> tuple[object, ...]:
+            names = ("journal_mode", "synchronous")
+            return tuple(db.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+
+        assert await journal.writing(lambda tx: settings(tx.db)) == ("wal", 2)
