@@ -62,7 +62,7 @@ class Paths:
         return Allow(harmless=True)
 
     def write(self, path: str) -> Decision:
-        if why := self._secret(path) or self.sensitive(path):
+        if why := self.sensitive(path):
             return Deny(reason=why, category="credentials")
         if _inside(path, self._state):
             return Deny(reason=f"{path} is part of Hermes' own state.", category="own state")
@@ -108,8 +108,9 @@ class Paths:
         name = PurePosixPath(path).name
         if ENV_FILE.match(name):
             return f"{path} holds secrets; use an example file such as .env.example."
-        if _inside(path, self._state) and name in ("auth.json", "auth.lock", ".env"):
-            return f"{path} holds Hermes' credentials."
+        if _inside(path, self._state) and not _inside(path, f"{self._state}/sessions"):
+            # Settings, credentials and the journal; what tools keep for a session may be read.
+            return f"{path} is part of Hermes' own state."
         if PROCESS_SECRETS.match(path):
             return f"{path} shows another process's memory or environment."
         return ""
