@@ -79,9 +79,9 @@ async def _tool_rounds(session: Session, rounds: int, count: CommitCount) -> Non
         if len(marks) > rounds:
             break
     await session.settled()
-    tenth = max(1, rounds // 10)
-    early = (marks[2 * tenth][0] - marks[tenth][0]) / tenth
-    late = (marks[-1][0] - marks[-1 - tenth][0]) / tenth
+    fifth = max(1, rounds // 5)
+    early = (marks[2 * fifth][0] - marks[fifth][0]) / fifth
+    late = (marks[-1][0] - marks[-1 - fifth][0]) / fifth
     report(
         "tool_round",
         rounds=rounds,
