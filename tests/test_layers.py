@@ -57,7 +57,8 @@ def _without_type_checking(tree: ast.Module) -> ast.Module:
                 return None
             return self.generic_visit(node)
 
-    return ast.fix_missing_locations(Drop().visit(tree))
+    found: ast.Module = Drop().visit(tree)
+    return ast.fix_missing_locations(found)
 
 
 KNOWN = modules()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
 from hermes.config.load import Config
@@ -16,6 +17,10 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.http import LOCAL_TIMEOUTS, Http, Timeouts
 from hermes.providers.probe import find_local, first_model
 from hermes.providers.vendor import Vendor, shipped
+
+if TYPE_CHECKING:
+    from hermes.providers.embedded.engines import Engines
+    from hermes.providers.embedded.provider import EmbeddedModel
 
 OFFLINE = "offline"
 OFFLINE_MODEL = "offline-assistant"
@@ -55,8 +60,11 @@ class Models:
             ca_file=network.ca_bundle or None,
         )
         self._found: dict[str, Endpoint] = {}
+        self._engines: Engines | None = None
 
     async def close(self) -> None:
+        if self._engines is not None:
+            await self._engines.close()
         await self.http.aclose()
 
     def asked_for(self) -> bool:
@@ -69,15 +77,15 @@ class Models:
         if provider == OFFLINE:
             return Choice(model=OFFLINE_MODEL, provider=OFFLINE, window=OFFLINE_WINDOW)
         if provider == EMBEDDED or model.endswith(".gguf"):
-            return self._embedded(model or self._settings.local.model)
+            return self._embedded(model or self._any_weights())
         provider = provider or self._configured()
         if provider:
             return await self._at(provider, model)
         if found := await find_local(self.http, shipped()):
             self._found[CUSTOM] = found.endpoint
             return _choice(found.endpoint, line=found.line)
-        if weights := self._installed_weights():
-            return self._embedded(str(weights))
+        if (weights := self._any_weights()) and _runtime_installed():
+            return self._embedded(weights)
         return Choice(
             model=OFFLINE_MODEL, provider=OFFLINE, window=OFFLINE_WINDOW, line=OFFLINE_LINE
         )
@@ -99,14 +107,7 @@ class Models:
 
             return OfflineAssistant(), OFFLINE_WINDOW
         if provider == EMBEDDED:
-            from hermes.providers.embedded.provider import EmbeddedModel
-
-            embedded = EmbeddedModel(
-                Path(model),
-                http=self.http,
-                world=self._world,
-                threads=self._settings.local.threads,
-            )
+            embedded = self._embedded_model(Path(model))
             return embedded, embedded.window
         endpoint = self._endpoint(model, provider)
         settings = ConnectSettings(
@@ -116,6 +117,22 @@ class Models:
         )
         provided = connect(endpoint, http=self.http, world=self._world, settings=settings)
         return provided, endpoint.profile.window
+
+    def _embedded_model(self, path: Path) -> EmbeddedModel:
+        """All sessions of this run share one engine per file."""
+        from hermes.providers.embedded.engines import Engines
+        from hermes.providers.embedded.provider import EmbeddedModel
+
+        if self._engines is None:
+            self._engines = Engines()
+        return EmbeddedModel(
+            path,
+            http=self.http,
+            world=self._world,
+            threads=self._settings.local.threads,
+            engines=self._engines,
+            window=self._settings.model.context_length,
+        )
 
     def _configured(self) -> str:
         """The provider that the settings or keys point at, "" when there is none."""
@@ -214,22 +231,23 @@ class Models:
             whole=own.request_timeout_seconds or network.request_timeout_seconds,
         )
 
-    def _installed_weights(self) -> Path | None:
-        """The file that the settings name, else one that was installed; needs the runtime too."""
-        if not _runtime_installed():
-            return None
-        if self._settings.local.model:
-            return Path(self._settings.local.model).expanduser()
-        return next(iter(sorted(self._config.home.models.glob("*.gguf"))), None)
+    def _any_weights(self) -> str:
+        """The file or model that the settings name, else one that was installed, else ""."""
+        installed = sorted(self._config.home.models.glob("*.gguf"))
+        return self._settings.local.model or (str(installed[0]) if installed else "")
 
     def _embedded(self, model: str) -> Choice:
-        from hermes.providers.embedded.weights import describe
+        from hermes.providers.embedded.weights import describe, find
 
-        known = describe(Path(model).expanduser())
+        if not model:
+            raise ConfigError(
+                "No model is installed; run `hermes model install smollm2`, or name a file with -m."
+            )
+        known = describe(find(model, self._config.home.models))
         return Choice(
             model=str(known.path),
             provider=EMBEDDED,
-            window=known.window,
+            window=self._settings.model.context_length or known.window,
             line=known.line,
             reduced=known.small,
         )

@@ -17,8 +17,8 @@ from hermes.journal.verify import Problem, verify
 from hermes.providers.endpoint import host_of, is_local
 from hermes.providers.vendor import Vendor, shipped
 
-# Providers that run inside this process or need no key.
-KEYLESS = ("offline", "custom")
+# Providers that need nobody else.
+WITHIN = ("embedded", "offline")
 MOST_NAMED = 5
 
 
@@ -81,10 +81,12 @@ def model_findings(config: Config) -> list[Finding]:
 
 
 def _provider_finding(config: Config, name: str) -> Finding:
+    if name in WITHIN:
+        return fine(f"{name} is configured and runs on this machine")
     own = config.settings.providers.get(name.removeprefix("custom:"))
     vendor = shipped().vendor(name)
     if own is None and vendor is None:
-        known = ", ".join((*shipped().vendors, *config.settings.providers))
+        known = ", ".join((*shipped().vendors, *config.settings.providers, *WITHIN))
         fix = f"`hermes config set model.provider …`, one of {known}"
         return fault("model", f"there is no provider {name!r}", fix=fix, key="model.provider")
     names = _key_names(own, vendor)
@@ -115,4 +117,4 @@ def _needs_no_key(config: Config, own: ProviderSettings | None, vendor: Vendor |
     url = (own.base_url if own is not None else "") or config.settings.model.base_url
     if url and is_local(host_of(url)):
         return True
-    return vendor is not None and vendor.name in KEYLESS
+    return vendor is not None and vendor.name == "custom"

@@ -2,34 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+import shutil
+import zlib
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 
+from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.config.settings import RetentionSettings
-from hermes.core.errors import NotFound
+from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record
-from hermes.journal import ages, intake, listing, removal, sessions, transfer, upkeep, verify
+from hermes.journal import intake, listing, removal, sessions, transfer, upkeep, verify
+from hermes.journal.ages import parse_age, parse_date
 from hermes.journal.index.search import Hit, SearchIndex
 from hermes.journal.index.source import JournalFile
+from hermes.journal.intake import Imported
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFilter, SessionInfo, Spending
-from hermes.journal.transfer import Redact
+from hermes.journal.removal import Pruned
+from hermes.journal.sessions import Lineage
+from hermes.journal.transfer import Redact, Said
+from hermes.journal.upkeep import Stats
+from hermes.journal.verify import Problem
 
-__all__ = ["Hit", "Library", "SessionFilter", "SessionInfo", "Spending"]
+__all__ = [
+    "Hit",
+    "Imported",
+    "Library",
+    "Lineage",
+    "Problem",
+    "Pruned",
+    "Redact",
+    "Said",
+    "SessionFilter",
+    "SessionInfo",
+    "Spending",
+    "Stats",
+    "parse_age",
+    "parse_date",
+]
+
+# How many sessions are compared with a name that nobody has, and how many are then shown.
+COMPARED = 500
+NEAR = 3
 
 
 class Library:
+    """Looking never makes a journal: in a home without one there is simply nothing."""
+
     def __init__(self, journal: SqliteJournal, home: Home) -> None:
         self._journal = journal
         self._home = home
 
     async def find(self, text: str) -> str:
         """The id of the session meant by an id, the beginning of one, or a title; NotFound."""
-        return await sessions.find(self._journal, text)
+        wanted = text.encode("utf-8", "replace").decode()
+        if self._is_empty():
+            raise NotFound(f"There is no session “{wanted}”, nor any other; `hermes` starts one.")
+        try:
+            return await sessions.find(self._journal, wanted)
+        except NotFound as error:
+            if error.near:
+                raise
+            words = f"There is no session “{wanted}”; `hermes sessions list` shows all."
+            raise NotFound(words, await self._near(wanted)) from error
 
     async def newest(self, source: str) -> str:
-        found = await sessions.newest(self._journal, source)
+        found = None if self._is_empty() else await sessions.newest(self._journal, source)
         if not found:
             raise NotFound("There is no session to continue; start one with `hermes`.")
         return found
@@ -44,12 +84,18 @@ class Library:
         self, wanted: SessionFilter | None = None, *, limit: int | None = 20
     ) -> tuple[SessionInfo, ...]:
         """Those last used first."""
+        if self._is_empty():
+            return ()
         return await listing.list_sessions(self._journal, wanted or SessionFilter(), limit=limit)
 
     async def records(self, session_id: str) -> tuple[Record, ...]:
         return await self._journal.read(session_id)
 
-    async def lineage(self, session_id: str) -> sessions.Lineage:
+    async def conversation(self, session_id: str) -> tuple[Said, ...]:
+        """All that was said, by whom and under which record number, what was taken back too."""
+        return transfer.spoken(await self.records(session_id))
+
+    async def lineage(self, session_id: str) -> Lineage:
         return await sessions.lineage(self._journal, session_id)
 
     async def search(
@@ -71,52 +117,90 @@ class Library:
         self, ids: Sequence[str] | None, *, redact: Redact | None
     ) -> AsyncIterator[bytes]:
         """One line of JSON per session; all sessions when no ids are given."""
-        chosen = await transfer.all_ids(self._journal) if ids is None else ids
-        return transfer.export_lines(self._journal, chosen, redact=redact)
+        if ids is None:
+            ids = () if self._is_empty() else await transfer.all_ids(self._journal)
+        return transfer.export_lines(self._journal, ids, redact=redact)
 
     async def markdown(self, session_id: str, *, redact: Redact | None) -> str:
         return await transfer.export_markdown(self._journal, session_id, redact=redact)
 
-    async def take_in(self, path: Path) -> intake.Imported:
-        return await intake.import_file(self._journal, path)
+    async def take_in(self, path: Path) -> Imported:
+        """A file of JSON lines, compressed or not; UsageError when it cannot be read."""
+        try:
+            return await intake.import_file(self._journal, path)
+        except (OSError, EOFError, zlib.error) as error:
+            raise UsageError(f"{path} cannot be read ({error}); is it whole?") from error
 
-    async def verify(self, session_id: str | None = None) -> tuple[verify.Problem, ...]:
-        return await verify.verify(self._journal, session_id)
+    async def take_in_lines(self, lines: Iterable[bytes]) -> Imported:
+        return await intake.import_lines(self._journal, lines)
+
+    async def verify(self, session_id: str | None = None) -> tuple[Problem, ...]:
+        return () if self._is_empty() else await verify.verify(self._journal, session_id)
 
     async def delete(self, session_id: str) -> None:
         await removal.delete(self._journal, session_id)
-        await self._index().forget(sessions=(session_id,))
+        await self._forget((session_id,))
 
     async def prune(
-        self, age: str, wanted: SessionFilter, *, dry_run: bool, archive: bool
-    ) -> removal.Pruned:
-        """Remove, or move to files, the sessions that were not used for so long."""
-        pruned = await removal.prune(
-            self._journal,
-            older_than_seconds=ages.parse_age(age),
-            wanted=wanted,
-            dry_run=dry_run,
-            archive_to=self._home.archive if archive else None,
-        )
-        if pruned.removed and not dry_run:
-            await self._index().forget(sessions=pruned.removed)
+        self, age_seconds: float, wanted: SessionFilter, *, dry_run: bool, archive: bool
+    ) -> Pruned:
+        """Remove, or move to files, the sessions that were not used for so long: those that were
+        ended and those that were just left."""
+        pruned = Pruned()
+        # The journal takes either kind at a time. The first kind comes twice, because forks of
+        # the second may have kept their parents.
+        for ended in (True, False, True) if wanted.ended is None else (wanted.ended,):
+            if not self._is_empty():
+                some = await removal.prune(
+                    self._journal,
+                    older_than_seconds=age_seconds,
+                    wanted=replace(wanted, ended=ended),
+                    dry_run=dry_run,
+                    archive_to=self._home.archive if archive else None,
+                )
+                pruned = _both(pruned, some)
+        if dry_run:
+            return await self._with_freed(pruned)
+        await self._forget(pruned.removed, keep_files=archive)
         return pruned
 
     async def retain(self, settings: RetentionSettings) -> upkeep.Retained:
         """What the settings say about old sessions, if it is time for it."""
+        if self._is_empty():
+            return upkeep.Retained(ran=False)
+        archive = settings.mode == "archive"
         policy = upkeep.RetentionPolicy(
             enabled=settings.mode != "off",
             days=settings.days,
-            archive_to=str(self._home.archive) if settings.mode == "archive" else "",
+            archive_to=str(self._home.archive) if archive else "",
             min_interval_hours=settings.min_interval_hours,
         )
         retained = await upkeep.apply_retention(self._journal, policy)
         if retained.pruned.removed:
-            await self._index().forget(sessions=retained.pruned.removed)
-        return retained
+            await self._forget(retained.pruned.removed, keep_files=archive)
+        if not retained.ran:
+            return retained
+        # The policy above takes ended sessions; most are never ended, people just go.
+        left = SessionFilter(ended=False)
+        idle = await self.prune(settings.days * 86_400, left, dry_run=False, archive=archive)
+        if idle.removed and policy.vacuum:
+            await upkeep.vacuum(self._journal)
+        return replace(retained, pruned=_both(retained.pruned, idle))
 
-    async def stats(self) -> upkeep.Stats:
-        return await upkeep.stats(self._journal)
+    async def stats(self) -> Stats:
+        if not self._is_empty():
+            return await upkeep.stats(self._journal)
+        return Stats(
+            sessions=0,
+            events=0,
+            messages=0,
+            bytes=0,
+            free_bytes=0,
+            quarantined=0,
+            by_source={},
+            oldest_at=None,
+            newest_at=None,
+        )
 
     async def check_index(self) -> Sequence[str]:
         """What is wrong with the search index; it is rebuilt by itself when it is next used."""
@@ -128,7 +212,50 @@ class Library:
     async def spending(
         self, *, session_id: str | None = None, since: float = 0.0
     ) -> tuple[Spending, ...]:
+        if self._is_empty():
+            return ()
         return await listing.spending(self._journal, session_id=session_id, since=since)
+
+    def _is_empty(self) -> bool:
+        return not self._home.journal.exists()
 
     def _index(self) -> SearchIndex:
         return SearchIndex(self._home.index, JournalFile(self._home.journal))
+
+    async def _near(self, text: str) -> tuple[str, ...]:
+        """The sessions whose title or id looks most like the text, then the newest ones."""
+        # Needed on the way out only, and slow to load.
+        from difflib import SequenceMatcher
+
+        def likeness(info: SessionInfo) -> float:
+            names = (info.id, info.title, info.preview[: len(text)])
+            return max(SequenceMatcher(None, text.lower(), name.lower()).ratio() for name in names)
+
+        known = await self.recent(limit=COMPARED)
+        best = sorted(known, key=likeness, reverse=True)[:NEAR]
+        return tuple(f"{info.id}  {info.title or info.preview}".rstrip() for info in best)
+
+    async def _with_freed(self, rehearsed: Pruned) -> Pruned:
+        """A parent goes with the last of its forks, which a rehearsal of one kind cannot see."""
+        for session_id in rehearsed.kept:
+            children = (await self.lineage(session_id)).children
+            if children and set(children) <= set(rehearsed.removed):
+                rehearsed = _both(rehearsed, Pruned(removed=(session_id,)))
+        return rehearsed
+
+    async def _forget(self, ids: Sequence[str], *, keep_files: bool = False) -> None:
+        """Sessions that the journal has let go also leave the index and, unless they may come
+        back, their folders of command output."""
+        if ids:
+            await self._index().forget(sessions=ids)
+        for session_id in () if keep_files else ids:
+            folder = self._home.sessions / session_id
+            # An id from a file of somebody else may be anything, also a way out of the folder.
+            if folder.parent == self._home.sessions and session_id != "..":
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _both(one: Pruned, other: Pruned) -> Pruned:
+    removed = dict.fromkeys((*one.removed, *other.removed))
+    kept = dict.fromkeys(id for id in (*one.kept, *other.kept) if id not in removed)
+    return Pruned(removed=tuple(removed), kept=tuple(kept))

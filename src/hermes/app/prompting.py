@@ -15,7 +15,7 @@ from hermes.core.messages import Message
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.turn import View
 
-REDUCED = "You are Hermes, a helpful assistant. Answer in a few short sentences."
+REDUCED = "You are a helpful AI assistant named Hermes."
 
 
 class SystemText:

@@ -98,6 +98,15 @@ def test_an_answer_without_the_form_is_taken_as_words() -> None:
     assert message.text == "I would rather talk."
 
 
+@pytest.mark.parametrize("fence", ["```json\n", "\n```\n", "  "])
+def test_a_fence_around_the_form_is_no_part_of_it(fence: str) -> None:
+    _, words = read(fence, '{"text": "Hi."}', "\n```")
+    assert words.text == "Hi."
+    deltas, message = read(fence, '{"tool": "ls", "arguments": {"a": 1}}', "\n```")
+    assert deltas == [CallNamed(name="ls")]
+    assert message.calls == (ToolCall(id="c1", name="ls", arguments={"a": 1}),)
+
+
 def test_nothing_is_nothing() -> None:
     assert read("", "  ") == ([], AssistantMessage(parts=()))
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,13 @@ def lives(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def wait_for_end(pid: int) -> None:
+    deadline = time.monotonic() + 10
+    while lives(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 async def test_callers_at_the_same_time_share_one_process(played: Played) -> None:
@@ -90,9 +98,7 @@ async def test_the_process_ends_with_ours(played: Played, tmp_path: Path) -> Non
         sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE, env={"PYTHONPATH": path}
     )
     out, _ = await process.communicate()
-    async with asyncio.timeout(10):
-        while lives(int(out)):
-            await asyncio.sleep(0.01)
+    await asyncio.to_thread(wait_for_end, int(out))
 
 
 async def test_without_the_runtime_the_extra_is_named(

@@ -114,6 +114,17 @@ async def test_a_small_model_that_does_not_stop_is_stopped(played: Played) -> No
     assert len(played.requests()) == 1
 
 
+@pytest.mark.parametrize("parameters", [9, 8_000_000_000])
+async def test_silence_is_asked_about_once_and_then_said(played: Played, parameters: int) -> None:
+    silent = {"content": '{"text": ""}' if parameters > 9 else ""}
+    spoken = SAID if parameters > 9 else {"content": "Two files."}
+    model = played.model([silent, spoken, silent, silent], parameters=parameters)
+    first, second = await heard(model, ASKED), await heard(model, ASKED)
+    assert said(first) == replied(first).message.text == "Two files."
+    assert said(second) == replied(second).message.text == "(no answer)"
+    assert replied(second).usage == Usage(input=40, output=10, requests=2, cost=0.0)
+
+
 async def test_a_call_that_was_cut_off_is_asked_for_again(played: Played) -> None:
     cut = {"content": '{"tool": "ls", "arguments": {"pa', "finish": "length"}
     items = await heard(played.model([cut, CALLED]), ASKED)

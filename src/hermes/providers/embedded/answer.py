@@ -12,8 +12,10 @@ from hermes.core.messages import AssistantMessage, Reasoning, Text, ToolCall
 from hermes.core.prompt import CallNamed, Delta, TextDelta
 from hermes.providers.embedded.schema import ARGUMENTS, TEXT, TOOL
 
-_TEXT = re.compile(rf'\s*\{{\s*"{TEXT}"\s*:\s*"')
-_TOOL = re.compile(rf'\s*\{{\s*"{TOOL}"\s*:\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
+# Some models put a fence around all JSON that they write.
+_START = r"\s*(?:```(?:json)?\s*)?\{\s*"
+_TEXT = re.compile(rf'{_START}"{TEXT}"\s*:\s*"')
+_TOOL = re.compile(rf'{_START}"{TOOL}"\s*:\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _PLAIN = re.compile(r'[^"\\]+')
 # A whole escape; a pair of surrogates is one character and comes as one.
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|u[0-9a-fA-F]{4}|[^u])")
@@ -40,9 +42,14 @@ class ImposedAnswer:
         if self._stage == "text":
             yield from self._read_text(piece)
 
+    @property
+    def formless(self) -> bool:
+        """Something came, but neither words nor a call can be made out in it."""
+        return self._stage == "opening" and bool("".join(self._raw).strip())
+
     def finish(self) -> Iterator[Delta]:
-        """What was held back; all of it if the answer does not have the form at all."""
-        if self._stage == "opening" and "".join(self._raw).strip():
+        """The answer is complete; without the form all of it is words."""
+        if self.formless:
             self._said = ["".join(self._raw)]
             self._stage = "closed"
             yield TextDelta(text=self._said[0])
@@ -119,7 +126,7 @@ def _unquoted(text: str) -> str:
 
 def _parsed(raw: str) -> dict[str, JsonValue] | None:
     try:
-        value = json.loads(raw, strict=False)
+        value, _ = json.JSONDecoder(strict=False).raw_decode(raw, raw.index("{"))
     except (ValueError, RecursionError):
         return None
     arguments = value.get(ARGUMENTS) if isinstance(value, dict) else None

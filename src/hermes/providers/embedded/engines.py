@@ -62,21 +62,20 @@ class Engines:
         if engine := self.running(weights):
             return engine
         loading = self._loading.get(weights)
-        if loading is None or loading.done():
+        if loading is None:
             # Begun here and not in the task, so that `close` knows of it whenever it is called.
             process = _spawn()
             self._processes.append(process)
             loading = asyncio.create_task(self._load(process, weights, threads))
-            loading.add_done_callback(_noticed)
+            loading.add_done_callback(lambda task: self._loaded(weights, task))
             self._loading[weights] = loading
         return await asyncio.shield(loading)
 
     async def close(self) -> None:
-        self._engines.clear()
         for process in self._processes:
             process.kill()
-        loading, self._loading = self._loading, {}
-        await asyncio.gather(*loading.values(), return_exceptions=True)
+        await asyncio.gather(*self._loading.values(), return_exceptions=True)
+        self._engines.clear()
         processes, self._processes = self._processes, []
         await asyncio.to_thread(_reap, processes)
 
@@ -98,6 +97,12 @@ class Engines:
         self._engines[weights] = engine
         return engine
 
+    def _loaded(self, weights: Weights, task: asyncio.Task[Engine]) -> None:
+        del self._loading[weights]
+        if not task.cancelled():
+            # A failure that nobody waits for any more is no news: the next caller starts anew.
+            task.exception()
+
 
 def default_threads() -> int:
     """One core stays free: the runtime's threads wait for each other at every step, and one that
@@ -112,6 +117,7 @@ def _spawn() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        bufsize=0,
         # Ctrl-C in the terminal is for the turn, not for the model.
         start_new_session=True,
     )
@@ -121,13 +127,12 @@ def _told(process: subprocess.Popen[bytes], wish: dict[str, Any]) -> dict[str, s
     """What the helper says about its start; nothing when it ended without a word."""
     assert process.stdin is not None
     assert process.stdout is not None
-    try:
-        process.stdin.write(json.dumps(wish).encode() + b"\n")
-        process.stdin.flush()
-    except BrokenPipeError:
-        return {}
-    line = process.stdout.readline()
-    process.stdout.close()
+    with process.stdout as answers:
+        try:
+            process.stdin.write(json.dumps(wish).encode() + b"\n")
+        except BrokenPipeError:
+            return {}
+        line = answers.readline()
     told: dict[str, str] = json.loads(line) if line.endswith(b"\n") else {}
     return told
 
@@ -149,7 +154,7 @@ def died(weights: Weights, ending: str) -> ProviderError:
     return ProviderError(
         f"The process that ran {weights.path.name} {ending}; free memory or choose a smaller"
         " model.",
-        reason="server_error",
+        reason="unknown",
     )
 
 
@@ -163,12 +168,6 @@ def _ending(code: int) -> str:
             return f"crashed (signal {number})"
         case _:
             return f"ended with code {code}"
-
-
-def _noticed(task: asyncio.Task[Engine]) -> None:
-    """A failure that nobody waits for any more is no news: the next caller starts anew."""
-    if not task.cancelled():
-        task.exception()
 
 
 def _reap(processes: list[subprocess.Popen[bytes]]) -> None:

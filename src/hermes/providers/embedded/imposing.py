@@ -39,23 +39,27 @@ class Imposing:
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         asked = with_tools_in_words(prompt)
-        schema = answer_schema(() if prompt.words_only else prompt.tools)
-        begun = False
-        if not self._free:
+        form: JsonObject | None = answer_schema(() if prompt.words_only else prompt.tools)
+        begun = repeated = False
+        while True:
+            form = None if self._free else form
             try:
-                async with aclosing(self._read(prompt, asked, schema)) as items:
+                async with aclosing(self._read(prompt, asked, form)) as items:
                     async for item in items:
                         begun |= not isinstance(item, Notice)
                         yield item
                 return
             except ProviderError as error:
-                if begun or error.reason not in ("format_error", "server_error"):
+                if begun:
                     raise
-            self._free = True
-            yield Notice(text=FREE, kind="warn")
-        async with aclosing(self._read(prompt, asked, None)) as items:
-            async for item in items:
-                yield item
+                if form is not None and error.reason in ("format_error", "server_error"):
+                    self._free = True
+                elif error.reason == "cut" and not repeated:
+                    repeated = True
+                else:
+                    raise
+            if self._free and form is not None:
+                yield Notice(text=FREE, kind="warn")
 
     async def _read(
         self, prompt: Prompt, asked: Prompt, schema: JsonObject | None
@@ -70,6 +74,10 @@ class Imposing:
                     case Restarted():
                         answer = ImposedAnswer()
                         yield item
+                    case Reply(message=AssistantMessage(stop="cut")) if answer.formless:
+                        raise ProviderError(
+                            "The model's answer broke off; try again.", reason="cut"
+                        )
                     case Reply():
                         for delta in answer.finish():
                             yield delta

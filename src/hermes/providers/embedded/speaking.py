@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from hermes.codec.values import replace
-from hermes.core.messages import Text
+from hermes.core.messages import Text, ToolMessage, Usage
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, TextDelta
 from hermes.providers.embedded.asking import Asking
 from hermes.providers.embedded.fitting import SYSTEM_SHARE, Fitting
@@ -16,6 +16,9 @@ from hermes.providers.embedded.wording import in_words, tools_in_words
 # The rest of the share of instructions is for the system text.
 _TOOLS_SHARE = 0.5
 _ELLIPSIS = " …"
+NO_ANSWER = "(no answer)"
+# The same question to the same model on the same machine: waiting between tries changes nothing.
+_TRIES = 2
 
 
 class Speaking:
@@ -32,18 +35,32 @@ class Speaking:
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         if notice := self._crowding(prompt):
             yield notice
-        with_tools = not self._reduced and bool(prompt.tools) and self._has_room(prompt)
-        stream = self._imposing.reply(self._roomy(prompt)) if with_tools else self._words(prompt)
-        async with aclosing(stream) as items:
-            async for item in items:
-                yield item
+        spent = Usage()
+        for left in reversed(range(_TRIES)):
+            async with aclosing(self._answer(prompt)) as items:
+                async for item in items:
+                    if not isinstance(item, Reply):
+                        yield item
+                        continue
+                    spent += item.usage
+                    if not _says_nothing(item, prompt):
+                        yield replace(item, usage=spent)
+                        return
+                    if not left:
+                        yield TextDelta(text=NO_ANSWER)
+                        yield replace(_extended(item, NO_ANSWER), usage=spent)
+
+    def _answer(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        if self._reduced or not prompt.tools or not self._has_room(prompt):
+            return self._words(prompt)
+        return self._imposing.reply(self._roomy(prompt))
 
     async def _words(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         async with aclosing(self._asking.reply(in_words(prompt))) as items:
             async for item in items:
                 if self._reduced and isinstance(item, Reply) and item.message.stop == "length":
                     yield TextDelta(text=_ELLIPSIS)
-                    yield _ended(item)
+                    yield _extended(item, _ELLIPSIS)
                 else:
                     yield item
 
@@ -69,6 +86,15 @@ class Speaking:
         )
 
 
-def _ended(reply: Reply) -> Reply:
-    parts = (*reply.message.parts, Text(text=_ELLIPSIS))
+def _extended(reply: Reply, text: str) -> Reply:
+    """The reply with these words at its end, and complete with them."""
+    parts = (*reply.message.parts, Text(text=text))
     return replace(reply, message=replace(reply.message, parts=parts, stop="done"))
+
+
+def _says_nothing(reply: Reply, prompt: Prompt) -> bool:
+    """Silence after results is no end: a model that is reminded of its task goes on."""
+    message = reply.message
+    after_results = bool(prompt.messages) and isinstance(prompt.messages[-1], ToolMessage)
+    silent = not message.text.strip() and not message.calls and message.stop == "done"
+    return silent and not after_results

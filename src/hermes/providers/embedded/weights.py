@@ -66,6 +66,7 @@ class Weights(Value):
 
 def describe(path: Path, *, memory: int | None = None) -> Weights:
     """ConfigError when there is no model in the file. `memory` is that of the machine, in bytes."""
+    path = path.absolute()
     parts = _parts(path)
     header = _header(path)
     elements = header.elements + sum(_header(part).elements for part in parts[1:])
