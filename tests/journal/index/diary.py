@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from pathlib import Path
 
 from hermes.codec.json import encode
@@ -19,11 +20,13 @@ class Diary:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._sessions: dict[str, int] = {}
+        self._counts: Counter[str] = Counter()
         self._db = sqlite3.connect(path, isolation_level=None)
         self._db.executescript(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"
-            "CREATE TABLE IF NOT EXISTS sessions(session INTEGER PRIMARY KEY, id TEXT UNIQUE);"
-            "CREATE TABLE IF NOT EXISTS events(id INTEGER PRIMARY KEY, session INTEGER, n INTEGER,"
+            "CREATE TABLE sessions(session INTEGER PRIMARY KEY, id TEXT UNIQUE);"
+            "CREATE TABLE events(id INTEGER PRIMARY KEY, session INTEGER, n INTEGER,"
             " turn_id TEXT, kind TEXT, version INTEGER, body TEXT, at REAL, hash BLOB);"
         )
 
@@ -46,16 +49,14 @@ class Diary:
     def add_body(
         self, body: str, *, kind: str, session: str = "s1", at: float | None = None
     ) -> int:
-        self._db.execute("INSERT OR IGNORE INTO sessions(id) VALUES (?)", (session,))
-        (number,) = self._db.execute(
-            "SELECT session FROM sessions WHERE id = ?", (session,)
-        ).fetchone()
+        if session not in self._sessions:
+            self._db.execute("INSERT INTO sessions(id) VALUES (?)", (session,))
+            self._sessions[session] = len(self._sessions) + 1
         (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()
-        (n,) = self._db.execute(
-            "SELECT coalesce(max(n), 0) + 1 FROM events WHERE session = ?", (number,)
-        ).fetchone()
+        self._counts[session] += 1
         when = NOON + 60 * last if at is None else at
-        row = (last + 1, number, n, "turn", kind, 1, body, when, b"")
+        place = (last + 1, self._sessions[session], self._counts[session])
+        row = (*place, "turn", kind, 1, body, when, b"")
         self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         return int(last) + 1
 
@@ -79,6 +80,14 @@ def event_of(text: str, role: Role) -> DurableEvent:
         case "tool":
             result = ToolResult(call_id="c", name="read_file", parts=(Text(text=text),))
             return ToolFinished(result=result)
+
+
+def read(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def write(path: Path, data: bytes | bytearray) -> None:
+    path.write_bytes(data)
 
 
 def turn_started() -> DurableEvent:

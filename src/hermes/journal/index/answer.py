@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -41,11 +42,14 @@ def answer(file: IndexFile, source: Source, request: Request) -> list[Judged]:
         return _Search(lookup, source, request).run() if lookup.scopes else []
 
 
-def scan(source: Source, request: Request, *, after_id: int) -> list[Judged]:
-    """The best of all messages after an event, without an index; slow, and never wrong."""
+def scan(
+    source: Source, request: Request, *, after_id: int, most: int | None = None
+) -> list[Judged]:
+    """The best of the messages after an event, without an index: slow, but it needs no file."""
     clauses = [wide for one in request.clauses for wide in loosened(one) or [one]]
     judge = Judge(clauses, [1.0] * len(clauses), newest_at=0.0)
-    rows = (row for row in _all_rows(source, after_id) if request.filters.allows(row))
+    some = islice(_all_rows(source, after_id), most)
+    rows = (row for row in some if request.filters.allows(row))
     judged = filter(None, map(judge.judge, map(message_of, rows)))
     return heapq.nsmallest(request.count, judged, key=order)
 

@@ -152,7 +152,11 @@ class IndexFile:
             raise kind(str(error)) from error
 
     def _is_out_of_reach(self, error: sqlite3.Error) -> bool:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+        code = extended & 0xFF
+        if code == sqlite3.SQLITE_IOERR:
+            # A quota or a limit of file size shows as a failed write.
+            return extended not in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
         if code == sqlite3.SQLITE_READONLY:
             # SQLite also refuses to write what calls itself the work of a later version.
             return not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import cached_property
 
 from hermes.codec.values import Value
 from hermes.journal.index import docs as sets
@@ -13,12 +13,20 @@ from hermes.journal.index.file import IndexFile, SegmentInfo
 from hermes.journal.index.segment import Segment
 from hermes.journal.index.texts import ROLES, Role, Row
 
+_FEW_SESSIONS = 16
 
-class Scope(NamedTuple):
-    """A segment, and the messages in it that the filters leave; None leaves all."""
 
-    segment: Segment
-    allowed: Docs | None
+class Scope:
+    """A segment, and which of its messages the filters leave."""
+
+    def __init__(self, segment: Segment, filters: Filters) -> None:
+        self.segment = segment
+        self._filters = filters
+
+    @cached_property
+    def allowed(self) -> Docs | None:
+        """To the second; None for all of them."""
+        return self._filters.allowed(self.segment)
 
 
 class Filters(Value):
@@ -42,19 +50,20 @@ class Filters(Value):
     def scopes(self, file: IndexFile, segments: Sequence[SegmentInfo]) -> list[Scope]:
         """The segments that can hold such messages, newest first."""
         first, last = self._seconds()
-        return [
-            Scope(segment, self._allowed(segment))
-            for segment in (Segment(file, info) for info in reversed(segments))
-            if segment.info.newest >= first and segment.info.oldest <= last
+        scopes = [
+            Scope(Segment(file, info), self)
+            for info in reversed(segments)
+            if info.newest >= first and info.oldest <= last
         ]
+        few = self.sessions is not None and len(self.sessions) <= _FEW_SESSIONS
+        return [scope for scope in scopes if scope.allowed] if few else scopes
 
     def _seconds(self) -> tuple[float, float]:
         """The whole seconds within which allowed messages lie."""
         first = seconds_of(self.since) if self.since is not None else 0
         return first, seconds_of(self.until) if self.until is not None else float("inf")
 
-    def _allowed(self, segment: Segment) -> Docs | None:
-        """The messages of the segment that pass, to the second; None for all of them."""
+    def allowed(self, segment: Segment) -> Docs | None:
         limits: list[Docs] = []
         if self.sessions is not None:
             limits.append(_of_sessions(segment, self.sessions))

@@ -16,13 +16,14 @@ from hermes.journal.index.checkup import problems
 from hermes.journal.index.file import Damaged, IndexFile, Unavailable, create, discard
 from hermes.journal.index.rank import Judged
 from hermes.journal.index.source import Source
-from hermes.journal.index.upkeep import Progress
+from hermes.journal.index.upkeep import Progress, Sizes
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 _WARNING_SECONDS = 60.0
+_MOST_SCANNED = 5_000
 
 Outcome = Progress | Literal["mended"]
 """How an attempt ended that brought no answer; "mended": the file was bad, and is gone now."""
@@ -31,10 +32,11 @@ Outcome = Progress | Literal["mended"]
 class Keeper:
     """Each method is one attempt. A patient caller tries again unless the outcome is "done"."""
 
-    def __init__(self, path: Path, source: Source, clock: Clock) -> None:
+    def __init__(self, path: Path, source: Source, clock: Clock, sizes: Sizes) -> None:
         self._path = path
         self._source = source
         self._clock = clock
+        self._sizes = sizes
         self._warned_at: float | None = None
 
     def found(self, request: Request, *, patient: bool) -> list[Judged] | Outcome:
@@ -52,7 +54,7 @@ class Keeper:
             return "done"
         try:
             outcome = self._with_file(
-                lambda file: upkeep.advance(file, self._source, thorough=True), patient
+                lambda file: upkeep.advance(file, self._source, self._sizes, thorough=True), patient
             )
         except (Damaged, Unavailable) as error:
             self._warn("the search index cannot be brought up to date", error)
@@ -94,7 +96,9 @@ class Keeper:
 
     def _answer(self, file: IndexFile, request: Request, patient: bool) -> list[Judged] | Outcome:
         try:
-            progress: Outcome | None = upkeep.advance(file, self._source, thorough=False)
+            progress: Outcome | None = upkeep.advance(
+                file, self._source, self._sizes, thorough=False
+            )
         except Unavailable as error:
             self._warn("new messages cannot be written to the search index", error)
             progress = None
@@ -105,7 +109,8 @@ class Keeper:
             self._warn("the search index is not complete yet", None)
         elif progress != "done":
             seen = file.manifest().seen
-            found += scan(self._source, request, after_id=seen.id if seen else 0)
+            after_id, most = seen.id if seen else 0, _MOST_SCANNED if progress == "busy" else None
+            found += scan(self._source, request, after_id=after_id, most=most)
         return sorted(found, key=order)[: request.count]
 
     def _with_file(self, work: Callable[[IndexFile], T], patient: bool) -> T | Outcome:

@@ -50,13 +50,17 @@ class Lookup:
         known = words_with(self._file, self._words, parts, most=_MOST_WORDS) if parts else {}
         found: list[list[Docs]] = [[] for _ in clauses]
         frequencies = [0] * len(clauses)
-        for segment, allowed in self.scopes:
-            inside = _inside(segment, parts, known)
+        gathered = 0
+        for scope in self.scopes:
+            inside = _inside(scope.segment, parts, known)
             for place, clause in enumerate(clauses):
-                docs = _holding(clause, segment, inside)
+                docs = _holding(clause, scope.segment, inside)
                 frequencies[place] += sets.size_of(docs)
-                found[place].append(docs if allowed is None else sets.intersection(docs, allowed))
-            if enough is not None and sum(map(sets.size_of, found[0])) >= enough:
+                if docs and scope.allowed is not None:
+                    docs = sets.intersection(docs, scope.allowed)
+                found[place].append(docs)
+            gathered += sets.size_of(found[0][-1])
+            if enough is not None and gathered >= enough:
                 break
         return [Evidence(*one) for one in zip(clauses, found, frequencies, strict=True)]
 

@@ -19,6 +19,7 @@ from hermes.journal.index.rank import Judged
 from hermes.journal.index.snippet import snippet
 from hermes.journal.index.source import Source
 from hermes.journal.index.texts import ROLES, Role
+from hermes.journal.index.upkeep import Sizes
 
 T = TypeVar("T")
 
@@ -55,10 +56,11 @@ class SearchIndex:
         *,
         clock: Clock | None = None,
         patience_seconds: float = 60.0,
+        sizes: Sizes | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
         self._source = source
-        self._keeper = Keeper(path, source, self._clock)
+        self._keeper = Keeper(path, source, self._clock, sizes or Sizes())
         self._patience_seconds = patience_seconds
         # The source serves one thread at a time, and a cancelled search leaves its thread behind.
         self._turn = threading.Lock()

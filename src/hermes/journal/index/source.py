@@ -7,9 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from hermes.journal.faults import is_damage, journal_error
 from hermes.journal.index.texts import KINDS, Row
 
-_COLUMNS = "e.id, s.id, e.n, e.kind, e.at, e.body FROM events e JOIN sessions s USING (session)"
+# Columns of a damaged record may hold anything; none of it may stop the reading of the others.
+_SELECT = (
+    "SELECT e.id, CAST(s.id AS BLOB), e.n, e.kind, coalesce(CAST(e.at AS REAL), 0.0),"
+    " CAST(e.body AS BLOB) FROM events e JOIN sessions s USING (session)"
+)
+_OF_KINDS = f"e.kind IN ({', '.join(repr(kind) for kind in KINDS)})"
+_NEXT = f"{_SELECT} WHERE e.id > ? AND {_OF_KINDS} ORDER BY e.id LIMIT ?"
+_RANGE = f"{_SELECT} WHERE e.id BETWEEN ? AND ? AND {_OF_KINDS} ORDER BY e.id"
 _IDS_AT_ONCE = 500
 
 
@@ -22,7 +30,8 @@ class Source(Protocol):
         ...
 
     def rows(self, after_id: int, limit: int) -> list[Row]:
-        """The next rows of `KINDS` with a greater id, in the order of ids."""
+        """The next rows of `KINDS` with a greater id, in the order of ids; fewer than the limit
+        only when there are no more."""
         ...
 
     def fetch(self, ids: Sequence[int]) -> list[Row]:
@@ -33,36 +42,74 @@ class Source(Protocol):
 
 
 class JournalFile:
-    """The journal's SQLite file, read only."""
+    """The journal's SQLite file, read only. Records on damaged pages are left out; JournalError
+    when the file cannot be read at all."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._connection: sqlite3.Connection | None = None
+        self._db: sqlite3.Connection | None = None
 
     def exists(self) -> bool:
         return self._path.exists()
 
     def rows(self, after_id: int, limit: int) -> list[Row]:
-        kinds = ", ".join("?" * len(KINDS))
-        sql = f"SELECT {_COLUMNS} WHERE e.id > ? AND e.kind IN ({kinds}) ORDER BY e.id LIMIT ?"
-        return self._all(sql, (after_id, *KINDS, limit))
+        try:
+            return self._all(_NEXT, (after_id, limit))
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise journal_error(error, self._path) from error
+        found: list[Row] = []
+        for first in range(after_id + 1, self._last_id() + 1, _IDS_AT_ONCE):
+            found += self._salvaged(first, first + _IDS_AT_ONCE - 1)
+            if len(found) >= limit:
+                break
+        return found[:limit]
 
     def fetch(self, ids: Sequence[int]) -> list[Row]:
         found: list[Row] = []
         for start in range(0, len(ids), _IDS_AT_ONCE):
-            some = ids[start : start + _IDS_AT_ONCE]
-            sql = f"SELECT {_COLUMNS} WHERE e.id IN ({', '.join('?' * len(some))})"
-            found += self._all(sql, tuple(some))
+            some = tuple(ids[start : start + _IDS_AT_ONCE])
+            sql = f"{_SELECT} WHERE e.id IN ({', '.join('?' * len(some))})"
+            try:
+                found += self._all(sql, some)
+            except sqlite3.Error as error:
+                if not is_damage(error):
+                    raise journal_error(error, self._path) from error
+                found += [row for id in some for row in self._salvaged(id, id)]
         return found
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _salvaged(self, first: int, last: int) -> list[Row]:
+        """What can be read of a range, halved until only the bad records are left out."""
+        try:
+            return self._all(_RANGE, (first, last))
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise journal_error(error, self._path) from error
+        if first == last:
+            return []
+        middle = (first + last) // 2
+        return self._salvaged(first, middle) + self._salvaged(middle + 1, last)
+
+    def _last_id(self) -> int:
+        try:
+            (last,) = self._connection().execute("SELECT max(id) FROM events").fetchone()
+        except sqlite3.Error as error:
+            raise journal_error(error, self._path) from error
+        return int(last or 0)
 
     def _all(self, sql: str, values: tuple[object, ...]) -> list[Row]:
-        if self._connection is None:
-            self._connection = sqlite3.connect(
-                f"{self._path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
-            )
-        return [Row._make(row) for row in self._connection.execute(sql, values)]
+        return [
+            Row(id, session.decode("utf-8", "replace"), n, kind, at, body)
+            for id, session, n, kind, at, body in self._connection().execute(sql, values)
+        ]
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._db is None:
+            uri = f"{self._path.absolute().as_uri()}?mode=ro"
+            self._db = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        return self._db

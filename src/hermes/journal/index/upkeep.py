@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from hermes.codec.values import Value
 from hermes.journal.index import docs as sets
 from hermes.journal.index.build import (
     MOST_DOCS,
@@ -30,13 +31,19 @@ from hermes.journal.index.texts import ROLES
 from hermes.journal.index.vocabulary import extended, renewed
 
 _ROWS_AT_ONCE = 256
-_DRAFT_DOCS = 16_384
 _DRAFT_CHARACTERS = 16_000_000
 _SEGMENTS_TO_MERGE = 8
 _QUICK_MERGE_DOCS = 1_024
 _MOST_SMALL_SEGMENTS = 32
 
 Progress = Literal["done", "more", "busy"]
+
+
+class Sizes(Value):
+    """Messages that are taken in at once, and those of a segment that is full (at most 65,536)."""
+
+    draft: int = 16_384
+    segment: int = MOST_DOCS
 
 
 @contextmanager
@@ -61,12 +68,12 @@ def lock_path(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 
 
-def advance(file: IndexFile, source: Source, *, thorough: bool) -> Progress:
+def advance(file: IndexFile, source: Source, sizes: Sizes, *, thorough: bool) -> Progress:
     """Take in one batch of new events. Merges that take longer than a search may are left for a
     thorough call, unless very many small segments wait."""
     manifest = file.manifest()
     if _agrees(source, manifest.seen) and not (
-        source.rows(_seen_id(manifest), 1) or merge_due(manifest.segments, thorough=thorough)
+        source.rows(_seen_id(manifest), 1) or merge_due(manifest.segments, sizes, thorough=thorough)
     ):
         if thorough:
             file.shrink()
@@ -76,9 +83,9 @@ def advance(file: IndexFile, source: Source, *, thorough: bool) -> Progress:
             return "busy"
         with file.writing():
             manifest = _rewound(file, source, file.manifest())
-            manifest, full = _with_new_rows(file, source, manifest)
-            due = merge_due(manifest.segments, thorough=thorough or full)
-            file.put_manifest(_merged(file, manifest, due) if due else manifest)
+            manifest, full = _with_new_rows(file, source, manifest, sizes)
+            due = merge_due(manifest.segments, sizes, thorough=thorough or full)
+            file.put_manifest(_merged(file, manifest, due, sizes) if due else manifest)
     return "more" if full or due or thorough else "done"
 
 
@@ -97,18 +104,20 @@ def forget(file: IndexFile, source: Source, ids: set[int], sessions: Collection[
     return "done"
 
 
-def merge_due(segments: Sequence[SegmentInfo], *, thorough: bool) -> Sequence[SegmentInfo]:
+def merge_due(
+    segments: Sequence[SegmentInfo], sizes: Sizes, *, thorough: bool
+) -> Sequence[SegmentInfo]:
     """Which neighbours are to become one: those that fill a segment, or the newest that together
     outweigh the next older one, so that a message is rewritten only as often as its segment
     doubles."""
     small = _small_at_end(segments)
-    if sum(info.docs for info in small) >= MOST_DOCS and thorough:
-        fitting = [total <= MOST_DOCS for total in accumulate(info.docs for info in small)]
+    if sum(info.docs for info in small) >= sizes.segment and thorough:
+        fitting = [total <= sizes.segment for total in accumulate(info.docs for info in small)]
         return small[: fitting.count(True)]
     if len(small) < _SEGMENTS_TO_MERGE:
         return ()
     crowded = len(small) > _MOST_SMALL_SEGMENTS
-    most = MOST_DOCS if thorough or crowded else _QUICK_MERGE_DOCS
+    most = sizes.segment if thorough or crowded else _QUICK_MERGE_DOCS
     total = count = 0
     for info in reversed(small):
         if total + info.docs > most or (count and info.docs > total and not crowded):
@@ -125,10 +134,12 @@ def _small_at_end(segments: Sequence[SegmentInfo]) -> Sequence[SegmentInfo]:
     return segments[len(segments) - count :]
 
 
-def _merged(file: IndexFile, manifest: Manifest, due: Sequence[SegmentInfo]) -> Manifest:
+def _merged(
+    file: IndexFile, manifest: Manifest, due: Sequence[SegmentInfo], sizes: Sizes
+) -> Manifest:
     new = merge(file, manifest.next_number, [Segment(file, info) for info in due])
     file.drop([info.number for info in due])
-    new = msgspec.structs.replace(new, closed=new.docs > MOST_DOCS // 2)
+    new = msgspec.structs.replace(new, closed=new.docs > sizes.segment // 2)
     start = manifest.segments.index(due[0])
     before, after = manifest.segments[:start], manifest.segments[start + len(due) :]
     manifest = msgspec.structs.replace(
@@ -137,12 +148,14 @@ def _merged(file: IndexFile, manifest: Manifest, due: Sequence[SegmentInfo]) -> 
     return extended(file, manifest, new) if new.closed else manifest
 
 
-def _with_new_rows(file: IndexFile, source: Source, manifest: Manifest) -> tuple[Manifest, bool]:
+def _with_new_rows(
+    file: IndexFile, source: Source, manifest: Manifest, sizes: Sizes
+) -> tuple[Manifest, bool]:
     """The manifest with a segment of the next rows, and whether more rows may wait."""
     draft = Draft()
     seen = manifest.seen
     full = True
-    while len(draft.ids) < _DRAFT_DOCS and draft.characters < _DRAFT_CHARACTERS:
+    while len(draft.ids) < sizes.draft and draft.characters < _DRAFT_CHARACTERS:
         rows = source.rows(seen.id if seen else 0, _ROWS_AT_ONCE)
         for row in rows:
             draft.add(row)
