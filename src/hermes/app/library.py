@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 # How many sessions are compared with a name that nobody has, and how many are then shown.
+PATIENCE_SECONDS = 3_600.0
 COMPARED = 500
 NEAR = 3
 
@@ -127,12 +128,13 @@ class Library:
     async def take_in(self, path: Path) -> Imported:
         """A file of JSON lines, compressed or not; UsageError when it cannot be read."""
         try:
-            return await intake.import_file(self._journal, path)
+            done = await intake.import_file(self._journal, path)
         except (OSError, EOFError, zlib.error) as error:
             raise UsageError(f"{path} cannot be read ({error}); is it whole?") from error
+        return await self._indexed(done)
 
     async def take_in_lines(self, lines: Iterable[bytes]) -> Imported:
-        return await intake.import_lines(self._journal, lines)
+        return await self._indexed(await intake.import_lines(self._journal, lines))
 
     async def verify(self, session_id: str | None = None) -> tuple[Problem, ...]:
         return () if self._is_empty() else await verify.verify(self._journal, session_id)
@@ -220,7 +222,15 @@ class Library:
         return not self._home.journal.exists()
 
     def _index(self) -> SearchIndex:
-        return SearchIndex(self._home.index, JournalFile(self._home.journal))
+        """One that answers when all is taken in: whoever asks here wants everything found."""
+        source = JournalFile(self._home.journal)
+        return SearchIndex(self._home.index, source, patience_seconds=PATIENCE_SECONDS)
+
+    async def _indexed(self, done: Imported) -> Imported:
+        """What comes in by the thousand is made findable at once, not by the first search."""
+        if done.messages:
+            await self._index().catch_up()
+        return done
 
     async def _near(self, text: str) -> tuple[str, ...]:
         """The sessions whose title or id looks most like the text, then the newest ones."""

@@ -35,6 +35,15 @@ async def test_a_hit_tells_where_the_message_is(diary: Diary, index: SearchIndex
     assert hit.score > 0
 
 
+async def test_a_word_that_nobody_wrote_hides_nothing(diary: Diary, index: SearchIndex) -> None:
+    for number in range(400):
+        diary.say(f"The file of day {number} is in the folder.")
+    diary.say("An invoice came with the file.")
+    assert len(await found(index, "zebra file")) == 10
+    assert (await found(index, "zebra invoice file"))[0] == 401
+    assert await found(index, "zebra") == []
+
+
 async def test_there_is_nothing_without_a_journal(tmp_path: Path) -> None:
     index = SearchIndex(tmp_path / "index.db", JournalFile(tmp_path / "hermes.db"))
     assert await index.search("anything") == ()

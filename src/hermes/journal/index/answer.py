@@ -87,6 +87,15 @@ class _Search:
                 return found
         evidence = self._evidence(clauses)
         unknown = [one.clause for one in evidence if one.frequency == 0]
+        found = self._with_parts(evidence, unknown)
+        if found or not unknown or any(clause.rule == "must" for clause in unknown):
+            return found
+        # A word that nobody ever wrote must not hide the messages with the other words.
+        written = [clause for clause in clauses if clause not in unknown]
+        sought = any(clause.rule != "not" for clause in written)
+        return self._judged(self._evidence(written)) if sought else []
+
+    def _with_parts(self, evidence: Sequence[Evidence], unknown: list[Clause]) -> list[Judged]:
         if wide := _widened(evidence, unknown):
             return self._judged(self._evidence(wide))
         found = self._judged(evidence)

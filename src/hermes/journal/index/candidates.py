@@ -23,8 +23,11 @@ def choose(evidence: Sequence[Evidence], total: int, most: int) -> list[Candidat
     among equals the newest. The scopes of the evidence begin with the newest; `total` is the
     number of messages in them."""
     wanted = sorted(_without_unwanted(evidence), key=lambda e: e.frequency)
-    wishes = [e for e in wanted if e.clause.rule == "may"]
+    # A word that nobody ever wrote must not hide the messages with the other words.
+    wishes = [e for e in wanted if e.clause.rule == "may" and e.frequency]
     musts = [e for e in wanted if e.clause.rule == "must"]
+    if not wishes and not musts:
+        return []
     counted = _affordable(wishes) if len(wishes) + len(musts) > 1 else 0
     found: set[Candidate] = set()
     if counted:
