@@ -6,79 +6,113 @@ import re
 from typing import Literal
 
 from hermes.codec.values import Value
+from hermes.commands.visible import clean
 
 # Long code is given out in pieces of so many lines, so that one need not wait for its end.
-CODE_LINES = 24
+CODE_LINES = 8
+CONTEXT_LINES = 40
+# Looking at a longer line again with every piece of it would take more time than it is worth.
+LONGEST_LINE = 8_000
 
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})\s*([^\s`]*)[^`]*$")
 _HEADING = re.compile(r"\s{0,3}#{1,6}(\s|$)")
 _RULE = re.compile(r"\s{0,3}([-*_])(\s*\1){2,}\s*$")
 _ITEM = re.compile(r"\s*([-*+]|\d{1,9}[.)])(\s|$)")
+# Beginnings of a line after which it can only be a part of a paragraph, or only an item.
+_SURE_TEXT = re.compile(
+    r"\s*(?:[^\s\-*+#>|`~_\d]|\d+[^\d.)]|_+[^_\s]|\*\*+[^\s*]|-+[^\s|:-]|`{1,2}[^`]|~{1,2}[^~])"
+)
+_SURE_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+[^\s*_-]")
 _DIVIDER = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
 
 Kind = Literal["text", "heading", "rule", "item", "quote", "table", "code", "blank"]
 
 
 class Block(Value):
-    """Some whole lines of one kind. Code comes without its fences: `language` and `indent` are
-    those of the opening one, `before` are lines of the same code that came earlier."""
+    """Some whole lines of one kind; an item is one item of a list. Code comes without its fences
+    and perhaps in several pieces: the first one `opens` it, the last one `closes` it, `before`
+    are some lines that came earlier. `language` and `indent` are those of the opening fence."""
 
     kind: Kind
     lines: tuple[str, ...]
     language: str = ""
     indent: str = ""
     before: tuple[str, ...] = ()
+    opens: bool = False
+    closes: bool = False
 
     @property
     def text(self) -> str:
         return "\n".join(self.lines)
 
 
-class _Fence(Value):
-    mark: str
-    language: str
-    indent: str
-
-    def closed_by(self, line: str) -> bool:
-        bare = line.strip()
-        return len(bare) >= len(self.mark) and set(bare) == set(self.mark)
-
-
 class Blocks:
-    """Feed pieces of any size; how the text is cut into pieces makes no difference."""
+    """Feed pieces of any size; how the text is cut into pieces makes no difference. What comes
+    out has lost its control characters."""
 
     def __init__(self) -> None:
         self._partial = ""
         self._kind: Kind = "text"
         self._lines: list[str] = []
-        self._fence: _Fence | None = None
-        self._before: list[str] = []
+        self._code: _Code | None = None
         self._ready: list[Block] = []
-        self._after_blank = True
+        self._blank_due = False
+        self._begun = False
 
     @property
     def tail(self) -> str:
         """What has come and is not given out yet."""
-        return "\n".join((*self._lines, self._partial)) if self._partial else "\n".join(self._lines)
+        lines = self._code.lines if self._code else self._lines
+        return "\n".join((*lines, _whole(self._partial)) if self._partial else lines)
+
+    @property
+    def parted(self) -> bool:
+        """Whether an empty line stands before the tail."""
+        return self._blank_due and self._begun
 
     @property
     def in_code(self) -> bool:
-        return self._fence is not None
+        return self._code is not None
+
+    @property
+    def unfinished(self) -> Block | None:
+        """The paragraph or item that is being written, as far as it is sure to be one."""
+        if len(self._partial) > LONGEST_LINE:
+            return None
+        lines = [*self._lines]
+        kind: Kind = self._kind if lines else "text"
+        partial = _whole(self._partial)
+        if self._code is None and _SURE_TEXT.match(partial):
+            lines.append(partial)
+        elif self._code is None and not lines and _SURE_ITEM.match(partial):
+            kind, lines = "item", [partial]
+        # The first line of a paragraph may turn out to be the head of a table.
+        may_be_table = kind == "text" and len(lines) == 1 and "|" in lines[0]
+        if not lines or kind not in ("text", "item") or may_be_table:
+            return None
+        return Block(kind=kind, lines=tuple(lines))
+
+    def part(self) -> list[Block]:
+        """The empty line before the unfinished block, if one is due, given out ahead of it."""
+        self._part()
+        return self._given()
 
     def feed(self, text: str) -> list[Block]:
         *lines, self._partial = (self._partial + text).split("\n")
         for line in lines:
-            self._take(line.removesuffix("\r"))
+            self._take(_whole(line))
         return self._given()
 
     def finish(self) -> list[Block]:
         """What is left, complete or not."""
         if self._partial:
-            self._take(self._partial.removesuffix("\r"))
+            self._take(_whole(self._partial))
             self._partial = ""
         self._flush()
-        self._fence = None
-        self._before.clear()
+        if self._code is not None:
+            self._ready.append(self._code.piece(closes=True))
+            self._code = None
+        self._blank_due = False
         return self._given()
 
     def _given(self) -> list[Block]:
@@ -86,47 +120,38 @@ class Blocks:
         return ready
 
     def _take(self, line: str) -> None:
-        if self._fence is not None:
-            self._take_code(self._fence, line)
+        if self._code is not None:
+            self._take_code(self._code, line)
         elif found := _FENCE.match(line):
             self._flush()
-            self._fence = _Fence(mark=found[2], language=found[3].lower(), indent=found[1])
-            self._kind = "code"
+            self._part()
+            self._code = _Code(mark=found[2], language=found[3].lower(), indent=found[1])
         elif not line.strip():
-            self._take_blank()
+            self._flush()
+            self._blank_due = True
         else:
             self._take_words(line)
 
-    def _take_code(self, fence: _Fence, line: str) -> None:
-        if fence.closed_by(line):
-            self._flush()
-            self._fence = None
-            self._before.clear()
+    def _take_code(self, code: _Code, line: str) -> None:
+        if code.closed_by(line):
+            self._ready.append(code.piece(closes=True))
+            self._code = None
             return
-        self._lines.append(line.removeprefix(fence.indent))
-        if len(self._lines) >= CODE_LINES:
-            self._flush()
-            self._kind = "code"
-
-    def _take_blank(self) -> None:
-        self._flush()
-        if not self._after_blank:
-            self._add(Block(kind="blank", lines=("",)))
+        code.lines.append(line.removeprefix(code.indent))
+        if len(code.lines) >= CODE_LINES:
+            self._ready.append(code.piece())
 
     def _take_words(self, line: str) -> None:
-        if self._lines and self._kind == "text" and _heads_table(self._lines, line):
+        if self._kind == "text" and _heads_table(self._lines, line):
             self._kind = "table"
         kind = self._kind_of(line)
-        if self._lines and kind != self._kind or kind in ("heading", "rule", "item"):
+        if not self._lines or not _joins(kind, self._kind):
             self._flush()
-        if _ITEM.match(line) and kind == "item" or not self._lines:
             self._kind = kind
         self._lines.append(line)
-        if kind in ("heading", "rule"):
-            self._flush()
 
     def _kind_of(self, line: str) -> Kind:
-        """The kind of a line, which may depend on the lines before it."""
+        """The kind of a line by itself, and by the table that it may belong to."""
         bare = line.lstrip()
         if _HEADING.match(line):
             return "heading"
@@ -141,30 +166,61 @@ class Blocks:
         return "text"
 
     def _flush(self) -> None:
-        if not self._lines:
-            self._kind = "text"
-            return
-        lines, fence = tuple(self._lines), self._fence
-        self._lines.clear()
-        if fence is None:
-            self._add(Block(kind=self._kind, lines=lines))
-        else:
-            before = tuple(self._before)
-            self._before = list(lines)
-            self._add(
-                Block(
-                    kind="code",
-                    lines=lines,
-                    language=fence.language,
-                    indent=fence.indent,
-                    before=before,
-                )
-            )
+        if self._lines:
+            self._part()
+            self._ready.append(Block(kind=self._kind, lines=tuple(self._lines)))
+            self._lines.clear()
         self._kind = "text"
 
-    def _add(self, block: Block) -> None:
-        self._after_blank = block.kind == "blank"
-        self._ready.append(block)
+    def _part(self) -> None:
+        """One blank line before what comes, if there was at least one in the text."""
+        if self.parted:
+            self._ready.append(Block(kind="blank", lines=("",)))
+        self._blank_due, self._begun = False, True
+
+
+class _Code:
+    """A fenced block of code on its way."""
+
+    def __init__(self, *, mark: str, language: str, indent: str) -> None:
+        self.indent = indent
+        self.lines: list[str] = []
+        self._mark = mark
+        self._language = language
+        self._before: tuple[str, ...] = ()
+        self._opened = False
+
+    def closed_by(self, line: str) -> bool:
+        bare = line.strip()
+        return len(bare) >= len(self._mark) and set(bare) == set(self._mark)
+
+    def piece(self, *, closes: bool = False) -> Block:
+        """What has come since the last piece."""
+        block = Block(
+            kind="code",
+            lines=tuple(self.lines),
+            language=self._language,
+            indent=self.indent,
+            before=self._before,
+            opens=not self._opened,
+            closes=closes,
+        )
+        self._before = (*self._before, *block.lines)[-CONTEXT_LINES:]
+        self._opened = True
+        self.lines.clear()
+        return block
+
+
+def _whole(line: str) -> str:
+    """A line as it is read and shown, without the half of a line break at its end."""
+    return clean(line.removesuffix("\r"))
+
+
+def _joins(kind: Kind, before: Kind) -> bool:
+    """Whether a line goes on with the block before it."""
+    if kind == before:
+        return kind in ("text", "quote", "table")
+    return kind == "text" and before in ("item", "quote")
 
 
 def _heads_table(lines: list[str], line: str) -> bool:

@@ -14,7 +14,7 @@ _JOINER = "\u200d"
 
 def cells(text: str) -> int:
     """How many columns a text takes; colours take none."""
-    return get_cwidth(_COLOUR.sub("", text))
+    return get_cwidth(_COLOUR.sub("", text) if "\x1b" in text else text)
 
 
 def cut(text: str, most: int) -> str:
@@ -37,30 +37,48 @@ def padded(text: str, width: int) -> str:
 def wrapped(text: str, width: int, *, hang: str = "") -> list[str]:
     """One line of plain text as rows of at most `width` cells. It is broken at spaces and between
     wide characters, and elsewhere where it must be; rows after the first begin with `hang`."""
-    rows: list[str] = []
-    row, filled = "", False
+    row, used = first_row(text, width)
+    rows = [row]
+    while used < len(text):
+        text = text[used:]
+        row, used = first_row(text, width, lead=hang)
+        rows.append(row)
+    return rows
+
+
+def first_row(text: str, width: int, *, lead: str = "") -> tuple[str, int]:
+    """The first row of a line of text, after `lead`, and how many characters it took. If these
+    are not all, the row is final: whatever is added to the text does not change it."""
+    row, size, used, filled = lead, cells(lead), 0, False
     for part in _parts(text):
-        if cells(row) + cells(part) <= width or (part.isspace() and not filled):
-            row, filled = row + part, filled or not part.isspace()
-        elif part.isspace():
+        needed = cells(part)
+        if size + needed > width and (filled or not part.isspace()):
+            if not filled:
+                return _forced(row, part, width, used)
             # The break stands for the spaces.
-            rows.append(row.rstrip())
-            row, filled = hang, False
-        else:
-            if filled:
-                rows.append(row.rstrip())
-                row = hang
-            *full, row = _broken(row, part, width, hang)
-            rows += full
-            filled = True
-    return [*rows, row.rstrip()] if filled or not rows else rows
+            return row.rstrip(), used + (len(part) if part.isspace() else 0)
+        row, size, used = row + part, size + needed, used + len(part)
+        filled = filled or not part.isspace()
+    return row.rstrip(), used
+
+
+def _forced(row: str, word: str, width: int, used: int) -> tuple[str, int]:
+    """As much of a word as fits, where even an empty row is too short for all of it."""
+    size = cells(row)
+    if size + cells(word[0]) > width:
+        row, size = "", 0  # an indent that leaves no room
+    for count, letter in enumerate(word):
+        size += cells(letter)
+        if size > width and count:
+            return row + word[:count], used + count
+    return row + word, used + len(word)
 
 
 def _parts(text: str) -> Iterator[str]:
     """Pieces that stay together: spaces, words, single wide characters."""
-    for run in _RUNS.findall(text):
+    for run in _RUNS.finditer(text):
         part = ""
-        for letter in run:
+        for letter in run[0]:
             size = cells(letter)
             apart = size == 2 or (size and part and cells(part[0]) == 2)
             if part and apart and not part.endswith(_JOINER):
@@ -68,15 +86,3 @@ def _parts(text: str) -> Iterator[str]:
                 part = ""
             part += letter
         yield part
-
-
-def _broken(row: str, word: str, width: int, hang: str) -> list[str]:
-    """The word after what stands in the row already, in as many rows as it needs."""
-    rows: list[str] = []
-    start = cells(row)
-    for letter in word:
-        if cells(row) + cells(letter) > width and cells(row) > start:
-            rows.append(row)
-            row, start = hang, cells(hang)
-        row += letter
-    return [*rows, row]

@@ -1,0 +1,151 @@
+"""Questions to the person: what they look like and which answer a key or a word stands for."""
+
+from __future__ import annotations
+
+from hermes.codec.values import Value
+from hermes.commands.amounts import elapsed
+from hermes.commands.paths import near_path
+from hermes.commands.visible import clean, exposed, one_line
+from hermes.core.effects import (
+    DeletePath,
+    Effect,
+    FetchUrl,
+    ReadPath,
+    RunCommand,
+    SignalProcess,
+    WritePath,
+    subject,
+)
+from hermes.core.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
+from hermes.surfaces.cli.chat.cells import cells, wrapped
+from hermes.surfaces.cli.chat.paint import Paint
+
+DENY = "deny"
+LABELS = {"session": "this session"}
+# Words that people type instead of a number.
+WORDS = {"y": "once", "yes": "once", "n": DENY, "no": DENY}
+MOST_LINES = 400
+
+_TITLES: dict[type[Effect], str] = {
+    RunCommand: "Run this command?",
+    SignalProcess: "Act on this process?",
+    ReadPath: "Read this file?",
+    WritePath: "Write this file?",
+    DeletePath: "Delete this file?",
+    FetchUrl: "Fetch this address?",
+}
+
+
+class Choice(Value):
+    label: str
+    value: str
+
+
+class Asked:
+    """One open question. `free` ones may be answered in the person's own words. Keys that come
+    before `deaf_until` were meant for the question before it."""
+
+    def __init__(
+        self, asked: ApprovalAsked | QuestionAsked, choices: tuple[Choice, ...], *, now: float
+    ) -> None:
+        self.id = asked.id
+        self.free = isinstance(asked, QuestionAsked)
+        self.choices = choices
+        self.chosen: int | None = None
+        self.answered = False
+        self.deaf_until = now
+        self._expires_at = now + asked.expires_seconds
+
+    @property
+    def symbol(self) -> str:
+        return "? ❯" if self.free else "⚠ ❯"
+
+    def move(self, step: int) -> None:
+        if self.choices:
+            first = 0 if step > 0 else -1
+            moved = first if self.chosen is None else self.chosen + step
+            self.chosen = moved % len(self.choices)
+
+    def meant(self, text: str) -> str | None:
+        """The answer that a typed line stands for; None when it stands for none."""
+        words = text.strip()
+        if not words:
+            return None if self.chosen is None else self.choices[self.chosen].value
+        if words.isdecimal() and 1 <= int(words) <= len(self.choices):
+            return self.choices[int(words) - 1].value
+        if self.free:
+            return words
+        wanted = WORDS.get(words.lower(), words.lower())
+        found = [c.value for c in self.choices if c.value == wanted or c.label == wanted]
+        return found[0] if found else None
+
+    def rows(self, paint: Paint, width: int, now: float) -> list[str]:
+        """The choices and the time that is left."""
+        left = max(0, int(self._expires_at - now + 0.999))
+        outcome = "no answer" if self.free else DENY
+        clock = paint(f"({elapsed(left)} → {outcome})", "dim")
+        labels = [self._label(n, paint) for n in range(len(self.choices))]
+        if self.free:
+            labels.append(paint("or type your answer" if labels else "Type your answer", "dim"))
+        row = "  " + "   ".join(labels) + "    " + clock
+        if cells(row) <= width:
+            return [row]
+        return [*(f"  {label}" for label in labels), f"  {clock}"]
+
+    def _label(self, n: int, paint: Paint) -> str:
+        label = f"[{n + 1}] {one_line(self.choices[n].label)}"
+        if n != self.chosen:
+            return label
+        return paint(label, "chosen") if paint.colours else f">{label}"
+
+
+def approval(asked: ApprovalAsked, now: float) -> Asked:
+    choices = (*asked.scopes, DENY)
+    made = (Choice(label=LABELS.get(each, each), value=each) for each in choices)
+    return Asked(asked, tuple(made), now=now)
+
+
+def question(asked: QuestionAsked, now: float) -> Asked:
+    return Asked(asked, tuple(Choice(label=each, value=each) for each in asked.choices), now=now)
+
+
+def approval_panel(asked: ApprovalAsked, paint: Paint, width: int) -> str:
+    """What would happen, in full and with nothing hidden, and why it is asked about."""
+    title = _TITLES[type(asked.effect)]
+    head = f"⚠  {title} — {clean(asked.reason)}"
+    facts = [f"category {clean(asked.category)}"]
+    if isinstance(asked.effect, RunCommand):
+        facts.insert(0, f"cwd {near_path(exposed(asked.effect.cwd))}")
+        facts += ["in the background"] if asked.effect.background else []
+    lines = exposed(subject(asked.effect)).split("\n")
+    hidden = len(lines) - MOST_LINES
+    more = [f"… {hidden} more lines that are not shown"] if hidden > 0 else []
+    rows = wrapped(head, width, hang="   ")
+    return "\n".join(
+        (
+            *(paint(row, "warn") for row in rows),
+            paint(f"   {' · '.join(facts)}", "dim"),
+            *(f"   {line}" for line in lines[:MOST_LINES]),
+            *(paint(f"   {line}", "error") for line in more),
+        )
+    )
+
+
+def question_panel(asked: QuestionAsked, paint: Paint, width: int) -> str:
+    lines = clean(asked.question).split("\n")
+    rows = [row for line in lines for row in wrapped(f"?  {line}", width, hang="   ")]
+    return "\n".join(paint(row, "accent") for row in rows)
+
+
+def outcome(answered: ApprovalAnswered | QuestionAnswered, paint: Paint) -> str:
+    """What came of a question, in one line."""
+    if isinstance(answered, QuestionAnswered):
+        return (
+            f"   → {one_line(answered.text)}" if answered.text else paint("   → no answer", "dim")
+        )
+    if answered.choice != DENY:
+        label = LABELS.get(answered.choice, answered.choice)
+        return paint(f"   → allowed: {label}", "ok")
+    why = {"time": "no answer in time", "stop": "interrupted", "restart": "Hermes was restarted"}
+    reason = why.get(answered.by)
+    return paint(f"   → denied{f' ({reason})' if reason else ''}", "error")

@@ -1,0 +1,80 @@
+"""What is said when a session opens and when the person leaves it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.commands.amounts import elapsed, money
+from hermes.commands.recap import Exchange, exchanges, tally
+from hermes.commands.visible import clean, one_line
+from hermes.config.settings import DisplaySettings
+from hermes.core.transcript import Transcript
+from hermes.surfaces.cli.chat.cells import cut, wrapped
+from hermes.surfaces.cli.chat.paint import Paint
+
+NEWS = 4
+COMPACT_WIDTH = 80
+
+
+def introduction(transcript: Transcript, *, asks: bool, paint: Paint, width: int) -> str:
+    """Who answers, and who decides."""
+    facts = [f"{transcript.model} ({transcript.provider})"]
+    if width >= COMPACT_WIDTH:
+        facts += ["asks before risky effects"] if asks else []
+        facts.append("/help")
+    rows = [paint(cut("  " + " · ".join(facts), width), "dim")]
+    if not asks:
+        rows.append(paint(cut("  YOLO: nothing is asked, only the worst refused", width), "error"))
+    return "\n".join(rows)
+
+
+def news(lines: Sequence[str], paint: Paint, width: int) -> list[str]:
+    """What else the person should know: a few lines, each perhaps of several rows."""
+    told = [
+        "\n".join(paint(f"  {row}", "warn") for row in wrapped(clean(line), width - 2))
+        for line in lines[:NEWS]
+    ]
+    if len(lines) > NEWS:
+        told.append(paint(f"  … {len(lines) - NEWS} more; `hermes doctor` lists them", "warn"))
+    return told
+
+
+def recap(
+    transcript: Transcript, session_id: str, display: DisplaySettings, paint: Paint, width: int
+) -> str:
+    """What a resumed session was about; empty when the person does not want to know."""
+    if display.resume_display == "off":
+        return ""
+    count = tally(transcript.messages)
+    name = one_line(transcript.title) or session_id
+    head = f"Going on with {name}: {count.messages} messages, {count.calls} tool calls"
+    rows = [paint(cut(head, width), "bold")]
+    if display.resume_display == "full":
+        for exchange in exchanges(transcript.messages, display.resume_exchanges):
+            rows += _told(exchange, paint, width)
+    return "\n".join(rows)
+
+
+def farewell(transcript: Transcript, session_id: str, *, seconds: float, paint: Paint) -> str:
+    """How to come back, and what there was."""
+    count = tally(transcript.messages)
+    title = f" ({one_line(transcript.title)})" if transcript.title else ""
+    facts = [
+        f"Session: {session_id}{title}",
+        f"Duration: {elapsed(seconds)}",
+        f"Messages: {count.messages} ({count.said} user, {count.calls} tool calls)",
+    ]
+    if transcript.usage.cost is not None:
+        facts.append(f"Cost: {money(transcript.usage.cost)}")
+    back = paint(f"  hermes --resume {session_id}", "bold")
+    return f"Resume this session with:\n{back}\n" + paint("   ".join(facts), "dim")
+
+
+def _told(exchange: Exchange, paint: Paint, width: int) -> list[str]:
+    rows = [paint(row, "dim") for row in wrapped(f"❯ {exchange.said}", width, hang="  ")]
+    if exchange.calls:
+        noun = "tool call" if exchange.calls == 1 else "tool calls"
+        rows.append(paint(f"  ┊ {exchange.calls} {noun}", "dim"))
+    for line in exchange.answer.split("\n") if exchange.answer else ():
+        rows += (paint(row, "dim") for row in wrapped(f"  {line}", width, hang="  "))
+    return rows

@@ -1,0 +1,142 @@
+"""Stands between the screen, which is there at once, and the conversation, which takes a moment
+to open: what is typed early waits here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from hermes.codec.values import Value
+from hermes.surfaces.cli.chat.screen import Screen
+
+if TYPE_CHECKING:
+    from hermes.commands.registry import Suggestion
+    from hermes.surfaces.cli.chat.asking import Asked
+
+TWICE_SECONDS = 2.0
+Suggest = Callable[[str], Awaitable["Sequence[Suggestion]"]]
+ARROWS = {"left": -1, "up": -1, "right": 1, "down": 1}
+
+
+class Said(Value):
+    """A line that was sent; `early` when there was no session yet."""
+
+    text: str
+    early: bool = False
+
+
+class Stopped(Value):
+    """Whatever runs should stop."""
+
+
+class Answered(Value):
+    """The answer to a question that a session asked."""
+
+    id: str
+    text: str
+
+
+Input = Said | Stopped | Answered
+
+
+class View(Protocol):
+    """What stands around the input once there is a session."""
+
+    @property
+    def question(self) -> Asked | None: ...
+
+    @property
+    def symbol(self) -> str: ...
+
+    def rows(self, width: int, height: int) -> list[str]: ...
+
+
+class Desk:
+    """The face of the chat. `inputs` is what the person wants, in order; `left` is set when the
+    person is gone, for this `reason`."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.inputs: asyncio.Queue[Input] = asyncio.Queue()
+        self.left = asyncio.Event()
+        self.reason = "user_exit"
+        self.view: View | None = None
+        self.suggest: Suggest | None = None
+        self.screen: Screen | None = None
+        self._clock = clock
+        self._interrupted_at = float("-inf")
+
+    @property
+    def hinting(self) -> bool:
+        """Another Ctrl+C would end the chat."""
+        return self._clock() - self._interrupted_at < TWICE_SECONDS
+
+    def rows(self, width: int, height: int) -> list[str]:
+        rows = self.view.rows(width, height) if self.view else [self._early()]
+        if self.hinting and self.screen:
+            hint = self.screen.paint("Ctrl+C again to leave", "warn")
+            rows = [*rows[:-1], hint] if rows else [hint]
+        return rows
+
+    def symbol(self) -> str:
+        return self.view.symbol if self.view else "❯"
+
+    def asking(self) -> bool:
+        return self.view is not None and self.view.question is not None
+
+    def submit(self, text: str) -> bool:
+        question = self.view.question if self.view else None
+        if question is None:
+            if text.strip():
+                self.inputs.put_nowait(Said(text=text, early=self.view is None))
+            return bool(text.strip())
+        answer = question.meant(text)
+        # Words are meant for the question that is read; a lone Enter may be one too many.
+        heard = text.strip() or self._clock() >= question.deaf_until
+        if answer is not None and heard:
+            self._answer(question, answer)
+        return False
+
+    def key(self, name: str) -> None:
+        question = self.view.question if self.view else None
+        if question is None or self._clock() < question.deaf_until:
+            return
+        if name == "escape":
+            self._answer(question, "" if question.free else "deny")
+        elif name in ARROWS:
+            question.move(ARROWS[name])
+        elif int(name) <= len(question.choices):
+            self._answer(question, question.choices[int(name) - 1].value)
+        if self.screen:
+            self.screen.refresh()
+
+    def interrupt(self) -> None:
+        assert self.screen is not None
+        if self.screen.draft:
+            self.screen.draft = ""
+            return
+        if self.hinting:
+            self.leave()
+            return
+        self._interrupted_at = self._clock()
+        self.inputs.put_nowait(Stopped())
+        self.screen.refresh()
+        # The hint goes away by itself.
+        asyncio.get_running_loop().call_later(TWICE_SECONDS, self.screen.refresh)
+
+    def leave(self) -> None:
+        self.left.set()
+        if self.screen:
+            self.screen.close()
+
+    async def complete(self, line: str) -> Sequence[Suggestion]:
+        return await self.suggest(line) if self.suggest else ()
+
+    def _answer(self, question: Asked, text: str) -> None:
+        if not question.answered:
+            question.answered = True
+            self.inputs.put_nowait(Answered(id=question.id, text=text))
+
+    def _early(self) -> str:
+        waiting = self.inputs.qsize()
+        return f"starting… {waiting} line(s) wait" if waiting else ""

@@ -1,0 +1,246 @@
+"""Events of a session turned into what the person sees."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hermes.commands.describe import describe
+from hermes.commands.endings import explain, is_error
+from hermes.commands.visible import clean, one_line
+from hermes.config.settings import DisplaySettings
+from hermes.core.events import (
+    MessageReceived,
+    ModelCalled,
+    ModelSwitched,
+    Record,
+    ReplyAdded,
+    Steered,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.core.messages import ToolCall
+from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
+from hermes.surfaces.cli.chat.answer import Answer
+from hermes.surfaces.cli.chat.cells import wrapped
+from hermes.surfaces.cli.chat.live import Live, Running
+from hermes.surfaces.cli.chat.screen import Screen
+from hermes.surfaces.cli.chat.tool_lines import diff_lines, tool_line, verbose_lines
+
+Section = Literal["", "said", "tools", "words", "thoughts", "notice"]
+NOTICE_LINES = 6
+
+
+class Feed:
+    """Prints what is final and keeps `live` true. Knows one session; a new one has a new feed."""
+
+    def __init__(self, screen: Screen, live: Live, display: DisplaySettings, root: str) -> None:
+        self._screen = screen
+        self._live = live
+        self._display = display
+        self._root = root
+        # A banner comes before everything.
+        self._section: Section = "notice"
+        self._waiting: dict[int, MessageReceived] = {}
+        self._calls: dict[str, ToolCall] = {}
+        self._answer = self._new_answer()
+        self._thoughts = ""
+        self._streamed = False
+        self._answered = False
+        self._last_tool = ""
+
+    def show(self, record: Record) -> None:
+        match record.event:
+            case MessageReceived() as received:
+                self._waiting[record.n] = received
+            case TurnStarted(takes=takes) | Steered(takes=takes):
+                self._live.busy = True
+                for n in takes:
+                    self._say(self._waiting.pop(n, None))
+            case ModelCalled():
+                self._live.begin("thinking")
+            case TextDelta(text=text):
+                self._stream(text)
+            case ReasoningDelta(text=text):
+                self._think(text)
+            case CallNamed(name=name):
+                self._live.begin(f"preparing {one_line(name)}")
+            case Restarted():
+                self._restart()
+            case ReplyAdded() as reply:
+                self._finish_reply(reply)
+            case ToolStarted(call_id=call_id):
+                self._start_tool(call_id)
+            case ToolProgress(call_id=call_id, text=text):
+                self._progress(call_id, text)
+            case ToolFinished() as finished:
+                self._finish_tool(finished)
+            case Notice(text=text, kind=kind):
+                self.notice(text, warning=kind == "warn")
+            case ModelSwitched(model=model, provider=provider):
+                self.notice(f"{model} ({provider}) answers from now on.")
+            case TurnEnded() as ended:
+                self._end_turn(ended)
+            case _:
+                pass
+        self._live.queued = len(self._waiting)
+
+    def notice(self, text: str, *, warning: bool = False) -> None:
+        rows = [row for line in clean(text).split("\n") for row in wrapped(line, self._width)]
+        self._print(
+            "notice", [self._screen.paint(row, "warn" if warning else "dim") for row in rows]
+        )
+
+    def put(self, text: str) -> None:
+        """Something between the lines of the conversation, as it is."""
+        self._print("notice", text.split("\n"))
+
+    def echo(self, text: str) -> None:
+        """A line that was typed and is no part of the conversation."""
+        if self._screen.echoed(text):
+            self._section = "said"
+            return
+        self._print("said", [self._screen.paint(f"❯ {clean(text)}", "dim")], apart=True)
+
+    def expect(self, waiting: dict[int, MessageReceived]) -> None:
+        """Messages of an earlier run that wait for their turn."""
+        self._waiting |= waiting
+
+    def know(self, calls: tuple[ToolCall, ...]) -> None:
+        """Calls of an earlier run that are about to be answered."""
+        self._calls |= {call.id: call for call in calls}
+
+    @property
+    def _width(self) -> int:
+        return max(10, self._screen.width - 1)
+
+    def _new_answer(self) -> Answer:
+        return Answer(self._display.final_response_markdown, self._screen.paint)
+
+    def _say(self, received: MessageReceived | None) -> None:
+        if received is None or received.message.origin == "hermes":
+            return
+        paint, message = self._screen.paint, received.message
+        if self._screen.echoed(message.text):
+            self._section = "said"
+            return
+        lines = clean(message.text).rstrip("\n").split("\n")
+        if message.origin != "user":
+            shown = lines[:NOTICE_LINES] + ["…"] * (len(lines) > NOTICE_LINES)
+            self._print("said", [paint(f"⚙ {line}", "dim") for line in shown], apart=True)
+            return
+        signs = ["❯", *(" " * (len(lines) - 1))]
+        rows = zip(signs, lines, strict=True)
+        said = [f"{paint(sign, 'accent')} {paint(line, 'bold')}" for sign, line in rows]
+        self._print("said", said, apart=True)
+
+    def _stream(self, text: str) -> None:
+        self._streamed = True
+        if not self._display.streaming:
+            self._live.begin("writing")
+            return
+        self._end_thoughts()
+        rows = self._answer.feed(text, self._width)
+        if self._answer.begun:
+            self._live.activity = ""
+            self._live.answer = self._answer
+            self._print("words", rows)
+
+    def _think(self, text: str) -> None:
+        if not self._display.show_reasoning:
+            self._live.begin("thinking")
+            return
+        *lines, self._thoughts = (self._thoughts + text).split("\n")
+        self._print_thoughts(lines)
+
+    def _end_thoughts(self) -> None:
+        if self._thoughts:
+            self._print_thoughts([self._thoughts])
+            self._thoughts = ""
+
+    def _print_thoughts(self, lines: list[str]) -> None:
+        paint, width = self._screen.paint, self._width - 2
+        rows = [row for line in lines for row in wrapped(clean(line), width)]
+        self._print("thoughts", [paint(f"┊ {row}".rstrip(), "dim") for row in rows])
+
+    def _restart(self) -> None:
+        """What was streamed is void. It stays on the screen, so it is said."""
+        was_shown = self._answer.begun and self._display.streaming
+        self._answer, self._live.answer = self._new_answer(), None
+        self._thoughts = ""
+        if was_shown:
+            self.notice("The answer was cut off; it comes anew.", warning=True)
+        self._live.begin("thinking")
+
+    def _finish_reply(self, reply: ReplyAdded) -> None:
+        self._end_thoughts()
+        message = reply.message
+        if not self._streamed and self._display.show_reasoning and message.reasoning:
+            self._print_thoughts(message.reasoning.split("\n"))
+        if not self._streamed or not self._display.streaming:
+            self._print("words", self._answer.feed(message.text, self._width))
+        self._end_answer()
+        self._answered = bool(message.text.strip())
+        self.know(message.calls)
+
+    def _end_answer(self) -> None:
+        self._print("words", self._answer.finish(self._width))
+        self._answer, self._live.answer, self._streamed = self._new_answer(), None, False
+        self._live.activity = ""
+
+    def _start_tool(self, call_id: str) -> None:
+        call = self._calls.get(call_id)
+        if call is not None:
+            deed = describe(call, root=self._root)
+            self._live.running[call_id] = Running(deed, self._live.clock())
+
+    def _progress(self, call_id: str, text: str) -> None:
+        if running := self._live.running.get(call_id):
+            running.said = one_line(text.rstrip().rpartition("\n")[2], 80)
+
+    def _finish_tool(self, finished: ToolFinished) -> None:
+        result, paint = finished.result, self._screen.paint
+        self._live.running.pop(result.call_id, None)
+        call = self._calls.pop(result.call_id, None) or ToolCall(
+            id=result.call_id, name=result.name
+        )
+        progress = self._display.tool_progress
+        repeated = progress == "new" and result.name == self._last_tool and not result.failed
+        self._last_tool = result.name
+        if progress == "off" or repeated:
+            return
+        deed = describe(call, result.details, root=self._root)
+        preview = self._display.tool_preview_length
+        rows = [tool_line(deed, result, finished.seconds, paint, self._width, preview=preview)]
+        if progress == "verbose":
+            rows += verbose_lines(call, result, paint, self._width)
+        elif diff := result.details.get("diff"):
+            rows += diff_lines(diff, paint, self._width)
+        self._print("tools", rows)
+
+    def _end_turn(self, ended: TurnEnded) -> None:
+        self._end_thoughts()
+        self._end_answer()
+        self._live.busy = False
+        self._live.running.clear()
+        self._last_tool = ""
+        words = explain(ended, answered=self._answered)
+        self._answered = False
+        if is_error(ended):
+            text = f"{self._screen.paint('error:', 'error')} {clean(words)}"
+            self._print("notice", [text])
+        elif words and (self._display.turn_completion_explainer or ended.reason == "interrupted"):
+            self.notice(words, warning=True)
+
+    def _print(self, section: Section, rows: list[str], *, apart: bool = False) -> None:
+        """Rows of one section stand together, with an empty row between sections; tools follow
+        right after what was said."""
+        changed = section != self._section and (self._section, section) != ("said", "tools")
+        if not rows and not (section == "words" and changed and self._live.answer):
+            return
+        gap = [""] if self._section and (changed or apart) else []
+        self._section = section
+        if gap or rows:
+            self._screen.show("\n".join((*gap, *rows)))

@@ -1,0 +1,115 @@
+"""What the keys do."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from prompt_toolkit.application import get_app
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Condition, Filter, has_focus
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from hermes.surfaces.cli.chat.pastes import Pastes
+from hermes.surfaces.cli.chat.screen import Face
+
+
+class Typing(Protocol):
+    """The state of the input that keys depend on. `in_flow` means that the person was typing
+    when a question opened and has not paused since: such keys belong to the draft."""
+
+    face: Face
+    pastes: Pastes
+
+    @property
+    def in_flow(self) -> bool: ...
+
+    @property
+    def just_started(self) -> bool:
+        """Whether keys may still come that were pressed before the prompt was there."""
+        ...
+
+    def add_to_draft(self, text: str) -> None: ...
+
+    def send(self) -> None: ...
+
+
+def bindings(typing: Typing) -> KeyBindings:
+    keys = KeyBindings()
+    in_input = has_focus(DEFAULT_BUFFER)
+    asking = Condition(lambda: typing.face.asking())
+    in_flow = Condition(lambda: typing.face.asking() and typing.in_flow)
+    is_empty = Condition(lambda: not get_app().current_buffer.text)
+
+    @keys.add("enter", filter=in_input)
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.document.char_before_cursor == "\\" and not buffer.document.text_after_cursor:
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            typing.send()
+
+    @keys.add("c-j", filter=in_input)
+    @keys.add("escape", "enter", filter=in_input)
+    def _(event: KeyPressEvent) -> None:
+        if typing.just_started:
+            # Enter, pressed before the terminal was told to pass keys on as they are.
+            typing.send()
+        else:
+            event.current_buffer.insert_text("\n")
+
+    @keys.add(Keys.BracketedPaste, filter=in_input)
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text(typing.pastes.shown(event.data))
+
+    @keys.add("c-c", filter=in_input)
+    @keys.add("<sigint>")
+    def _(event: KeyPressEvent) -> None:
+        typing.face.interrupt()
+
+    @keys.add("c-d", filter=in_input & is_empty)
+    def _(event: KeyPressEvent) -> None:
+        typing.face.leave()
+
+    @keys.add("c-g", filter=in_input & ~asking)
+    def _(event: KeyPressEvent) -> None:
+        _ = event.app.create_background_task(_edit(event.current_buffer))
+
+    @keys.add("c-l")
+    def _(event: KeyPressEvent) -> None:
+        event.app.renderer.erase()
+        event.app.invalidate()
+
+    for name in (*"123456789", "left", "right", "up", "down"):
+        _answer_with(keys, name, typing, in_input & asking & is_empty)
+
+    @keys.add("escape", filter=in_input & asking, eager=True)
+    def _(event: KeyPressEvent) -> None:
+        typing.face.key("escape")
+
+    @keys.add(Keys.Any, filter=in_input & in_flow)
+    def _(event: KeyPressEvent) -> None:
+        typing.add_to_draft(event.data)
+
+    @keys.add("enter", filter=in_input & in_flow)
+    @keys.add(Keys.BracketedPaste, filter=in_input & in_flow)
+    def _(event: KeyPressEvent) -> None:
+        typing.add_to_draft(typing.pastes.shown(event.data) if len(event.data) > 1 else "")
+
+    return keys
+
+
+async def _edit(buffer: Buffer) -> None:
+    """In the person's own editor, until that is closed."""
+    await buffer.open_in_editor()
+
+
+def _answer_with(keys: KeyBindings, name: str, typing: Typing, when: Filter) -> None:
+    @keys.add(name, filter=when)
+    def _(event: KeyPressEvent) -> None:
+        if typing.in_flow and name.isdigit():
+            typing.add_to_draft(name)
+        else:
+            typing.face.key(name)

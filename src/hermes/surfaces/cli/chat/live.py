@@ -1,0 +1,121 @@
+"""The live part of the screen: the end of an answer, what goes on, how the session stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hermes.commands.amounts import elapsed, money, short_count
+from hermes.commands.describe import Deed
+from hermes.commands.visible import one_line
+from hermes.surfaces.cli.chat.answer import Answer
+from hermes.surfaces.cli.chat.cells import cells, cut
+from hermes.surfaces.cli.chat.paint import Paint, Role
+
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+FRAME_SECONDS = 0.1
+TAIL_ROWS = 8
+# Wide enough for all facts, and for the important ones.
+FULL_WIDTH = 76
+COMPACT_WIDTH = 52
+BAR_CELLS = 10
+
+
+class Status:
+    """The facts of the status bar. `used` and `window` are tokens."""
+
+    def __init__(self, *, started_at: float) -> None:
+        self.model = ""
+        self.used = 0
+        self.window = 0
+        self.cost: float | None = None
+        self.title = ""
+        self.yolo = False
+        self.started_at = started_at
+
+    def row(self, paint: Paint, width: int, now: float) -> str:
+        share = self.used * 100 // self.window if self.window else 0
+        facts = [one_line(self.model, 40)]
+        if width >= COMPACT_WIDTH:
+            facts.append(f"{short_count(self.used)}/{short_count(self.window)}")
+        facts.append(f"{_bar(share)} {share}%" if width >= FULL_WIDTH else f"{share}%")
+        if self.cost is not None and width >= COMPACT_WIDTH:
+            facts.append(money(self.cost))
+        if width >= COMPACT_WIDTH:
+            facts.append(_minutes(now - self.started_at))
+        if self.title and width >= FULL_WIDTH:
+            facts.append(one_line(self.title, 24))
+        row = paint(cut("⚕ " + " │ ".join(facts), width), _load_role(share))
+        warning = " │ YOLO"
+        return row + paint(warning, "error") if self._warns(row, warning, width) else row
+
+    def _warns(self, row: str, warning: str, width: int) -> bool:
+        return self.yolo and cells(row) + cells(warning) <= width
+
+
+class Running:
+    """A tool at work, and the last that it said."""
+
+    def __init__(self, deed: Deed, since: float) -> None:
+        self.deed = deed
+        self.since = since
+        self.said = ""
+
+
+class Live:
+    """What changes from moment to moment. `activity` is what the model is at, "" for nothing."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self.answer: Answer | None = None
+        self.busy = False
+        self.activity = ""
+        self.since = 0.0
+        self.running: dict[str, Running] = {}
+        self.queued = 0
+        self.status: Status | None = None
+
+    def begin(self, activity: str) -> None:
+        """From now on this goes on; the clock runs on while the activity stays the same."""
+        if activity != self.activity:
+            self.activity, self.since = activity, self.clock()
+
+    def tail(self, width: int, most: int) -> list[str]:
+        return self.answer.tail(width, min(most, TAIL_ROWS)) if self.answer else []
+
+    def activity_rows(self, paint: Paint, width: int, *, animated: bool) -> list[str]:
+        """One row for what goes on, and one for what waits."""
+        rows = []
+        if words := self._going_on():
+            frame = int(self.clock() / FRAME_SECONDS) % len(FRAMES) if animated else -1
+            sign = FRAMES[frame] if animated else "…"
+            rows.append(f"{paint(sign, 'accent')} {paint(cut(words, width - 2), 'dim')}")
+        if self.queued and self.busy:
+            noun = "message waits" if self.queued == 1 else "messages wait"
+            rows.append(paint(cut(f"{self.queued} {noun} for this turn to end", width), "dim"))
+        return rows
+
+    def _going_on(self) -> str:
+        now = self.clock()
+        if len(self.running) > 1:
+            since = min(tool.since for tool in self.running.values())
+            return f"running {len(self.running)} tools  {elapsed(now - since)}"
+        for tool in self.running.values():
+            said = f"  {tool.said}" if tool.said else ""
+            return f"{tool.deed.verb} {tool.deed.detail}  {elapsed(now - tool.since)}{said}"
+        return f"{self.activity}  {elapsed(now - self.since)}" if self.activity else ""
+
+
+def _bar(share: int) -> str:
+    full = min(BAR_CELLS, share * BAR_CELLS // 100)
+    return f"[{'█' * full}{'░' * (BAR_CELLS - full)}]"
+
+
+def _minutes(seconds: float) -> str:
+    """Without the seconds: the bar is not drawn again while nothing happens."""
+    return f"{int(seconds // 60)}m" if seconds < 3600 else elapsed(seconds)
+
+
+def _load_role(share: int) -> Role:
+    if share >= 95:
+        return "error"
+    return "warn" if share >= 50 else "dim"

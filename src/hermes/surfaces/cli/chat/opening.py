@@ -1,0 +1,34 @@
+"""From the options of a chat to a running conversation. Imports all that a session needs, so it
+is loaded behind the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hermes.app.opening import Opening
+from hermes.app.start import start
+from hermes.surfaces.cli.chat.conversation import Conversation
+from hermes.surfaces.cli.chat.desk import Desk
+from hermes.surfaces.cli.chat.screen import Screen
+
+
+async def converse(options: Mapping[str, Any], desk: Desk, screen: Screen) -> str:
+    """The words to part with, when the person has left."""
+    async with start(options) as app:
+        # Better told now than when the first words cannot be kept.
+        app.home.folder(app.home.root)
+        conversation = Conversation(app, desk, screen, opening_of(options, attended=True))
+        await conversation.run()
+        return conversation.farewell()
+
+
+def opening_of(options: Mapping[str, Any], *, attended: bool) -> Opening:
+    return Opening(
+        source=options.get("source") or "cli",
+        attended=attended,
+        platform="cli",
+        resume=options.get("resume") or "",
+        newest=options.get("newest"),
+        rules=not options.get("ignore_rules"),
+    )

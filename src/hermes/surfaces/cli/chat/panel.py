@@ -1,0 +1,80 @@
+"""What stands around the input: an answer on its way, what goes on, the question, the status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hermes.core.events import ApprovalAnswered, QuestionAnswered
+from hermes.surfaces.cli.chat.asking import Asked
+from hermes.surfaces.cli.chat.live import Live
+from hermes.surfaces.cli.chat.screen import Screen
+
+DEAF_SECONDS = 0.5
+
+
+class Panel:
+    """The live part of one session. Questions are put one after the other."""
+
+    def __init__(self, screen: Screen, clock: Callable[[], float]) -> None:
+        self.live = Live(clock)
+        self._screen = screen
+        self._clock = clock
+        self._asked: list[Asked] = []
+        self._answered_at = float("-inf")
+
+    @property
+    def question(self) -> Asked | None:
+        return self._asked[0] if self._asked else None
+
+    @property
+    def symbol(self) -> str:
+        if self.question:
+            return self._screen.paint(self.question.symbol, "warn")
+        return self._screen.paint("⚕ ❯" if self.live.busy else "❯", "accent")
+
+    @property
+    def moves(self) -> bool:
+        """Whether it looks different in a moment without anything having happened."""
+        works = self.live.activity or self.live.running
+        return self.question is not None or bool(self._screen.animated and works)
+
+    def rows(self, width: int, height: int) -> list[str]:
+        paint, live, now = self._screen.paint, self.live, self._clock()
+        if self.question:
+            # Right below what is asked, which has just been printed.
+            below = self.question.rows(paint, width, now)
+        else:
+            below = ["", *live.activity_rows(paint, width, animated=self._screen.animated)]
+        if live.status:
+            below.append(live.status.row(paint, width, now))
+        return [*live.tail(width, max(0, height - len(below) - 1)), *below]
+
+    def ask(self, asked: Asked) -> None:
+        self._asked.append(asked)
+        if len(self._asked) == 1:
+            self._put(asked)
+
+    def answered(self, event: ApprovalAnswered | QuestionAnswered) -> bool:
+        """Whether this was a question of ours; the next one is put then."""
+        left = [asked for asked in self._asked if asked.id != event.id]
+        if len(left) == len(self._asked):
+            return False
+        self._asked = left
+        self._answered_at = self._clock()
+        self._screen.answered()
+        if left:
+            self._put(left[0])
+        return True
+
+    def withdraw(self) -> None:
+        """No question is open any more."""
+        if self._asked:
+            self._asked.clear()
+            self._screen.answered()
+
+    def _put(self, asked: Asked) -> None:
+        now = self._clock()
+        if now - self._answered_at < DEAF_SECONDS:
+            # A key that is pressed twice must not answer a question that nobody has read.
+            asked.deaf_until = now + DEAF_SECONDS
+        self._screen.asked(asked.rows(self._screen.paint, self._screen.width - 1, now))

@@ -1,0 +1,99 @@
+"""The chat on a terminal that can only print: lines in, lines out, nothing drawn twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+from typing import TextIO
+
+from hermes.surfaces.cli.chat.paint import Paint
+from hermes.surfaces.cli.chat.screen import Face
+
+
+class PlainScreen:
+    """Shows no live part: questions are printed when they open. The terminal itself edits the
+    line that is typed, so there is never a draft that the program knows."""
+
+    animated = False
+
+    def __init__(self, stdin: TextIO, stdout: TextIO) -> None:
+        self.paint = Paint(colours=False)
+        self._stdin = stdin
+        self._stdout = stdout
+        self._face: Face | None = None
+        self._typed = b""
+        self._seen: list[str] = []
+        self._ended = asyncio.Event()
+        self._prompted = False
+
+    @property
+    def width(self) -> int:
+        return shutil.get_terminal_size().columns
+
+    @property
+    def draft(self) -> str:
+        return ""
+
+    @draft.setter
+    def draft(self, text: str) -> None:
+        if text:
+            self.show(f"To send again, changed or not:\n{text}")
+
+    def echoed(self, text: str) -> bool:
+        if text not in self._seen:
+            return False
+        self._seen.remove(text)
+        return True
+
+    def show(self, text: str) -> None:
+        self._write("\n" * self._prompted + text + "\n")
+        self._prompted = False
+
+    def refresh(self) -> None:
+        pass
+
+    def ready(self) -> None:
+        if self._face is not None and not self._prompted:
+            self._write(f"{self._face.symbol()} ")
+            self._prompted = True
+
+    def asked(self, choices: Sequence[str]) -> None:
+        self.show("\n".join(choices))
+        self.ready()
+
+    def answered(self) -> None:
+        pass
+
+    async def run(self, face: Face) -> None:
+        self._face = face
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._stdin.fileno(), self._read)
+        try:
+            await self._ended.wait()
+        finally:
+            loop.remove_reader(self._stdin.fileno())
+
+    def close(self) -> None:
+        self._ended.set()
+
+    def _read(self) -> None:
+        assert self._face is not None
+        data = os.read(self._stdin.fileno(), 65536)
+        if not data:
+            self._face.leave()
+            return
+        *lines, self._typed = (self._typed + data).split(b"\n")
+        for line in lines:
+            text = line.decode("utf-8", "replace")
+            self._prompted = False
+            if self._face.submit(text):
+                self._seen.append(text)
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stdout.write(text)
+            self._stdout.flush()
+        except OSError:
+            self._ended.set()

@@ -1,0 +1,228 @@
+"""The chat on a terminal that can move its cursor: an input at the bottom, a live part above it,
+and all that is finished above that, in the terminal's own scroll-back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from typing import TextIO
+
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
+from prompt_toolkit.history import History
+from prompt_toolkit.output.color_depth import ColorDepth
+from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.shortcuts import PromptSession
+from prompt_toolkit.styles import Style
+
+from hermes.surfaces.cli.chat.keys import bindings
+from hermes.surfaces.cli.chat.paint import Paint
+from hermes.surfaces.cli.chat.pastes import Pastes
+from hermes.surfaces.cli.chat.screen import Face
+from hermes.surfaces.cli.chat.steady import SteadyOutput, SteadyRenderer
+
+MENU_ROWS = 6
+REDRAW_SECONDS = 0.03
+# A shorter pause between two keys is typing, a longer one is a person who has stopped to look.
+FLOW_SECONDS = 0.7
+# Keys that waited in the terminal are read at once.
+EARLY_SECONDS = 0.1
+
+STYLE = Style.from_dict(
+    {
+        "completion-menu": "noinherit",
+        "completion-menu.completion.current": "noinherit reverse",
+        "completion-menu.meta.completion": "noinherit fg:ansibrightblack",
+        "completion-menu.meta.completion.current": "noinherit reverse",
+        "scrollbar.background": "noinherit",
+        "scrollbar.button": "noinherit reverse",
+    }
+)
+
+
+class PromptScreen:
+    def __init__(
+        self,
+        stdout: TextIO,
+        *,
+        term: str,
+        lag_seconds: float | None,
+        paint: Paint,
+        face: Face,
+        history: History,
+        clock: Callable[[], float],
+    ) -> None:
+        self.paint = paint
+        self.face = face
+        self.pastes = Pastes()
+        self._clock = clock
+        self._output = SteadyOutput(stdout, term)
+        self._history = history
+        self._prompt = self._new_prompt()
+        self._app = self._prompt.app
+        self._app.renderer = SteadyRenderer(
+            self._app.renderer.style, self._output, lag_seconds=lag_seconds
+        )
+        self._app.ttimeoutlen = 0.05
+        self._app.min_redraw_interval = REDRAW_SECONDS
+        self._app.before_render += lambda _: self._compose()
+        self._app.after_render += lambda _: self._note_drawing()
+        self._app.key_processor.before_key_press += lambda _: self._note_key()
+        self._message: AnyFormattedText = ""
+        self._unshown: list[str] = []
+        self._put_aside: str | None = None
+        self._last_key_at = float("-inf")
+        self._flowing = False
+        self._first_drawn_at = float("inf")
+
+    def _new_prompt(self) -> PromptSession[None]:
+        depth = None if self.paint.colours else ColorDepth.DEPTH_1_BIT
+        begins_command = Condition(lambda: self.draft.startswith("/") and not self.face.asking())
+        return PromptSession(
+            lambda: self._message,
+            multiline=True,
+            history=self._history,
+            completer=_Completer(self),
+            complete_while_typing=begins_command,
+            reserve_space_for_menu=MENU_ROWS,
+            key_bindings=bindings(self),
+            prompt_continuation="  ",
+            enable_suspend=True,
+            enable_open_in_editor=True,
+            erase_when_done=True,
+            style=STYLE,
+            color_depth=depth,
+            include_default_pygments_style=False,
+            output=self._output,
+        )
+
+    @property
+    def animated(self) -> bool:
+        return self.paint.colours
+
+    @property
+    def width(self) -> int:
+        return self._output.get_size().columns
+
+    @property
+    def draft(self) -> str:
+        return self._prompt.default_buffer.text
+
+    @draft.setter
+    def draft(self, text: str) -> None:
+        self._prompt.default_buffer.document = Document(text, len(text))
+
+    @property
+    def in_flow(self) -> bool:
+        return self._flowing
+
+    @property
+    def just_started(self) -> bool:
+        return self._clock() - self._first_drawn_at < EARLY_SECONDS
+
+    def add_to_draft(self, text: str) -> None:
+        self._put_aside = (self._put_aside or "") + text
+
+    def send(self) -> None:
+        buffer = self._prompt.default_buffer
+        text = self.pastes.expanded(buffer.text)
+        buffer.reset()
+        # What was being typed is sent: a question that comes now does not interrupt it.
+        self._last_key_at = float("-inf")
+        if self.face.submit(text) and text not in self._history.get_strings()[-1:]:
+            self._history.append_string(text)
+
+    def show(self, text: str) -> None:
+        self._unshown.append(text)
+        if not self._app.is_running:
+            self._print()
+        elif len(self._unshown) == 1:
+            # What comes in one burst is drawn once.
+            asyncio.get_running_loop().call_soon(self._print)
+
+    def refresh(self) -> None:
+        self._app.invalidate()
+
+    def ready(self) -> None:
+        self.refresh()
+
+    def echoed(self, text: str) -> bool:
+        return False
+
+    def asked(self, choices: Sequence[str]) -> None:
+        if self._put_aside is None:
+            self._put_aside = self.draft
+            self._flowing = self._clock() - self._last_key_at < FLOW_SECONDS
+            self._prompt.default_buffer.reset()
+
+    def answered(self) -> None:
+        if self._put_aside is not None:
+            self.draft, self._put_aside = self._put_aside, None
+            # The last key was an answer, so nobody is in the middle of typing.
+            self._last_key_at = float("-inf")
+
+    async def run(self, face: Face) -> None:
+        self.face = face
+        with create_app_session(output=self._output), patch_stdout():
+            try:
+                await self._prompt.prompt_async(set_exception_handler=False)
+            except (EOFError, KeyboardInterrupt):
+                face.leave()
+        self._print()
+
+    def close(self) -> None:
+        if self._app.is_running and not self._app.is_done:
+            self._print()
+            self._app.exit()
+
+    def _print(self) -> None:
+        if not self._unshown:
+            return
+        if self._app._running_in_terminal:
+            # An editor has the terminal; what is finished waits until it gives it back.
+            asyncio.get_running_loop().call_later(REDRAW_SECONDS, self._print)
+            return
+        text = "".join(f"{each}\n" for each in self._unshown).replace("\n", "\r\n")
+        self._unshown.clear()
+        with self._output.together():
+            if self._app.is_running:
+                self._app.renderer.erase()
+            self._output.write_raw(text)
+            # Does nothing unless the application runs.
+            self._app._redraw()
+
+    def _compose(self) -> None:
+        size = self._output.get_size()
+        rows = self.face.rows(size.columns - 1, max(1, size.rows - 3))
+        self._message = ANSI("\n".join((*rows, f"{self.face.symbol()} ")))
+
+    def _note_drawing(self) -> None:
+        self._first_drawn_at = min(self._first_drawn_at, self._clock())
+
+    def _note_key(self) -> None:
+        now = self._clock()
+        self._flowing = self._flowing and now - self._last_key_at < FLOW_SECONDS
+        self._last_key_at = now
+
+
+class _Completer(Completer):
+    """Asks the face, which may have to look something up."""
+
+    def __init__(self, screen: PromptScreen) -> None:
+        self._screen = screen
+
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
+        return ()
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        for found in await self._screen.face.complete(document.text_before_cursor):
+            yield Completion(
+                found.text, start_position=-found.replaces, display_meta=found.words or None
+            )

@@ -1,0 +1,81 @@
+"""Paragraphs and list items, laid out row by row while they are still being written."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.surfaces.cli.chat.blocks import Block
+from hermes.surfaces.cli.chat.cells import cells, first_row
+from hermes.surfaces.cli.chat.plain_markdown import plain_words
+from hermes.surfaces.cli.chat.stable import stable_part
+
+NARROWEST = 20
+KINDS = ("text", "item")
+
+_ITEM_HEAD = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])\s*")
+
+
+class Prose:
+    """The block that is open now. Rows that were given out are never given out again, also when
+    the width changes in the middle."""
+
+    def __init__(self) -> None:
+        self._given = 0
+        self._begun = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether a row of the open block was given out."""
+        return self._begun
+
+    def sure_rows(self, block: Block, width: int) -> list[str]:
+        """The rows of an unfinished block that nothing can change any more."""
+        lead, hang, words = _parted(block, width)
+        rows, self._given = _rows(
+            plain_words(stable_part(words)), self._given, lead, hang, width, only_sure=True
+        )
+        self._begun = self._begun or bool(rows)
+        return rows
+
+    def rest(self, block: Block, width: int) -> list[str]:
+        """The other rows of an unfinished block, as they look now."""
+        lead, hang, words = _parted(block, width)
+        return _rows(plain_words(words), self._given, lead, hang, width)[0]
+
+    def finish(self, block: Block, width: int) -> list[str]:
+        """The rows of a complete block that were not given out before."""
+        lead, hang, words = _parted(block, width)
+        rows, _ = _rows(plain_words(words), self._given, lead, hang, width)
+        if not rows and not self._begun:
+            rows = [lead.rstrip()]
+        self._given, self._begun = 0, False
+        return rows
+
+
+def _parted(block: Block, width: int) -> tuple[str, str, str]:
+    """What the first row begins with, what the others begin with, and the words."""
+    lines = [line.rstrip() for line in block.lines]
+    if block.kind != "item":
+        return "", "", "\n".join(lines)
+    head = _ITEM_HEAD.match(block.lines[0])
+    assert head is not None
+    mark = "•" if head[2] in "-*+" else head[2]
+    indent = head[1] if cells(head[1]) <= width - NARROWEST else ""
+    lead = f"{indent}{mark} "
+    words = (lines[0][head.end() :], *(line.strip() for line in lines[1:]))
+    return lead, " " * cells(lead), "\n".join(words)
+
+
+def _rows(
+    text: str, at: int, lead: str, hang: str, width: int, *, only_sure: bool = False
+) -> tuple[list[str], int]:
+    """The rows from a place in the text on, and where they end."""
+    rows: list[str] = []
+    while at < len(text):
+        line, newline, _ = text[at:].partition("\n")
+        row, used = first_row(line, width, lead=hang if at else lead)
+        if only_sure and used == len(line) and not newline:
+            break
+        rows.append(row)
+        at += used + (1 if used == len(line) and newline else 0)
+    return rows, at

@@ -1,0 +1,71 @@
+"""`hermes chat -q`: one turn without a conversation; the answer, and how to go on with it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hermes.app.build import App
+from hermes.app.start import start
+from hermes.commands.pictures import attach
+from hermes.core.commands import Interrupt, Say
+from hermes.core.events import TurnEnded
+from hermes.core.session import Session
+from hermes.core.subscription import Subscription
+from hermes.surfaces.cli.chat.opening import opening_of
+from hermes.surfaces.cli.oneshot import CODES, TextPrinter
+
+STOP_SECONDS = 0.05
+
+
+def ask(options: Mapping[str, Any], text: str, pictures: tuple[Path, ...], *, quiet: bool) -> int:
+    return asyncio.run(_ask(start(options), options, text, pictures, quiet))
+
+
+async def _ask(
+    app: App, options: Mapping[str, Any], text: str, pictures: tuple[Path, ...], quiet: bool
+) -> int:
+    async with app:
+        session = await app.open(opening_of(options, attended=False))
+        images = [await attach(app, path) for path in pictures]
+        if not quiet:
+            for line in app.news:
+                print(line, file=sys.stderr)
+        ended = await _turn(session, Say(text=text, images=tuple(images)))
+        if not quiet:
+            print(f"session: {session.id}", file=sys.stderr)
+        return CODES.get(ended.reason, 1) if ended else 1
+
+
+async def _turn(session: Session, say: Say) -> TurnEnded | None:
+    printer, events = TextPrinter(), session.subscribe()
+    reading = asyncio.create_task(_read(events, printer))
+    stopping = asyncio.create_task(_stop_on_signal(session))
+    try:
+        await session.send(say)
+        await session.settled()
+    finally:
+        stopping.cancel()
+        events.close()
+        await reading
+    return printer.ended
+
+
+async def _read(events: Subscription, printer: TextPrinter) -> None:
+    async for record in events:
+        printer.show(record)
+
+
+async def _stop_on_signal(session: Session) -> None:
+    """After a signal nothing goes on: neither the turn that runs nor one that waits."""
+    signalled = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, signalled.set)
+    await signalled.wait()
+    while True:
+        await session.send(Interrupt())
+        await asyncio.sleep(STOP_SECONDS)

@@ -1,0 +1,112 @@
+"""How a chat begins and ends: the prompt is there at once, the rest loads behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hermes.config.home import resolve_home
+from hermes.config.secrets import environment
+from hermes.surfaces.cli.chat.desk import Desk
+from hermes.surfaces.cli.chat.greeting import greeting
+from hermes.surfaces.cli.chat.history import PrivateHistory
+from hermes.surfaces.cli.chat.paint import Paint
+from hermes.surfaces.cli.chat.plain_screen import PlainScreen
+from hermes.surfaces.cli.chat.prompt import PromptScreen
+from hermes.surfaces.cli.chat.screen import Screen
+
+LAG_SECONDS = 0.02
+# tmux tells of the first change at once and of those that follow it with a delay.
+TMUX_LAG_SECONDS = 0.2
+ENDINGS = {signal.SIGHUP: "terminal_closed", signal.SIGTERM: "terminated"}
+
+
+def talk(options: Mapping[str, Any]) -> int:
+    """A whole chat on this terminal; the exit code."""
+    return asyncio.run(_talk(options))
+
+
+async def _talk(options: Mapping[str, Any]) -> int:
+    env = environment()
+    desk = Desk(time.monotonic)
+    history = PrivateHistory(resolve_home(env, profile=options.get("profile")))
+    desk.screen = screen = _screen(env, desk, history)
+    screen.show(greeting(str(Path.cwd()), screen.paint, screen.width))
+    ended_by = _leave_on_signals(desk)
+    typing = asyncio.create_task(screen.run(desk))
+    try:
+        words = await _converse(options, desk, screen)
+    finally:
+        screen.close()
+        await typing
+    if words:
+        screen.show(f"\n{words}")
+    return 128 + ended_by[0] if ended_by else 0
+
+
+async def _converse(options: Mapping[str, Any], desk: Desk, screen: Screen) -> str:
+    """The farewell, or nothing when the person left before there was a session."""
+    work = asyncio.create_task(_open_and_run(options, desk, screen))
+    leaving = asyncio.create_task(desk.left.wait())
+    await asyncio.wait((work, leaving), return_when=asyncio.FIRST_COMPLETED)
+    leaving.cancel()
+    if not work.done() and desk.view is None:
+        work.cancel()
+        await asyncio.wait((work,))
+        return ""
+    return await work
+
+
+async def _open_and_run(options: Mapping[str, Any], desk: Desk, screen: Screen) -> str:
+    # In a thread, so that the prompt takes keys while the modules load.
+    module = await asyncio.to_thread(importlib.import_module, "hermes.surfaces.cli.chat.opening")
+    words: str = await module.converse(options, desk, screen)
+    return words
+
+
+def _screen(env: Mapping[str, str], desk: Desk, history: PrivateHistory) -> Screen:
+    term = env.get("TERM", "")
+    if term in ("", "dumb", "unknown"):
+        return PlainScreen(sys.stdin, sys.stdout)
+    return PromptScreen(
+        sys.stdout,
+        term=term,
+        lag_seconds=_lag(env),
+        paint=Paint(colours=not env.get("NO_COLOR")),
+        face=desk,
+        history=history,
+        clock=time.monotonic,
+    )
+
+
+def _lag(env: Mapping[str, str]) -> float | None:
+    """How long the terminal may have been narrower before it says so; None when it does not break
+    rows anew, as most terminals do."""
+    if "TMUX" in env:
+        return TMUX_LAG_SECONDS
+    if "XTERM_VERSION" in env or env.get("TERM", "").startswith(("linux", "screen")):
+        return None
+    return LAG_SECONDS
+
+
+def _leave_on_signals(desk: Desk) -> list[int]:
+    """The numbers of the signals that ended the chat, once they have."""
+    ended_by: list[int] = []
+    loop = asyncio.get_running_loop()
+
+    def leave(number: signal.Signals) -> None:
+        ended_by.append(number)
+        desk.reason = ENDINGS[number]
+        desk.leave()
+
+    for number in ENDINGS:
+        loop.add_signal_handler(number, leave, number)
+    # The prompt takes care of Ctrl+C by itself while it runs.
+    loop.add_signal_handler(signal.SIGINT, desk.interrupt)
+    return ended_by

@@ -1,0 +1,59 @@
+"""The lines that tell what tools did."""
+
+from __future__ import annotations
+
+from hermes.codec.json import encode
+from hermes.commands.amounts import duration
+from hermes.commands.describe import Deed, failure
+from hermes.commands.visible import clean
+from hermes.core.messages import ToolCall, ToolResult
+from hermes.surfaces.cli.chat.cells import cells, cut, padded
+from hermes.surfaces.cli.chat.paint import Paint, Role
+
+BAR = "┊"
+VERB_CELLS = 9
+DIFF_LINES = 40
+RESULT_LINES = 20
+
+
+def tool_line(
+    deed: Deed, result: ToolResult, seconds: float, paint: Paint, width: int, *, preview: int = 0
+) -> str:
+    """`┊ emoji verb detail  duration`, in one row; `preview` is the most that the detail takes."""
+    why = f"  [{failure(result)}]" if result.failed else ""
+    head = f"{BAR} {deed.emoji} {padded(deed.verb, VERB_CELLS)} "
+    tail = f"  {duration(seconds)}"
+    room = max(8, width - cells(head) - cells(tail) - cells(why))
+    detail = cut(deed.detail, min(room, preview) if preview else room)
+    return paint(head + detail + tail, "dim") + paint(why, "error")
+
+
+def diff_lines(diff: str, paint: Paint, width: int) -> list[str]:
+    """The changed lines of a file, a few dozen at most."""
+    lines = [line for line in clean(diff).rstrip("\n").split("\n") if not _is_file_name(line)]
+    shown = [f"{BAR}   {cut(line, max(8, width - 4))}" for line in lines[:DIFF_LINES]]
+    rows = [paint(row, _role(line)) for row, line in zip(shown, lines, strict=False)]
+    if len(lines) > DIFF_LINES:
+        rows.append(paint(f"{BAR}   … {len(lines) - DIFF_LINES} more lines", "dim"))
+    return rows
+
+
+def verbose_lines(call: ToolCall, result: ToolResult, paint: Paint, width: int) -> list[str]:
+    """The arguments of a call and the beginning of its result."""
+    lines = clean(result.text).rstrip("\n").split("\n")
+    rows = [encode(call.arguments).decode(), *lines[:RESULT_LINES]]
+    if len(lines) > RESULT_LINES:
+        rows.append(f"… {len(lines) - RESULT_LINES} more lines")
+    return [paint(f"{BAR}   {cut(clean(row), max(8, width - 4))}", "dim") for row in rows]
+
+
+def _is_file_name(line: str) -> bool:
+    return line.startswith(("--- ", "+++ "))
+
+
+def _role(line: str) -> Role:
+    if line.startswith("+"):
+        return "added"
+    if line.startswith("-"):
+        return "removed"
+    return "accent" if line.startswith("@@") else "dim"

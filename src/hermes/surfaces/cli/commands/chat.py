@@ -1,0 +1,70 @@
+"""`hermes chat`: a conversation in the terminal, or one question with `-q`."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from os import fstat
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hermes.core.errors import UsageError
+from hermes.surfaces.cli.chat.entrance import run_chat
+
+__all__ = ["command", "run_chat"]
+
+
+@click.command(
+    help="Talk in the terminal; with -q: one turn, then the answer and the session's id."
+)
+@click.option("-q", "--query", metavar="TEXT", help="Ask this; what is piped in is added to it.")
+@click.option("--query-file", type=click.Path(allow_dash=True), help="Ask what this file says.")
+@click.option(
+    "--image",
+    "images",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    help="With a query: send this picture too (repeatable).",
+)
+@click.option("-Q", "--quiet", is_flag=True, help="With a query: only the answer.")
+@click.option("--max-turns", type=click.IntRange(min=1), help="Most model calls in one turn.")
+@click.option("--source", metavar="TAG", help="Mark the session as coming from here.")
+@click.pass_context
+def command(ctx: click.Context, /, **own: Any) -> int:
+    options = {**(ctx.find_root().obj or {})}
+    options["source"] = own["source"]
+    options["max_turns"] = own["max_turns"] or options.get("max_turns")
+    text = _query(own["query"], own["query_file"])
+    if text is None:
+        if own["images"] or own["quiet"]:
+            raise UsageError("--image and --quiet belong to a query; add -q TEXT.")
+        return run_chat(options)
+    from hermes.surfaces.cli.chat.query import ask
+
+    return ask(options, text, own["images"], quiet=own["quiet"])
+
+
+def _query(query: str | None, query_file: str | None) -> str | None:
+    """What to ask, with what is piped in behind it; None when nothing is to be asked."""
+    if query is not None and query_file is not None:
+        raise UsageError("Give either --query or --query-file.")
+    if query_file is not None:
+        with click.open_file(query_file, encoding="utf-8", errors="replace") as file:
+            query = file.read()
+    elif query is not None and (piped := _piped()):
+        query = f"{query}\n\n{piped}"
+    if query is not None and not query.strip():
+        raise UsageError("The query is empty.")
+    return query
+
+
+def _piped() -> str:
+    """The input, if it is a pipe or a file: a terminal or nothing at all would never end."""
+    if sys.stdin is None or sys.stdin.closed:
+        return ""
+    mode = fstat(sys.stdin.fileno()).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
+        return ""
+    return sys.stdin.buffer.read().decode("utf-8", "replace").strip()

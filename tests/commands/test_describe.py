@@ -1,0 +1,94 @@
+"""Tool calls in the words of people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hermes.codec.values import JsonObject
+from hermes.commands.describe import Deed, describe, failure
+from hermes.commands.paths import near_path
+from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
+from hermes.core.messages import Text, ToolCall, ToolResult
+
+
+def call(name: str, **arguments: object) -> ToolCall:
+    return ToolCall(id="1", name=name, arguments=arguments)
+
+
+def told(name: str, details: JsonObject | None = None, /, **arguments: object) -> tuple[str, str]:
+    deed = describe(call(name, **arguments), details, root="/work/proj")
+    return deed.verb, deed.detail
+
+
+def failed(text: str, **details: object) -> ToolResult:
+    return ToolResult(call_id="1", name="x", parts=(Text(text=text),), failed=True, details=details)
+
+
+def test_a_command_is_told_by_its_first_line() -> None:
+    assert told("terminal", command="make test") == ("$", "make test")
+    assert told("terminal", command="a\nb\nc") == ("$", "a … (+2 lines)")
+    assert told("terminal", command="serve", background=True) == ("$", "serve &")
+
+
+def test_files_are_told_from_the_folder_of_the_session() -> None:
+    assert told("read_file", path="/work/proj/src/a.py") == ("read", "src/a.py")
+    assert told("write_file", path="/etc/hosts") == ("write", "/etc/hosts")
+
+
+def test_a_part_of_a_file_says_which_part() -> None:
+    details: JsonObject = {"start": 10, "shown": 5, "total_lines": 90, "truncated": True}
+    assert told("read_file", details, path="a.py") == ("read", "a.py (lines 10-14 of 90)")
+
+
+def test_a_change_says_how_much_it_changed() -> None:
+    one: JsonObject = {"path": "/work/proj/a.py", "files_modified": ["a"], "added": 2, "removed": 1}
+    assert told("patch", one, path="a.py") == ("patch", "a.py +2 −1")
+    two: JsonObject = {"files_modified": ["a"], "files_created": ["b"], "added": 7}
+    assert told("patch", two, patch="…") == ("patch", "2 files +7 −0")
+
+
+def test_a_search_says_what_and_where() -> None:
+    assert told("search_files", pattern="TODO", path="src") == ("grep", "TODO in src")
+    found = told("search_files", pattern="*.py", target="files", path=".", file_glob="*.py")
+    assert found == ("find", "*.py (*.py)")
+
+
+def test_the_plan_says_how_far_it_is() -> None:
+    details: JsonObject = {"summary": {"total": 5, "completed": 3}}
+    assert told("todo", details, todos=[]) == ("plan", "3 of 5 done")
+
+
+def test_an_unknown_tool_is_told_by_its_name_and_first_words() -> None:
+    made = describe(call("fly", height=3, where="to the\nmoon"))
+    assert made == Deed(emoji="⚡", verb="fly", detail="to the moon")
+
+
+def test_arguments_of_a_wrong_kind_do_no_harm() -> None:
+    assert told("terminal", command=["rm", "x"]) == ("$", "['rm', 'x']")
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (failed("boom\n[exit 2]", exit_code=2), "exit 2"),
+        (failed("…", exit_code=124, timed_out=True), "timed out"),
+        (failed("…", exit_code=130, interrupted=True), "stopped"),
+        (failed("Not allowed: the person said no."), "denied"),
+        (failed(NOT_RUN), "skipped"),
+        (failed(UNKNOWN_OUTCOME), "outcome unknown"),
+        (failed("There is no file x.\nSimilar: y"), "There is no file x."),
+        (failed(""), "error"),
+    ],
+)
+def test_failures_are_told_in_a_word_or_two(result: ToolResult, words: str) -> None:
+    assert failure(result) == words
+
+
+def test_paths_are_told_from_home() -> None:
+    home = str(Path.home())
+    assert near_path(f"{home}/x") == "~/x"
+    assert near_path(home) == "~"
+    assert near_path(f"{home}x/y") == f"{home}x/y"
+    assert near_path("/work/proj", "/work/proj") == "."

@@ -1,0 +1,73 @@
+"""Slash commands are found by what people type."""
+
+from __future__ import annotations
+
+import pytest
+
+from hermes.commands.registry import Here, Outcome, Registry, Shown, SlashCommand, Suggestion
+from hermes.commands.session import COMMANDS
+from hermes.core.errors import UsageError
+from tests.commands.conftest import Talk
+
+REGISTRY = Registry(COMMANDS, "cli", note="Keys.")
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("help", "help"),
+        ("HELP", "help"),
+        ("reset", "new"),
+        ("exit", "quit"),
+        ("ti", "title"),
+        ("u", None),
+        ("re", None),
+        ("", None),
+        ("nosuch", None),
+    ],
+)
+def test_names_aliases_and_unique_beginnings_are_found(typed: str, name: str | None) -> None:
+    found = REGISTRY.find(typed)
+    assert (found.name if found else None) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("/help", True), ("/undo 2", True), ("/etc/hosts?", False), ("/", False), ("hi /help", False)],
+)
+def test_a_path_is_no_command(text: str, meant: bool) -> None:
+    assert REGISTRY.meant(text) is meant
+
+
+async def test_an_unknown_command_is_told_the_nearest(talk: Talk) -> None:
+    near = await REGISTRY.run("/usge", talk)
+    assert near == Shown(text="There is no command /usge. Did you mean /usage?")
+    several = await REGISTRY.run("/re", talk)
+    assert several == Shown(
+        text="There is no command /re. Did you mean /reset or /resume or /retry?"
+    )
+    none = await REGISTRY.run("/zzzz", talk)
+    assert none == Shown(text="There is no command /zzzz. /help lists them.")
+
+
+async def test_a_command_that_cannot_be_done_says_why(talk: Talk) -> None:
+    async def refuse(here: Here, argument: str) -> Outcome:
+        raise UsageError("Not now.")
+
+    registry = Registry((SlashCommand("try", "Try.", refuse),), "cli")
+    assert await registry.run("/try", talk) == Shown(text="Not now.")
+
+
+async def test_names_are_completed_with_their_words() -> None:
+    found = await REGISTRY.complete("/ti", None)
+    assert found == (Suggestion(text="title", words="Show or set the title.", replaces=2),)
+    assert await REGISTRY.complete("hello", None) == ()
+
+
+def test_a_surface_lists_only_its_own_commands() -> None:
+    assert "/quit" in REGISTRY.help()
+    assert "/quit" not in Registry(COMMANDS, "message").help()
+
+
+def test_the_help_of_a_surface_ends_with_its_note() -> None:
+    assert REGISTRY.help().endswith("\nKeys.")

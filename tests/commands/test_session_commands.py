@@ -1,0 +1,89 @@
+"""Commands about the session, on a real session."""
+
+from __future__ import annotations
+
+from hermes.app.opening import Opening
+from hermes.commands.registry import Drafted, Left, Moved, Outcome, Sent, Shown
+from hermes.core.commands import Retitle
+from hermes.core.messages import UserMessage
+from tests.commands.conftest import Talk
+
+
+async def run(talk: Talk, line: str) -> Outcome:
+    return await talk.registry.run(line, talk)
+
+
+def said(talk: Talk) -> list[str]:
+    messages = talk.session.transcript.messages
+    return [message.text for message in messages if isinstance(message, UserMessage)]
+
+
+async def test_a_title_is_set_and_shown(talk: Talk) -> None:
+    assert await run(talk, "/title") == Shown(text="This session has no title.")
+    assert await run(talk, "/title  My work") == Shown(text="This session is now called 'My work'.")
+    assert await run(talk, "/title") == Shown(text="My work")
+
+
+async def test_undo_takes_turns_back_and_offers_their_words(talk: Talk) -> None:
+    for words in ("hello", "what is 1 + 1", "what is 2 + 2"):
+        await talk.say(words)
+    outcome = await run(talk, "/undo 2")
+    assert outcome == Drafted(
+        draft="what is 1 + 1", text="The last 2 turns are taken back; nothing was deleted."
+    )
+    assert said(talk) == ["hello"]
+
+
+async def test_undo_never_goes_beyond_the_beginning(talk: Talk) -> None:
+    await talk.say("hello")
+    assert await run(talk, "/undo 9") == Drafted(
+        draft="hello", text="The last turn is taken back; nothing was deleted."
+    )
+    assert await run(talk, "/undo") == Shown(text="There is nothing to take back.")
+
+
+async def test_retry_sends_the_last_words_again(talk: Talk) -> None:
+    assert await run(talk, "/retry") == Shown(text="There is nothing to send again.")
+    await talk.say("hello")
+    assert await run(talk, "/retry") == Sent(text="hello")
+    assert said(talk) == []
+
+
+async def test_new_leads_to_a_new_session_with_a_free_title(talk: Talk) -> None:
+    await run(talk, "/title Work")
+    assert await run(talk, "/new Work") == Moved(
+        title="Work #2", text="A new session.", reason="new"
+    )
+
+
+async def test_resume_lists_and_finds_sessions(talk: Talk) -> None:
+    first = talk.session
+    await talk.say("hello")
+    await first.send(Retitle(title="Greetings"))
+    talk.session = await talk.app.open(Opening(source="cli", attended=False))
+    await talk.say("help")
+
+    listed = await run(talk, "/resume")
+    assert isinstance(listed, Shown)
+    assert "Greetings" in listed.text and "(this one)" in listed.text
+    for wanted in ("2", "Greetings", first.id):
+        assert await run(talk, f"/resume {wanted}") == Moved(session_id=first.id)
+    assert await run(talk, "/resume 1") == Shown(text="You are in that session.")
+    unknown = await run(talk, "/resume nothing like that")
+    assert isinstance(unknown, Shown) and "There is no session" in unknown.text
+
+    suggested = await talk.registry.complete("/resume gree", talk)
+    assert [each.text for each in suggested] == ["Greetings"]
+
+
+async def test_usage_tells_tokens_and_the_share_of_the_window(talk: Talk) -> None:
+    await talk.say("hello")
+    shown = await run(talk, "/usage")
+    assert isinstance(shown, Shown)
+    session, context, model = shown.text.split("\n")
+    assert "1 calls" in session and "/ 1M (0%)" in context
+    assert model == "Model     offline-assistant (offline)"
+
+
+async def test_quit_leaves(talk: Talk) -> None:
+    assert await run(talk, "/exit") == Left()

@@ -1,0 +1,43 @@
+"""A screen that only remembers what was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.surfaces.cli.chat.paint import Paint
+from hermes.surfaces.cli.chat.screen import Face
+
+
+class Paper:
+    animated = False
+
+    def __init__(self, width: int = 61) -> None:
+        self.paint = Paint(colours=False)
+        self.width = width
+        self.draft = ""
+        self.text = ""
+        self.closed = False
+
+    def show(self, text: str) -> None:
+        self.text += f"{text}\n"
+
+    def refresh(self) -> None:
+        pass
+
+    def ready(self) -> None:
+        pass
+
+    def echoed(self, text: str) -> bool:
+        return False
+
+    def asked(self, choices: Sequence[str]) -> None:
+        pass
+
+    def answered(self) -> None:
+        pass
+
+    async def run(self, face: Face) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,192 @@
+"""Events of a session as a person sees them."""
+
+from __future__ import annotations
+
+import itertools
+
+from hermes.codec.values import replace
+from hermes.config.settings import DisplaySettings
+from hermes.core.events import (
+    Event,
+    MessageReceived,
+    ModelCalled,
+    Record,
+    ReplyAdded,
+    Steered,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.core.messages import (
+    AssistantMessage,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    user_says,
+)
+from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
+from hermes.surfaces.cli.chat.feed import Feed
+from hermes.surfaces.cli.chat.live import Live
+from tests.surfaces.cli.chat.paper import Paper
+
+
+class Show:
+    """A feed, the paper it prints on, and the live part that it keeps."""
+
+    def __init__(self, **display: object) -> None:
+        self.paper = Paper()
+        self.live = Live(lambda: 0.0)
+        settings = replace(DisplaySettings(), **display)
+        self._feed = Feed(self.paper, self.live, settings, "/srv/proj")
+        self._numbers = itertools.count(1)
+
+    def __call__(self, *events: Event) -> str:
+        """What is printed for some events."""
+        before = len(self.paper.text)
+        for event in events:
+            record = Record(session_id="s", n=next(self._numbers), turn_id="t", at=0, event=event)
+            self._feed.show(record)
+        return self.paper.text[before:]
+
+
+def reply(text: str, *calls: ToolCall, thoughts: str = "") -> ReplyAdded:
+    thinking = (Reasoning(text=thoughts),) if thoughts else ()
+    message = AssistantMessage(parts=(*thinking, Text(text=text), *calls))
+    return ReplyAdded(message=message, usage=Usage(), model="m", provider="p")
+
+
+def call(name: str, **arguments: object) -> ToolCall:
+    return ToolCall(id=f"{name}-{arguments}", name=name, arguments=arguments)
+
+
+def finished(made: ToolCall, *, failed: bool = False, **details: object) -> ToolFinished:
+    result = ToolResult(
+        call_id=made.id, name=made.name, parts=(Text(text="out"),), failed=failed, details=details
+    )
+    return ToolFinished(result=result, seconds=0.1)
+
+
+def ended(reason: str = "done", detail: str = "text_response(done)", error: str = "") -> TurnEnded:
+    return TurnEnded(reason=reason, usage=Usage(), detail=detail, error=error)  # type: ignore[arg-type]
+
+
+def said(show: Show, text: str, origin: str = "user") -> str:
+    received = MessageReceived(message=user_says(text, origin=origin))
+    show(received)
+    return show(TurnStarted(takes=(next(show._numbers) - 1,)))
+
+
+READ = call("read_file", path="/srv/proj/a.txt")
+
+
+def test_a_turn_from_the_first_word_to_the_last() -> None:
+    show = Show()
+    assert said(show, "what is in a?\nplease") == "\n❯ what is in a?\n  please\n"
+    show(ModelCalled(model="m", provider="p"))
+    assert show.live.activity == "thinking"
+    show(CallNamed(name="read_file"))
+    assert show.live.activity == "preparing read_file"
+    show(reply("", READ), ToolStarted(call_id=READ.id))
+    assert show.live.running[READ.id].deed.detail == "a.txt"
+    show(ToolProgress(call_id=READ.id, text="line 1\nline 2\n"))
+    assert show.live.running[READ.id].said == "line 2"
+    assert show(finished(READ)) == "┊ 📖 read      a.txt  0.1s\n"
+    assert show(TextDelta(text="It is **emp")) == "\n"
+    assert show.live.tail(60, 5) == ["It is **emp"]
+    assert show(TextDelta(text="ty**."), reply("It is **empty**.")) == "It is empty.\n"
+    assert show(ended()) == ""
+    assert (show.live.busy, show.live.tail(60, 5)) == (False, [])
+
+
+def test_without_streaming_an_answer_comes_at_once() -> None:
+    show = Show(streaming=False)
+    assert show(TextDelta(text="One.\n\nTwo.")) == ""
+    assert show.live.activity == "writing"
+    assert show(reply("One.\n\nTwo.")) == "\nOne.\n\nTwo.\n"
+
+
+def test_a_reply_without_deltas_is_shown_too() -> None:
+    assert Show()(reply("Hello.")) == "\nHello.\n"
+
+
+def test_an_answer_that_comes_anew_says_so() -> None:
+    show = Show()
+    show(TextDelta(text="First line.\n\nSecond"))
+    assert "comes anew" in show(Restarted())
+    assert show(TextDelta(text="Better."), reply("Better.")) == "\nBetter.\n"
+
+
+def test_what_was_written_before_an_interrupt_stays() -> None:
+    show = Show()
+    show(TextDelta(text="Half a sent"))
+    assert show(ended("interrupted", "interrupted_by_user")) == "Half a sent\n\nInterrupted.\n"
+
+
+def test_reasoning_is_shown_on_request() -> None:
+    quiet, open_minded = Show(), Show(show_reasoning=True)
+    thoughts = ReasoningDelta(text="I wonder.\nI know")
+    assert quiet(thoughts) == ""
+    assert open_minded(thoughts, TextDelta(text="Yes.")) == "\n┊ I wonder.\n┊ I know\n\n"
+    whole = Show(show_reasoning=True)(reply("Yes.", thoughts="All at once."))
+    assert whole == "\n┊ All at once.\n\nYes.\n"
+
+
+def test_tool_lines_only_when_the_tool_changes() -> None:
+    show = Show(tool_progress="new")
+    other = call("terminal", command="ls")
+    show(reply("", READ, other))
+    shown = show(finished(READ), finished(READ), finished(other), finished(other, failed=True))
+    assert [line.split()[2] for line in shown.strip().split("\n")] == ["read", "$", "$"]
+
+
+def test_verbose_tool_lines_have_everything() -> None:
+    show = Show(tool_progress="verbose")
+    show(reply("", READ))
+    assert '{"path":"/srv/proj/a.txt"}' in show(finished(READ))
+
+
+def test_notices_and_failures_are_one_line_each() -> None:
+    show = Show()
+    assert show(Notice(text="Trying again in 2 s.")) == "Trying again in 2 s.\n"
+    assert show(ended("failed", "auth", "The key was refused.")) == "error: The key was refused.\n"
+
+
+def test_an_early_end_is_explained_unless_that_is_not_wanted() -> None:
+    end = ended("guardrail", "read_file failed 8 times in a row")
+    assert "it went in circles" in Show()(end)
+    assert Show(turn_completion_explainer=False)(end) == ""
+
+
+def test_messages_that_wait_are_counted() -> None:
+    show = Show()
+    said(show, "first")
+    show(MessageReceived(message=user_says("second")), MessageReceived(message=user_says("third")))
+    assert show.live.queued == 2
+    assert show.live.activity_rows(show.paper.paint, 60, animated=False) == [
+        "2 messages wait for this turn to end"
+    ]
+
+
+def test_words_that_join_a_turn_are_shown_when_they_do() -> None:
+    show = Show()
+    said(show, "first")
+    show(MessageReceived(message=user_says("be quick"), steer=True))
+    assert show(Steered(takes=(next(show._numbers) - 1,))) == "\n❯ be quick\n"
+
+
+def test_words_of_others_look_different_and_those_of_hermes_are_not_shown() -> None:
+    show = Show()
+    assert said(show, "proc_1 exited 0", origin="process:proc_1") == "\n⚙ proc_1 exited 0\n"
+    assert said(show, "Sum it up.", origin="hermes") == ""
+
+
+def test_several_tools_at_once_are_counted() -> None:
+    show = Show()
+    calls = [call("terminal", command=f"sleep {n}") for n in range(3)]
+    show(reply("", *calls), *(ToolStarted(call_id=each.id) for each in calls))
+    (row,) = show.live.activity_rows(show.paper.paint, 60, animated=True)
+    assert row.endswith(" running 3 tools  0s")

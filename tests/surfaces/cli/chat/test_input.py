@@ -1,0 +1,68 @@
+"""What is typed: history, pastes, and the desk that takes it before there is a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes.config.home import Home
+from hermes.surfaces.cli.chat.desk import Desk, Said, Stopped
+from hermes.surfaces.cli.chat.history import PrivateHistory
+from hermes.surfaces.cli.chat.pastes import Pastes
+from tests.surfaces.cli.chat.paper import Paper
+
+
+def test_history_is_kept_for_its_owner_only(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    history = PrivateHistory(home)
+    assert not home.root.exists()
+    history.store_string("first")
+    history.store_string("two\nlines\n+ plus")
+    assert home.history.stat().st_mode & 0o777 == 0o600
+    assert list(PrivateHistory(home).load_history_strings()) == ["two\nlines\n+ plus", "first"]
+
+
+def test_a_home_that_cannot_be_written_costs_the_history_only(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    history = PrivateHistory(Home(tmp_path / "file" / "home"))
+    history.store_string("lost")
+    assert list(history.load_history_strings()) == []
+
+
+def test_short_pastes_are_shown_and_long_ones_named() -> None:
+    pastes = Pastes()
+    assert pastes.shown("a\r\nb") == "a\nb"
+    long = "\n".join("x" * 200)
+    name = pastes.shown(long)
+    assert name == "[Pasted text #1: 200 lines]"
+    assert pastes.expanded(f"Look: {name}!") == f"Look: {long}!"
+
+
+def test_a_name_that_stands_for_nothing_stays() -> None:
+    assert Pastes().expanded("[Pasted text #3: 9 lines]") == "[Pasted text #3: 9 lines]"
+
+
+async def test_lines_typed_early_wait_at_the_desk() -> None:
+    desk = Desk(lambda: 0.0)
+    assert [desk.submit(text) for text in ("first", "  ", "second")] == [True, False, True]
+    assert desk.rows(80, 24) == ["starting… 2 line(s) wait"]
+    assert [desk.inputs.get_nowait() for _ in range(2)] == [
+        Said(text="first", early=True),
+        Said(text="second", early=True),
+    ]
+
+
+async def test_ctrl_c_clears_then_stops_then_leaves() -> None:
+    now = [100.0]
+    desk, paper = Desk(lambda: now[0]), Paper()
+    desk.screen = paper
+    paper.draft = "half a word"
+    desk.interrupt()
+    assert (paper.draft, desk.inputs.empty(), paper.closed) == ("", True, False)
+    desk.interrupt()
+    assert desk.inputs.get_nowait() == Stopped()
+    now[0] += 3
+    desk.interrupt()
+    assert not paper.closed
+    now[0] += 1
+    desk.interrupt()
+    assert paper.closed and desk.left.is_set()

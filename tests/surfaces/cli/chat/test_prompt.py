@@ -1,0 +1,170 @@
+"""The input line itself: keys in, and where they go."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from io import StringIO
+
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from hermes.commands.registry import Suggestion
+from hermes.surfaces.cli.chat.paint import Paint
+from hermes.surfaces.cli.chat.prompt import PromptScreen
+
+PASTE = "\x1b[200~{}\x1b[201~"
+
+
+class Clerk:
+    """A face that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: asyncio.Queue[str] = asyncio.Queue()
+        self.question_open = False
+        self.drawn = asyncio.Event()
+
+    def rows(self, width: int, height: int) -> list[str]:
+        self.drawn.set()
+        return []
+
+    def symbol(self) -> str:
+        return "❯"
+
+    def asking(self) -> bool:
+        return self.question_open
+
+    def submit(self, text: str) -> bool:
+        self.heard.put_nowait(f"said {text}")
+        return True
+
+    def key(self, name: str) -> None:
+        self.heard.put_nowait(f"key {name}")
+
+    def interrupt(self) -> None:
+        self.heard.put_nowait("interrupt")
+
+    def leave(self) -> None:
+        self.heard.put_nowait("leave")
+
+    async def complete(self, line: str) -> Sequence[Suggestion]:
+        return ()
+
+
+class Seat:
+    """A prompt with a keyboard and a clock of its own."""
+
+    def __init__(self, keyboard: PipeInput) -> None:
+        self.now = 100.0
+        self.clerk = Clerk()
+        self._keyboard = keyboard
+        self.screen = PromptScreen(
+            StringIO(),
+            term="xterm",
+            lag_seconds=None,
+            paint=Paint(colours=False),
+            face=self.clerk,
+            history=InMemoryHistory(),
+            clock=lambda: self.now,
+        )
+
+    async def press(self, keys: str, *, after: float = 5.0) -> None:
+        """Keys, some time after those before them; they have been taken when this returns."""
+        self.now += after
+        self._keyboard.send_text(keys)
+        while self._untaken():  # noqa: ASYNC110 - what reads the keys sets no event
+            await asyncio.sleep(0)
+
+    def _untaken(self) -> bool:
+        return bool(select.select([self._keyboard.fileno()], [], [], 0)[0])
+
+    async def hears(self) -> str:
+        return await asyncio.wait_for(self.clerk.heard.get(), 5)
+
+
+@asynccontextmanager
+async def seat() -> AsyncIterator[Seat]:
+    with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=DummyOutput()):
+        made = Seat(keyboard)
+        running = asyncio.create_task(made.screen.run(made.clerk))
+        await made.clerk.drawn.wait()
+        yield made
+        made.screen.close()
+        await running
+
+
+async def test_enter_sends_and_empties_the_line() -> None:
+    async with seat() as here:
+        await here.press("hello\r")
+        assert await here.hears() == "said hello"
+        assert here.screen.draft == ""
+
+
+async def test_a_paste_never_sends() -> None:
+    async with seat() as here:
+        await here.press(PASTE.format("one\rtwo\r"))
+        assert here.clerk.heard.empty()
+        assert here.screen.draft == "one\ntwo\n"
+        await here.press("\r")
+        assert await here.hears() == "said one\ntwo\n"
+
+
+async def test_a_long_paste_is_sent_in_full() -> None:
+    async with seat() as here:
+        await here.press(PASTE.format("\r".join("abcdefgh")))
+        assert here.screen.draft == "[Pasted text #1: 8 lines]"
+        await here.press("!\r")
+        assert await here.hears() == "said " + "\n".join("abcdefgh") + "!"
+
+
+async def test_what_is_typed_when_a_question_opens_goes_on_in_the_draft() -> None:
+    async with seat() as here:
+        await here.press("there are ")
+        here.now += 0.1
+        here.clerk.question_open = True
+        here.screen.asked(())
+        await here.press("1", after=0.1)
+        await here.press("2 things", after=0.3)
+        assert here.clerk.heard.empty()
+        # A pause: from here on, keys are meant for the question.
+        await here.press("2", after=1.0)
+        assert await here.hears() == "key 2"
+        here.clerk.question_open = False
+        here.screen.answered()
+        assert here.screen.draft == "there are 12 things"
+
+
+async def test_keys_answer_a_question_at_once_when_nobody_was_typing() -> None:
+    async with seat() as here:
+        await here.press("go\r")
+        assert await here.hears() == "said go"
+        here.clerk.question_open = True
+        here.screen.asked(())
+        await here.press("1", after=0.1)
+        assert await here.hears() == "key 1"
+        await here.press("\x1b[C", after=0.1)
+        assert await here.hears() == "key right"
+        await here.press("\x1b", after=0.1)
+        assert await here.hears() == "key escape"
+
+
+async def test_a_number_inside_an_answer_is_part_of_it() -> None:
+    async with seat() as here:
+        here.clerk.question_open = True
+        here.screen.asked(())
+        await here.press("a 2\r")
+        assert await here.hears() == "said a 2"
+
+
+async def test_the_ways_to_stop_and_to_leave() -> None:
+    async with seat() as here:
+        await here.press("\x03")
+        assert await here.hears() == "interrupt"
+        await here.press("x\x04")
+        assert here.clerk.heard.empty()
+        await here.press("\x7f\x04")
+        assert await here.hears() == "leave"

@@ -1,0 +1,247 @@
+"""A conversation in the real program: typing, answers, interruptions, commands, leaving."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+from hermes.testing.faults import paced
+from hermes.testing.steps import calls, calls_many, fails, says, thinks
+from tests.surfaces.cli.chat.conftest import NewPane
+from tests.surfaces.cli.chat.pane import Pane, steady
+
+
+def stops_within_a_second(pane: Pane, words: str) -> None:
+    begun = time.monotonic()
+    pane.keys("C-c")
+    pane.wait_for(words)
+    assert time.monotonic() - begun < 1.0
+
+
+def test_a_question_is_answered_and_a_way_back_is_told(new_pane: NewPane) -> None:
+    pane = new_pane()
+    pane.hermes()
+    pane.say("read notes.txt")
+    pane.wait_for("remember the milk")
+    pane.wait_idle()
+    pane.say("/quit")
+    pane.wait(lambda text: text.rstrip().endswith("\n$"))
+    banner, _, talk = steady(pane.everything()).partition("❯ read notes.txt\n")
+    assert banner.split("\n")[1].startswith("⚕ Hermes ")
+    assert "offline-assistant (offline) · asks before risky effects · /help" in banner
+    assert talk.startswith("┊ 📖 read      notes.txt  TIME\n\n")
+    assert talk.endswith(
+        "❯ /quit\n\n"
+        "Resume this session with:\n"
+        "  hermes --resume ID\n"
+        "Session: ID   Duration: TIME   Messages: 4 (1 user, 1 tool calls)   Cost: $0.00\n$"
+    )
+
+
+def test_markdown_is_printed_as_it_becomes_complete(new_pane: NewPane) -> None:
+    table = "| a | b |\n|--|--|\n| 1 | 2 |"
+    text = f"A **bold** start.\n\n- one\n- two\n\n```python\nx = 1\n```\n\n{table}\n\nEnd."
+    pane = new_pane(paced(says(text), chunk=3, between_seconds=0.01))
+    pane.hermes()
+    pane.say("go")
+    pane.wait_for("End.")
+    pane.wait_idle()
+    shown = steady(pane.screen()).partition("❯ go\n")[2]
+    assert shown.startswith(
+        "\nA bold start.\n\n• one\n• two\n\n```python\nx = 1\n```\n\n"
+        "a  b\n─  ─\n1  2\n\nEnd.\n\n⚕ test"
+    )
+
+
+def test_a_running_command_is_stopped_within_a_second(new_pane: NewPane) -> None:
+    pane = new_pane(calls("terminal", command="sleep 60"), says("Good morning."))
+    pane.hermes("--yolo")
+    pane.wait_for("YOLO")
+    pane.say("sleep")
+    pane.wait_for("$ sleep 60", "⚕ ❯")
+    stops_within_a_second(pane, "Interrupted.")
+    pane.wait_for("[stopped]")
+    pane.say("wake up")
+    pane.wait_for("Good morning.")
+
+
+def test_two_interrupts_leave(new_pane: NewPane) -> None:
+    pane = new_pane()
+    pane.hermes()
+    pane.keys("C-c")
+    pane.wait_for("Ctrl+C again to leave")
+    pane.keys("C-c")
+    pane.wait(lambda text: text.rstrip().endswith("$"))
+
+
+def test_an_interrupt_clears_what_is_typed_first(new_pane: NewPane) -> None:
+    pane = new_pane()
+    pane.hermes()
+    pane.type("half a thought")
+    pane.wait_for("❯ half a thought")
+    pane.keys("C-c")
+    pane.wait(lambda text: "half a thought" not in text)
+    assert "again to leave" not in pane.screen()
+    pane.keys("C-d")
+    pane.wait(lambda text: text.rstrip().endswith("$"))
+
+
+def test_words_typed_during_a_turn_stop_it_and_come_next(new_pane: NewPane) -> None:
+    slow = paced(says("This takes " + "very " * 400 + "long."), chunk=5, between_seconds=0.05)
+    pane = new_pane(slow, says("As you wish."))
+    pane.hermes()
+    pane.say("tell me much")
+    pane.wait_for("This takes very")
+    pane.say("something else")
+    shown = pane.wait_for("As you wish.")
+    assert re.search(r"Interrupted\.\n\n❯ something else\n\nAs you wish\.", shown)
+
+
+def test_words_typed_during_a_turn_can_wait_for_it(new_pane: NewPane) -> None:
+    slow = paced(says("First " + "word " * 30), chunk=5, between_seconds=0.05)
+    pane = new_pane(
+        slow, says("Second."), says("Third."), settings="display: {busy_input_mode: queue}"
+    )
+    pane.hermes()
+    pane.say("one")
+    pane.wait_for("First word")
+    pane.say("two")
+    pane.wait_for("1 message waits")
+    pane.say("three")
+    pane.wait_for("2 messages wait")
+    pane.wait_for("Third.")
+    order = re.findall(r"❯ (?:one|two|three)|First|Second|Third", pane.everything())
+    assert order == ["❯ one", "First", "❯ two", "Second", "❯ three", "Third"]
+
+
+def test_words_typed_during_a_turn_can_join_it(new_pane: NewPane) -> None:
+    pane = new_pane(
+        calls("terminal", command="sleep 1"),
+        says("Both done."),
+        settings="display: {busy_input_mode: steer}",
+    )
+    pane.hermes()
+    pane.say("sleep")
+    pane.wait_for("$ sleep 1", "⚕ ❯")
+    pane.say("and be quick")
+    shown = pane.wait_for("Both done.")
+    assert "Interrupted" not in shown
+    assert shown.index("❯ and be quick") > shown.index("┊ 💻")
+
+
+def test_a_long_paste_does_not_send_and_is_sent_whole(new_pane: NewPane) -> None:
+    pane = new_pane(says("That was much."))
+    pane.hermes()
+    pane.paste("\n".join(f"line {n}" for n in range(200)))
+    pane.wait_for("❯ [Pasted text #1: 200 lines]")
+    pane.type(" what is it?")
+    pane.keys("Enter")
+    pane.wait_for("That was much.")
+    assert "  line 199 what is it?" in pane.everything()
+
+
+def test_lines_are_added_with_alt_enter_ctrl_j_and_a_backslash(new_pane: NewPane) -> None:
+    pane = new_pane(says("Four lines."))
+    pane.hermes()
+    pane.type("one")
+    pane.keys("M-Enter")
+    pane.type("two")
+    pane.keys("C-j")
+    pane.type("three\\")
+    pane.keys("Enter")
+    pane.say("four")
+    shown = pane.wait_for("Four lines.")
+    assert "❯ one\n  two\n  three\n  four\n" in shown
+
+
+def test_what_was_typed_before_comes_back_with_the_arrow(new_pane: NewPane, tmp_path: Path) -> None:
+    pane = new_pane()
+    pane.hermes()
+    pane.say("what is 1 + 1")
+    pane.wait_for("2\n")
+    pane.wait_idle()
+    pane.keys("C-d")
+    pane.wait_for("Resume this")
+    pane.run("clear")
+    pane.hermes()
+    pane.keys("Up")
+    pane.wait_for("❯ what is 1 + 1")
+    assert (tmp_path / "home" / ".hermes_history").stat().st_mode & 0o777 == 0o600
+
+
+def test_reasoning_is_shown_on_request_only(new_pane: NewPane) -> None:
+    step = thinks("First I ponder.\nThen I know.", then=says("42."))
+    quiet = new_pane(step)
+    quiet.hermes()
+    quiet.say("why")
+    assert "ponder" not in quiet.wait_for("42.")
+    quiet.keys("C-d")
+    open_minded = new_pane(step, settings="display: {show_reasoning: true}")
+    open_minded.hermes()
+    open_minded.say("why")
+    shown = open_minded.wait_for("42.")
+    assert "┊ First I ponder.\n┊ Then I know.\n\n42." in shown
+
+
+def test_changes_are_shown_as_a_diff(new_pane: NewPane) -> None:
+    change = calls("patch", path="notes.txt", old_string="milk", new_string="bread")
+    pane = new_pane(calls("read_file", path="notes.txt"), change, says("Changed."))
+    pane.hermes()
+    pane.say("bread instead")
+    shown = steady(pane.wait_for("Changed."))
+    assert (
+        "┊ 📖 read      notes.txt  TIME\n"
+        "┊ 🔧 patch     notes.txt +1 −1  TIME\n"
+        "┊   @@ -1 +1 @@\n"
+        "┊   -remember the milk\n"
+        "┊   +remember the bread\n"
+    ) in shown
+
+
+def test_tool_lines_can_be_left_out(new_pane: NewPane) -> None:
+    reading = calls_many(("read_file", {"path": "notes.txt"}), ("todo", {}))
+    pane = new_pane(reading, says("Read."), settings="display: {tool_progress: 'off'}")
+    pane.hermes()
+    pane.say("read")
+    assert "┊" not in pane.wait_for("Read.")
+
+
+def test_a_failure_of_the_model_is_one_clear_line(new_pane: NewPane) -> None:
+    pane = new_pane(fails(401, "Incorrect API key"), says("Better."))
+    pane.hermes()
+    pane.say("hello")
+    shown = pane.wait_for("error:")
+    assert "Traceback" not in shown
+    pane.wait_idle()
+    pane.say("again")
+    pane.wait_for("Better.")
+
+
+def test_the_terminal_gets_no_colours_that_are_not_wanted(new_pane: NewPane) -> None:
+    pane = new_pane(says("Some **words** and\n\n```python\nx = 1\n```"))
+    pane.run("export NO_COLOR=1")
+    pane.hermes()
+    pane.say("hi")
+    pane.wait_for("x = 1")
+    pane.wait_idle()
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", pane.coloured())
+
+
+def test_a_dumb_terminal_gets_lines_only(new_pane: NewPane) -> None:
+    ask = calls("clarify", question="Which colour?", choices=["red", "blue"])
+    pane = new_pane(ask, says("Blue it is."))
+    pane.run("export TERM=dumb")
+    pane.hermes(ready=False)
+    pane.wait_for("test (custom)", "❯")
+    pane.say("ask me")
+    pane.wait_for("[1] red   [2] blue", "? ❯")
+    pane.say("2")
+    shown = pane.wait_for("Blue it is.")
+    assert "⠋" not in shown and "│" not in shown
+
+
+def test_without_a_terminal_it_says_what_to_do(new_pane: NewPane) -> None:
+    pane = new_pane()
+    pane.hermes("< /dev/null; echo code $?", ready=False)
+    assert "hermes -z" in pane.wait_for("code 2")
