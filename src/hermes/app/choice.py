@@ -14,7 +14,7 @@ from hermes.core.ports import Provider
 from hermes.core.world import World
 from hermes.providers.connect import ConnectSettings, connect
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import LOCAL_TIMEOUTS, Http, Timeouts
+from hermes.providers.http import Http, Timeouts
 from hermes.providers.probe import find_local, first_model
 from hermes.providers.vendor import Vendor, shipped
 
@@ -222,13 +222,14 @@ class Models:
 
     def _timeouts(self, endpoint: Endpoint) -> Timeouts:
         own, network = self._own(endpoint.name), self._settings.network
+        whole = own.request_timeout_seconds or network.request_timeout_seconds
         if endpoint.is_local:
             stale = own.stale_timeout_seconds or self._settings.agent.local_stream_stale_timeout
-            return Timeouts(read=LOCAL_TIMEOUTS.read, stale=stale)
+            return Timeouts(read=stale, stale=stale, whole=whole)
         return Timeouts(
             read=network.stream_read_timeout_seconds,
             stale=own.stale_timeout_seconds or network.stream_stale_timeout_seconds,
-            whole=own.request_timeout_seconds or network.request_timeout_seconds,
+            whole=whole,
         )
 
     def _any_weights(self) -> str:

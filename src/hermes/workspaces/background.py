@@ -44,7 +44,7 @@ class Background:
 
     def begin(self) -> None:
         """Wait for the end, or notice that it has come already."""
-        if self.record.ended_at is not None:
+        if self.record.ended_at is not None or not self.record.pid:
             self._end(None)
             return
         try:

@@ -37,8 +37,8 @@ builtin exit $__code
 def start(
     program: str, line: str, env: Mapping[str, str], folder: ProcessFolder, *, pty: bool
 ) -> int:
-    """Begin a line of bash under a keeper, whose number is returned. Raises OSError."""
-    folder.path.mkdir(parents=True, mode=0o700)
+    """Begin a line of bash under a keeper, whose number is returned. Raises OSError. The folder is
+    among the keeper's arguments, by which it can be found."""
     os.mkfifo(folder.stdin, 0o600)
     words = (program, argument(line, folder.script), str(folder.path))
     reading, writing = _pipe_ends(folder.stdin)

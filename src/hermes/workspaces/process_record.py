@@ -10,16 +10,16 @@ from hermes.workspaces.files import replace_file
 
 
 class ProcessRecord(Value):
-    """`identity` tells the process from a later one with its number. `polled` is how far its
-    output was given out, `watched` how far it was searched for the words in `watch`, `told`
-    whether somebody knows that it ended."""
+    """`pid` is 0 until the process is known to run. `identity` tells it from a later one with its
+    number. `polled` is how far its output was given out, `watched` how far it was searched for the
+    words in `watch`, `told` whether somebody knows that it ended."""
 
     id: str
     command: str
     cwd: str
-    pid: int
-    identity: str
     started_at: float
+    pid: int = 0
+    identity: str = ""
     notify: bool = False
     watch: tuple[str, ...] = ()
     told: bool = False
@@ -43,6 +43,10 @@ class ProcessFolder:
         self.ready = path / "ready"
         self.script = path / "script.sh"
         self._record = path / "record.json"
+
+    def make(self, record: ProcessRecord) -> None:
+        self.path.mkdir(parents=True, mode=0o700)
+        self.write(record)
 
     def read(self) -> ProcessRecord | None:
         try:

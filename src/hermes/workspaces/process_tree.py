@@ -38,6 +38,14 @@ def identity(pid: int) -> str | None:
     return found.identity if found else None
 
 
+def started_with(argument: str) -> int:
+    """The number of a running process that has this among its arguments, 0 when there is none."""
+    if not _has_proc():
+        lines = (line.split(None, 1) for line in _ps("pid=", "args="))
+        return next((int(pid) for pid, *words in lines if argument in "".join(words)), 0)
+    return next((one.pid for one in _scanned() if argument in _arguments(one.pid)), 0)
+
+
 def members(root: int) -> list[Running]:
     """`root`, everything in its session or group, and all that any of these started."""
     table = {one.pid: one for one in (_scanned() if _has_proc() else listed_processes())}
@@ -130,6 +138,14 @@ def _running(pid: int) -> Running | None:
     )
 
 
+def _arguments(pid: int) -> list[str]:
+    try:
+        raw = PROC.joinpath(str(pid), "cmdline").read_bytes()
+    except OSError:
+        return []
+    return os.fsdecode(raw).split("\0")
+
+
 @lru_cache(maxsize=1)
 def _boot() -> str:
     """Start times count from boot, so they only mean something together with its name."""
@@ -141,12 +157,14 @@ def _boot() -> str:
 
 def listed_processes() -> Iterator[Running]:
     """The same table where there is no /proc; `ps` shows no sessions everywhere, groups it does."""
-    columns = ["pid=", "ppid=", "pgid=", "stat=", "lstart="]
-    command = ["ps", "-A", *(part for column in columns for part in ("-o", column))]
-    output = subprocess.run(command, capture_output=True, check=False, text=True).stdout
-    for line in output.splitlines():
+    for line in _ps("pid=", "ppid=", "pgid=", "stat=", "lstart="):
         pid, parent, group, state, started = line.split(None, 4)
         if not state.startswith("Z"):
             yield Running(
                 pid=int(pid), parent=int(parent), group=int(group), session=0, identity=started
             )
+
+
+def _ps(*columns: str) -> list[str]:
+    command = ["ps", "-A", *(part for column in columns for part in ("-o", column))]
+    return subprocess.run(command, capture_output=True, check=False, text=True).stdout.splitlines()

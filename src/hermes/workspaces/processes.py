@@ -9,7 +9,7 @@ import signal
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, ToolError
 from hermes.core.ports import ProcessInfo, ProcessNotice
 from hermes.core.world import World
@@ -18,7 +18,7 @@ from hermes.workspaces.background import Background
 from hermes.workspaces.bash_text import quoted
 from hermes.workspaces.notices import Notices
 from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
-from hermes.workspaces.process_tree import end_tree, identity
+from hermes.workspaces.process_tree import end_tree, identity, started_with
 from hermes.workspaces.shell import Shell
 from hermes.workspaces.watch import OverallLimit, Watch
 
@@ -63,21 +63,23 @@ class LocalProcesses:
         process_id = self._world.new_id("proc")
         folder = ProcessFolder(self._folder / process_id)
         line = f"{entrance}builtin eval {quoted(script)}"
-        try:
-            pid = keeper.start(self._shell.program(), line, env, folder, pty=pty)
-        except (OSError, ValueError) as error:
-            folder.remove()
-            raise ToolError(f"The process cannot be started: {error}.") from error
         record = ProcessRecord(
             id=process_id,
             command=script,
             cwd=cwd,
-            pid=pid,
-            identity=identity(pid) or "",
             started_at=self._world.clock.now(),
             notify=notify,
             watch=watch,
         )
+        try:
+            # Written down first, so that it is found again whenever this Hermes dies.
+            folder.make(record)
+            pid = keeper.start(self._shell.program(), line, env, folder, pty=pty)
+        except (OSError, ValueError) as error:
+            folder.remove()
+            raise ToolError(f"The process cannot be started: {error}.") from error
+        self._world.reach("process.spawned")
+        record = replace(record, pid=pid, identity=identity(pid) or "")
         folder.write(record)
         return self._look_after(record, folder).info()
 
@@ -192,7 +194,7 @@ class LocalProcesses:
         folders = [ProcessFolder(path) for path in self._folder.iterdir()]
         found = [(record, folder) for folder in folders if (record := folder.read())]
         for record, folder in sorted(found, key=lambda pair: pair[0].started_at):
-            self._look_after(record, folder)
+            self._look_after(_numbered(record, folder), folder)
 
     def _look_after(self, record: ProcessRecord, folder: ProcessFolder) -> Background:
         watch = Watch(record.watch, self._overall)
@@ -253,6 +255,13 @@ class LocalProcesses:
         del self._processes[process.record.id]
         self._news.drop(_ended_key(process.record.id))
         process.folder.remove()
+
+
+def _numbered(record: ProcessRecord, folder: ProcessFolder) -> ProcessRecord:
+    """With the number of its process, if that runs and nobody had the time to write it down."""
+    if record.pid or not (pid := started_with(str(folder.path))):
+        return record
+    return replace(record, pid=pid, identity=identity(pid) or "")
 
 
 def _ended_key(process_id: str) -> str:

@@ -1,0 +1,26 @@
+"""Looking from outside: whether a process runs, and waiting until something is so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+LOOK_SECONDS = 0.02
+
+
+async def eventually(is_so: Callable[[], bool], seconds: float = 20.0) -> None:
+    async with asyncio.timeout(seconds):
+        while True:
+            if is_so():
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+def is_running(pid: int) -> bool:
+    """A process with this number is there, and not as a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"

@@ -1,0 +1,131 @@
+"""Where faults are tried out: a session whose model goes wrong, in a world that does not wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hermes.app.opening import Opening
+from hermes.codec.values import JsonObject
+from hermes.core.commands import Say
+from hermes.core.events import Record, ReplyAdded, ToolFinished, ToolStarted, TurnEnded
+from hermes.core.messages import AssistantMessage, ToolCall
+from hermes.core.transcript import fold
+from hermes.core.world import SystemClock, World
+from hermes.testing.request import Request
+from hermes.testing.server import ScriptedServer
+from hermes.testing.steps import Step, calls, says
+from hermes.testing.wires.table import WireName
+from tests.durability.stage import Stage
+
+WIRES: tuple[WireName, ...] = ("chat", "messages", "responses")
+FIRST, SECOND, THIRD = "Write it.", "Once more.", "And then?"
+CONTENT = "All of it, to the last letter: äöü 日本 🙂."
+RIGHT: JsonObject = {"path": "out/right.txt", "content": CONTENT}
+WHOLE = calls("write_file", **RIGHT)
+
+# A model that is silent for so long counts as stuck: the only wait that takes real time.
+SETTINGS = "agent: {local_stream_stale_timeout: 0.1}\n"
+
+Bend = Callable[[Step], Step]
+
+
+class HastyClock(SystemClock):
+    """Time as it is, but nobody sleeps."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+class Bent:
+    """A model that writes a file and says so; `bend` makes every answer of the first turn and the
+    first answer of the second turn worse."""
+
+    def __init__(self, bend: Bend) -> None:
+        self._bend = bend
+        self._is_well = False
+
+    def __call__(self, request: Request) -> Step:
+        heard = [said.text for said in request.said if said.role == "user"]
+        step = says("Done.") if request.results else WHOLE
+        if any(text.endswith(THIRD) for text in heard):
+            return says("Fine.")
+        if any(text.endswith(SECOND) for text in heard):
+            bent, self._is_well = not self._is_well, True
+            return self._bend(step) if bent else step
+        return self._bend(step)
+
+
+class Lived(NamedTuple):
+    """What became of a session with such a model: how its first two turns ended, and why."""
+
+    first: str
+    second: str
+    records: tuple[Record, ...]
+    files: dict[str, str]
+
+    @property
+    def run(self) -> list[ToolCall]:
+        """The calls that were run."""
+        started = {r.event.call_id for r in self.records if isinstance(r.event, ToolStarted)}
+        return [call for call in _calls(self.records) if call.id in started]
+
+    @property
+    def replies(self) -> list[AssistantMessage]:
+        return _replies(self.records)
+
+
+async def live(root: Path, bend: Bend, wire: WireName) -> Lived:
+    """Two turns with the bent model and, after the session was closed, a third in another wire
+    format. Whatever happened, the transcript is valid and only the right call was ever run."""
+    async with ScriptedServer(Bent(bend)) as server:
+        stage = Stage(root, server, settings=SETTINGS)
+        async with stage.app(wire, world=World(clock=HastyClock())) as app:
+            session = await app.open(Opening(source="cli", attended=False, cwd=str(stage.work)))
+            for text in (FIRST, SECOND):
+                await session.send(Say(text=text))
+                await session.settled()
+        other = WIRES[(WIRES.index(wire) + 1) % len(WIRES)]
+        await stage.say(session.id, THIRD, other)
+        records = await stage.records(session.id)
+        assert server.violations == []
+    _check(records)
+    first, second, third = (_ending(end) for end in _ends(records))
+    assert third == "done"
+    lived = Lived(first, second, records, _files(stage.work))
+    assert all(call.arguments == RIGHT for call in lived.run if call.name == WHOLE.calls[0].name)
+    assert lived.files in ({}, {"out/right.txt": CONTENT})
+    return lived
+
+
+def _check(records: Sequence[Record]) -> None:
+    """Nothing is left open, and every call has one answer under an id of its own."""
+    transcript = fold(records)
+    assert (transcript.unanswered, transcript.turn_id, transcript.waiting) == ((), "", {})
+    ids = [call.id for call in _calls(records)]
+    answered = [r.event.result.call_id for r in records if isinstance(r.event, ToolFinished)]
+    assert len(set(ids)) == len(ids) and sorted(answered) == sorted(ids)
+
+
+def _ending(ended: TurnEnded) -> str:
+    """The reason, with the finer one where the turn did not end well."""
+    return ended.reason if ended.reason == "done" else f"{ended.reason}: {ended.detail}"
+
+
+def _ends(records: Sequence[Record]) -> list[TurnEnded]:
+    return [record.event for record in records if isinstance(record.event, TurnEnded)]
+
+
+def _replies(records: Sequence[Record]) -> list[AssistantMessage]:
+    return [record.event.message for record in records if isinstance(record.event, ReplyAdded)]
+
+
+def _calls(records: Sequence[Record]) -> list[ToolCall]:
+    return [call for reply in _replies(records) for call in reply.calls]
+
+
+def _files(folder: Path) -> dict[str, str]:
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_text() for path in found}
