@@ -474,3 +474,16 @@ async def test_no_commit_leaves_no_session_behind(run: Run) -> None:
     await run.session.close()
     with pytest.raises(Exception, match="no session"):
         await run.journal.read(run.session.id)
+
+
+async def test_what_waits_when_a_session_is_left_is_answered_when_it_is_taken_up(run: Run) -> None:
+    run.model = ScriptedProvider(Step(text="slow", pace=Pace(first_seconds=60)), says("later"))
+    await run.send(Say(text="first"))
+    await run.wait_for(ModelCalled)
+    await run.send(Say(text="second"))
+    session = await run.reopen()
+    assert run.ended().reason == "interrupted"
+    session.resume()
+    await session.settled()
+    said = [m.text for m in session.transcript.messages if not isinstance(m, ToolMessage)]
+    assert said == ["first", "second", "later"]

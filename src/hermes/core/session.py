@@ -111,6 +111,7 @@ class Session:
         self._turn: Turn | None = None
         self._work: asyncio.Task[None] | None = None
         self._poll_lock = asyncio.Lock()
+        self._closing = False
 
     @property
     def id(self) -> str:
@@ -200,7 +201,9 @@ class Session:
                 await self._parts.journal.taken(lease, (waiting.id,))
 
     async def close(self) -> None:
-        """Stop what runs, let go of the session. The transcript stays valid; nothing is lost."""
+        """Stop what runs, let go of the session. The transcript stays valid; messages that wait
+        for a turn go on waiting in the journal."""
+        self._closing = True
         await self.send(Interrupt())
         if self._work is not None:
             await asyncio.wait((self._work,), timeout=5)
@@ -250,7 +253,7 @@ class Session:
         """Turn after turn until nothing waits."""
         try:
             await self._finish_open_turn()
-            while (n := self.transcript.next_turn()) is not None:
+            while not self._closing and (n := self.transcript.next_turn()) is not None:
                 await self._run(self._parts.world.new_id("turn"), takes=(n,))
         except JournalError as error:
             # Without the journal nothing may go on; what was acknowledged is safe in it.
