@@ -52,16 +52,20 @@ async def _run(folder: Path, url: str, idle: int, streams: int) -> None:
 
 
 async def _stream(sessions: list[Session]) -> None:
-    stalls: list[float] = []
+    """All sessions begin in the same instant; a stall is how late a 10 ms timer of the loop is,
+    once while they begin and once while all of them stream."""
+    stalls: list[tuple[float, float]] = []
     first: list[float] = []
-    ticking = asyncio.ensure_future(_tick(stalls))
     begun = time.perf_counter()
+    ticking = asyncio.ensure_future(_tick(stalls, begun))
     await asyncio.gather(*(_talk(session, begun, first) for session in sessions))
     ticking.cancel()
+    all_stream = max(first)
     report(
         "active_streams",
         count=len(sessions),
-        worst_loop_stall_ms=rounded(max(stalls) * 1000, 1),
+        worst_stall_ms=rounded(max(s for at, s in stalls if at > all_stream) * 1000, 1),
+        worst_stall_at_the_start_ms=rounded(max(s for _, s in stalls) * 1000, 1),
         last_first_token_seconds=rounded(max(first), 3),
         seconds=rounded(time.perf_counter() - begun, 2),
         goal="no stall > 100 ms",
@@ -79,11 +83,12 @@ async def _talk(session: Session, begun: float, first: list[float]) -> None:
     await session.settled()
 
 
-async def _tick(stalls: list[float]) -> None:
+async def _tick(stalls: list[tuple[float, float]], begun: float) -> None:
     while True:
         before = time.perf_counter()
         await asyncio.sleep(0.01)
-        stalls.append(time.perf_counter() - before - 0.01)
+        now = time.perf_counter()
+        stalls.append((now - begun, now - before - 0.01))
 
 
 def _resident() -> float:
