@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import click
+
 from hermes.codec.json import encode
+from hermes.codec.values import JsonObject
+from hermes.commands.registry import SlashCommand
+from hermes.commands.session import COMMANDS
 from hermes.config.migrate import newest_version
 from hermes.config.schema import (
     ANY_NAME,
@@ -19,10 +24,17 @@ from hermes.config.schema import (
     all_settings,
     describe,
     fields_of,
+    find_setting,
     is_section,
+    parse_key,
     section_by_name,
 )
-from hermes.config.settings import OVERRIDES, Settings
+from hermes.config.settings import OVERRIDES, Override, Settings
+from hermes.core.prompt import ToolSpec
+from hermes.providers.vendor import Vendor, shipped
+from hermes.surfaces.cli.root import root
+from hermes.tools.catalogue import built_in_entries
+from hermes.tools.toolsets import EVERYTHING, TOOLSETS, resolve_toolsets
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 NOTICE = "<!-- Written by scripts/generate_reference.py; change the program, not this page. -->"
@@ -103,8 +115,199 @@ def variables(key: str) -> str:
     )
 
 
+COMMANDS_INTRODUCTION = f"""\
+# Commands
+
+{NOTICE}
+
+Options of `hermes` itself stand before the command: `hermes -p work sessions list`. Answers are on
+stdout, all else on stderr. `hermes version` is the same as `hermes --version`.
+
+Exit codes: 0 well, 1 failed (also when a check finds something), 2 wrong usage, 130 interrupted.
+A closed pipe ends a command quietly.
+"""
+
+
+def commands_page() -> str:
+    return "\n".join((COMMANDS_INTRODUCTION, *command_parts(root, None, "hermes")))
+
+
+def command_parts(command: click.Command, parent: click.Context | None, name: str) -> Iterator[str]:
+    """A command and all below it."""
+    ctx = click.Context(command, info_name=name, parent=parent, **command.context_settings)
+    usage = " ".join((ctx.command_path, *command.collect_usage_pieces(ctx)))
+    yield f"## `{ctx.command_path}`\n\n{command.help or ''}\n\n```text\n{usage}\n```\n"
+    records = (
+        param.get_help_record(ctx) for param in command.params if isinstance(param, click.Option)
+    )
+    if options := [record for record in records if record]:
+        yield rows(("Option", "Meaning"), ((code(names), words) for names, words in options))
+    if isinstance(command, click.Group):
+        for below in command.list_commands(ctx):
+            found = command.get_command(ctx, below)
+            assert found is not None
+            yield from command_parts(found, ctx, below)
+
+
+SLASH_INTRODUCTION = f"""\
+# Slash commands
+
+{NOTICE}
+
+Typed in a chat instead of a message. Capital letters and `_` for `-` make no difference, and the
+beginning of a name is enough when only one command begins like that.
+"""
+
+
+def slash_commands_page() -> str:
+    return "\n".join(
+        (
+            SLASH_INTRODUCTION,
+            rows(("Command", "Also", "Where", "Meaning"), map(slash_row, COMMANDS)),
+        )
+    )
+
+
+def slash_row(command: SlashCommand) -> tuple[str, ...]:
+    return (
+        code(f"/{command.name} {command.arguments}".rstrip()),
+        ", ".join(code(f"/{alias}") for alias in command.aliases),
+        ", ".join(command.surfaces),
+        command.words,
+    )
+
+
+EVERY_TOOL = " and ".join(f"`{name}`" for name in EVERYTHING)
+TOOLS_INTRODUCTION = f"""\
+# Tools
+
+{NOTICE}
+
+What a model may call. Which tools a session has is decided when it opens, by `toolsets` and
+`agent.disabled_toolsets` in the settings or by `-t A,B`; {EVERY_TOOL} mean all of them.
+Every effect of a tool passes the policy first, whoever calls it.
+
+## Toolsets
+"""
+
+
+def tools_page() -> str:
+    toolsets = ((code(name), code(*resolve_toolsets((name,)))) for name in TOOLSETS)
+    specs = sorted((entry.spec for entry in built_in_entries()), key=lambda spec: spec.name)
+    return "\n".join(
+        (TOOLS_INTRODUCTION, rows(("Toolset", "Tools"), toolsets), *map(tool_part, specs))
+    )
+
+
+def tool_part(spec: ToolSpec) -> str:
+    needed = spec.parameters["required"]
+    names = [name for name in TOOLSETS if spec.name in resolve_toolsets((name,))]
+    parameters = (
+        (code(name), "yes" if name in needed else "", kind_words(schema), meaning_words(schema))
+        for name, schema in spec.parameters["properties"].items()
+    )
+    return (
+        f"## `{spec.name}`\n\n{' '.join(spec.description.split())}\n\nIn {code(*names)}.\n\n"
+        + rows(("Parameter", "Needed", "Kind", "Meaning"), parameters)
+    )
+
+
+def kind_words(schema: JsonObject) -> str:
+    if "enum" in schema:
+        return f"one of {code(*schema['enum'])}"
+    if schema["type"] == "array":
+        return f"list of {schema['items']['type']}"
+    return str(schema["type"])
+
+
+def meaning_words(schema: JsonObject) -> str:
+    default = f"default {code(str(schema['default']))}" if "default" in schema else ""
+    return "; ".join(words for words in (schema.get("description", ""), default) if words)
+
+
+ENVIRONMENT_INTRODUCTION = f"""\
+# Environment variables
+
+{NOTICE}
+
+What stands in `.env` of the home counts as if it were in the environment, but for the first and the
+last two tables. [Settings](config.md) says which place wins.
+"""
+PLACE_VARIABLES = (
+    ("HERMES_HOME", "The home folder; without it `~/.hermes`."),
+    ("HERMES_PROFILE", "The profile in the home; `-p NAME` wins over it."),
+    ("HOME", "Where `~` is."),
+)
+TERMINAL_VARIABLES = (
+    ("NO_COLOR", "Any value: no colours."),
+    ("TERM", "`dumb`: no colours, no cursor movement, a plain prompt."),
+    ("TMUX", "Whether rows are broken anew when the window gets narrower."),
+    ("XTERM_VERSION", "The same."),
+    ("VISUAL", "The editor of `hermes config edit`."),
+    ("EDITOR", "The same, if `VISUAL` is not set."),
+    ("PATH", "Where `bash`, `git`, `rg` and the commands of the agent are looked for."),
+)
+TEST_VARIABLES = (
+    ("HERMES_TESTING", "`1` allows the next one."),
+    ("HERMES_KILL_AT", "`name[:n]`: the process kills itself when it gets there; see testing.md."),
+    ("PYTEST_CURRENT_TEST", "Set by pytest: the home in `~` is then refused."),
+)
+
+
+def environment_page() -> str:
+    overrides = ((code(each.variable), code(each.key), setting_words(each)) for each in OVERRIDES)
+    vendors = (row for vendor in shipped().vendors.values() for row in vendor_rows(vendor))
+    pairs = ("Variable", "Meaning")
+    return "\n".join(
+        (
+            ENVIRONMENT_INTRODUCTION,
+            f"## Where things are\n\n{rows(pairs, coded(PLACE_VARIABLES))}",
+            f"## Settings\n\n{rows(('Variable', 'Setting', 'Meaning'), overrides)}",
+            f"## Model providers\n\n{rows(('Variable', 'Provider', 'Meaning'), vendors)}",
+            f"## The terminal\n\n{rows(pairs, coded(TERMINAL_VARIABLES))}",
+            f"## Tests\n\n{rows(pairs, coded(TEST_VARIABLES))}",
+        )
+    )
+
+
+def coded(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    return ((code(name), words) for name, words in pairs)
+
+
+def setting_words(override: Override) -> str:
+    setting = find_setting(Settings, parse_key(override.key))
+    assert setting is not None
+    weak = " Yields to `config.yaml`." if override.weak else ""
+    switch = f" 1 means `{override.when_true}`." if override.when_true else ""
+    return f"{setting.meaning}{switch}{weak}"
+
+
+def vendor_rows(vendor: Vendor) -> Iterator[tuple[str, ...]]:
+    for name in vendor.keys:
+        yield code(name), code(vendor.name), f"{vendor.label}: the key."
+    if vendor.url_env:
+        yield code(vendor.url_env), code(vendor.name), f"{vendor.label}: the address."
+
+
+def rows(heads: tuple[str, ...], lines: Iterable[Iterable[str]]) -> str:
+    """A table; a bar inside a cell would end it."""
+    table_lines = [heads, ("---",) * len(heads), *lines]
+    cells = ((cell.replace("|", "\\|") for cell in line) for line in table_lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in cells)
+
+
+def code(*texts: str) -> str:
+    return ", ".join(f"`{text}`" for text in texts)
+
+
 # Page: the function that writes it.
-PAGES: dict[str, Callable[[], str]] = {"config.md": config_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "config.md": config_page,
+    "commands.md": commands_page,
+    "slash-commands.md": slash_commands_page,
+    "tools.md": tools_page,
+    "environment.md": environment_page,
+}
 
 
 def main(arguments: list[str]) -> int:

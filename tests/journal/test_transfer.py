@@ -329,3 +329,11 @@ async def test_a_long_import_keeps_its_order(tmp_path: Path) -> None:
             assert spoken(records) == [f"{n}" for n in range(session, 2_500, 7)]
         assert await import_lines(journal, lines(2_500)) == Imported(skipped=2_500)
         assert await verify(journal) == ()
+
+
+@pytest.mark.parametrize("id", ["../../x", "a/b", "", ".hidden", "x" * 200])
+async def test_an_id_that_leads_somewhere_is_refused(tmp_path: Path, id: str) -> None:
+    line = json.dumps({"id": id, "format": "hermes-session-1", "messages": [], "events": []})
+    async with journal_in(tmp_path) as journal:
+        with pytest.raises(UsageError, match="cannot be the id"):
+            await import_lines(journal, [line.encode()])

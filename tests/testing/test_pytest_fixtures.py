@@ -115,4 +115,6 @@ def test_the_plugin_loads_nothing_but_pytest() -> None:
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["hermes", "hermes.testing", "hermes.testing.fixtures"]
+    assert done.stdout.split() == [
+        *("hermes", "hermes.testing", "hermes.testing.fixtures", "hermes.version"),
+    ]

@@ -215,7 +215,11 @@ class App:
 
     def _parts(self, session_id: str, opened: SessionOpened, opening: Opening) -> Parts:
         tools = self.tools.choose(opened.tools)
-        root = opened.cwd if Path(opened.cwd).is_dir() else str(Path.cwd())
+        root = opened.cwd
+        if not Path(root).is_dir():
+            root = str(Path.cwd())
+            if opened.cwd:
+                self.news.append(f"{opened.cwd} is gone; this session goes on in {root}.")
         return Parts(
             journal=self.journal,
             connect=self._connect,

@@ -27,7 +27,8 @@ from hermes.journal.transaction import Transaction
 SOURCE = "import"
 SESSIONS = 200
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}")
+# A session's id also names a folder, so it may not lead anywhere.
+SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}")
 
 
 class ChatLine(Value):
@@ -90,7 +91,7 @@ class ChatLog:
 
     def _begin(self, tx: Transaction, line: ChatLine, now: float) -> tuple[Progress, bool]:
         """A session of the same name that is not an import is left alone."""
-        name = line.session if _ID.fullmatch(line.session) else _derived_id(line.session)
+        name = line.session if SAFE_ID.fullmatch(line.session) else _derived_id(line.session)
         for id in (name, _derived_id(line.session)):
             row = tx.db.execute("SELECT session FROM sessions WHERE id = ?", (id,)).fetchone()
             if row is None:

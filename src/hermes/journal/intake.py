@@ -13,7 +13,7 @@ from hermes.codec.values import Value
 from hermes.core.errors import UsageError
 from hermes.core.events import Titled
 from hermes.journal import titles
-from hermes.journal.chatlog import ChatLine, ChatLog
+from hermes.journal.chatlog import SAFE_ID, ChatLine, ChatLog
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.rows import read_rows
 from hermes.journal.shapes import Stored, packed, stored
@@ -84,6 +84,8 @@ def _line(raw: bytes, number: int) -> ChatLine | SessionLine | None:
 
 
 async def _import_session(journal: SqliteJournal, line: SessionLine, number: int) -> Imported:
+    if not SAFE_ID.fullmatch(line.id):
+        raise UsageError(f"Line {number}: {line.id!r} cannot be the id of a session.")
     events = [(item, _stored(item, number)) for item in line.events]
     now = journal.world.clock.now()
 

@@ -169,6 +169,8 @@ class Writer:
         self._world.reach("journal.before_commit")
         self._db.execute("COMMIT")
         self._world.reach("journal.after_commit")
+        if tx.taken:
+            self._beaten_at = self._world.clock.monotonic()
         # Those who wait go on while this thread tidies up.
         _deliver(jobs)
         self._keep(tx)
@@ -188,8 +190,6 @@ class Writer:
                 self._heads[session] = head
         for session in tx.freed:
             self._heads.pop(session, None)
-        if tx.taken:
-            self._beaten_at = self._world.clock.monotonic()
         self._checkpointer.count(rows_bytes=tx.written_bytes, sessions=len(tx.heads))
 
     def _roll_back(self) -> None:

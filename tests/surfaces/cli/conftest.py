@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes.testing.server import ScriptedServer
+from tests.surfaces.cli.program import Program
 from tests.surfaces.cli.terminal import Terminal
 
 
@@ -17,3 +19,29 @@ def hermes(
     for name in ("HERMES_PROFILE", "HERMES_MAX_ITERATIONS", "HERMES_MODEL"):
         monkeypatch.delenv(name, raising=False)
     return Terminal(tmp_path / "home", capsys)
+
+
+@pytest.fixture
+def program(
+    tmp_path: Path,
+    hermes_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Program:
+    """A home that does not exist yet and an empty folder, which is the current one."""
+    hermes_home.rmdir()
+    for name in ("HERMES_PROFILE", "HERMES_MODEL", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))  # no start files of whoever runs the tests
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return Program(hermes_home, work, capsys)
+
+
+@pytest.fixture
+def scripted(program: Program, model_server: ScriptedServer) -> Program:
+    """A program whose settings point at the scripted model."""
+    url = f"{model_server.url}/v1"
+    program.write(f'model: {{default: scripted, provider: custom, base_url: "{url}"}}\n')
+    return program

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hermes.surfaces.cli.root import run
+from hermes.surfaces.cli.running import run
 
 
 class Result(NamedTuple):

@@ -135,7 +135,7 @@ def test_a_tail_follows_the_file_through_rotation(logs: Path) -> None:
 def test_following_goes_on_in_the_next_file(hermes: Terminal, logs: Path) -> None:
     path = logs / "agent.log"
     path.write_text(line("old", level="ERROR"))
-    code = "import sys; from hermes.surfaces.cli.root import run; sys.exit(run(sys.argv[1:]))"
+    code = "import sys; from hermes.surfaces.cli.running import run; sys.exit(run(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "logs", "-f", "-n", "1", "--level", "WARNING"]
     source = Path(__file__).parents[3] / "src"
     env = {**os.environ, "PYTHONPATH": str(source), "HERMES_HOME": str(hermes.home)}

@@ -16,6 +16,11 @@ def main() -> int:
         python = ".".join(map(str, sys.version_info[:3]))
         print(f"hermes {__version__} (Python {python})")
         return 0
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # While modules load there is nothing to put in order: Ctrl+C ends the process at once.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Loading modules makes many objects that live for ever: looking through them is time lost.
     gc.set_threshold(50_000)
     from hermes.surfaces.cli.running import run

@@ -7,27 +7,39 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.app.start import start
-from hermes.codec.json import encode, plain
-from hermes.codec.values import JsonObject
+from hermes.codec.json import encode
+from hermes.commands.endings import explain, is_error
 from hermes.core.commands import Interrupt, Say
 from hermes.core.errors import SessionBusy
 from hermes.core.events import Record, ReplyAdded, TurnEnded
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
-from hermes.core.transcript import Transcript, fold
+from hermes.surfaces.cli.event_lines import event_line
+from hermes.surfaces.cli.usage_file import UsageFile
 
 CODES = {"done": 0, "interrupted": 130}
 STOP_SECONDS = 0.05
 
 
 def run_oneshot(options: dict[str, Any]) -> int:
-    app = start(options)
+    usage, fault = UsageFile(options), "The run was interrupted."
+    try:
+        code = asyncio.run(_run(options, usage))
+        fault = ""
+        return code
+    except Exception as error:
+        fault = str(error)
+        raise
+    finally:
+        usage.write(fault)
+
+
+async def _run(options: dict[str, Any], usage: UsageFile) -> int:
     opening = Opening(
         source="cli",
         resume=options["resume"] or "",
@@ -36,42 +48,34 @@ def run_oneshot(options: dict[str, Any]) -> int:
         platform="cli",
         rules=not options["ignore_rules"],
     )
-    return asyncio.run(_run(app, opening, options))
-
-
-async def _run(app: App, opening: Opening, options: dict[str, Any]) -> int:
-    printer = JsonPrinter() if options["as_json"] else TextPrinter()
-    say = Say(text=options["prompt"], key=app.world.new_id("say"))
-    async with app:
-        session = await _enter(app, opening, say, printer)
+    reader = Reader(JsonPrinter() if options["as_json"] else TextPrinter(), usage)
+    async with start(options) as app:
+        say = Say(text=options["prompt"], key=app.world.new_id("say"))
+        session = await _enter(app, opening, say, reader)
         if session is not None:
-            await _talk(app, session, say, printer)
-        ended = printer.ended
-        if options["usage_file"]:
-            transcript = fold(await app.library.records(printer.session_id))
-            _write_usage(Path(options["usage_file"]), printer.session_id, transcript, ended)
-        return CODES.get(ended.reason, 1) if ended else 1
+            await _talk(app, session, say, reader)
+    return CODES.get(reader.ended.reason, 1) if reader.ended else 1
 
 
-async def _enter(app: App, opening: Opening, say: Say, printer: Printer) -> Session | None:
+async def _enter(app: App, opening: Opening, say: Say, reader: Reader) -> Session | None:
     """The session; None when the process that was in it has answered the message itself."""
-    while printer.ended is None:
+    while reader.ended is None:
         try:
             return await app.open(opening)
         except SessionBusy:
             answer = await app.leave_word(opening, say)
         print("The session is open elsewhere; the message was left there.", file=sys.stderr)
         async with aclosing(answer) as records:
-            await _read(records, printer)
+            await reader.read(records)
     return None
 
 
-async def _talk(app: App, session: Session, say: Say, printer: Printer) -> None:
+async def _talk(app: App, session: Session, say: Say, reader: Reader) -> None:
     for line in app.news:
         print(line, file=sys.stderr)
     stopping = asyncio.ensure_future(_stop_on_signal(session))
     events = session.subscribe()
-    reading = asyncio.ensure_future(_read(events, printer))
+    reading = asyncio.ensure_future(reader.read(events))
     try:
         # What others left for the session came first.
         await session.check_inbox()
@@ -83,16 +87,12 @@ async def _talk(app: App, session: Session, say: Say, printer: Printer) -> None:
         await reading
 
 
-async def _read(records: AsyncIterator[Record], printer: Printer) -> None:
-    async for record in records:
-        printer.show(record)
-
-
 async def _stop_on_signal(session: Session) -> None:
     """After a signal nothing goes on: neither the turn that runs nor one that waits."""
     signalled = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, signalled.set)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, signalled.set)
     await signalled.wait()
     while True:
         await session.send(Interrupt())
@@ -102,19 +102,8 @@ async def _stop_on_signal(session: Session) -> None:
 class JsonPrinter:
     """Every event as one line of JSON, as it happens."""
 
-    def __init__(self) -> None:
-        self.session_id = ""
-        self.ended: TurnEnded | None = None
-
     def show(self, record: Record) -> None:
-        self.session_id = record.session_id
-        if isinstance(record.event, TurnEnded):
-            self.ended = record.event
-        line: JsonObject = plain(record.event)
-        line["session_id"], line["at"] = record.session_id, record.at
-        if record.n:
-            line["n"] = record.n
-        sys.stdout.buffer.write(encode(line) + b"\n")
+        sys.stdout.buffer.write(encode(event_line(record)) + b"\n")
         sys.stdout.buffer.flush()
 
 
@@ -122,15 +111,14 @@ class TextPrinter:
     """The final words only."""
 
     def __init__(self) -> None:
-        self.session_id = ""
         self.ended: TurnEnded | None = None
         self._text = ""
 
     def show(self, record: Record) -> None:
-        self.session_id = record.session_id
         match record.event:
             case ReplyAdded(message=message):
-                self._text = message.text
+                # What is said between two calls is not the answer.
+                self._text = "" if message.calls else message.text
             case Notice(kind="warn", text=text):
                 print(text, file=sys.stderr)
             case TurnEnded() as ended:
@@ -140,33 +128,41 @@ class TextPrinter:
                 pass
 
     def _finish(self, ended: TurnEnded) -> None:
-        if self._text:
-            print(self._text, flush=True)
-        if ended.error:
-            print(f"error: {ended.error}", file=sys.stderr)
-        elif ended.reason not in ("done", "interrupted"):
-            print(f"error: the turn ended early: {ended.detail}.", file=sys.stderr)
+        text, self._text = self._text, ""
+        if text:
+            print(_safe(text), flush=True)
+        if words := explain(ended, answered=bool(text)):
+            print(f"error: {words}" if is_error(ended) else words, file=sys.stderr)
 
 
-Printer = JsonPrinter | TextPrinter
+def _safe(text: str) -> str:
+    """Programs get the very words; on a terminal they must not act."""
+    if not sys.stdout.isatty():
+        return text
+    from hermes.commands.visible import clean
+
+    return clean(text)
 
 
-def _write_usage(
-    path: Path, session_id: str, transcript: Transcript, ended: TurnEnded | None
-) -> None:
-    usage = transcript.usage
-    facts: JsonObject = {
-        "session_id": session_id,
-        "model": transcript.model,
-        "provider": transcript.provider,
-        "api_calls": usage.requests,
-        "input_tokens": usage.input,
-        "output_tokens": usage.output,
-        "cache_read_tokens": usage.cache_read,
-        "cache_write_tokens": usage.cache_write,
-        "reasoning_tokens": usage.reasoning,
-        "estimated_cost_usd": usage.cost,
-        "completed": ended is not None and ended.reason == "done",
-        "error": ended.error if ended else "the turn did not end",
-    }
-    path.write_bytes(encode(facts) + b"\n")
+class Reader:
+    """Follows what happens, for the person and for the accounts."""
+
+    def __init__(self, printer: JsonPrinter | TextPrinter, usage: UsageFile) -> None:
+        self.ended: TurnEnded | None = None
+        self._printer: JsonPrinter | TextPrinter | None = printer
+        self._usage = usage
+
+    async def read(self, records: AsyncIterator[Record]) -> None:
+        async for record in records:
+            self._usage.add(record)
+            if isinstance(record.event, TurnEnded):
+                self.ended = record.event
+            self._show(record)
+
+    def _show(self, record: Record) -> None:
+        """Once nobody reads what is printed, the turn goes on without it."""
+        try:
+            if self._printer is not None:
+                self._printer.show(record)
+        except BrokenPipeError:
+            self._printer = None

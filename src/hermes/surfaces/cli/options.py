@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
+
+from hermes.core.errors import UsageError
 
 Kind = Literal["text", "flag", "count", "path", "optional"]
 
@@ -35,6 +38,24 @@ OPTIONS = (
 )
 
 
+def check(options: Mapping[str, Any], command: str = "") -> None:
+    """UsageError for options that make no sense together or with the command behind them."""
+    prompt, resume = options["prompt"], options["resume"]
+    if prompt is not None and command:
+        raise UsageError(f"-z is a run of its own; leave out `{command}` or -z.")
+    if prompt is not None and not prompt.strip():
+        raise UsageError("The prompt is empty; say something after -z.")
+    if prompt is None and options["as_json"]:
+        hint = f"write it behind `{command}`" if command else "add -z PROMPT"
+        raise UsageError(f"--json before a command belongs to -z; {hint}.")
+    if prompt is None and options["usage_file"]:
+        raise UsageError("--usage-file belongs to -z; add -z PROMPT.")
+    if resume is not None and options["newest"] is not None:
+        raise UsageError("--resume and --continue exclude each other; give one of them.")
+    if resume is not None and not resume.strip():
+        raise UsageError("--resume needs a session; `hermes sessions list` shows them.")
+
+
 def quick_oneshot(arguments: list[str]) -> dict[str, Any] | None:
     """The options of a plain `hermes -z …`, or None when it takes more to understand. Loading the
     library for the full command line would cost a tenth of such a run."""
@@ -51,7 +72,7 @@ def quick_oneshot(arguments: list[str]) -> dict[str, Any] | None:
         if value is None:
             return None
         if option.kind == "count":
-            if not value.isdigit() or value == "0":
+            if not value.isdecimal() or not int(value):
                 return None
             value = int(value)
         found[option.key] = value

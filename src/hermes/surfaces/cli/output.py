@@ -7,14 +7,20 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
+from unicodedata import combining, east_asian_width
 
 import click
 
 from hermes.app.build import App
 from hermes.app.start import start
 from hermes.codec.json import encode
+from hermes.codec.values import JsonValue, Value
+from hermes.commands.visible import one_line
+from hermes.surfaces.cli.style import styled
 
 T = TypeVar("T")
+
+TOLD = "hermes.faults_told"
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -24,22 +30,47 @@ def with_app(ctx: click.Context, work: Callable[[App], Coroutine[Any, Any, T]]) 
 
     async def whole() -> T:
         async with start(ctx.find_root().obj or {}) as app:
+            _tell_faults(ctx, app)
             return await work(app)
 
     return asyncio.run(whole())
 
 
+def _tell_faults(ctx: click.Context, app: App) -> None:
+    """Settings that cannot be read at all would otherwise be missed in silence."""
+    if ctx.meta.setdefault(TOLD, False):
+        return
+    ctx.meta[TOLD] = True
+    sign = styled("warning:", "warn", to=sys.stderr)
+    for finding in app.config.findings:
+        if finding.level == "error":
+            print(f"{sign} {finding.text}; {finding.fix}.", file=sys.stderr)
+
+
 def print_json(value: object) -> None:
+    """In UTF-8, whatever the terminal speaks."""
+    sys.stdout.flush()
     sys.stdout.buffer.write(encode(value) + b"\n")
+
+
+def columns(value: object) -> JsonValue:
+    """A value with all its fields, also those that have their default: scripts like to find the
+    same columns in every line."""
+    if isinstance(value, Value):
+        return {name: columns(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, list | tuple):
+        return [columns(item) for item in value]
+    return value
 
 
 def print_table(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> None:
     """Columns cut to their widths, a dash row under the first row; the last column is not cut."""
     for number, row in enumerate(rows):
-        cells = [f"{_cut(cell, width):<{width}}" for cell, width in zip(row, widths, strict=False)]
-        print("  ".join((*cells, *row[len(widths) :])).rstrip())
+        cells = [_fitted(cell, width) for cell, width in zip(row, widths, strict=False)]
+        rest = [one_line(cell) for cell in row[len(widths) :]]
+        print("  ".join((*cells, *rest)).rstrip())
         if number == 0:
-            print("  ".join("-" * width for width in widths))
+            print("  ".join("-" * width for width in (*widths, *map(len, rest))))
 
 
 def ago(seconds: float) -> str:
@@ -53,6 +84,15 @@ def moment(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
-def _cut(text: str, width: int) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= width else plain[: width - 1] + "…"
+def _fitted(text: str, width: int) -> str:
+    """Exactly that many columns of a terminal."""
+    plain = one_line(text)
+    if _width(plain) > width:
+        while _width(plain) > width - 1:
+            plain = plain[:-1]
+        plain += "…"
+    return plain + " " * (width - _width(plain))
+
+
+def _width(text: str) -> int:
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import sys
 from typing import Any
 
 import click
 
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.options import OPTIONS, Option
+from hermes.surfaces.cli.options import OPTIONS, Option, check
 from hermes.version import __version__
 
 # name: (module, what it does in a few words). The module has `command`.
@@ -73,6 +74,7 @@ def _click_option(option: Option) -> click.Option:
 @click.pass_context
 def _call(ctx: click.Context, /, **options: Any) -> int:
     ctx.obj = options
+    check(options, ctx.invoked_subcommand or "")
     if ctx.invoked_subcommand is not None:
         return 0
     if options["prompt"] is not None:
@@ -85,7 +87,11 @@ def _call(ctx: click.Context, /, **options: Any) -> int:
 
 
 root = click.version_option(
-    __version__, "-V", "--version", prog_name="hermes", message="%(prog)s %(version)s"
+    __version__,
+    "-V",
+    "--version",
+    prog_name="hermes",
+    message=f"%(prog)s %(version)s (Python {'.'.join(map(str, sys.version_info[:3]))})",
 )(
     Root(
         "hermes",
@@ -101,11 +107,25 @@ root = click.version_option(
 def invoke(arguments: list[str]) -> int:
     """The exit code of a command; UsageError when it was not written as it should be."""
     try:
-        result = root.main(args=arguments, prog_name="hermes", standalone_mode=False)
+        # Not `main`: it ends the process when the output is closed.
+        with root.make_context("hermes", list(arguments)) as ctx:
+            result = root.invoke(ctx)
     except click.Abort:
         return 130
     except click.exceptions.Exit as leave:
         return leave.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
     except click.ClickException as error:
-        raise UsageError(error.format_message()) from error
+        raise UsageError(_advice(error)) from error
     return result if isinstance(result, int) else 0
+
+
+def _advice(error: click.ClickException) -> str:
+    """What is wrong, and where to read more unless the error says what to write instead."""
+    words = error.format_message()
+    if not isinstance(error, click.UsageError) or "Did you mean" in words:
+        return words
+    command = error.ctx.command_path if error.ctx else "hermes"
+    return f"{words} See `{command} --help`."

@@ -2,49 +2,106 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import signal
 import sys
 
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.surfaces.cli.options import quick_oneshot
+from hermes.surfaces.cli.options import check, quick_oneshot
+
+NEAR = 3
+LINE = 100
 
 
 def run(arguments: list[str]) -> int:
     """Exit codes: 0 well, 1 failed, 2 wrong usage, 130 interrupted. A closed pipe ends quietly."""
+    _prepare_streams()
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
         # Whoever read our output has left; there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_unread()
         return 0
     except KeyboardInterrupt:
         return 130
-    except UsageError as error:
-        return _complain(str(error), code=2)
-    except HermesError as error:
+    except Exception as error:
         if "-v" in arguments or "--verbose" in arguments:
-            raise
-        near = error.near if isinstance(error, NotFound) else ()
-        return _complain(str(error), *near, code=1)
+            import traceback
+
+            traceback.print_exc()
+        code = _complain(error)
+        _drop_unread()
+        return code
 
 
 def _dispatch(arguments: list[str]) -> int:
     options = quick_oneshot(arguments)
     if options is not None:
+        check(options)
         from hermes.surfaces.cli.oneshot import run_oneshot
 
+        _heed_interrupts()
         return run_oneshot(options)
     from hermes.surfaces.cli.root import invoke
 
+    _heed_interrupts()
     return invoke(arguments)
 
 
-def _complain(message: str, *near: str, code: int) -> int:
+def _heed_interrupts() -> None:
+    """From here on Ctrl+C is an exception, unless the caller wants it to be ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _prepare_streams() -> None:
+    """A stream that was closed by the caller leads nowhere, and what the terminal has no letters
+    for is shown as a question mark."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _drop_unread() -> None:
+    """Let what nobody takes go nowhere, so that closing the streams cannot fail."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _complain(error: Exception) -> int:
+    from hermes.commands.visible import clean, one_line
     from hermes.surfaces.cli.style import styled
 
-    print(f"{styled('error:', 'error', to=sys.stderr)} {message}", file=sys.stderr)
-    for name in near[:3]:
-        print(f"  {name}", file=sys.stderr)
-    return code
+    message, near = _words(error)
+    try:
+        print(f"{styled('error:', 'error', to=sys.stderr)} {clean(message)}", file=sys.stderr)
+        for name in near:
+            print(f"  {one_line(name, LINE)}", file=sys.stderr)
+    except BrokenPipeError:
+        _drop_unread()
+    return 2 if isinstance(error, UsageError) else 1
+
+
+def _words(error: Exception) -> tuple[str, tuple[str, ...]]:
+    """What to say of an error, and names that come near what was meant."""
+    match error:
+        case NotFound(near=near):
+            return str(error), tuple(name for name in near if name not in str(error))[:NEAR]
+        case HermesError():
+            return str(error), ()
+        case OSError(filename=None, errno=errno.ENOSPC):
+            return "There is no space left for what is written; free some and try again.", ()
+        case OSError(filename=str() as path, strerror=str() as why):
+            return f"{path} cannot be used ({why.lower()}); choose another place.", ()
+        case _:
+            words = f"Hermes has failed ({type(error).__name__}: {error})"
+            return f"{words}; `hermes --verbose …` shows where, please report it.", ()

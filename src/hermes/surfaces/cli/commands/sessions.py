@@ -1,23 +1,23 @@
-"""`hermes sessions`: list, show, search, export, import, verify, prune, fork and more."""
+"""`hermes sessions`: list, show, search, fork, rename, count, and the commands about files and
+removal."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from hermes.app.build import App
-from hermes.app.library import SessionFilter, SessionInfo
-from hermes.codec.json import plain
-from hermes.config.logs import masking
-from hermes.core.errors import UsageError
+from hermes.app.library import Hit, Lineage, SessionInfo
+from hermes.commands.visible import clean, one_line
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.transcript import fold
+from hermes.surfaces.cli.commands import sessions_files, sessions_removal
+from hermes.surfaces.cli.commands.session_filters import chosen, filter_options, is_narrowed
 from hermes.surfaces.cli.output import (
     ago,
     as_json_option,
+    columns,
     moment,
     print_json,
     print_table,
@@ -25,42 +25,34 @@ from hermes.surfaces.cli.output import (
 )
 from hermes.surfaces.cli.style import styled
 
+LINE = 160
+NONE_YET = "No sessions yet; start one with `hermes`."
+
+limit_type = click.IntRange(min=1)
+
 
 @click.group(help="List, search, export, fork and prune past sessions.")
 def command() -> None:
     pass
 
 
-def filters(function: Any) -> Any:
-    """The options that narrow a choice of sessions."""
-    for option in (
-        click.option("--source", help="Only sessions of this surface."),
-        click.option("--title", help="Only titles with this in them."),
-        click.option("--cwd", help="Only folders with this in them."),
-        click.option("--model", help="Only this model."),
-        click.option("--provider", help="Only this provider."),
-        click.option("--min-messages", type=int, help="At least so many messages."),
-        click.option("--max-messages", type=int, help="At most so many messages."),
-    ):
-        function = option(function)
-    return function
-
-
 @command.command("list", help="Past sessions, those last used first.")
-@filters
-@click.option("--limit", default=20, show_default=True, help="How many.")
+@filter_options
+@click.option(
+    "--limit", metavar="N", type=limit_type, default=20, show_default=True, help="How many."
+)
 @as_json_option
 @click.pass_context
-def list_(ctx: click.Context, /, limit: int, as_json: bool, **wanted: Any) -> None:
+def list_(ctx: click.Context, /, limit: int, as_json: bool, **given: Any) -> None:
     async def work(app: App) -> tuple[tuple[SessionInfo, ...], float]:
-        found = await app.library.recent(SessionFilter(**wanted), limit=limit)
-        return found, app.world.clock.now()
+        now = app.world.clock.now()
+        return await app.library.recent(chosen(given, now), limit=limit), now
 
     found, now = with_app(ctx, work)
     if as_json:
-        print_json([plain(info) for info in found])
+        print_json(columns(found))
     elif not found:
-        print("No sessions yet; start one with `hermes`.")
+        print("No session is like that." if is_narrowed(given) else NONE_YET)
     else:
         rows = [
             (info.title or "—", info.preview, ago(now - info.last_at), info.source, info.id)
@@ -78,177 +70,79 @@ def show(ctx: click.Context, session: str, as_json: bool) -> None:
         session_id = await app.library.find(session)
         info = await app.library.info(session_id)
         lineage = await app.library.lineage(session_id)
-        messages = fold(await app.library.records(session_id)).messages
         if as_json:
-            facts = {**plain(info), "lineage": plain(lineage)}
-            print_json({**facts, "messages": [plain(message) for message in messages]})
+            said = await app.library.conversation(session_id)
+            print_json({**columns(info), "lineage": columns(lineage), "messages": columns(said)})
             return
-        print(f"{styled(info.title or info.id, 'bold')}\n{info.id}  {moment(info.started_at)}")
-        print(f"{info.model} ({info.provider}) in {info.cwd}")
-        if lineage.ancestors:
-            print(f"forked from {lineage.ancestors[-1]} at {info.parent_n}")
-        for message in messages:
+        _print_facts(info, lineage)
+        for message in fold(await app.library.records(session_id)).messages:
             _print_message(message)
 
     with_app(ctx, work)
 
 
+def _print_facts(info: SessionInfo, lineage: Lineage) -> None:
+    print(styled(one_line(info.title or info.preview or info.id), "bold"))
+    print(f"{info.id}  {moment(info.started_at)}  from {info.source}")
+    if info.model:
+        print(one_line(f"{info.model} ({info.provider}) in {info.cwd}"))
+    if lineage.ancestors:
+        print(f"forked from {lineage.ancestors[-1]} after record {info.parent_n}")
+    for child in lineage.children:
+        print(f"forked as {child}")
+
+
 def _print_message(message: Message) -> None:
     match message:
         case UserMessage():
-            print(f"\n{styled('❯', 'bold')} {message.text}")
+            print(f"\n{styled('❯', 'bold')} {clean(message.text)}")
         case AssistantMessage():
             for call in message.calls:
-                print(styled(f"  ┊ {call.name} {call.arguments}"[:160], "dim"))
+                print(styled(one_line(f"┊ {call.name} {call.arguments}", LINE), "dim"))
             if message.text:
-                print(f"\n{message.text}")
+                print(f"\n{clean(message.text)}")
         case ToolMessage():
             for result in message.results:
                 first = result.text.strip().partition("\n")[0]
-                print(styled(f"  ┊   {'✗ ' if result.failed else ''}{first}"[:160], "dim"))
+                sign = "✗ " if result.failed else ""
+                print(styled(one_line(f"┊   {sign}{first}", LINE), "dim"))
 
 
-@command.command(help="Find words in all past sessions.")
-@click.argument("query")
-@click.option("--limit", default=10, show_default=True, help="How many.")
+@command.command(help="Find words in all past sessions; “quoted” words stand together.")
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "--limit", metavar="N", type=limit_type, default=10, show_default=True, help="How many."
+)
 @click.option("--session", help="Only in this session.")
 @as_json_option
 @click.pass_context
-def search(ctx: click.Context, query: str, limit: int, session: str | None, as_json: bool) -> None:
-    async def work(app: App) -> None:
+def search(
+    ctx: click.Context, query: tuple[str, ...], limit: int, session: str | None, as_json: bool
+) -> None:
+    async def work(app: App) -> tuple[Hit, ...]:
         inside = (await app.library.find(session),) if session else None
-        hits = await app.library.search(query, limit=limit, inside=inside)
-        if as_json:
-            print_json([{**plain(hit), "message_id": f"{hit.session_id}:{hit.n}"} for hit in hits])
-            return
-        for hit in hits:
-            place = f"{hit.session_id}:{hit.n}"
-            print(f"{styled(place, 'bold')}  {hit.role}  {moment(hit.at)}")
-            print(f"  {' '.join(hit.snippet.split())}")
-        if not hits:
-            print("Nothing found.")
+        return await app.library.search(" ".join(query), limit=limit, inside=inside)
 
-    with_app(ctx, work)
-
-
-@command.command(help="Write sessions as JSON lines (or one as Markdown). Secrets are masked.")
-@click.argument("out", default="-")
-@click.option("--session-id", "session", multiple=True, help="Only this one (repeatable).")
-@click.option("--format", "form", type=click.Choice(["jsonl", "md"]), default="jsonl")
-@click.option("--no-redact", is_flag=True, help="Leave secrets as they are.")
-@click.pass_context
-def export(
-    ctx: click.Context, out: str, session: tuple[str, ...], form: str, no_redact: bool
-) -> None:
-    async def work(app: App) -> int:
-        redact = None if no_redact else masking(app.config.secret_values())
-        ids = [await app.library.find(each) for each in session] or None
-        with click.open_file(out, "wb") as file:
-            if form == "md":
-                if ids is None or len(ids) != 1:
-                    raise UsageError("Markdown is for one session; name it with --session-id.")
-                file.write((await app.library.markdown(ids[0], redact=redact)).encode())
-                return 1
-            count = 0
-            async for line in await app.library.export(ids, redact=redact):
-                file.write(line)
-                count += 1
-            return count
-
-    count = with_app(ctx, work)
-    if out != "-":
-        print(f"{count} session(s) written to {out}.", file=sys.stderr)
-
-
-@command.command("import", help="Take in exported sessions, or lines of {session, at, role, text}.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@as_json_option
-@click.pass_context
-def import_(ctx: click.Context, file: Path, as_json: bool) -> None:
-    done = with_app(ctx, lambda app: app.library.take_in(file))
+    hits = with_app(ctx, work)
     if as_json:
-        print_json(done)
-    else:
-        print(
-            f"{done.sessions} session(s), {done.messages} message(s) added; {done.skipped} known."
-        )
-
-
-@command.command(help="Check that no record was damaged or changed.")
-@click.argument("session", required=False)
-@as_json_option
-@click.pass_context
-def verify(ctx: click.Context, session: str | None, as_json: bool) -> None:
-    async def work(app: App) -> tuple[Any, ...]:
-        session_id = await app.library.find(session) if session else None
-        return await app.library.verify(session_id)
-
-    problems = with_app(ctx, work)
-    if as_json:
-        print_json({"ok": not problems, "problems": [plain(each) for each in problems]})
-    else:
-        for each in problems:
-            print(f"✗ {each.session_id or 'file'} record {each.n}: {each.why}")
-        print("All records are as they were written." if not problems else "", end="\n")
-    if problems:
-        ctx.exit(1)
-
-
-@command.command(help="Remove sessions that were not used for long.")
-@click.option("--older-than", default="90", show_default=True, help="Age: 90, 30d, 12h, 2w.")
-@filters
-@click.option("--archive", is_flag=True, help="Move them to compressed files instead.")
-@click.option("--dry-run", is_flag=True, help="Only say which.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@as_json_option
-@click.pass_context
-def prune(
-    ctx: click.Context,
-    /,
-    older_than: str,
-    archive: bool,
-    dry_run: bool,
-    yes: bool,
-    as_json: bool,
-    **wanted: Any,
-) -> None:
-    chosen = SessionFilter(**wanted)
-
-    async def rehearse(app: App) -> Any:
-        return await app.library.prune(older_than, chosen, dry_run=True, archive=archive)
-
-    async def work(app: App) -> Any:
-        return await app.library.prune(older_than, chosen, dry_run=False, archive=archive)
-
-    planned = with_app(ctx, rehearse)
-    verb = "archived" if archive else "removed"
-    if dry_run or not planned.removed:
-        _report(planned, f"would be {verb}", as_json)
+        print_json([{**columns(hit), "message_id": _place(hit)} for hit in hits])
         return
-    if not yes and not _confirmed(f"{len(planned.removed)} session(s) will be {verb}. Go on?"):
-        return
-    _report(with_app(ctx, work), verb, as_json)
+    for hit in hits:
+        print(f"{styled(_place(hit), 'bold')}  {hit.role}  {moment(hit.at)}")
+        print(f"  {one_line(hit.snippet)}")
+    if not hits:
+        print("Nothing found.")
 
 
-def _confirmed(question: str) -> bool:
-    if not sys.stdin.isatty():
-        raise UsageError(f"{question} Nobody can answer here; add --yes.")
-    return click.confirm(question)
-
-
-def _report(pruned: Any, verb: str, as_json: bool) -> None:
-    if as_json:
-        print_json(pruned)
-        return
-    for session_id in pruned.removed:
-        print(session_id)
-    kept = f"; {len(pruned.kept)} kept, they are in use" if pruned.kept else ""
-    print(f"{len(pruned.removed)} session(s) {verb}{kept}.")
+def _place(hit: Hit) -> str:
+    return f"{hit.session_id}:{hit.n}"
 
 
 @command.command(help="A new session that shares the beginning of another.")
 @click.argument("session")
-@click.option("--at", type=click.IntRange(min=1), help="Last record to share (default: all).")
+@click.option(
+    "--at", metavar="N", type=click.IntRange(min=1), help="Last record to share (default: all)."
+)
 @click.option("--title", default="", help="Its title.")
 @as_json_option
 @click.pass_context
@@ -264,23 +158,18 @@ def fork(ctx: click.Context, session: str, at: int | None, title: str, as_json: 
 @command.command(help="Give a session a title; an empty one takes it away.")
 @click.argument("session")
 @click.argument("title")
+@as_json_option
 @click.pass_context
-def rename(ctx: click.Context, session: str, title: str) -> None:
-    async def work(app: App) -> str:
-        return await app.library.rename(await app.library.find(session), title)
+def rename(ctx: click.Context, session: str, title: str, as_json: bool) -> None:
+    async def work(app: App) -> tuple[str, str]:
+        session_id = await app.library.find(session)
+        return session_id, await app.library.rename(session_id, title)
 
-    print(with_app(ctx, work))
-
-
-@command.command(help="Remove one session for ever.")
-@click.argument("session")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.pass_context
-def delete(ctx: click.Context, session: str, yes: bool) -> None:
-    session_id = with_app(ctx, lambda app: app.library.find(session))
-    if yes or _confirmed(f"Remove {session_id} for ever?"):
-        with_app(ctx, lambda app: app.library.delete(session_id))
-        print(f"{session_id} is removed.")
+    session_id, given = with_app(ctx, work)
+    if as_json:
+        print_json({"session_id": session_id, "title": given})
+    else:
+        print(f"{session_id} is now called “{given}”." if given else f"{session_id} has no title.")
 
 
 @command.command(help="How much there is.")
@@ -289,7 +178,19 @@ def delete(ctx: click.Context, session: str, yes: bool) -> None:
 def stats(ctx: click.Context, as_json: bool) -> None:
     found = with_app(ctx, lambda app: app.library.stats())
     if as_json:
-        print_json(found)
+        print_json(columns(found))
         return
-    print(f"{found.sessions} sessions, {found.messages} messages, {found.events} records")
+    print(f"{found.sessions} session(s), {found.messages} message(s), {found.events} record(s)")
+    for source, count in found.by_source.items():
+        print(f"  {count} from {one_line(source)}")
     print(f"{found.bytes / 1_000_000:.1f} MB, {found.quarantined} record(s) in quarantine")
+
+
+for each in (
+    sessions_files.export,
+    sessions_files.import_,
+    sessions_files.verify,
+    sessions_removal.prune,
+    sessions_removal.delete,
+):
+    command.add_command(each)

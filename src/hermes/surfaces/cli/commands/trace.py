@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from hermes.app.build import App
-from hermes.codec.json import plain
+from hermes.commands.visible import one_line
 from hermes.core.effects import Allow, Ask, Deny, subject
 from hermes.core.events import (
     ApprovalAnswered,
@@ -28,8 +28,11 @@ from hermes.core.events import (
     ToolIntended,
     TurnEnded,
 )
+from hermes.surfaces.cli.event_lines import event_line
 from hermes.surfaces.cli.output import as_json_option, moment, print_json, with_app
 from hermes.surfaces.cli.style import styled
+
+LINE = 120
 
 
 @click.command(help="What happened in a session: who asked, what ran, who allowed it, the price.")
@@ -42,7 +45,7 @@ def command(ctx: click.Context, session: str, as_json: bool) -> None:
 
     for record in with_app(ctx, work):
         if as_json:
-            print_json({**plain(record.event), "n": record.n, "at": record.at})
+            print_json(event_line(record))
             continue
         for words in describe(record.event):
             stamp = styled(f"{record.n:5}  {moment(record.at)}", "dim")
@@ -105,5 +108,4 @@ def _decision(decision: Allow | Ask | Deny) -> str:
 
 
 def _line(text: str) -> str:
-    plain_text = " ".join(text.split())
-    return plain_text if len(plain_text) <= 120 else plain_text[:119] + "…"
+    return one_line(text, LINE)

@@ -1,0 +1,123 @@
+"""`hermes sessions export`, `import` and `verify`: sessions as files, and are they whole."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hermes.app.build import App
+from hermes.app.library import Imported, Problem
+from hermes.config.logs import masking
+from hermes.core.errors import UsageError
+from hermes.surfaces.cli.commands.session_filters import chosen, filter_options, is_narrowed
+from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+
+
+@click.command(help="Write sessions as JSON lines (or one as Markdown). Secrets are masked.")
+@click.argument("out", default="-")
+@click.option("--session-id", "session", multiple=True, help="Only this one (repeatable).")
+@filter_options
+@click.option("--format", "form", type=click.Choice(["jsonl", "md"]), default="jsonl")
+@click.option("--no-redact", is_flag=True, help="Leave secrets as they are.")
+@as_json_option
+@click.pass_context
+def export(
+    ctx: click.Context,
+    /,
+    out: str,
+    session: tuple[str, ...],
+    form: str,
+    no_redact: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    if form == "md" and len(session) != 1:
+        raise UsageError("Markdown is for one session; name it with --session-id.")
+    if session and is_narrowed(given):
+        raise UsageError("--session-id names the sessions; leave out the filters.")
+
+    async def work(app: App) -> int:
+        ids = [await app.library.find(each) for each in session]
+        if is_narrowed(given):
+            wanted = chosen(given, app.world.clock.now())
+            # The oldest first, so that parents come before their forks.
+            found = await app.library.recent(wanted, limit=None)
+            ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
+        everything = not session and not is_narrowed(given)
+        lines = await _lines(app, None if everything else ids, form, masked=not no_redact)
+        count = 0
+        with click.open_file(out, "wb") as file:
+            async for line in lines:
+                file.write(line)
+                count += 1
+        return count
+
+    count = with_app(ctx, work)
+    if out != "-" and as_json:
+        print_json({"sessions": count, "file": out})
+    elif out != "-":
+        print(f"{count} session(s) written to {out}.", file=sys.stderr)
+
+
+async def _lines(
+    app: App, ids: list[str] | None, form: str, *, masked: bool
+) -> AsyncIterator[bytes]:
+    masked = masked and app.settings.security.redact_secrets
+    redact = masking(app.config.secret_values()) if masked else None
+    if form == "jsonl" or ids is None:
+        return await app.library.export(ids, redact=redact)
+    text = await app.library.markdown(ids[0], redact=redact)
+
+    async def one() -> AsyncIterator[bytes]:
+        yield text.encode()
+
+    return one()
+
+
+@click.command(
+    "import", help="Take in exported sessions, or lines of {session, at, role, text}; - is stdin."
+)
+@click.argument(
+    "file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+)
+@as_json_option
+@click.pass_context
+def import_(ctx: click.Context, file: Path, as_json: bool) -> None:
+    async def work(app: App) -> Imported:
+        if str(file) == "-":
+            return await app.library.take_in_lines(sys.stdin.buffer)
+        return await app.library.take_in(file)
+
+    done = with_app(ctx, work)
+    if as_json:
+        print_json(columns(done))
+    else:
+        words = f"{done.sessions} session(s), {done.messages} message(s) added"
+        print(f"{words}; {done.skipped} known already.")
+
+
+@click.command(help="Check that no record was damaged or changed.")
+@click.argument("session", required=False)
+@as_json_option
+@click.pass_context
+def verify(ctx: click.Context, session: str | None, as_json: bool) -> None:
+    async def work(app: App) -> tuple[Problem, ...]:
+        session_id = await app.library.find(session) if session else None
+        return await app.library.verify(session_id)
+
+    problems = with_app(ctx, work)
+    if as_json:
+        print_json({"ok": not problems, "problems": columns(problems)})
+    elif problems:
+        for each in problems:
+            place = f"session {each.session_id} record {each.n}" if each.session_id else "the file"
+            print(f"✗ {place}: {each.why}")
+        print(f"{len(problems)} problem(s); all other records stay usable.")
+    else:
+        print("All records are as they were written.")
+    if problems:
+        ctx.exit(1)
