@@ -17,6 +17,7 @@ from hermes.core.events import (
     Record,
     ReplyAdded,
     ToolFinished,
+    ToolIntended,
     TurnEnded,
     TurnStarted,
 )
@@ -168,7 +169,8 @@ def check_journal(records: Sequence[Record]) -> None:
     assert {e.reason for e in _events(records, TurnEnded)} == {"done"}
     calls = Counter(c.id for e in _events(records, ReplyAdded) for c in e.message.calls)
     results = Counter(e.result.call_id for e in _events(records, ToolFinished))
-    assert calls == results and set(calls.values()) <= {1}
+    intended = Counter(e.call_id for e in _events(records, ToolIntended))
+    assert calls == results == intended and set(calls.values()) <= {1}
 
 
 def _events(records: Sequence[Record], kind: type[Kind]) -> list[Kind]:

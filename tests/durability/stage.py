@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
@@ -85,6 +86,7 @@ class Stage:
             stdout=PIPE,
             stderr=PIPE,
             start_new_session=True,
+            preexec_fn=_heed_signals,
         )
 
     async def run(self, *words: str, kill_at: str = "") -> Ended:
@@ -135,6 +137,12 @@ class Stage:
                 if sum(isinstance(record.event, TurnEnded) for record in records) >= turns:
                     return
                 await asyncio.sleep(LOOK_SECONDS)
+
+
+def _heed_signals() -> None:
+    """Whoever runs the tests in the background has made them deaf, and their children too."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 async def line(process: Process, *, err: bool = False, seconds: float = SECONDS) -> str:

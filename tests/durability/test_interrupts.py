@@ -142,6 +142,19 @@ async def test_on_the_way_to_the_first_request(tmp_path: Path) -> None:
         assert (ended.out, ended.err) in (("", ""), ("", "Interrupted.\n"))
 
 
+async def test_right_after_the_message(tmp_path: Path) -> None:
+    async with ScriptedServer(until_go_on(hangs())) as server:
+        stage = Stage(tmp_path, server)
+        async with stage.app() as app:
+            session = await app.open(Opening(source="cli", attended=False))
+            await session.send(Say(text=FIRST))
+            await _interrupted(session)
+            *_, last = await app.library.records(session.id)
+            assert isinstance(last.event, TurnEnded) and last.event.reason == "interrupted"
+        await goes_on(stage, session.id)
+        assert server.received.count == 1
+
+
 @pytest.mark.parametrize(
     ("step", "awaited"),
     [

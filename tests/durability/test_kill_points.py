@@ -16,9 +16,9 @@ BACKGROUND = ("tool.started:1", "process.spawned:1", "tool.effect:1", "model.cal
 SEEDS = 20
 
 
-async def test_every_point_has_a_name_that_a_run_with_tools_passes(tmp_path: Path) -> None:
+async def test_a_run_with_tools_passes_every_boundary(tmp_path: Path) -> None:
     names = {point.partition(":")[0] for point in await points_of(Tools, tmp_path)}
-    assert names == {
+    assert names >= {
         "message.received",
         "turn.started",
         "model.called",

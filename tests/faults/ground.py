@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.core.commands import Say
@@ -30,6 +31,7 @@ WHOLE = calls("write_file", **RIGHT)
 SETTINGS = "agent: {local_stream_stale_timeout: 0.1}\n"
 
 Bend = Callable[[Step], Step]
+Name = TypeVar("Name", bound=Hashable)
 
 
 class HastyClock(SystemClock):
@@ -43,9 +45,12 @@ class Bent:
     """A model that writes a file and says so; `bend` makes every answer of the first turn and the
     first answer of the second turn worse."""
 
-    def __init__(self, bend: Bend) -> None:
-        self._bend = bend
-        self._is_well = False
+    def __init__(self) -> None:
+        self._bend: Bend = lambda step: step
+        self._is_well = True
+
+    def begin(self, bend: Bend) -> None:
+        self._bend, self._is_well = bend, False
 
     def __call__(self, request: Request) -> Step:
         heard = [said.text for said in request.said if said.role == "user"]
@@ -67,6 +72,10 @@ class Lived(NamedTuple):
     files: dict[str, str]
 
     @property
+    def ends(self) -> tuple[str, str]:
+        return self.first, self.second
+
+    @property
     def run(self) -> list[ToolCall]:
         """The calls that were run."""
         started = {r.event.call_id for r in self.records if isinstance(r.event, ToolStarted)}
@@ -77,36 +86,62 @@ class Lived(NamedTuple):
         return _replies(self.records)
 
 
-async def live(root: Path, bend: Bend, wire: WireName) -> Lived:
-    """Two turns with the bent model and, after the session was closed, a third in another wire
-    format. Whatever happened, the transcript is valid and only the right call was ever run."""
-    async with ScriptedServer(Bent(bend)) as server:
+async def live(root: Path, bends: Mapping[Name, Bend], wire: WireName) -> dict[Name, Lived]:
+    """For each of the bends, a session of two turns with the bent model and, after it was closed, a
+    third turn in another wire format. Whatever happened, the transcript is valid and only the
+    right call was ever run."""
+    model, other = Bent(), WIRES[(WIRES.index(wire) + 1) % len(WIRES)]
+    async with ScriptedServer(model, keep=1) as server:
         stage = Stage(root, server, settings=SETTINGS)
-        async with stage.app(wire, world=World(clock=HastyClock())) as app:
-            session = await app.open(Opening(source="cli", attended=False, cwd=str(stage.work)))
-            for text in (FIRST, SECOND):
-                await session.send(Say(text=text))
-                await session.settled()
-        other = WIRES[(WIRES.index(wire) + 1) % len(WIRES)]
-        await stage.say(session.id, THIRD, other)
-        records = await stage.records(session.id)
-        assert server.violations == []
-    _check(records)
-    first, second, third = (_ending(end) for end in _ends(records))
-    assert third == "done"
-    lived = Lived(first, second, records, _files(stage.work))
-    assert all(call.arguments == RIGHT for call in lived.run if call.name == WHOLE.calls[0].name)
-    assert lived.files in ({}, {"out/right.txt": CONTENT})
+        async with _hasty(stage, wire) as app:
+            sessions = {}
+            for number, (name, bend) in enumerate(bends.items()):
+                model.begin(bend)
+                folder = stage.work / str(number)
+                folder.mkdir()
+                sessions[name] = (await _said(app, folder, FIRST, SECOND), folder)
+                assert server.violations == [], name
+        async with _hasty(stage, other) as app:
+            lived = {name: await _resumed(app, *place) for name, place in sessions.items()}
+            assert server.violations == []
+    for name, life in lived.items():
+        _check(name, life)
     return lived
 
 
-def _check(records: Sequence[Record]) -> None:
-    """Nothing is left open, and every call has one answer under an id of its own."""
+def _hasty(stage: Stage, wire: WireName) -> App:
+    return stage.app(wire, world=World(clock=HastyClock()))
+
+
+async def _said(app: App, folder: Path, *texts: str, resume: str = "") -> str:
+    opening = Opening(source="cli", attended=False, cwd=str(folder), resume=resume)
+    session = await app.open(opening)
+    for text in texts:
+        await session.send(Say(text=text))
+        await session.settled()
+    await app.leave(session)
+    return session.id
+
+
+async def _resumed(app: App, session_id: str, folder: Path) -> Lived:
+    await _said(app, folder, THIRD, resume=session_id)
+    records = await app.library.records(session_id)
+    first, second, third = (_ending(end) for end in _ends(records))
+    assert third == "done"
+    return Lived(first, second, records, _files(folder))
+
+
+def _check(name: object, lived: Lived) -> None:
+    """Nothing is left open, every call has one answer under an id of its own, and no file was
+    written but the right one."""
+    records = lived.records
     transcript = fold(records)
-    assert (transcript.unanswered, transcript.turn_id, transcript.waiting) == ((), "", {})
+    assert (transcript.unanswered, transcript.turn_id, transcript.waiting) == ((), "", {}), name
     ids = [call.id for call in _calls(records)]
     answered = [r.event.result.call_id for r in records if isinstance(r.event, ToolFinished)]
-    assert len(set(ids)) == len(ids) and sorted(answered) == sorted(ids)
+    assert len(set(ids)) == len(ids) and sorted(answered) == sorted(ids), name
+    assert all(call.arguments == RIGHT for call in lived.run if call.name == "write_file"), name
+    assert lived.files in ({}, {"out/right.txt": CONTENT}), name
 
 
 def _ending(ended: TurnEnded) -> str:

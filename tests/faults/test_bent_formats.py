@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
@@ -10,7 +11,7 @@ import pytest
 from hermes.testing.faults import dripped, flawed, paced
 from hermes.testing.steps import Flaw, Step, calls_many, thinks
 from hermes.testing.wires.table import WireName
-from tests.faults.ground import CONTENT, RIGHT, WIRES, Bend, live
+from tests.faults.ground import RIGHT, WIRES, Bend, Name, live
 
 FLAWS: tuple[Flaw, ...] = get_args(Flaw)
 READ = {"path": "out/right.txt"}
@@ -23,44 +24,42 @@ def both(step: Step) -> Step:
     return calls_many(("write_file", RIGHT), ("read_file", READ), text="I write it.")
 
 
-@pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("flaw", FLAWS)
-async def test_a_bent_format_is_understood(tmp_path: Path, wire: WireName, flaw: Flaw) -> None:
-    lived = await live(tmp_path, lambda step: flawed(both(step), flaw), wire)
-    assert (lived.first, lived.second) == ("done", "done")
-    assert [call.arguments for call in lived.run] == [RIGHT, READ] * 2
-    assert lived.files == {"out/right.txt": CONTENT}
+def flawing(*flaws: Flaw) -> Bend:
+    return lambda step: flawed(both(step), *flaws)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize(
-    "bend",
-    [
-        lambda step: dripped(both(step)),
-        lambda step: dripped(both(step), size=7),
-        lambda step: paced(both(step), chunk=1),
-        lambda step: paced(both(step), chunk=0),
-        lambda step: dripped(flawed(both(step), "crlf", "keep_alive", "no_usage"), size=2),
-        lambda step: thinks("First I think.", then=both(step)),
-        lambda step: thinks("First I think.", then=both(step), sealed=""),
-        lambda step: thinks("First I think.", then=both(step), form="reasoning"),
-        lambda step: thinks("First I think.", then=both(step), form="inline"),
-    ],
-    ids=[
-        "byte by byte",
-        "in sevens",
-        "letter by letter",
-        "in one piece",
-        "several at once",
-        "with thoughts",
-        "with open thoughts",
-        "with thoughts elsewhere",
-        "with thoughts in the text",
-    ],
-)
-async def test_any_pace_and_any_thoughts_are_understood(
-    tmp_path: Path, wire: WireName, bend: Bend
-) -> None:
-    lived = await live(tmp_path, bend, wire)
-    assert (lived.first, lived.second) == ("done", "done")
-    assert [call.arguments for call in lived.run] == [RIGHT, READ] * 2
+async def test_a_bent_format_is_understood(tmp_path: Path, wire: WireName) -> None:
+    await _understood(tmp_path, {flaw: flawing(flaw) for flaw in FLAWS}, wire)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_any_pace_is_understood(tmp_path: Path, wire: WireName) -> None:
+    bends: dict[str, Bend] = {
+        "byte by byte": lambda step: dripped(both(step)),
+        "in sevens": lambda step: dripped(both(step), size=7),
+        "letter by letter": lambda step: paced(both(step), chunk=1),
+        "in one piece": lambda step: paced(both(step), chunk=0),
+        "bent too": lambda step: dripped(flawing("crlf", "keep_alive", "no_usage")(step), size=3),
+    }
+    await _understood(tmp_path, bends, wire)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_thoughts_before_the_calls_are_understood(tmp_path: Path, wire: WireName) -> None:
+    bends: dict[str, Bend] = {
+        "sealed": lambda step: thinks("I think.", then=both(step)),
+        "open": lambda step: thinks("I think.", then=both(step), sealed=""),
+        "in another field": lambda step: thinks("I think.", then=both(step), form="reasoning"),
+        "in the text": lambda step: thinks("I think.", then=both(step), form="inline"),
+        "sealed only": lambda step: thinks("", then=both(step), sealed="abcd"),
+    }
+    await _understood(tmp_path, bends, wire)
+
+
+async def _understood(root: Path, bends: Mapping[Name, Bend], wire: WireName) -> None:
+    """Both calls were run as they were meant, in both turns."""
+    lived = await live(root, bends, wire)
+    assert {life.ends for life in lived.values()} == {("done", "done")}
+    run = {name: [call.arguments for call in life.run] for name, life in lived.items()}
+    assert run == dict.fromkeys(bends, [RIGHT, READ] * 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from tests.faults.ground import WIRES, Bend, live
 
 CHUNKS = (0, 1, 2, 3, 5, 8)
 BREAKS = ("cut", "reset", "garbled", "429", "500", "503", "529")
-# What the answer ends in when it breaks each time: with nothing, with calls that cannot be run,
-# or well, because the answer without calls is too short to break there.
+# How a turn ends whose answers break each time: with nothing, with calls that cannot be run, or
+# well, because the answer without calls is too short to break there.
 ENDS = ("failed: ", "partial: invalid_tool_calls", "done")
 
 
@@ -32,35 +33,29 @@ def breaking(how: str, chunks: int) -> Bend:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("how", BREAKS)
 async def test_an_answer_that_breaks_once_is_asked_for_again(
-    tmp_path: Path, wire: WireName, how: str
+    tmp_path: Path, wire: WireName
 ) -> None:
-    for chunks in CHUNKS:
-        lived = await live(tmp_path / str(chunks), breaking(how, chunks), wire)
-        assert lived.first.startswith(ENDS) and lived.second == "done", chunks
+    bends = {place: breaking(*place) for place in product(BREAKS, CHUNKS)}
+    lived = await live(tmp_path, bends, wire)
+    assert all(life.first.startswith(ENDS) for life in lived.values())
+    assert {place: life.second for place, life in lived.items()} == dict.fromkeys(bends, "done")
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("chunks", [0, 1, 2])
-async def test_an_error_that_stays_ends_the_turn(
-    tmp_path: Path, wire: WireName, chunks: int
-) -> None:
-    lived = await live(tmp_path, breaking("400", chunks), wire)
-    assert lived.first.startswith("failed: ")
+async def test_an_error_that_stays_ends_the_turn(tmp_path: Path, wire: WireName) -> None:
+    lived = await live(tmp_path, {chunks: breaking("400", chunks) for chunks in (0, 1, 2)}, wire)
+    assert all(life.first.startswith("failed: ") for life in lived.values())
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize(
-    "bend",
-    [
-        lambda _step: hangs(),
-        lambda step: hangs(step, after_chunks=0),
-        lambda step: hangs(step, after_chunks=3),
-        lambda step: hangs(step, after_chunks=1, comment_seconds=0.03),
-    ],
-    ids=["before the head", "after the head", "inside", "with signs of life"],
-)
-async def test_silence_ends_in_time(tmp_path: Path, wire: WireName, bend: Bend) -> None:
-    lived = await live(tmp_path, bend, wire)
-    assert lived.first.startswith(ENDS) and lived.second == "done"
+async def test_silence_ends_in_time(tmp_path: Path, wire: WireName) -> None:
+    bends: dict[str, Bend] = {
+        "before the head": lambda _step: hangs(),
+        "after the head": lambda step: hangs(step, after_chunks=0),
+        "inside": lambda step: hangs(step, after_chunks=3),
+        "with signs of life": lambda step: hangs(step, after_chunks=1, comment_seconds=0.03),
+    }
+    lived = await live(tmp_path, bends, wire)
+    assert all(life.first.startswith(ENDS) for life in lived.values())
+    assert {name: life.second for name, life in lived.items()} == dict.fromkeys(bends, "done")

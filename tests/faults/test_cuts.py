@@ -21,8 +21,8 @@ from tests.durability.stage import Stage
 from tests.faults.ground import FIRST, RIGHT, SECOND, SETTINGS, WHOLE, WIRES, HastyClock
 
 # Longer than the answer with the call in any format: cuts after its end are none.
-MOST_BYTES = 5_000
-STEP = 61
+MOST_BYTES = 3_200
+STEP = 37
 
 
 class CutOnce:

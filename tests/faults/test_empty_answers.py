@@ -30,16 +30,15 @@ ODD: dict[str, Bend] = {
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("kind", EMPTY)
-async def test_an_empty_answer_ends_the_turn(tmp_path: Path, wire: WireName, kind: str) -> None:
-    lived = await live(tmp_path, EMPTY[kind], wire)
-    assert (lived.first, lived.second) == ("done", "done")
-    assert all(reply.text.strip() or reply.calls for reply in lived.replies)
+async def test_an_empty_answer_ends_the_turn(tmp_path: Path, wire: WireName) -> None:
+    lived = await live(tmp_path, EMPTY, wire)
+    assert {life.ends for life in lived.values()} == {("done", "done")}
+    replies = [reply for life in lived.values() for reply in life.replies]
+    assert all(reply.text.strip() or reply.calls for reply in replies)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("kind", ODD)
-async def test_an_odd_end_is_an_end(tmp_path: Path, wire: WireName, kind: str) -> None:
-    lived = await live(tmp_path, ODD[kind], wire)
-    assert (lived.first, lived.second) == ("done", "done")
-    assert len(lived.run) == 2
+async def test_an_odd_end_is_an_end(tmp_path: Path, wire: WireName) -> None:
+    lived = await live(tmp_path, ODD, wire)
+    assert {life.ends for life in lived.values()} == {("done", "done")}
+    assert {name: len(life.run) for name, life in lived.items()} == dict.fromkeys(ODD, 2)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.testing.steps import Step, drops, fails, overflows
+from hermes.testing.steps import drops, fails, overflows
 from hermes.testing.wires.table import WireName
-from tests.faults.ground import WIRES, live
+from tests.faults.ground import WIRES, Bend, live
 
 REASONS = {
     400: "format_error",
@@ -42,38 +42,40 @@ BODIES = {
 }
 
 
+def refusing(status: int, body: str | None = None) -> Bend:
+    return lambda _step: fails(status, body=body)
+
+
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("status", REASONS)
 async def test_a_refusal_has_its_reason_and_passes_if_it_can(
-    tmp_path: Path, wire: WireName, status: int
+    tmp_path: Path, wire: WireName
 ) -> None:
-    lived = await live(tmp_path, lambda _step: fails(status), wire)
-    failed = f"failed: {REASONS[status]}"
-    assert (lived.first, lived.second) == (failed, failed if status in FINAL else "done")
-    assert len(lived.run) == (0 if status in FINAL else 1)
+    lived = await live(tmp_path, {status: refusing(status) for status in REASONS}, wire)
+    failed = {status: f"failed: {reason}" for status, reason in REASONS.items()}
+    assert {status: life.ends for status, life in lived.items()} == {
+        status: (words, words if status in FINAL else "done") for status, words in failed.items()
+    }
+    assert {status for status, life in lived.items() if not life.run} == set(FINAL)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("body", BODIES)
-async def test_a_refusal_in_any_words_is_understood_as_one(
-    tmp_path: Path, wire: WireName, body: str
-) -> None:
-    lived = await live(tmp_path, lambda _step: fails(500, body=BODIES[body]), wire)
-    assert (lived.first, lived.second) == ("failed: server_error", "done")
+async def test_a_refusal_in_any_words_is_understood_as_one(tmp_path: Path, wire: WireName) -> None:
+    lived = await live(tmp_path, {name: refusing(500, body) for name, body in BODIES.items()}, wire)
+    assert {life.ends for life in lived.values()} == {("failed: server_error", "done")}
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize(
-    ("step", "first", "second"),
-    [
-        (drops(), "failed: cut", "done"),
-        (fails(429, retry_after=86_400), "failed: rate_limit", "done"),
-        (fails(529, headers={"retry-after": "soon"}), "failed: overloaded", "done"),
-        (overflows(8192), "failed: context_overflow", "failed: context_overflow"),
-    ],
-)
-async def test_other_refusals(
-    tmp_path: Path, wire: WireName, step: Step, first: str, second: str
-) -> None:
-    lived = await live(tmp_path, lambda _step: step, wire)
-    assert (lived.first, lived.second) == (first, second)
+async def test_other_refusals(tmp_path: Path, wire: WireName) -> None:
+    bends: dict[str, Bend] = {
+        "dropped": lambda _step: drops(),
+        "come back tomorrow": lambda _step: fails(429, retry_after=86_400),
+        "come back soon": lambda _step: fails(529, headers={"retry-after": "soon"}),
+        "too long": lambda _step: overflows(8192),
+    }
+    lived = await live(tmp_path, bends, wire)
+    assert {name: life.ends for name, life in lived.items()} == {
+        "dropped": ("failed: cut", "done"),
+        "come back tomorrow": ("failed: rate_limit", "done"),
+        "come back soon": ("failed: overloaded", "done"),
+        "too long": ("failed: context_overflow", "failed: context_overflow"),
+    }

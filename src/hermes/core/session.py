@@ -109,6 +109,7 @@ class Session:
         self._provider: tuple[Provider, Limits] | None = None
         self._kept = Kept()
         self._turn: Turn | None = None
+        self._stop = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
         self._poll_lock = asyncio.Lock()
         self._closing = False
@@ -137,8 +138,8 @@ class Session:
             case Steer():
                 await self._steer(command)
             case Interrupt():
-                if self._turn is not None:
-                    self._turn.stop.set()
+                if self.busy:
+                    self._stop.set()
             case Answer():
                 self._questions.answer(command.id, command.text, command.by)
             case SwitchModel():
@@ -247,6 +248,8 @@ class Session:
 
     def _start_work(self) -> None:
         if not self.busy:
+            # Whoever says stop from now on means the turn that begins.
+            self._stop = asyncio.Event()
             self._work = asyncio.ensure_future(self._work_off())
 
     async def _work_off(self) -> None:
@@ -276,6 +279,7 @@ class Session:
             await run_turn(self._turn)
         finally:
             self._turn = None
+            self._stop = asyncio.Event()
 
     def _new_turn(self) -> Turn:
         if self._provider is None:
@@ -293,6 +297,7 @@ class Session:
             limits=limits,
             budget=Budget(limits.max_steps, self._parts.budget),
             world=self._parts.world,
+            stop=self._stop,
         )
 
 

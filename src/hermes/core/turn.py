@@ -70,6 +70,7 @@ class Turn:
         limits: Limits,
         budget: Budget,
         world: World,
+        stop: asyncio.Event,
     ) -> None:
         self.recorder = recorder
         self.provider = provider
@@ -82,7 +83,7 @@ class Turn:
         self.limits = limits
         self.budget = budget
         self.world = world
-        self.stop = asyncio.Event()
+        self.stop = stop
         self.watch = LoopWatch(limits.guardrails)
         self.shelf = Shelf(workspace, limits.window)
         self.usage = recorder.transcript.turn_usage
