@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.providers.offline.commands import Entry, command, joined, listed, listing, named, quoted
-from hermes.providers.offline.shell_lines import shell_line
+from hermes.providers.offline.language import load
+from hermes.providers.offline.shell_lines import may_be_command, shell_line
+
+WORDS = load("en").sentence_words
 
 
 @pytest.mark.parametrize(
@@ -99,15 +102,18 @@ def test_other_commands_list_nothing(script: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["ls -la", "git push origin main", "pytest", "cat a.txt | wc -l", "python3 x.py", "make test"],
+    [
+        *("ls -la", "git push origin main", "pytest", "cat a.txt | wc -l", "python3 x.py"),
+        *("make test", "ps aux", "df -h", "ssh backup", "git log -3", "date", "kubectl get pods"),
+    ],
 )
 def test_a_line_for_the_shell_is_recognised(line: str) -> None:
-    assert shell_line(line) == line
+    assert shell_line(line, WORDS) == line
 
 
 @pytest.mark.parametrize(("line", "expected"), [("$ ls", "ls"), ("! make all", "make all")])
 def test_a_prompt_sign_makes_a_command(line: str, expected: str) -> None:
-    assert shell_line(line) == expected
+    assert shell_line(line, WORDS) == expected
 
 
 @pytest.mark.parametrize(
@@ -118,6 +124,12 @@ def test_a_prompt_sign_makes_a_command(line: str, expected: str) -> None:
         "go to the store",
         "cat pictures are nice",
         "git is a tool",
+        "python is great",
+        "time flies",
+        "file",
+        "docker sucks",
+        "code review",
+        "less is more",
         "which file is a.txt?",
         "$5 is too much",
         "hello",
@@ -125,4 +137,14 @@ def test_a_prompt_sign_makes_a_command(line: str, expected: str) -> None:
     ],
 )
 def test_a_sentence_is_not_run(line: str) -> None:
-    assert shell_line(line) is None
+    assert shell_line(line, WORDS) is None
+
+
+@pytest.mark.parametrize("text", ["pytest", "htop", "frobnicate", "./go", "make all", "x=1 env"])
+def test_words_after_run_may_be_a_command(text: str) -> None:
+    assert may_be_command(text, load("en").may_name_program)
+
+
+@pytest.mark.parametrize("text", ["", "away", "Away!", "errands", "a marathon", "for president"])
+def test_prose_after_run_is_no_command(text: str) -> None:
+    assert not may_be_command(text, load("en").may_name_program)

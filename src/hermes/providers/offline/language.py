@@ -22,7 +22,8 @@ class Kind(Value):
     stand before or after in any order. `needs` are slots that are asked for when missing. `exact`
     kinds forgive no misspelling; `greedy` ones keep an "and …" as part of their text; `alone`
     ones never are one step among others; `fresh` ones make something new, so that their path is
-    never a thing that was in view before."""
+    never a thing that was in view before. `follows` are wordings that mean this only after a
+    request of the same group that has such wordings too ("add bread")."""
 
     name: str
     group: str
@@ -30,6 +31,7 @@ class Kind(Value):
     examples: tuple[str, ...]
     patterns: tuple[str, ...]
     extras: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     exact: bool = False
     greedy: bool = False
@@ -39,7 +41,10 @@ class Kind(Value):
 
 class LanguageData(Value):
     """A file of `languages/`. Phrases are lower-case words separated by single spaces. `everyday`
-    are the classes of words that say nothing about what is wanted."""
+    are the classes of words that say nothing about what is wanted; `composed` are things that
+    somebody would have to make up first ("documentation"), so that they are no text by themselves;
+    `definite` words stand before things, not before names of files. No program is called as one
+    of `unlike_commands` ("run away"), no file as one of `qualities` ("the oldest file")."""
 
     code: str
     name: str
@@ -47,8 +52,13 @@ class LanguageData(Value):
     openers: tuple[str, ...]
     closers: tuple[str, ...]
     connectors: tuple[str, ...]
+    asides: tuple[str, ...]
     fillers: tuple[str, ...]
     indefinite: tuple[str, ...]
+    definite: tuple[str, ...]
+    composed: tuple[str, ...]
+    unlike_commands: tuple[str, ...]
+    qualities: tuple[str, ...]
     numbers: dict[str, int]
     ordinals: dict[str, int]
     ordinal_nouns: tuple[str, ...]
@@ -82,6 +92,9 @@ class Language:
         self.data = data
         self.kinds = {kind.name: kind for kind in data.kinds}
         self.fillers = frozenset(data.fillers)
+        self.composed = frozenset(data.composed)
+        self.unlike_commands = frozenset(data.unlike_commands)
+        self.qualities = frozenset(data.qualities)
 
     @cached_property
     def classes(self) -> Phrases:
@@ -101,6 +114,11 @@ class Language:
     @cached_property
     def connectors(self) -> Phrases:
         return _by_first_word([(phrase, "") for phrase in self.data.connectors])
+
+    @cached_property
+    def asides(self) -> Phrases:
+        """Politeness that may stand anywhere."""
+        return _by_first_word([(phrase, "") for phrase in self.data.asides])
 
     @cached_property
     def places(self) -> Phrases:
@@ -138,14 +156,27 @@ class Language:
     def known(self) -> frozenset[str]:
         data = self.data
         words = set(data.fillers) | set(data.numbers) | set(data.ordinals) | set(data.file_types)
-        phrases = [*data.openers, *data.closers, *data.connectors, *data.places, *data.it]
-        phrases += [*data.there, *data.path_nouns, *data.named, *data.ordinal_nouns]
+        phrases = [*data.openers, *data.closers, *data.connectors, *data.asides, *data.places]
+        phrases += [*data.it, *data.there, *data.path_nouns, *data.named, *data.ordinal_nouns]
         phrases += [phrase for group in data.words.values() for phrase in group]
-        patterns = [text for kind in data.kinds for text in (*kind.patterns, *kind.extras)]
+        patterns = [
+            text for kind in data.kinds for text in (*kind.patterns, *kind.extras, *kind.follows)
+        ]
         elements = set(" ".join(patterns).translate(_SIGNS).split())
         words.update(each for each in elements if each[0] not in "<{-" and "=" not in each)
         words.update(" ".join(phrases).split())
         return frozenset(words)
+
+    @cached_property
+    def sentence_words(self) -> frozenset[str]:
+        """Words of which a sentence after the name of a program has at least one."""
+        classes = [self.data.words.get(name, ()) for name in ("in", "of", "to", "and", "have")]
+        phrases = " ".join(phrase for phrases in classes for phrase in phrases)
+        return self.fillers | self.unlike_commands | frozenset(phrases.split())
+
+    def may_name_program(self, word: str) -> bool:
+        """Any word that has no other meaning."""
+        return word not in self.known and word not in self.unlike_commands
 
 
 def phrase_ends(phrases: Phrases, tokens: list[Token], at: int) -> list[tuple[int, str, int]]:

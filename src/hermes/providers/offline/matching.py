@@ -13,6 +13,8 @@ WORD_GAIN = 2.0
 SLIP_LOSS = 1.0
 SKIP_LOSS = 0.02
 MAX_SKIPPED = 8
+# The group of kinds that write to files.
+CHANGING = "change"
 
 
 class Match(Value):
@@ -51,6 +53,24 @@ def best_match(clause: Clause, *, alone: bool) -> Match | None:
     return best
 
 
+def best_follow_up(clause: Clause) -> Match | None:
+    """What the clause means after a request of the same sort, and only then."""
+    walker = Walker(clause)
+    found = [
+        match
+        for kind in clause.language.data.kinds
+        for text in kind.follows
+        if (match := walker.best_of(kind, text)) is not None
+    ]
+    return max(found, key=lambda match: match.score, default=None)
+
+
+def closer_details(clause: Clause, earlier: Kind) -> Match | None:
+    """The clause as nothing but details of a request of that kind: "sorted by size"."""
+    found = Walker(clause).best_of(earlier, "")
+    return found if found is not None and found.score > 0 else None
+
+
 class Walker:
     """Walks patterns along one clause."""
 
@@ -81,10 +101,7 @@ class Walker:
         extras = tuple(parse(extra) for extra in kind.extras)
         best: State | None = None
         for state in self._whole(parse(text), extras):
-            refused = (state.slips > 0 and kind.exact) or (
-                kind.fresh and any(name == "path" for name, _ in state.references)
-            )
-            if not refused and (best is None or state.score > best.score):
+            if (best is None or state.score > best.score) and not self._refused(kind, state):
                 best = state
         if best is None:
             return None
@@ -95,6 +112,14 @@ class Walker:
             score=best.score,
             slips=best.slips,
         )
+
+    def _refused(self, kind: Kind, state: State) -> bool:
+        if state.slips and kind.exact:
+            return True
+        if kind.fresh and any(name == "path" for name, _ in state.references):
+            return True
+        texts = [value for name, value in state.slots if name == "text"]
+        return kind.group == CHANGING and any(self.clause.must_be_composed(text) for text in texts)
 
     def _whole(self, pattern: Pattern, extras: tuple[Pattern, ...]) -> Iterator[State]:
         for state in self._pattern(pattern, State(at=0)):

@@ -25,6 +25,7 @@ SLOT_KINDS: dict[str, SlotKind] = {
     "other": "path",
     "target": "path",
     "parent": "path",
+    "folder": "path",
     "item": "item",
     "n": "number",
     "from": "number",

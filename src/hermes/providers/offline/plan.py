@@ -10,9 +10,9 @@ from collections.abc import Callable, Generator
 
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.messages import ToolResult
+from hermes.providers.offline.cutting import Intent
 from hermes.providers.offline.focus import Focus
 from hermes.providers.offline.transcript import Exchange
-from hermes.providers.offline.understanding import Intent
 from hermes.providers.offline.voice import Voice
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from hermes.codec.values import Value, replace
+from hermes.providers.offline.cutting import Intent
 from hermes.providers.offline.language import available, load
+from hermes.providers.offline.matching import CHANGING
 from hermes.providers.offline.transcript import Exchange
-from hermes.providers.offline.understanding import Intent, understand
+from hermes.providers.offline.understanding import follow_up, understand, with_details
 
 MAX_LOOK_BACK = 20
+MAX_FOLLOWED = 4
 # What another language than the chosen one must reach: a single short word is no proof.
 SURE_IN_OTHER_LANGUAGE = 3.5
 
@@ -27,9 +30,10 @@ class Request(Value):
 def read_request(code: str, exchanges: tuple[Exchange, ...]) -> Request:
     """The request of the newest exchange. "Again" and "the same for …" become the steps that
     they stand for."""
-    newest = _understood(code, exchanges[-1].asked)
+    text = exchanges[-1].asked
+    newest = _understood(code, text)
     if not _leans(newest):
-        return newest
+        return _in_context(newest, code, exchanges[:-1])
     leaning = [newest.steps[0]]
     for exchange in exchanges[-2 : -2 - MAX_LOOK_BACK : -1]:
         earlier = _understood(code, exchange.asked)
@@ -42,6 +46,35 @@ def read_request(code: str, exchanges: tuple[Exchange, ...]) -> Request:
             return replace(newest, language=earlier.language, steps=steps)
     nothing = Intent(kind="nothing_before", words=newest.text)
     return replace(newest, steps=(nothing,))
+
+
+def _in_context(newest: Request, code: str, before: tuple[Exchange, ...]) -> Request:
+    """What the request means after the one before, where that is more than it says by itself."""
+    if not before or (newest.steps and not _changes_files(newest)):
+        return newest
+    following = follow_up(load(code), newest.text)
+    if newest.steps and following is None:
+        return newest
+    for exchange in before[: -1 - MAX_FOLLOWED : -1]:
+        earlier = _understood(code, exchange.asked)
+        if not _is_talk(earlier):
+            step = following if following and _of_one_sort(code, following, earlier) else None
+            if step is None and not newest.steps:
+                step = with_details(load(earlier.language), newest.text, earlier.steps[-1])
+            return replace(newest, language=earlier.language, steps=(step,)) if step else newest
+    return newest
+
+
+def _changes_files(request: Request) -> bool:
+    """ "Remove milk" may be about a file, or about the list that was just shown."""
+    kind = load(request.language).kinds.get(request.steps[0].kind)
+    return len(request.steps) == 1 and kind is not None and kind.group == CHANGING
+
+
+def _of_one_sort(code: str, following: Intent, earlier: Request) -> bool:
+    kinds = load(code).kinds
+    kind = kinds.get(earlier.steps[-1].kind)
+    return kind is not None and bool(kind.follows) and kind.group == kinds[following.kind].group
 
 
 def _leans(request: Request) -> bool:

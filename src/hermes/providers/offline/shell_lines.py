@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Container
 
 # Programs that people type into an assistant as they would into a terminal, with the words that
 # make a command of them. An empty set: a command only alone, or with flags, paths or pipes.
 _SUBCOMMANDS: dict[str, frozenset[str]] = {
     "git": frozenset(
         "status log diff branch show add commit push pull fetch checkout switch merge rebase stash "
-        "tag remote init clone blame reset restore grep describe".split()
+        "tag remote init clone blame reset restore grep describe reflog shortlog config".split()
     ),
     "npm": frozenset("install test run start ci audit outdated ls".split()),
     "cargo": frozenset("build test run check fmt clippy bench doc".split()),
@@ -21,44 +22,75 @@ _SUBCOMMANDS: dict[str, frozenset[str]] = {
     "uv": frozenset("sync run pip lock tool".split()),
     "systemctl": frozenset("status list-units".split()),
 }
-_PROGRAMS = frozenset(
+PROGRAMS = frozenset(
     "ls pwd cat echo grep rg head tail wc find sort uniq cut tr sed awk du df free uptime whoami "
     "id hostname uname date env printenv which ps top kill stat file diff cmp touch mkdir rmdir "
-    "rm cp mv ln chmod chown tar gzip zip unzip curl wget ssh scp python python3 pip pip3 pytest "
-    "ruff mypy tox nox node npx npm yarn pnpm cargo rustc go make just cmake gcc docker podman "
-    "java javac mvn gradle dotnet ruby perl php composer poetry hatch black isort flake8 eslint "
-    "prettier tsc jest vitest bun deno brew apt ip ping dig ss rsync watch time timeout sleep true "
-    "false test seq printf sqlite3 psql mysql ffmpeg terraform ansible helm aws gcloud nproc lscpu "
-    "kubectl systemctl journalctl git gh uv jq xxd sha256sum md5sum tree bash sh hermes".split()
+    "rm cp mv ln chmod chown tar gzip gunzip zip unzip curl wget ssh scp python python3 pip pip3 "
+    "pytest ruff mypy tox nox node npx npm yarn pnpm cargo rustc rustup go gofmt make just cmake "
+    "ninja gcc g++ clang gdb docker podman java javac mvn gradle dotnet ruby gem bundle perl php "
+    "composer poetry hatch pipx conda black isort flake8 eslint prettier tsc jest vitest bun deno "
+    "brew apt apt-get dnf yum pacman apk dpkg snap ip ifconfig ping traceroute dig nslookup ss "
+    "netstat lsof rsync watch time timeout sleep true false test seq printf tee xargs sqlite3 psql "
+    "mysql redis-cli ffmpeg convert pandoc terraform ansible helm aws gcloud az nproc lscpu lsblk "
+    "lsusb lspci kubectl minikube systemctl journalctl service crontab git gh svn hg uv jq yq xxd "
+    "od base64 sha1sum sha256sum sha512sum md5sum tree bash sh zsh fish tmux screen vim nvim nano "
+    "emacs code less more man cal bc htop btop who w last groups users history alias type clear "
+    "realpath basename dirname readlink mktemp nl tac rev fd bat fzf ollama hermes mkdocs uvicorn "
+    "gunicorn flask lua julia swift strace valgrind openssl gpg nginx vagrant flutter dart".split()
 ) | frozenset(_SUBCOMMANDS)
 # Programs whose name is a word of everyday language: a path alone does not make a command of them.
 _WORDS = frozenset(
     "make just go find sort cut file head tail which date kill top touch cat tree node free stat "
-    "hermes echo".split()
+    "hermes echo time watch test true false sleep service screen code less more man who w last "
+    "groups users history type clear convert bundle flask dart swift composer poetry hatch black "
+    "snap id ip env ping sh fish gem helm az".split()
 )
+# Programs that people also speak about: they need a flag or a path.
+_LANGUAGES = frozenset("python python3 java ruby perl php lua julia docker bash zsh vim".split())
+# Words of everyday language that are a command when nothing else is said.
+_ALONE = frozenset("date top free tree id env who w history".split())
 _STRONG_SIGNS = re.compile(r"(?:^|\s)-{1,2}\w|[|<>;&$=*]")
 _SHELL_SIGNS = re.compile(r"(?:^|\s)-{1,2}\w|[|<>;&$=~*]|/|\.\w|^\.\.?$|\s\.\.?(?:\s|$)")
+MAX_BARE_WORDS = 4
 
 
-def may_be_command(text: str) -> bool:
-    """Whether words after "run" can be meant for a shell: prose is not. One word may be any
-    program; several begin with a known one or have signs that only a shell needs."""
+def may_be_command(text: str, may_name_program: Callable[[str], bool]) -> bool:
+    """Whether words after "run" can be meant for a shell: prose is not. The first word may be any
+    program unless it has another meaning ("run away"); more words than that come after a known
+    program, or have signs that only a shell needs."""
     words = text.split()
-    if len(words) < 2:
-        return bool(words)
-    return words[0] in _PROGRAMS or "/" in words[0] or bool(_STRONG_SIGNS.search(text))
+    if not words:
+        return False
+    if words[0] in PROGRAMS or "/" in words[0]:
+        return True
+    if not may_name_program(words[0].casefold().strip(".?!")):
+        return False
+    return len(words) == 1 or bool(_STRONG_SIGNS.search(text))
 
 
-def shell_line(text: str) -> str | None:
-    """The command when the text is one: after "$" or "!", or a known program used as one."""
+def shell_line(text: str, sentence_words: Container[str]) -> str | None:
+    """The command when the text is one: after "$" or "!", or a known program used as one, with
+    signs of the shell or without any of the words that a sentence has."""
     line = text.strip()
     if line[:1] in "$!" and line[1:].strip() and not line[1].isdigit():
         return line[1:].strip()
     words = line.split()
-    if not words or "\n" in line or words[0] not in _PROGRAMS:
+    if not words or "\n" in line or words[0] not in PROGRAMS:
         return None
-    if len(words) == 1 or words[1] in _SUBCOMMANDS.get(words[0], ()):
+    if len(words) == 1:
+        return line if words[0] not in _WORDS or words[0] in _ALONE else None
+    if words[1] in _SUBCOMMANDS.get(words[0], ()):
         return line
-    rest = line[len(words[0]) :].rstrip("?!. ")
+    return line if _looks_typed(line, words, sentence_words) else None
+
+
+def _looks_typed(line: str, words: list[str], sentence_words: Container[str]) -> bool:
+    if line.endswith("?"):
+        return False
+    rest = line[len(words[0]) :].rstrip("!. ")
     signs = _STRONG_SIGNS if words[0] in _WORDS else _SHELL_SIGNS
-    return line if signs.search(rest) and not text.rstrip().endswith("?") else None
+    if signs.search(rest):
+        return True
+    if words[0] in _WORDS or words[0] in _SUBCOMMANDS or words[0] in _LANGUAGES:
+        return False
+    return len(words) <= MAX_BARE_WORDS and not any(word in sentence_words for word in words)

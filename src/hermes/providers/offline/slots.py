@@ -10,9 +10,16 @@ from hermes.providers.offline.arithmetic import is_sum
 from hermes.providers.offline.language import Language, phrase_ends
 from hermes.providers.offline.patterns import Element
 from hermes.providers.offline.shell_lines import may_be_command
-from hermes.providers.offline.tokens import Token
+from hermes.providers.offline.tokens import Token, word_of
 
 MAX_TEXT_TOKENS = 40
+
+# For each word of "the current folder": less than for words that a request asks for.
+PLACE_GAIN = 1.9
+# A bare word as the name of a file: after "the folder", any word, a word with another meaning.
+NOUN_GAIN = 1.0
+BARE_GAIN = 0.5
+KNOWN_GAIN = 0.2
 
 KNOWN_FILES = frozenset(
     {"makefile", "dockerfile", "readme", "license", "licence", "changelog", "justfile", "procfile"}
@@ -21,6 +28,12 @@ KNOWN_FILES = frozenset(
 _RANGE = re.compile(r"(\d{1,9})(?:-|–|\.\.|:)(\d{1,9})")
 _ENDING = re.compile(r"\.[^\W\d_]\w{0,9}$")
 _COUNTED = re.compile(r"#?(\d{1,3})(?:st|nd|rd|th|\.)?")
+
+
+def looks_like_file(path: str) -> bool:
+    """By its name alone: an ending, or one of the names that files without one have."""
+    name = path.rstrip("/").rpartition("/")[2]
+    return name.casefold() in KNOWN_FILES or "." in name.strip(".")
 
 
 class Reading(Value):
@@ -63,6 +76,17 @@ class Clause:
             at += 1
         return at
 
+    def must_be_composed(self, text: str) -> bool:
+        """ "Write documentation to api.md" does not want that word in the file."""
+        if any(token.kind == "quoted" and token.text == text for token in self.tokens):
+            return False
+        words = [word_of(word.strip(".,;:!?")) for word in text.split()]
+        if any(word in self.language.composed for word in (*words[:3], *words[-1:])):
+            return True
+        # "Dump the database to x.sql" speaks of a thing; what ends the request may begin like that.
+        said_of = words[:1] and words[0] in self.language.data.definite
+        return bool(said_of) and not self.text.endswith(text)
+
     def readings(self, element: Element, at: int, *, wary: bool) -> Iterator[Reading]:
         """Who is wary takes no everyday word for the name of a file."""
         if at >= len(self.tokens):
@@ -70,7 +94,7 @@ class Clause:
         match element.slot:
             case "path":
                 readings = self._paths(at, strict=element.mode == "strict")
-                yield from (reading for reading in readings if not wary or reading.gain > 0.2)
+                yield from (each for each in readings if not wary or self._is_sure(each, at))
             case "item":
                 yield from self._ordinals(at, strict=False)
                 yield from self._references(at, strict=True)
@@ -91,10 +115,17 @@ class Clause:
         yield from self._references(at, strict=strict)
         yield from self._ordinals(at, strict=strict)
         for end, meaning, _ in phrase_ends(self.language.places, self.tokens, at):
-            yield Reading(end=end, value=meaning, gain=2.0 * (end - at))
+            yield Reading(end=end, value=meaning, gain=PLACE_GAIN * (end - at))
         named = self._after_noun(at)
         if named < len(self.tokens):
             yield from self._named(at, named, strict=strict)
+
+    def _is_sure(self, reading: Reading, at: int) -> bool:
+        """Neither an everyday word, nor a thing of this world: "the meeting", "my account"."""
+        if reading.gain > BARE_GAIN:
+            return True
+        definite = at > 0 and self.tokens[at - 1].word in self.language.data.definite
+        return reading.gain > KNOWN_GAIN and not definite
 
     def _references(self, at: int, *, strict: bool) -> Iterator[Reading]:
         """Things that were said or shown before. The single word "there" is more often an empty
@@ -119,8 +150,11 @@ class Clause:
         return int(found[1]) if found and not token.word.isdigit() else None
 
     def _after_noun(self, at: int) -> int:
-        """Past "the file called", so that the name comes next."""
-        nouns = self.language.data.path_nouns + self.language.data.named
+        """Past "the file called" or "the log file", so that the name comes next."""
+        data = self.language.data
+        nouns = data.path_nouns + data.named
+        if at + 1 < len(self.tokens) and self.tokens[at].word in data.file_types:
+            at += self._is_one_of(at + 1, data.path_nouns)
         while at < len(self.tokens) and self._is_one_of(at, nouns):
             at += 1
             while at < len(self.tokens) and self.tokens[at].word in self.language.fillers:
@@ -129,7 +163,7 @@ class Clause:
 
     def _named(self, at: int, named: int, *, strict: bool) -> Iterator[Reading]:
         token = self.tokens[named]
-        noun = named > at
+        noun = named > at or self._follows_noun(at)
         end = named + 1
         if end < len(self.tokens) and self._is_one_of(end, self.language.data.path_nouns):
             noun, end = True, end + 1
@@ -137,7 +171,13 @@ class Clause:
             yield Reading(end=end, value=token.text, gain=1.6 if noun else 1.5)
         elif self._may_be_bare(named, noun=noun, strict=strict):
             known = token.word in self.language.known
-            yield Reading(end=end, value=token.text, gain=1.0 if noun else 0.2 if known else 0.5)
+            gain = NOUN_GAIN if noun else KNOWN_GAIN if known else BARE_GAIN
+            yield Reading(end=end, value=token.text, gain=gain)
+
+    def _follows_noun(self, at: int) -> bool:
+        while at > 0 and self.tokens[at - 1].word in self.language.fillers:
+            at -= 1
+        return at > 0 and self._is_one_of(at - 1, self.language.data.path_nouns)
 
     def _is_path(self, token: Token) -> bool:
         """By its looks: a quoted text only when it is like the name of a file."""
@@ -151,9 +191,11 @@ class Clause:
         if token.kind != "word" or token.word in self.language.fillers:
             return False
         if noun:
-            return True
+            named = at > 0 and self._is_one_of(at - 1, self.language.data.named)
+            return named or token.word not in self.language.qualities
         indefinite = at > 0 and self.tokens[at - 1].word in self.language.data.indefinite
-        return not strict and not indefinite and token.text[0] not in "-+$%&|<>=("
+        unlike = indefinite or token.word in self.language.sentence_words
+        return not strict and not unlike and token.text[0] not in "-+$%&|<>=("
 
     def _is_one_of(self, at: int, words: tuple[str, ...]) -> bool:
         return self.tokens[at].word in words
@@ -194,13 +236,16 @@ class Clause:
 
     def _is_command(self, start: int, end: int) -> bool:
         """ "a marathon" and "for president" are none."""
-        vague = self.tokens[start].word in self.language.data.indefinite
-        return not vague and may_be_command(self.raw(start, end))
+        if self.tokens[start].word in self.language.data.indefinite:
+            return False
+        return may_be_command(self.raw(start, end), self.language.may_name_program)
 
     def _texts(self, at: int, element: Element) -> Iterator[Reading]:
         count = len(self.tokens)
         quoted = self.tokens[at].kind == "quoted"
-        if element.mode == "quoted" and not quoted:
+        # The "is" of "where's" is no word that a text could begin with.
+        inside = at > 0 and self.tokens[at].start == self.tokens[at - 1].start
+        if inside or (element.mode == "quoted" and not quoted):
             return
         vague = self.tokens[at].word in self.language.data.indefinite
         if element.mode == "rest":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from hermes.providers.offline.language import Kind, Language
-from hermes.providers.offline.tokens import tokenise
 from hermes.providers.offline.understanding import understood_parts
 from hermes.providers.offline.voice import Voice, code
 
 MAX_SUGGESTED = 3
 # Words that more than four kinds have in common say little about a request.
 TELLING = 1 / 4
+
+_MARKS = ".,;:!?\"'`()“”‘’"
 
 
 def not_understood(voice: Voice, text: str) -> str:
@@ -29,22 +30,21 @@ def not_understood(voice: Voice, text: str) -> str:
 
 def closest(language: Language, text: str) -> tuple[Kind, ...]:
     """The kinds whose examples share the rarest words with the text."""
-    words = {token.word for token in tokenise(text, language.data.expand) if token.kind == "word"}
-    words -= _empty_words(language)
-    uses = {kind.name: _words(language, kind) for kind in language.data.kinds}
-    spread = {word: sum(word in used for used in uses.values()) for word in words}
-    scored = [
-        (sum(1 / spread[word] for word in words & uses[kind.name]), kind)
+    words = _words(text) - _empty_words(language)
+    uses = [
+        (kind, words & _words(" ".join((kind.title, *kind.examples))))
         for kind in language.data.kinds
     ]
+    spread = {word: sum(word in used for _, used in uses) for word in words}
+    scored = [(sum(1 / spread[word] for word in used), kind) for kind, used in uses]
     scored.sort(key=lambda pair: -pair[0])
     return tuple(kind for score, kind in scored[:MAX_SUGGESTED] if score >= TELLING)
 
 
-def _words(language: Language, kind: Kind) -> frozenset[str]:
-    text = " ".join((kind.title, *kind.examples))
-    tokens = tokenise(text, language.data.expand)
-    return frozenset(token.word for token in tokens if token.kind == "word")
+def _words(text: str) -> set[str]:
+    """Names of files are no words."""
+    pieces = (piece.strip(_MARKS) for piece in text.casefold().split())
+    return {piece for piece in pieces if piece.isalpha()}
 
 
 def _empty_words(language: Language) -> frozenset[str]:

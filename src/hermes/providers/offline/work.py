@@ -8,6 +8,7 @@ from functools import cached_property
 from hermes.codec.values import JsonObject, replace
 from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.core.prompt import ToolSpec
+from hermes.providers.offline.cutting import Intent
 from hermes.providers.offline.focus import Focus, focus_after
 from hermes.providers.offline.language import Kind
 from hermes.providers.offline.plan import Outcome, Results, Steps, Task, Wish, Wishes, call
@@ -15,7 +16,6 @@ from hermes.providers.offline.plans.catalogue import plan_for
 from hermes.providers.offline.requests import Request
 from hermes.providers.offline.tool_answers import succeeded
 from hermes.providers.offline.transcript import Exchange, Round
-from hermes.providers.offline.understanding import Intent
 from hermes.providers.offline.voice import Voice, code
 
 MAX_ROUNDS = 12

@@ -118,13 +118,15 @@ def diff(task: Task) -> Steps:
 
 def checksum(task: Task) -> Steps:
     paths = (task.path, task.slot("other")) if task.has("other") else (task.path,)
-    script = command("sha256sum", paths=paths)
+    algorithm = task.slot("algorithm", "sha256sum")
+    script = command(algorithm, paths=paths)
     result = yield from terminal(script)
     sums = [line.split()[0] for line in output_lines(result)]
     if not succeeded(result) or len(sums) < len(paths):
         return failure(task, result, script)
     if len(paths) == 1:
-        return task.done("checksum", path=code(paths[0]), sum=code(sums[0]))
+        name = algorithm.removesuffix("sum").upper()
+        return task.done("checksum", path=code(paths[0]), sum=code(sums[0]), algorithm=name)
     key = "sums.same" if sums[0] == sums[1] else "sums.differ"
     head = task.say(key, one=code(paths[0]), two=code(paths[1]))
     shown = task.say.bullets(

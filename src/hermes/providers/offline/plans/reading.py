@@ -9,7 +9,8 @@ from hermes.core.messages import ToolResult
 from hermes.providers.offline.commands import command, joined
 from hermes.providers.offline.failures import failure
 from hermes.providers.offline.plan import Outcome, Steps, Task, call, terminal
-from hermes.providers.offline.plans.paths import looks_like_file, place
+from hermes.providers.offline.plans.paths import place
+from hermes.providers.offline.slots import looks_like_file
 from hermes.providers.offline.tool_answers import (
     FileLines,
     file_lines,

@@ -58,8 +58,10 @@ def calculate(task: Task) -> Steps:
     yield from ()
     style = task.say.language.data.numbers_written
     text = task.slot("sum").strip().rstrip("?=").strip()
+    if task.has("operation"):
+        text = f"{task.slot('from')} {task.slot('operation')} {task.slot('upto')}"
     try:
-        value = work_out(task.slot("sum"), style)
+        value = work_out(text, style)
     except ZeroDivisionError:
         return task.failed("sum.zero", sum=code(text))
     except OverflowError:

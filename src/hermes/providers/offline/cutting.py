@@ -1,0 +1,193 @@
+"""Cuts a request into steps and finds what each of them is."""
+
+from __future__ import annotations
+
+from hermes.codec.values import Value, replace
+from hermes.providers.offline.gist_matching import best_gist
+from hermes.providers.offline.gists import Gists
+from hermes.providers.offline.language import Language, Phrases, phrase_ends
+from hermes.providers.offline.matching import Match, best_match
+from hermes.providers.offline.politeness import bare
+from hermes.providers.offline.slots import Clause
+from hermes.providers.offline.tokens import Token
+
+MAX_STEPS = 8
+MAX_CUTS = 12
+
+# Wordings of these kinds take whatever words there are for a text or a name.
+TAKING_ANY_WORDS = frozenset(
+    {"find_text", "find_files", "count_matches", "version", "which_program"}
+)
+TEXTS = ("text", "name", "program")
+
+_CUTTING_MARKS = frozenset(",;.!?\n")
+
+
+class Intent(Value):
+    """One step that was asked for. `references` are slots whose value was said before."""
+
+    kind: str
+    slots: dict[str, str] = {}
+    references: dict[str, str] = {}
+    words: str = ""
+    sure: float = 0.0
+
+
+def intent_of(match: Match, words: str) -> Intent:
+    return Intent(
+        kind=match.kind.name,
+        slots=match.slots,
+        references=match.references,
+        words=words,
+        sure=match.score,
+    )
+
+
+class Cutter:
+    """Cuts tokens at "and", "then" and punctuation wherever all parts make sense."""
+
+    def __init__(self, language: Language, source: str, tokens: list[Token]) -> None:
+        self._language = language
+        self._source = source
+        self._tokens = tokens
+        self._cuts = _cuts(language.connectors, tokens)
+        self._steps: dict[int, tuple[Intent, ...] | None] = {}
+        self._gists: Gists | None = None
+        self._found: dict[tuple[int, int, bool], Match | None] = {}
+
+    def telling(self, gists: Gists) -> Cutter:
+        """The same, which also listens to telling words. What it has found stays found."""
+        self._gists = gists
+        self._steps.clear()
+        return self
+
+    def clauses(self) -> list[tuple[int, int]]:
+        """All that stands between two cuts."""
+        starts = [0, *(end for _, end in self._cuts)]
+        ends = [*(start for start, _ in self._cuts), len(self._tokens)]
+        return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+
+    def steps(self, start: int, depth: int = 1) -> tuple[Intent, ...] | None:
+        if start not in self._steps:
+            self._steps[start] = self._find_steps(start, depth)
+        return self._steps[start]
+
+    def _find_steps(self, start: int, depth: int) -> tuple[Intent, ...] | None:
+        end = len(self._tokens)
+        whole = self.match(start, end, alone=start == 0)
+        if whole is not None and whole.kind.greedy:
+            return (self._intent(whole, start, end),)
+        cuts = [cut for cut in self._cuts if cut[0] > start and cut[1] < end]
+        for cut_start, cut_end in cuts if depth < MAX_STEPS else ():
+            found = self._split(start, cut_start, cut_end, depth)
+            if found is not None and whole is not None and whole.score >= _sure_in_all(found):
+                return (self._intent(whole, start, end),)
+            if found is not None:
+                return found
+        if whole is None or (cuts and not self._holds_together(whole, start, cuts[0][0])):
+            return None
+        return (self._intent(whole, start, end),)
+
+    def _holds_together(self, whole: Match, start: int, end: int) -> bool:
+        """Not when the words before the first cut would by themselves be another request: then
+        the rest is a step that is not understood, and no part of a text."""
+        left = self._worded(start, end, alone=False)
+        return left is None or left.kind is whole.kind
+
+    def _split(self, start: int, end: int, after: int, depth: int) -> tuple[Intent, ...] | None:
+        left = self.match(start, end, alone=False)
+        # A semicolon after a command belongs to the command.
+        if left is None or ("command" in left.slots and self._tokens[end].word == ";"):
+            return None
+        first = self._intent(left, start, end)
+        right = self.steps(after, depth + 1)
+        if right is None:
+            right = self._same_for_others(first, after)
+        return None if right is None else (first, *right)
+
+    def _same_for_others(self, first: Intent, start: int) -> tuple[Intent, ...] | None:
+        """ "read a.txt, b.txt and c.txt": what follows are paths for the same request."""
+        if "path" not in first.slots:
+            return None
+        found: list[Intent] = []
+        for begin, end in self.clauses():
+            if begin < start:
+                continue
+            tokens = [token for token in self._tokens[begin:end] if token.kind != "mark"]
+            if len(tokens) != 1 or tokens[0].kind not in ("path", "quoted"):
+                return None
+            slots = {**first.slots, "path": tokens[0].text}
+            found.append(replace(first, slots=slots, words=tokens[0].text))
+        return tuple(found[:MAX_STEPS]) or None
+
+    def match(self, start: int, end: int, *, alone: bool) -> Match | None:
+        found = self._worded(start, end, alone=alone)
+        if self._gists is None or (found is not None and found.kind.name not in TAKING_ANY_WORDS):
+            return found
+        told = self._told(self._gists, start, end)
+        return told if told and (found is None or self._is_idle(self._gists, found)) else found
+
+    def _is_idle(self, gists: Gists, found: Match) -> bool:
+        """What it takes for a text are words with a meaning: "which files have I touched"."""
+        texts = [found.slots[name] for name in TEXTS if name in found.slots] or ["="]
+        quoted = {token.text for token in self._tokens if token.kind == "quoted"}
+        return all(
+            text == text.casefold() and text not in quoted and gists.knows(text) for text in texts
+        )
+
+    def _told(self, gists: Gists, start: int, end: int) -> Match | None:
+        """With the politeness around it, which may be all there is, or without."""
+        whole = end - start == len(self._tokens)
+        spans = dict.fromkeys([(start, end), bare(self._language, self._tokens, start, end)])
+        found = [best_gist(self._clause(*span), gists, whole=whole) for span in spans]
+        return max((each for each in found if each), key=_score, default=None)
+
+    def _worded(self, start: int, end: int, *, alone: bool) -> Match | None:
+        key = (start, end, alone)
+        if key not in self._found:
+            self._found[key] = self._find(start, end, alone=alone)
+        return self._found[key]
+
+    def _find(self, start: int, end: int, *, alone: bool) -> Match | None:
+        """Without the politeness around it, or, when that is all there is, with it."""
+        inner = bare(self._language, self._tokens, start, end)
+        found = best_match(self._clause(*inner), alone=alone)
+        # "And a.txt" leans on what was said before in another way than "a.txt".
+        if inner == (start, end) or (found is not None and not found.kind.alone):
+            return found
+        polite = best_match(self._clause(start, end), alone=alone)
+        return max((each for each in (polite, found) if each), key=_score, default=None)
+
+    def _clause(self, start: int, end: int) -> Clause:
+        return Clause(self._language, self._source, self._tokens[start:end])
+
+    def _intent(self, match: Match, start: int, end: int) -> Intent:
+        return intent_of(match, self._clause(start, end).text)
+
+
+def _sure_in_all(steps: tuple[Intent, ...]) -> float:
+    return sum(step.sure for step in steps)
+
+
+def _score(match: Match) -> float:
+    return match.score
+
+
+def _cuts(connectors: Phrases, tokens: list[Token]) -> list[tuple[int, int]]:
+    """Where connecting words and marks begin and end; several in a row are one. A text with
+    very many of them is prose: no steps."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at < len(tokens) and len(found) <= MAX_CUTS:
+        ends = [end for end, _, slips in phrase_ends(connectors, tokens, at) if not slips]
+        if tokens[at].kind == "mark" and tokens[at].word in _CUTTING_MARKS:
+            ends = [at + 1]
+        if not ends:
+            at += 1
+            continue
+        if found and found[-1][1] == at:
+            found[-1] = (found[-1][0], ends[0])
+        else:
+            found.append((at, ends[0]))
+        at = ends[0]
+    return found if len(found) <= MAX_CUTS else []

@@ -1,0 +1,248 @@
+"""Reads a clause by its telling words in any order, for kinds that change nothing.
+
+Every word must be accounted for: as a topic of the reading, as the value of a slot, or as a word
+that says nothing. One word more, and the clause means something that is not known here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hermes.codec.values import replace
+from hermes.providers.offline.gists import Gists, near_telling
+from hermes.providers.offline.language import may_fit
+from hermes.providers.offline.matching import SKIP_LOSS, SLIP_LOSS, WORD_GAIN, Match
+from hermes.providers.offline.patterns import Element, parse
+from hermes.providers.offline.shell_lines import PROGRAMS
+from hermes.providers.offline.slots import Clause, Reading, looks_like_file
+from hermes.providers.offline.tokens import Token
+
+MAX_TOKENS = 24
+# Names, numbers and misspelt words; a text with more words than that is about something else.
+MAX_UNKNOWN = 4
+NAME_GAIN = 1.0
+PATH_GAIN = 1.5
+# How many of the forms of a word are those that were written.
+AS_WRITTEN = 2
+
+_VARIABLE = re.compile(r"\$\w+|[A-Z][A-Z0-9_]+")
+
+# Where a topic ends, its name, and how many of its words are misspelt.
+Span = tuple[int, str, int]
+
+
+def best_gist(clause: Clause, gists: Gists, *, whole: bool) -> Match | None:
+    """The reading that accounts for the clause with the most telling words. What is not the
+    `whole` request must begin as a request does, or the end of a text would be taken for one."""
+    unknown = [token for token in clause.tokens if _is_unknown(gists, token)]
+    if not 0 < len(clause.tokens) <= MAX_TOKENS or len(unknown) > MAX_UNKNOWN:
+        return None
+    gist = Gist(clause, gists)
+    if not gist.makes_sense() or not (whole or gist.asks()):
+        return None
+    best: Match | None = None
+    for name, text in gists.readings:
+        if may_fit(text, gist.present):
+            found = gist.read(name, text)
+            if found is not None and (best is None or found.score > best.score):
+                best = found
+    return best
+
+
+class Gist:
+    """One clause with the topics of its words."""
+
+    def __init__(self, clause: Clause, gists: Gists) -> None:
+        self.clause = clause
+        self.tokens = [_corrected(gists, token) for token in clause.tokens]
+        self._gists = gists
+        self._stems = [_stems(gists, token) for token in self.tokens]
+        self._spans = [self._spans_at(at) for at in range(len(self.tokens))]
+        self.present = {topic for spans in self._spans for _, topic, _ in spans}
+        self.present |= {word for token in self.tokens for word in (token.word, *token.near)}
+
+    def makes_sense(self) -> bool:
+        """No question for a dictionary."""
+        words = [token.word for token in self.tokens if token.kind != "mark"]
+        said = " ".join(words)
+        if any(said.startswith(f"{phrase} ") for phrase in self._gists.data.definitions):
+            return False
+        return " ".join(words[:-1]) not in self._gists.data.meanings
+
+    def asks(self) -> bool:
+        return self.tokens[0].word in self._gists.asking
+
+    def read(self, name: str, text: str) -> Match | None:
+        pattern = parse(text)
+        cover = _Cover(pattern.elements)
+        at = 0
+        while at < len(self.tokens):
+            after = self._step(cover, at)
+            if after is None:
+                return None
+            at = after
+        kind = self.clause.language.kinds.get(name)
+        if kind is None or not cover.complete():
+            return None
+        for key, value in pattern.sets:
+            cover.slots[key] = value
+        return Match(
+            kind=kind, slots=cover.slots, references={}, score=cover.score, slips=cover.slips
+        )
+
+    def _step(self, cover: _Cover, at: int) -> int | None:
+        """Past what stands here, when the reading accounts for it."""
+        taken = [span for span in self._spans[at] if cover.takes(span[1])]
+        if taken:
+            # A phrase may mean several things: then it is the one that is still missing.
+            end, topic, slips = min(taken, key=lambda span: (-span[0], not cover.misses(span[1])))
+            cover.found(topic, WORD_GAIN * (end - at) - SLIP_LOSS * slips, slips)
+            return end
+        token = self.tokens[at]
+        for word in (token.word, *token.near):
+            if cover.takes(word):
+                slips = int(word != token.word)
+                cover.found(word, WORD_GAIN - SLIP_LOSS * slips, slips)
+                return at + 1
+        for element in cover.open_slots():
+            for reading in self._values(element, at):
+                cover.fill(element, reading)
+                return reading.end
+        return self._past_soft(cover, at)
+
+    def _past_soft(self, cover: _Cover, at: int) -> int | None:
+        token = self.tokens[at]
+        if token.kind == "mark" or token.word in self._gists.soft:
+            cover.score -= SKIP_LOSS
+            return at + 1
+        if any(word in self._gists.soft for word in token.near):
+            cover.score -= SLIP_LOSS
+            return at + 1
+        # "Here" is where all requests are about, unless they say otherwise.
+        place = Element(op="slot", names=("path",), slot="path", mode="strict")
+        for reading in self.clause.readings(place, at, wary=False):
+            if reading.value == "." and not reading.reference:
+                return reading.end
+        return None
+
+    def _values(self, element: Element, at: int) -> Iterator[Reading]:
+        token = self.tokens[at]
+        match element.names[0]:
+            case "program":
+                if token.word in PROGRAMS and token.word not in self._gists.soft:
+                    yield Reading(end=at + 1, value=token.text, gain=1.5)
+            case "variable":
+                if _VARIABLE.fullmatch(token.text):
+                    yield Reading(end=at + 1, value=token.text, gain=1.5)
+            case "path" | "target":
+                yield from self._paths(element, at)
+            case "folder":
+                for reading in self._paths(element, at):
+                    if not looks_like_file(reading.value):
+                        yield reading
+            case _:
+                yield from self.clause.readings(element, at, wary=False)
+
+    def _paths(self, element: Element, at: int) -> Iterator[Reading]:
+        places = self.clause.language.data.places.values() if element.mode == "strict" else ()
+        yield from (each for each in self._strong_paths(at) if each.value not in places)
+        if element.mode != "strict" and self._may_be_name(at, anywhere=element.mode == "rest"):
+            yield Reading(end=at + 1, value=self.tokens[at].text, gain=NAME_GAIN)
+
+    def _strong_paths(self, at: int) -> list[Reading]:
+        """What looks like a path or is said to be one, and is no word with another meaning."""
+        strict = Element(op="slot", names=("path",), slot="path", mode="strict")
+        return [
+            replace(reading, gain=min(reading.gain, PATH_GAIN))
+            for reading in self.clause.readings(strict, at, wary=False)
+            if not reading.reference and not self._gists.knows(reading.value)
+        ]
+
+    def _may_be_name(self, at: int, *, anywhere: bool) -> bool:
+        """ "src" in "the files in src": a word without meaning where a name is expected."""
+        token = self.tokens[at]
+        if at == 0 or token.kind != "word" or not token.text[0].isalnum():
+            return False
+        before = self.tokens[at - 1].word
+        data = self.clause.language.data
+        if before in data.definite or before in data.indefinite:
+            return False
+        placed = anywhere or before in self._gists.before_names
+        return placed and not self._gists.knows(token.word)
+
+    def _spans_at(self, at: int) -> list[Span]:
+        """The topics that begin here, longest first."""
+        found: list[Span] = []
+        for stem in self._stems[at]:
+            for stems, topic in self._gists.phrases.get(stem, ()):
+                slips = self._slips(stems, at)
+                if slips is not None:
+                    found.append((at + len(stems), topic, slips))
+        found.sort(key=lambda span: (-span[0], span[2]))
+        return found
+
+    def _slips(self, stems: tuple[str, ...], at: int) -> int | None:
+        if at + len(stems) > len(self.tokens):
+            return None
+        slips = 0
+        for stem, own in zip(stems, self._stems[at:], strict=False):
+            if stem not in own:
+                return None
+            slips += stem not in own[:AS_WRITTEN]
+        return slips
+
+
+class _Cover:
+    """What a reading has accounted for so far."""
+
+    def __init__(self, elements: tuple[Element, ...]) -> None:
+        self._topics = {name for each in elements if each.op != "slot" for name in each.names}
+        self._slots = [each for each in elements if each.op == "slot"]
+        self._needed = [each for each in elements if not each.optional]
+        self._seen: set[str] = set()
+        self.slots: dict[str, str] = {}
+        self.score = 0.0
+        self.slips = 0
+
+    def takes(self, topic: str) -> bool:
+        return topic in self._topics
+
+    def misses(self, topic: str) -> bool:
+        return topic not in self._seen and any(topic in each.names for each in self._needed)
+
+    def found(self, topic: str, gain: float, slips: int) -> None:
+        self._seen.add(topic)
+        self.score += gain
+        self.slips += slips
+
+    def open_slots(self) -> Iterator[Element]:
+        return (each for each in self._slots if each.names[0] not in self._seen)
+
+    def fill(self, element: Element, reading: Reading) -> None:
+        self._seen.add(element.names[0])
+        self.score += reading.gain
+        self.slots["path" if element.names[0] == "folder" else element.names[0]] = reading.value
+
+    def complete(self) -> bool:
+        return all(any(name in self._seen for name in each.names) for each in self._needed)
+
+
+def _is_unknown(gists: Gists, token: Token) -> bool:
+    return (
+        token.kind == "word" and token.word not in gists.soft and not gists.is_telling(token.word)
+    )
+
+
+def _corrected(gists: Gists, token: Token) -> Token:
+    """With the telling words that a misspelt one may be."""
+    near = near_telling(gists, token.word) if _is_unknown(gists, token) else ()
+    return replace(token, near=near) if near != token.near else token
+
+
+def _stems(gists: Gists, token: Token) -> tuple[str, ...]:
+    """As written, without and with its ending; then what it may be a slip of."""
+    if token.kind in ("quoted", "mark", "path", "glob", "url"):
+        return ()
+    near = [form for word in token.near for form in (gists.stem(word), f"={word}")]
+    return (gists.stem(token.word), f"={token.word}", *near)

@@ -1,0 +1,55 @@
+"""Finds the request inside the politeness around it."""
+
+from __future__ import annotations
+
+from hermes.providers.offline.language import Language, phrase_ends
+from hermes.providers.offline.tokens import Token
+
+
+def bare(language: Language, tokens: list[Token], start: int, end: int) -> tuple[int, int]:
+    """Where the request begins and ends without "could you please" and "thanks"."""
+    start = _past_openers(language, tokens, start, end)
+    return start, _before_closers(language, tokens, start, end)
+
+
+def without_asides(language: Language, tokens: list[Token]) -> list[Token]:
+    """Without what may stand anywhere: "make a folder for me called x"."""
+    found: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        ends = [end for end, _, slips in phrase_ends(language.asides, tokens, at) if not slips]
+        # An aside alone is all that was said.
+        if not ends or ends[0] - at == len(tokens):
+            found.append(tokens[at])
+        at = ends[0] if ends else at + 1
+    return found
+
+
+def _past_openers(language: Language, tokens: list[Token], start: int, end: int) -> int:
+    """After all opening phrases and the marks between them."""
+    while start < end:
+        ends = [to for to, _, _ in phrase_ends(language.openers, tokens, start) if to <= end]
+        if ends:
+            start = ends[0]
+        elif tokens[start].kind == "mark":
+            start += 1
+        else:
+            break
+    return start
+
+
+def _before_closers(language: Language, tokens: list[Token], start: int, end: int) -> int:
+    """Before all closing phrases. Marks stay unless a closing phrase follows them."""
+    backwards = tokens[start:end][::-1]
+    at = kept = 0
+    while at < len(backwards):
+        ends = [to for to, _, _ in phrase_ends(language.closers, backwards, at)]
+        if ends:
+            at = kept = ends[0]
+        elif backwards[at].kind == "mark":
+            at += 1
+        else:
+            break
+    while kept and kept < len(backwards) and backwards[kept].kind == "mark":
+        kept += 1
+    return end - kept
