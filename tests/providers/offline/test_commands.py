@@ -111,6 +111,11 @@ def test_a_line_for_the_shell_is_recognised(line: str) -> None:
     assert shell_line(line, WORDS) == line
 
 
+def test_a_capital_at_the_beginning_is_the_work_of_a_telephone() -> None:
+    assert shell_line("Git push", WORDS) == "git push"
+    assert shell_line("Ls -la", WORDS) == "ls -la"
+
+
 @pytest.mark.parametrize(("line", "expected"), [("$ ls", "ls"), ("! make all", "make all")])
 def test_a_prompt_sign_makes_a_command(line: str, expected: str) -> None:
     assert shell_line(line, WORDS) == expected

@@ -131,9 +131,7 @@ class Cutter:
         """What it takes for a text are words with a meaning: "which files have I touched"."""
         texts = [found.slots[name] for name in TEXTS if name in found.slots] or ["="]
         quoted = {token.text for token in self._tokens if token.kind == "quoted"}
-        return all(
-            text == text.casefold() and text not in quoted and gists.knows(text) for text in texts
-        )
+        return all(text not in quoted and gists.knows(text) for text in texts)
 
     def _told(self, gists: Gists, start: int, end: int) -> Match | None:
         """With the politeness around it, which may be all there is, or without."""

@@ -87,7 +87,9 @@ class Gists:
         return found
 
     def knows(self, text: str) -> bool:
-        """All words have a meaning here, so that they are no name."""
+        """All words have a meaning here, so that they are no name. Capitals make one: "TODO"."""
+        if any(word[1:] != word[1:].casefold() for word in text.split()):
+            return False
         words = text.casefold().split()
         return all(word in self.soft or self.stem(word) in self._known for word in words)
 

@@ -23,6 +23,13 @@ names and texts that hold several words. Join steps with “and” or “then”
 came before (“it”, “there”, “the second one”). It also answers to lines that are plainly meant for
 a shell, such as `ls -la src` or `$ make test`.
 
+A wording that it does not know is read by its telling words, if every word makes sense together
+and the request only looks at something. Whatever changes something must be said plainly: a text
+that someone would have to make up (“write documentation to api.md”) is not written, and a word
+that is no program (“run away”) is not run. Quotes make a text or a command of any words.
+
+After a request, shorter ones will do: “and in docs?”, “sorted by size”, “add bread”.
+
 When a request is not understood, it says so and does nothing.
 
 ## Get a model
@@ -33,8 +40,9 @@ When a request is not understood, it says so and does nothing.
 _CLOSING = """\
 ## Another language
 
-A language is one file in `src/hermes/providers/offline/languages/`. Present: {languages}. A request
-that is not understood in the chosen language is tried in the others.
+A language is one file in `src/hermes/providers/offline/languages/`. Present: {languages}. A second
+file in `gists/` holds its telling words; so far English has one. A request that is not understood
+in the chosen language is tried in the others.
 """
 
 

@@ -74,6 +74,9 @@ def shell_line(text: str, sentence_words: Container[str]) -> str | None:
     line = text.strip()
     if line[:1] in "$!" and line[1:].strip() and not line[1].isdigit():
         return line[1:].strip()
+    if line.partition(" ")[0].lower() in PROGRAMS:
+        # A telephone writes the first letter as a capital.
+        line = line[0].lower() + line[1:]
     words = line.split()
     if not words or "\n" in line or words[0] not in PROGRAMS:
         return None

@@ -31,12 +31,13 @@ def understand(language: Language, text: str) -> tuple[Intent, ...]:
     cutter = Cutter(language, text, tokens)
     worded = cutter.steps(0) or ()
     command = shell_line(text, language.sentence_words)
-    if command is not None and (not worded or _is_echoed(text, worded)):
-        # "git log for a.txt" begins like a command, and yet is a sentence.
-        return _told(language, cutter) or (_run(command),)
+    if command is not None and _is_echoed(text, worded):
+        return (_run(command),)
     if worded and not (len(worded) == 1 and worded[0].kind in TAKING_ANY_WORDS):
         return worded
-    return _told(language, cutter) or worded
+    # Telling words come first: "git log for a.txt" begins like a command, and yet is a sentence.
+    steps = _told(language, cutter) or worded
+    return steps if steps or command is None else (_run(command),)
 
 
 def follow_up(language: Language, text: str) -> Intent | None:
@@ -87,7 +88,7 @@ def _run(command: str) -> Intent:
 
 def _is_echoed(text: str, worded: tuple[Intent, ...]) -> bool:
     """ "echo hi > a.txt" is for the shell, though "echo hi" is a request to say something."""
-    return worded[0].kind == "echo" and text.lstrip().startswith("echo ")
+    return any(step.kind == "echo" for step in worded) and text.lstrip().startswith("echo ")
 
 
 def _bare_clause(language: Language, text: str) -> Clause:
