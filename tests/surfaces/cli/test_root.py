@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.surfaces.cli.options import OPTIONS, quick_oneshot
+from hermes.surfaces.cli.options import OPTIONS, plain_options
 from hermes.surfaces.cli.root import COMMANDS, root
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import says
@@ -151,15 +151,15 @@ VALUES = ["hi there", "offline", "3", "0", "a,b", "--json", "-v", "", "x.json"]
 
 @given(st.lists(st.sampled_from([*OPTION_WORDS, *VALUES]), max_size=8))
 def test_the_quick_way_understands_what_the_full_command_line_does(arguments: list[str]) -> None:
-    quick = quick_oneshot(arguments)
+    quick = plain_options(arguments)
     if quick is not None:
         assert root.make_context("hermes", list(arguments)).params == quick
 
 
 def test_the_quick_way_is_taken_for_a_plain_oneshot() -> None:
-    assert quick_oneshot(["-m", "x", "--max-turns", "3", "-z", "hi", "--json"]) is not None
-    assert quick_oneshot(["-c", "-z", "hi"]) is None
-    assert quick_oneshot(["sessions", "list"]) is None
+    assert plain_options(["-m", "x", "--max-turns", "3", "-z", "hi", "--json"]) is not None
+    assert plain_options(["-c", "-z", "hi"]) is None
+    assert plain_options(["sessions", "list"]) is None
 
 
 def test_a_home_that_cannot_be_written_is_told_in_one_sentence(program: Program) -> None:

@@ -56,9 +56,9 @@ def check(options: Mapping[str, Any], command: str = "") -> None:
         raise UsageError("--resume needs a session; `hermes sessions list` shows them.")
 
 
-def quick_oneshot(arguments: list[str]) -> dict[str, Any] | None:
-    """The options of a plain `hermes -z …`, or None when it takes more to understand. Loading the
-    library for the full command line would cost a tenth of such a run."""
+def plain_options(arguments: list[str]) -> dict[str, Any] | None:
+    """The options of a `hermes` without a command, or None when it takes more to understand them.
+    Loading the library for the full command line would cost a tenth of such a run."""
     by_name = {name: option for option in OPTIONS for name in option.names}
     found: dict[str, Any] = {
         option.key: False if option.kind == "flag" else None for option in OPTIONS
@@ -76,4 +76,4 @@ def quick_oneshot(arguments: list[str]) -> dict[str, Any] | None:
                 return None
             value = int(value)
         found[option.key] = value
-    return found if found["prompt"] is not None else None
+    return found

@@ -9,7 +9,7 @@ import signal
 import sys
 
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.surfaces.cli.options import check, quick_oneshot
+from hermes.surfaces.cli.options import check, plain_options
 
 NEAR = 3
 LINE = 100
@@ -39,9 +39,14 @@ def run(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    options = quick_oneshot(arguments)
+    options = plain_options(arguments)
     if options is not None:
         check(options)
+        if options["prompt"] is None:
+            from hermes.surfaces.cli.chat.entrance import run_chat
+
+            _heed_interrupts()
+            return run_chat(options)
         from hermes.surfaces.cli.oneshot import run_oneshot
 
         _heed_interrupts()
