@@ -81,6 +81,19 @@ async def test_a_failed_step_ends_the_request_and_names_what_was_not_done() -> N
     )
 
 
+async def test_a_single_word_is_run_when_it_is_a_program() -> None:
+    turn = await Talk().say("run frobnicate", ran("/usr/bin/frobnicate"), ran("done"))
+    commands = [values["command"] for _, values in turn.calls]
+    assert commands == ["which frobnicate", "frobnicate"]
+    assert "`frobnicate` is done" in turn.text
+
+
+async def test_a_word_that_is_no_program_is_not_run() -> None:
+    turn = await Talk().say("run marathons2", ran(code=1))
+    assert turn.calls == (("terminal", {"command": "which marathons2"}),)
+    assert turn.text == "`marathons2` is not installed, or not on the PATH."
+
+
 async def test_a_refusal_is_told_and_not_tried_again() -> None:
     turn = await Talk().say("delete a.txt", refused())
     assert len(turn.calls) == 1
@@ -185,10 +198,10 @@ async def test_lines_that_the_tool_will_not_repeat_are_shown_from_before() -> No
 
 async def test_why_explains_the_last_failure_with_a_next_step() -> None:
     talk = Talk()
-    await talk.say("run frobnicate", ran("bash: frobnicate: command not found", code=127))
+    await talk.say("run frobnicate -x", ran("bash: frobnicate: command not found", code=127))
     turn = await talk.say("why did that fail?")
     assert turn.calls == ()
-    assert "`frobnicate` ended with exit code 127." in turn.text
+    assert "`frobnicate -x` ended with exit code 127." in turn.text
     assert "is … installed?" in turn.text
 
 

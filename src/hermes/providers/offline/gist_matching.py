@@ -121,7 +121,7 @@ class Gist:
             return at + 1
         # "Here" is where all requests are about, unless they say otherwise.
         place = Element(op="slot", names=("path",), slot="path", mode="strict")
-        for reading in self.clause.readings(place, at, wary=False):
+        for reading in self.clause.readings(place, at):
             if reading.value == "." and not reading.reference:
                 return reading.end
         return None
@@ -130,7 +130,7 @@ class Gist:
         token = self.tokens[at]
         match element.names[0]:
             case "program":
-                if token.word in PROGRAMS and token.word not in self._gists.soft:
+                if token.word in PROGRAMS and not self._gists.knows(token.word):
                     yield Reading(end=at + 1, value=token.text, gain=1.5)
             case "variable":
                 if _VARIABLE.fullmatch(token.text):
@@ -142,7 +142,7 @@ class Gist:
                     if not looks_like_file(reading.value):
                         yield reading
             case _:
-                yield from self.clause.readings(element, at, wary=False)
+                yield from self.clause.readings(element, at)
 
     def _paths(self, element: Element, at: int) -> Iterator[Reading]:
         places = self.clause.language.data.places.values() if element.mode == "strict" else ()
@@ -155,7 +155,7 @@ class Gist:
         strict = Element(op="slot", names=("path",), slot="path", mode="strict")
         return [
             replace(reading, gain=min(reading.gain, PATH_GAIN))
-            for reading in self.clause.readings(strict, at, wary=False)
+            for reading in self.clause.readings(strict, at)
             if not reading.reference and not self._gists.knows(reading.value)
         ]
 

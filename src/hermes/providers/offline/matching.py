@@ -13,8 +13,9 @@ WORD_GAIN = 2.0
 SLIP_LOSS = 1.0
 SKIP_LOSS = 0.02
 MAX_SKIPPED = 8
-# The group of kinds that write to files.
+# The groups of kinds that write to files, and of those that run something.
 CHANGING = "change"
+RUNNING = "run"
 
 
 class Match(Value):
@@ -77,6 +78,8 @@ class Walker:
     def __init__(self, clause: Clause) -> None:
         self.clause = clause
         self.tokens = clause.tokens
+        self._places = frozenset(clause.language.data.places.values())
+        self._careful = False
         self._wary = False
         self._phrases = {
             at: phrase_ends(clause.language.classes, self.tokens, at)
@@ -97,6 +100,7 @@ class Walker:
         yield from found.values()
 
     def best_of(self, kind: Kind, text: str) -> Match | None:
+        self._careful = kind.group == CHANGING
         self._wary = kind.exact
         extras = tuple(parse(extra) for extra in kind.extras)
         best: State | None = None
@@ -118,8 +122,13 @@ class Walker:
             return True
         if kind.fresh and any(name == "path" for name, _ in state.references):
             return True
-        texts = [value for name, value in state.slots if name == "text"]
-        return kind.group == CHANGING and any(self.clause.must_be_composed(text) for text in texts)
+        if kind.group not in (CHANGING, RUNNING):
+            return False
+        slots = dict(state.slots)
+        # Nobody means "delete this project" like that. Commands may be run in this folder.
+        if "command" not in slots and slots.get("path") in self._places:
+            return True
+        return "text" in slots and self.clause.must_be_composed(slots["text"])
 
     def _whole(self, pattern: Pattern, extras: tuple[Pattern, ...]) -> Iterator[State]:
         for state in self._pattern(pattern, State(at=0)):
@@ -189,7 +198,8 @@ class Walker:
 
     def _slot(self, element: Element, state: State) -> Iterator[State]:
         name = "path" if element.slot == "item" else element.names[0]
-        for reading in self.clause.readings(element, state.at, wary=self._wary):
+        readings = self.clause.readings(element, state.at, careful=self._careful, wary=self._wary)
+        for reading in readings:
             moved = _moved(state, reading.end, reading.gain)
             pair = (name, reading.value)
             if reading.reference:

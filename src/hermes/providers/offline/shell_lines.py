@@ -82,7 +82,9 @@ def shell_line(text: str, sentence_words: Container[str]) -> str | None:
         return None
     if len(words) == 1:
         return line if words[0] not in _WORDS or words[0] in _ALONE else None
-    if words[1] in _SUBCOMMANDS.get(words[0], ()):
+    subcommands = _SUBCOMMANDS.get(words[0], frozenset())
+    # "Make all of them happy" goes on in another way than "git push origin main".
+    if words[1] in subcommands and (words[0] not in _WORDS or subcommands.issuperset(words[1:])):
         return line
     return line if _looks_typed(line, words, sentence_words) else None
 

@@ -9,7 +9,7 @@ from hermes.codec.values import Value
 from hermes.providers.offline.arithmetic import is_sum
 from hermes.providers.offline.language import Language, phrase_ends
 from hermes.providers.offline.patterns import Element
-from hermes.providers.offline.shell_lines import may_be_command
+from hermes.providers.offline.shell_lines import PROGRAMS, may_be_command
 from hermes.providers.offline.tokens import Token, word_of
 
 MAX_TEXT_TOKENS = 40
@@ -87,14 +87,21 @@ class Clause:
         said_of = words[:1] and words[0] in self.language.data.definite
         return bool(said_of) and not self.text.endswith(text)
 
-    def readings(self, element: Element, at: int, *, wary: bool) -> Iterator[Reading]:
-        """Who is wary takes no everyday word for the name of a file."""
+    def readings(
+        self, element: Element, at: int, *, careful: bool = False, wary: bool = False
+    ) -> Iterator[Reading]:
+        """Who is careful takes no thing of this world for a file ("the meeting"); who is wary
+        takes no everyday word for the name of one either."""
         if at >= len(self.tokens):
             return
         match element.slot:
             case "path":
                 readings = self._paths(at, strict=element.mode == "strict")
-                yield from (each for each in readings if not wary or self._is_sure(each, at))
+                for reading in readings:
+                    bare = reading.gain <= BARE_GAIN and not reading.reference
+                    known = bare and reading.gain <= KNOWN_GAIN
+                    if not ((wary and known) or (careful and bare and self._is_a_thing(at))):
+                        yield reading
             case "item":
                 yield from self._ordinals(at, strict=False)
                 yield from self._references(at, strict=True)
@@ -120,18 +127,18 @@ class Clause:
         if named < len(self.tokens):
             yield from self._named(at, named, strict=strict)
 
-    def _is_sure(self, reading: Reading, at: int) -> bool:
-        """Neither an everyday word, nor a thing of this world: "the meeting", "my account"."""
-        if reading.gain > BARE_GAIN:
-            return True
-        definite = at > 0 and self.tokens[at - 1].word in self.language.data.definite
-        return reading.gain > KNOWN_GAIN and not definite
+    def _is_a_thing(self, at: int) -> bool:
+        return at > 0 and self.tokens[at - 1].word in self.language.data.definite
 
     def _references(self, at: int, *, strict: bool) -> Iterator[Reading]:
         """Things that were said or shown before. The single word "there" is more often an empty
-        word than a folder, so a strict slot does not take it."""
+        word than a folder, so a strict slot does not take it; "this" is none before "folder"."""
         for end, meaning, _ in phrase_ends(self.language.references, self.tokens, at):
-            if not (strict and meaning == "@there" and end == at + 1):
+            single = end == at + 1
+            before_noun = end < len(self.tokens) and self._is_one_of(
+                end, self.language.data.path_nouns
+            )
+            if not (single and (before_noun or (strict and meaning == "@there"))):
                 yield Reading(end=end, value=meaning[1:], gain=1.5, reference=True)
 
     def _ordinals(self, at: int, *, strict: bool) -> Iterator[Reading]:
@@ -192,7 +199,8 @@ class Clause:
             return False
         if noun:
             named = at > 0 and self._is_one_of(at - 1, self.language.data.named)
-            return named or token.word not in self.language.qualities
+            quality = token.word in self.language.qualities
+            return named or not (quality or token.word in self.language.data.definite)
         indefinite = at > 0 and self.tokens[at - 1].word in self.language.data.indefinite
         unlike = indefinite or token.word in self.language.sentence_words
         return not strict and not unlike and token.text[0] not in "-+$%&|<>=("
@@ -237,6 +245,9 @@ class Clause:
     def _is_command(self, start: int, end: int) -> bool:
         """ "a marathon" and "for president" are none."""
         if self.tokens[start].word in self.language.data.indefinite:
+            return False
+        # Without "run" before it, only what is known to be a program is a command.
+        if start == 0 and self.tokens[0].kind != "quoted" and self.tokens[0].word not in PROGRAMS:
             return False
         return may_be_command(self.raw(start, end), self.language.may_name_program)
 

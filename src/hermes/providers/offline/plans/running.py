@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 
 from hermes.codec.values import JsonObject
@@ -18,7 +19,14 @@ from hermes.providers.offline.plan import (
     call,
     terminal,
 )
-from hermes.providers.offline.tool_answers import objects, output, output_lines, succeeded
+from hermes.providers.offline.shell_lines import PROGRAMS
+from hermes.providers.offline.tool_answers import (
+    objects,
+    output,
+    output_lines,
+    succeeded,
+    was_refused,
+)
 from hermes.providers.offline.voice import code
 
 OUTPUT_LINES = 60
@@ -34,11 +42,15 @@ _TEST_COMMANDS = (
     ("makefile", "make test"),
     ("tests/", "pytest"),
 )
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+_-]*")
 _INTERPRETERS = {"py": "python3", "sh": "bash", "js": "node", "rb": "ruby", "pl": "perl"}
 
 
 def run(task: Task) -> Steps:
     script = _command(task)
+    missing = yield from _missing(task, script)
+    if missing is not None:
+        return missing
     place: JsonObject = {"workdir": task.slot("path")} if task.has("path") else {}
     result = yield from call("terminal", command=script, **place)
     return _ran(task, script, result)
@@ -67,6 +79,9 @@ def run_tests(task: Task) -> Steps:
 
 def run_background(task: Task) -> Steps:
     script = _command(task)
+    missing = yield from _missing(task, script)
+    if missing is not None:
+        return missing
     result = yield from call("terminal", command=script, background=True, notify_on_complete=True)
     if not succeeded(result):
         return failure(task, result, script)
@@ -137,6 +152,16 @@ def _command(task: Task) -> str:
     if len(script) > 1 and script[-1] in ".?!" and script[-2].isalnum():
         return script[:-1]
     return script
+
+
+def _missing(task: Task, script: str) -> Generator[Wishes, Results, Outcome | None]:
+    """A single word may be any program, or no program at all: then nothing is run."""
+    if script in PROGRAMS or not _NAME.fullmatch(script):
+        return None
+    result = yield from terminal(f"which {script}")
+    if was_refused(result):
+        return failure(task, result, script)
+    return None if succeeded(result) else task.failed("machine.not_installed", program=code(script))
 
 
 def _process(task: Task) -> str:
