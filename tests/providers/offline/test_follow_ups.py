@@ -83,3 +83,10 @@ def test_a_file_stays_a_file_after_the_to_do_list() -> None:
 def test_details_mean_nothing_by_themselves() -> None:
     assert steps("sorted by size") == ()
     assert steps("what time is it", "sorted by size") == ()
+
+
+def test_what_changed_a_file_is_done_again_only_for_what_is_surely_a_file() -> None:
+    (step,) = steps("delete a.txt", "and b.txt")
+    assert (step.kind, step.slots) == ("delete", {"path": "b.txt"})
+    assert steps("delete a.txt", "and anna?") == ()
+    assert steps("delete a.txt", "what about you?") == ()

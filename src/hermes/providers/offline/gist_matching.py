@@ -14,7 +14,7 @@ from hermes.providers.offline.gists import Gists, near_telling
 from hermes.providers.offline.language import may_fit
 from hermes.providers.offline.matching import SKIP_LOSS, SLIP_LOSS, WORD_GAIN, Match
 from hermes.providers.offline.patterns import Element, parse
-from hermes.providers.offline.shell_lines import PROGRAMS
+from hermes.providers.offline.shell_lines import EVERYDAY_PROGRAMS, PROGRAMS
 from hermes.providers.offline.slots import Clause, Reading, looks_like_file
 from hermes.providers.offline.tokens import Token
 
@@ -130,7 +130,7 @@ class Gist:
         token = self.tokens[at]
         match element.names[0]:
             case "program":
-                if token.word in PROGRAMS and not self._gists.knows(token.word):
+                if self._may_be_program(token.word):
                     yield Reading(end=at + 1, value=token.text, gain=1.5)
             case "variable":
                 if _VARIABLE.fullmatch(token.text):
@@ -143,6 +143,10 @@ class Gist:
                         yield reading
             case _:
                 yield from self.clause.readings(element, at)
+
+    def _may_be_program(self, word: str) -> bool:
+        everyday = word in EVERYDAY_PROGRAMS and self._gists.knows(word)
+        return word in PROGRAMS and not everyday and word not in self._gists.soft
 
     def _paths(self, element: Element, at: int) -> Iterator[Reading]:
         places = self.clause.language.data.places.values() if element.mode == "strict" else ()

@@ -6,6 +6,7 @@ from hermes.codec.values import Value, replace
 from hermes.providers.offline.cutting import Intent
 from hermes.providers.offline.language import available, load
 from hermes.providers.offline.matching import CHANGING
+from hermes.providers.offline.slots import looks_like_file
 from hermes.providers.offline.transcript import Exchange
 from hermes.providers.offline.understanding import follow_up, understand, with_details
 
@@ -41,6 +42,8 @@ def read_request(code: str, exchanges: tuple[Exchange, ...]) -> Request:
             leaning.append(earlier.steps[0])
         elif not _is_talk(earlier):
             steps = earlier.steps
+            if any(_changes(earlier.language, step) for step in steps) and _is_vague(leaning[0]):
+                return replace(newest, steps=())
             for wish in reversed(leaning):
                 steps = _repeated(wish, steps)
             return replace(newest, language=earlier.language, steps=steps)
@@ -59,7 +62,7 @@ def _in_context(newest: Request, code: str, before: tuple[Exchange, ...]) -> Req
         earlier = _understood(code, exchange.asked)
         if not _is_talk(earlier):
             step = following if following and _of_one_sort(code, following, earlier) else None
-            if step is None and not newest.steps:
+            if step is None and not newest.steps and not _changes_files(earlier):
                 step = with_details(load(earlier.language), newest.text, earlier.steps[-1])
             return replace(newest, language=earlier.language, steps=(step,)) if step else newest
     return newest
@@ -67,8 +70,18 @@ def _in_context(newest: Request, code: str, before: tuple[Exchange, ...]) -> Req
 
 def _changes_files(request: Request) -> bool:
     """ "Remove milk" may be about a file, or about the list that was just shown."""
-    kind = load(request.language).kinds.get(request.steps[0].kind)
-    return len(request.steps) == 1 and kind is not None and kind.group == CHANGING
+    return len(request.steps) == 1 and _changes(request.language, request.steps[0])
+
+
+def _changes(code: str, step: Intent) -> bool:
+    kind = load(code).kinds.get(step.kind)
+    return kind is not None and kind.group == CHANGING
+
+
+def _is_vague(wish: Intent) -> bool:
+    """ "And Anna?" after "delete a.txt" is about something else."""
+    path = wish.slots.get("path", "")
+    return bool(path) and "/" not in path and not looks_like_file(path)
 
 
 def _of_one_sort(code: str, following: Intent, earlier: Request) -> bool:

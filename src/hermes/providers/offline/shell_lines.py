@@ -39,7 +39,7 @@ PROGRAMS = frozenset(
     "gunicorn flask lua julia swift strace valgrind openssl gpg nginx vagrant flutter dart".split()
 ) | frozenset(_SUBCOMMANDS)
 # Programs whose name is a word of everyday language: a path alone does not make a command of them.
-_WORDS = frozenset(
+EVERYDAY_PROGRAMS = frozenset(
     "make just go find sort cut file head tail which date kill top touch cat tree node free stat "
     "hermes echo time watch test true false sleep service screen code less more man who w last "
     "groups users history type clear convert bundle flask dart swift composer poetry hatch black "
@@ -51,7 +51,7 @@ _LANGUAGES = frozenset("python python3 java ruby perl php lua julia docker bash 
 _ALONE = frozenset("date top free tree id env who w history".split())
 _STRONG_SIGNS = re.compile(r"(?:^|\s)-{1,2}\w|[|<>;&$=*]")
 _SHELL_SIGNS = re.compile(r"(?:^|\s)-{1,2}\w|[|<>;&$=~*]|/|\.\w|^\.\.?$|\s\.\.?(?:\s|$)")
-MAX_BARE_WORDS = 4
+MAX_BAREEVERYDAY_PROGRAMS = 4
 
 
 def may_be_command(text: str, may_name_program: Callable[[str], bool]) -> bool:
@@ -81,10 +81,12 @@ def shell_line(text: str, sentence_words: Container[str]) -> str | None:
     if not words or "\n" in line or words[0] not in PROGRAMS:
         return None
     if len(words) == 1:
-        return line if words[0] not in _WORDS or words[0] in _ALONE else None
+        return line if words[0] not in EVERYDAY_PROGRAMS or words[0] in _ALONE else None
     subcommands = _SUBCOMMANDS.get(words[0], frozenset())
     # "Make all of them happy" goes on in another way than "git push origin main".
-    if words[1] in subcommands and (words[0] not in _WORDS or subcommands.issuperset(words[1:])):
+    if words[1] in subcommands and (
+        words[0] not in EVERYDAY_PROGRAMS or subcommands.issuperset(words[1:])
+    ):
         return line
     return line if _looks_typed(line, words, sentence_words) else None
 
@@ -93,9 +95,11 @@ def _looks_typed(line: str, words: list[str], sentence_words: Container[str]) ->
     if line.endswith("?"):
         return False
     rest = line[len(words[0]) :].rstrip("!. ")
-    signs = _STRONG_SIGNS if words[0] in _WORDS else _SHELL_SIGNS
+    signs = _STRONG_SIGNS if words[0] in EVERYDAY_PROGRAMS else _SHELL_SIGNS
     if signs.search(rest):
         return True
-    if words[0] in _WORDS or words[0] in _SUBCOMMANDS or words[0] in _LANGUAGES:
+    if words[0] in EVERYDAY_PROGRAMS or words[0] in _SUBCOMMANDS or words[0] in _LANGUAGES:
         return False
-    return len(words) <= MAX_BARE_WORDS and not any(word in sentence_words for word in words)
+    return len(words) <= MAX_BAREEVERYDAY_PROGRAMS and not any(
+        word in sentence_words for word in words
+    )
