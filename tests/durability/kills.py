@@ -7,7 +7,6 @@ import random
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -27,7 +26,7 @@ from hermes.testing.server import ScriptedServer
 from hermes.testing.wires.table import WireName
 from hermes.workspaces.process_tree import kill_now, started_with
 from tests.durability.scenarios import Scenario, shape_of
-from tests.durability.stage import Stage, finished
+from tests.durability.stage import Stage, killed_after
 
 WIRES: tuple[WireName, ...] = ("chat", "messages", "responses")
 AT_ONCE = 2
@@ -117,14 +116,10 @@ async def _die_and_go_on(stage: Stage, scenario: Scenario, death: Death) -> bool
 
 
 async def _die(stage: Stage, words: Sequence[str], point: str) -> bool:
-    if not point.endswith(" s"):
-        ended = await stage.run(*words, kill_at=point)
+    if point.endswith(" s"):
+        ended = await killed_after(await stage.start(*words), float(point.removesuffix(" s")))
     else:
-        process = await stage.start(*words)
-        await asyncio.sleep(float(point.removesuffix(" s")))
-        with suppress(ProcessLookupError):
-            process.kill()
-        ended = await finished(process)
+        ended = await stage.run(*words, kill_at=point)
     assert ended.code in (-signal.SIGKILL, 0), ended
     return ended.code != 0
 

@@ -7,6 +7,9 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -154,13 +157,32 @@ async def line(process: Process, *, err: bool = False, seconds: float = SECONDS)
 
 
 async def finished(process: Process, seconds: float = SECONDS) -> Ended:
-    """How it ended. One that does not end is killed, so that no test leaves anything behind."""
+    """How it ended. One that does not end, or that nobody waits for any more, is killed, so that no
+    test leaves anything behind."""
     try:
         async with asyncio.timeout(seconds):
             out, err = await process.communicate(b"")
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        raise
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())
+
+
+async def killed_after(process: Process, seconds: float) -> Ended:
+    """How it ended, if not by itself, then by SIGKILL at that moment. Not by `process.kill()`: when
+    the process is just ending, that takes its exit code away from whoever waits for it."""
+    handle = os.pidfd_open(process.pid)
+    kill = partial(signal.pidfd_send_signal, handle, signal.SIGKILL)
+    timer = asyncio.get_running_loop().call_later(seconds, _if_there, kill)
+    try:
+        return await finished(process)
+    finally:
+        timer.cancel()
+        os.close(handle)
+
+
+def _if_there(kill: Callable[[], None]) -> None:
+    with suppress(ProcessLookupError):
+        kill()

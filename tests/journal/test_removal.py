@@ -106,7 +106,7 @@ async def test_a_child_that_shares_nothing_outlives_its_parent(tmp_path: Path) -
         assert await journal.read("two") == records
 
 
-async def test_pruning_takes_old_sessions_that_have_ended(tmp_path: Path) -> None:
+async def test_pruning_takes_old_sessions_ended_or_just_left(tmp_path: Path) -> None:
     clock = HandClock()
     async with journal_in(tmp_path, clock) as journal:
         await ended(journal, "old")
@@ -117,16 +117,14 @@ async def test_pruning_takes_old_sessions_that_have_ended(tmp_path: Path) -> Non
         await ended(journal, "young")
         clock.time += 31 * DAY
         older = parse_age("90")
-        only = SessionFilter(source="cli")
+        only = SessionFilter(source="cli", ended=True)
         rehearsed = await prune(journal, older_than_seconds=older, wanted=only, dry_run=True)
         assert rehearsed == Pruned(removed=("old",))
         assert set(await all_ids(journal)) == {"old", "open", "telegram", "young"}
         assert await prune(journal, older_than_seconds=older, wanted=only) == rehearsed
         assert set(await all_ids(journal)) == {"open", "telegram", "young"}
-        everything = SessionFilter(ended=False)
-        assert await prune(journal, older_than_seconds=older, wanted=everything) == Pruned(
-            removed=("open",)
-        )
+        done = await prune(journal, older_than_seconds=older, wanted=SessionFilter(source="cli"))
+        assert done == Pruned(removed=("open",))
 
 
 async def test_pruning_spares_parents_whose_forks_live(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 
-from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.config.settings import RetentionSettings
 from hermes.core.errors import NotFound, UsageError
@@ -148,22 +147,17 @@ class Library:
     ) -> Pruned:
         """Remove, or move to files, the sessions that were not used for so long: those that were
         ended and those that were just left."""
-        pruned = Pruned()
-        # The journal takes either kind at a time. The first kind comes twice, because forks of
-        # the second may have kept their parents.
-        for ended in (True, False, True) if wanted.ended is None else (wanted.ended,):
-            if not self._is_empty():
-                some = await removal.prune(
-                    self._journal,
-                    older_than_seconds=age_seconds,
-                    wanted=replace(wanted, ended=ended),
-                    dry_run=dry_run,
-                    archive_to=self._home.archive if archive else None,
-                )
-                pruned = _both(pruned, some)
-        if dry_run:
-            return await self._with_freed(pruned)
-        await self._forget(pruned.removed, keep_files=archive)
+        if self._is_empty():
+            return Pruned()
+        pruned = await removal.prune(
+            self._journal,
+            older_than_seconds=age_seconds,
+            wanted=wanted,
+            dry_run=dry_run,
+            archive_to=self._home.archive if archive else None,
+        )
+        if not dry_run:
+            await self._forget(pruned.removed, keep_files=archive)
         return pruned
 
     async def retain(self, settings: RetentionSettings) -> upkeep.Retained:
@@ -178,16 +172,8 @@ class Library:
             min_interval_hours=settings.min_interval_hours,
         )
         retained = await upkeep.apply_retention(self._journal, policy)
-        if retained.pruned.removed:
-            await self._forget(retained.pruned.removed, keep_files=archive)
-        if not retained.ran:
-            return retained
-        # The policy above takes ended sessions; most are never ended, people just go.
-        left = SessionFilter(ended=False)
-        idle = await self.prune(settings.days * 86_400, left, dry_run=False, archive=archive)
-        if idle.removed and policy.vacuum:
-            await upkeep.vacuum(self._journal)
-        return replace(retained, pruned=_both(retained.pruned, idle))
+        await self._forget(retained.pruned.removed, keep_files=archive)
+        return retained
 
     async def stats(self) -> Stats:
         if not self._is_empty():
@@ -245,14 +231,6 @@ class Library:
         best = sorted(known, key=likeness, reverse=True)[:NEAR]
         return tuple(f"{info.id}  {info.title or info.preview}".rstrip() for info in best)
 
-    async def _with_freed(self, rehearsed: Pruned) -> Pruned:
-        """A parent goes with the last of its forks, which a rehearsal of one kind cannot see."""
-        for session_id in rehearsed.kept:
-            children = (await self.lineage(session_id)).children
-            if children and set(children) <= set(rehearsed.removed):
-                rehearsed = _both(rehearsed, Pruned(removed=(session_id,)))
-        return rehearsed
-
     async def _forget(self, ids: Sequence[str], *, keep_files: bool = False) -> None:
         """Sessions that the journal has let go also leave the index and, unless they may come
         back, their folders of command output."""
@@ -263,9 +241,3 @@ class Library:
             # An id from a file of somebody else may be anything, also a way out of the folder.
             if folder.parent == self._home.sessions and session_id != "..":
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-
-def _both(one: Pruned, other: Pruned) -> Pruned:
-    removed = dict.fromkeys((*one.removed, *other.removed))
-    kept = dict.fromkeys(id for id in (*one.kept, *other.kept) if id not in removed)
-    return Pruned(removed=tuple(removed), kept=tuple(kept))

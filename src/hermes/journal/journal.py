@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+SMALL = 16
+
 
 class SqliteJournal:
     """`core.ports.Journal` on one machine, for any number of processes. Making one is free: files
@@ -94,7 +96,7 @@ class SqliteJournal:
         def work(tx: Transaction) -> tuple[int, ...]:
             return tx.write(tx.held(lease), items, turn_id=turn_id, at=now)
 
-        numbers = await self.writing(work)
+        numbers = await self.writing(work, is_small=len(items) <= SMALL)
         return _records(lease.session_id, events, numbers, turn_id, now)
 
     async def read(self, session_id: str, *, after: int = 0) -> tuple[Record, ...]:
@@ -140,9 +142,9 @@ class SqliteJournal:
         await self.writer.mend()
         return await self._readers.run(work)
 
-    async def writing(self, work: Callable[[Transaction], T]) -> T:
+    async def writing(self, work: Callable[[Transaction], T], *, is_small: bool = False) -> T:
         """Run `work` in the writer's next transaction; durable when it returns."""
-        result = await self.writer.run(work)
+        result = await self.writer.run(work, is_small=is_small)
         self._is_ready = True
         return result
 

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 
 class WriteLock:
-    """Only one process at a time is inside; entered by one thread only."""
+    """Only one process at a time is inside; entered by one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fd = -1
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def held(self, *, wait: bool = True) -> Iterator[bool]:
+        """Whether we are inside; without `wait` not when another process is."""
         if self._fd < 0:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def close(self) -> None:
         if self._fd >= 0:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from hermes.codec.json import encode
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.errors import JournalError, NotFound, SessionBusy, UsageError
 from hermes.journal import leases
 from hermes.journal.journal import SqliteJournal
@@ -44,8 +44,8 @@ async def prune(
     dry_run: bool = False,
     archive_to: Path | None = None,
 ) -> Pruned:
-    """Remove the chosen sessions whose last record is older than that. Only ended ones, unless
-    `wanted.ended` says otherwise."""
+    """Remove the chosen sessions whose last record is older than that: most are never ended, people
+    just go."""
     limit = journal.world.clock.now() - older_than_seconds
     ids = await journal.reading(partial(_chosen, _older(wanted, limit)))
     if dry_run:
@@ -126,10 +126,7 @@ def _chosen(wanted: SessionFilter, db: sqlite3.Connection) -> list[str]:
 
 
 def _older(wanted: SessionFilter, limit: float) -> SessionFilter:
-    fields = {name: getattr(wanted, name) for name in wanted.__struct_fields__}
-    fields["before"] = limit if wanted.before is None else min(limit, wanted.before)
-    fields["ended"] = True if wanted.ended is None else wanted.ended
-    return SessionFilter(**fields)
+    return replace(wanted, before=limit if wanted.before is None else min(limit, wanted.before))
 
 
 def _rehearse(tx: Transaction, journal: SqliteJournal, ids: Sequence[str]) -> Pruned:

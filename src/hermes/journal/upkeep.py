@@ -102,7 +102,7 @@ async def backup(journal: SqliteJournal, target: Path) -> None:
 def _vacuum(path: Path) -> None:
     lock = WriteLock(path.with_name(f"{path.name}.lock"))
     try:
-        with lock, closing(connect(path, mode="rw")) as db:
+        with lock.held(), closing(connect(path, mode="rw")) as db:
             db.execute("VACUUM")
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:

@@ -1,4 +1,5 @@
-"""The one thread that writes: jobs that wait at the same time share one commit."""
+"""Where everything is written: by the thread that asks when that is quick, else by a thread of our
+own, where jobs that wait at the same time share one commit."""
 
 from __future__ import annotations
 
@@ -6,11 +7,12 @@ import asyncio
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from hermes.core.errors import HermesError, JournalError
 from hermes.core.world import World
@@ -28,16 +30,28 @@ Work = Callable[[Transaction], T]
 # So many jobs share a commit at most: a longer queue would make the first one wait for the last.
 GROUP = 1_024
 MENDING_SECONDS = 600.0
+# A process with few sessions and a quick disk commits sooner than another thread would wake up.
+FEW_SESSIONS = 8
+QUICK_SECONDS = 0.002
 
 
 class Job(Generic[T]):
     """Work that somebody awaits, with its outcome."""
 
-    def __init__(self, work: Work[T], future: asyncio.Future[T]) -> None:
+    def __init__(self, work: Work[T], future: asyncio.Future[T] | None = None) -> None:
         self.work = work
         self.future = future
         self.result: T | None = None
         self.error: BaseException | None = None
+
+    @property
+    def is_given_up(self) -> bool:
+        return self.future is not None and self.future.cancelled()
+
+    def outcome(self) -> T:
+        if self.error is not None:
+            raise self.error
+        return cast(T, self.result)
 
 
 class Writer:
@@ -54,13 +68,19 @@ class Writer:
         self._beaten_at = 0.0
         self._queue: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self._gate = threading.Lock()
+        self._turn = threading.Lock()
+        self._pace = 0.0
         self._thread: threading.Thread | None = None
         self._is_closed = False
         self._mended_at = float("-inf")
         self._is_mending_wanted = False
 
-    async def run(self, work: Work[T]) -> T:
-        """What `work` returns, once it is committed. Others' failures do not touch it."""
+    async def run(self, work: Work[T], *, is_small: bool = False) -> T:
+        """What `work` returns, once it is committed. Others' failures do not touch it. Work that is
+        small may be done in the caller's thread."""
+        here = self._write_here(work) if is_small else None
+        if here is not None:
+            return here.outcome()
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         job = Job(work, future)
         with self._gate:
@@ -87,6 +107,32 @@ class Writer:
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
+    def _write_here(self, work: Work[T]) -> Job[T] | None:
+        """The work, done in this thread; None when it is not sure to be quick, or did not succeed
+        at once. Only while sessions are held: then the other thread is awake for heartbeats."""
+        if not (0 < len(self._heads) <= FEW_SESSIONS and self._pace < QUICK_SECONDS):
+            return None
+        if self._is_closed or not self._queue.empty() or not self._turn.acquire(blocking=False):
+            return None
+        try:
+            with self._lock.held(wait=False) as is_ours:
+                if not is_ours or self._db is None or self._is_mending_wanted:
+                    return None
+                return self._commit_here(work)
+        finally:
+            self._turn.release()
+
+    def _commit_here(self, work: Work[T]) -> Job[T] | None:
+        job = Job(work)
+        try:
+            self._commit([job])
+        except Exception:
+            # The other thread does it again, and tells what is wrong.
+            self._roll_back()
+            return None
+        self._tidy_up()
+        return job
+
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._serve, name="hermes-journal", daemon=True)
         self._thread.start()
@@ -108,7 +154,7 @@ class Writer:
             return [], True
         for _ in range(min(GROUP, self._queue.qsize())):
             found.append(self._queue.get())
-        return [job for job in found if job and not job.future.cancelled()], found[-1] is not None
+        return [job for job in found if job and not job.is_given_up], found[-1] is not None
 
     def _seconds_to_beat(self) -> float | None:
         if not self._heads:
@@ -119,10 +165,9 @@ class Writer:
         if not jobs and self._seconds_to_beat() is None:
             return
         try:
-            with self._lock:
+            with self._turn, self._lock.held():
                 self._commit_or_split(jobs)
-                if self._db:
-                    self._checkpointer.finish(self._db)
+                self._tidy_up()
         except OSError as error:
             _fail(jobs, journal_error(error, self._path))
 
@@ -167,13 +212,19 @@ class Writer:
             _deliver(jobs)
             return
         self._world.reach("journal.before_commit")
+        started = time.perf_counter()
         self._db.execute("COMMIT")
+        self._pace = 0.7 * self._pace + 0.3 * (time.perf_counter() - started)
         self._world.reach("journal.after_commit")
         if tx.taken:
             self._beaten_at = self._world.clock.monotonic()
         # Those who wait go on while this thread tidies up.
         _deliver(jobs)
         self._keep(tx)
+
+    def _tidy_up(self) -> None:
+        if self._db:
+            self._checkpointer.finish(self._db)
 
     def _is_beat_due(self) -> bool:
         """Half-way to the next heartbeat it may as well ride with somebody's commit."""
@@ -222,7 +273,7 @@ class Writer:
     def _let_go(self) -> None:
         self._checkpointer.close()
         if self._db is not None:
-            with self._lock:
+            with self._lock.held():
                 self._db.close()
         self.owner.leave()
         self._lock.close()
@@ -238,7 +289,8 @@ def _deliver(jobs: Sequence[Job[Any]]) -> None:
     """Hand the outcomes to the event loops that wait, one wake-up for each loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
     for job in jobs:
-        by_loop.setdefault(job.future.get_loop(), []).append(job)
+        if job.future is not None:
+            by_loop.setdefault(job.future.get_loop(), []).append(job)
     for loop, mine in by_loop.items():
         # A loop that is closed has nobody left who waits.
         with suppress(RuntimeError):
@@ -247,7 +299,7 @@ def _deliver(jobs: Sequence[Job[Any]]) -> None:
 
 def _settle(jobs: Sequence[Job[Any]]) -> None:
     for job in jobs:
-        if job.future.done():
+        if job.future is None or job.future.done():
             continue
         if job.error is not None:
             job.future.set_exception(job.error)
