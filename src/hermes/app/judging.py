@@ -1,0 +1,216 @@
+"""What the policy would say: the rules of a home, and answers about effects that may come."""
+
+from __future__ import annotations
+
+import importlib
+import os.path
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+from hermes.codec.json import DecodeError, convert, decode, plain
+from hermes.codec.values import JsonObject, Value
+from hermes.config.load import Config
+from hermes.core.effects import (
+    Ask,
+    Decision,
+    DeletePath,
+    Deny,
+    Effect,
+    Principal,
+    ReadPath,
+    RunCommand,
+    WritePath,
+    subject,
+)
+from hermes.core.events import ApprovalAnswered, ApprovalAsked, Record, ToolIntended
+from hermes.policy.findings import CATEGORIES, Level, Verdict
+from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.standing import Rule, load_rules
+
+RULES_FILE = "policy.toml"
+
+
+class Inquiry(Value):
+    """One line of a dialogue with `hermes policy check`. `given` is the whole line, for checks
+    that want more than this."""
+
+    effect: str
+    value: str = ""
+    cwd: str = "."
+    principal: Principal = "owner"
+    surface: str = ""
+    origins: tuple[str, ...] = ("user",)
+    unattended: bool = False
+
+
+Check = Callable[[Config, Inquiry, JsonObject], JsonObject]
+# Kind of effect: where its check lives. Loaded when the first line of its kind comes.
+CHECKS: dict[str, str] = {
+    "command": "hermes.app.judging:check_effect",
+    "read": "hermes.app.judging:check_effect",
+    "write": "hermes.app.judging:check_effect",
+    "delete": "hermes.app.judging:check_effect",
+}
+
+
+class Decided(Value):
+    """One decision as the journal tells it. `answer` is what a person said, if one was asked."""
+
+    session_id: str
+    n: int
+    at: float
+    tool: str
+    subject: str
+    decision: str
+    category: str = ""
+    reason: str = ""
+    answer: str = ""
+    by: str = ""
+
+
+def policy_settings(config: Config, *, surface: str, approved: bool = False) -> PolicySettings:
+    """`approved` answers all questions with yes, where nobody can be asked."""
+    approvals = config.settings.approvals
+    return PolicySettings(
+        mode="off" if approved else approvals.mode,
+        deny=approvals.deny,
+        allowed=config.settings.command_allowlist,
+        rules=load_rules(rules_path(config)),
+        surface=surface,
+    )
+
+
+def rules_path(config: Config) -> Path:
+    return config.home.root / RULES_FILE
+
+
+def standing_rules(config: Config) -> tuple[Rule, ...]:
+    return load_rules(rules_path(config))
+
+
+def rules_for(config: Config, cwd: str, surface: str = "") -> Rules:
+    """The rules of a session that would be opened in this folder. What they are told to remember
+    is forgotten."""
+    return Rules(
+        policy_settings(config, surface=surface),
+        root=os.path.realpath(cwd),
+        home=str(Path.home()),
+        state=str(config.home.root.resolve()),
+        keep=lambda _: None,
+    )
+
+
+def answer(config: Config, line: bytes) -> JsonObject:
+    """The answer to one line; a line that cannot be used is answered with a refusal."""
+    try:
+        given = decode(dict, line)
+        inquiry = convert(Inquiry, given)
+    except DecodeError as error:
+        return _refusal(f"The line cannot be used: {error}.")
+    place = CHECKS.get(inquiry.effect)
+    if place is None:
+        return _refusal(f"There is no check for {inquiry.effect!r}.")
+    module, _, name = place.partition(":")
+    check = cast(Check, getattr(importlib.import_module(module), name))
+    return check(config, inquiry, given)
+
+
+def _refusal(reason: str) -> JsonObject:
+    return {"decision": "deny", "reason": reason, "category": "unclear"}
+
+
+def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
+    """Commands and paths. Nothing is run or opened."""
+    cwd = os.path.realpath(inquiry.cwd)
+    rules = rules_for(config, cwd, inquiry.surface)
+    effect = _effect(inquiry, cwd)
+    decision = rules.decide(effect, inquiry.principal, frozenset(inquiry.origins))
+    if inquiry.unattended and isinstance(decision, Ask):
+        reason = f"Nobody is there to ask. {decision.reason}"
+        decision = Deny(reason=reason, category=decision.category)
+    return shown(decision)
+
+
+def _effect(inquiry: Inquiry, cwd: str) -> Effect:
+    if inquiry.effect == "command":
+        return RunCommand(script=inquiry.value, cwd=cwd)
+    path = os.path.realpath(Path(cwd, Path(inquiry.value).expanduser()))
+    match inquiry.effect:
+        case "read":
+            return ReadPath(path=path)
+        case "delete":
+            return DeletePath(path=path)
+    return WritePath(path=path)
+
+
+def shown(decision: Decision) -> JsonObject:
+    fields = plain(decision)
+    line = {
+        "decision": fields["type"],
+        "reason": decision.reason,
+        "category": fields.get("category", ""),
+    }
+    return {**line, "hardline": True} if fields.get("hardline") else line
+
+
+def explained(config: Config, script: str, cwd: str) -> JsonObject:
+    """The decision about a command with every command inside and all that was found."""
+    place = os.path.realpath(cwd)
+    rules = rules_for(config, place)
+    effect = RunCommand(script=script, cwd=place)
+    verdict: Verdict = rules.verdict(effect)
+    decision = rules.decide(effect, "owner", frozenset({"user"}))
+    found = dict.fromkeys(
+        (each.level, each.category, each.reason, each.command)
+        for each in verdict.findings
+        if each.level >= Level.WORK
+    )
+    return {
+        **shown(decision),
+        "commands": list(verdict.commands),
+        "findings": [
+            {"level": level.name.lower(), "category": category, "reason": why, "command": command}
+            for level, category, why, command in found
+        ],
+    }
+
+
+def categories() -> dict[str, str]:
+    return dict(CATEGORIES)
+
+
+def decided(session_id: str, records: tuple[Record, ...]) -> list[Decided]:
+    """Every decision in a session, oldest first, with the answers of people."""
+    answers = {
+        record.event.id: record.event
+        for record in records
+        if isinstance(record.event, ApprovalAnswered)
+    }
+    asked = {
+        (record.event.call_id, subject(record.event.effect)): answers.get(record.event.id)
+        for record in records
+        if isinstance(record.event, ApprovalAsked)
+    }
+    lines: list[Decided] = []
+    for record in records:
+        if not isinstance(record.event, ToolIntended):
+            continue
+        for judged in record.event.judged:
+            said = asked.get((record.event.call_id, subject(judged.effect)))
+            fields = shown(judged.decision)
+            lines.append(
+                Decided(
+                    session_id=session_id,
+                    n=record.n,
+                    at=record.at,
+                    tool=record.event.name,
+                    subject=subject(judged.effect),
+                    decision=fields["decision"],
+                    category=fields["category"],
+                    reason=fields["reason"],
+                    answer=said.choice if said else "",
+                    by=said.by if said else "",
+                )
+            )
+    return lines

@@ -1,0 +1,146 @@
+"""One command as a program's check sees it: its words, its input, and what it may say about it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from hermes.codec.values import replace
+from hermes.policy.findings import Finding, Level
+from hermes.policy.options import Options
+from hermes.policy.paths import Paths, clean
+from hermes.policy.shell.state import SOME, UNKNOWN, State, Stream
+from hermes.policy.touching import deleting, reading, strays, writing
+
+PLAIN = re.compile(r"[\w/.~*?=+,:@%{}\[\]!^#…-]+")
+
+
+def shown(words: Sequence[str]) -> str:
+    """The words as they could be typed; what is not known is shown as `…`."""
+    return " ".join(_quoted(word) for word in words)
+
+
+def _quoted(word: str) -> str:
+    word = word.replace(UNKNOWN, "…").replace(SOME, "…")
+    if word and PLAIN.fullmatch(word):
+        return word
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+class Follower(Protocol):
+    """Who follows the commands that a command runs."""
+
+    paths: Paths
+
+    def add(self, finding: Finding) -> None: ...
+
+    def call(self, words: Sequence[str], state: State, stdin: Stream) -> Stream: ...
+
+    def text(self, script: str, state: State, stdin: Stream) -> Stream: ...
+
+
+class Call:
+    def __init__(
+        self, name: str, arguments: Sequence[str], state: State, stdin: Stream, follower: Follower
+    ) -> None:
+        self._whole: tuple[str, ...] = (name, *arguments)
+        self.name = name
+        self.arguments = list(arguments)
+        self.state = state
+        self.stdin = stdin
+        self.follower = follower
+
+    def part(self, arguments: Sequence[str], state: State | None = None, name: str = "") -> Call:
+        """The same command with fewer words to look at: what stands before a subcommand is
+        told already. Findings are about the whole."""
+        inner = Call(name or self.name, arguments, state or self.state, self.stdin, self.follower)
+        inner._whole = self._whole
+        return inner
+
+    @property
+    def paths(self) -> Paths:
+        return self.follower.paths
+
+    def options(self, taking: str = "", *, permute: bool = True) -> Options:
+        return Options(self.arguments, taking, permute=permute)
+
+    # What is found about it.
+
+    def ask(self, category: str, reason: str) -> None:
+        self._say(Level.ASKED, category, reason)
+
+    def never(self, category: str, reason: str) -> None:
+        self._say(Level.NEVER, category, reason)
+
+    def deny(self, category: str, reason: str) -> None:
+        self._say(Level.DENIED, category, reason)
+
+    def work(self, category: str = "", reason: str = "It works in the workspace.") -> None:
+        self._say(Level.WORK, category, reason)
+
+    def _say(self, level: Level, category: str, reason: str) -> None:
+        self._add(Finding(level=level, category=category, reason=reason))
+
+    def _add(self, finding: Finding | None) -> None:
+        if finding is not None:
+            command = shown(self._whole) if self.name else ""
+            self.follower.add(replace(finding, command=command))
+
+    # What it does to files.
+
+    def path(self, text: str) -> str:
+        """Absolute, with the links followed that this script has made."""
+        if text == "~" or text.startswith("~/"):
+            text = self.paths.home + text[1:]
+        if not text.startswith(("/", UNKNOWN)) and UNKNOWN in self.state.cwd:
+            return UNKNOWN + "/" + text
+        if text.startswith(UNKNOWN):
+            return text
+        path = clean(posixpath.join(self.state.cwd, text))
+        for link, target in self.state.links.items():
+            if path == link or path.startswith(link + "/"):
+                path = clean(target + path[len(link) :])
+        return path
+
+    def reads(self, *texts: str) -> None:
+        for text in texts:
+            if text not in ("", "-"):
+                self._add(reading(self.paths, self.path(text)))
+
+    def reads_all(self, *texts: str) -> None:
+        """Folders too, with all that is in them."""
+        for text in texts:
+            if self.paths.covers(self.path(text)):
+                self.ask("credentials", f"It reads all of {self.path(text)}, keys included.")
+        self.reads(*texts)
+
+    def writes(self, *texts: str, append: bool = False) -> None:
+        for text in texts:
+            if text not in ("", "-"):
+                path = self.path(text)
+                strayed = strays(self.paths, text, path)
+                self._add(writing(self.paths, path, append=append, strayed=strayed))
+
+    def deletes(self, *texts: str, recursive: bool = False) -> None:
+        for text in texts:
+            path = self.path(text)
+            strayed = strays(self.paths, text, path)
+            self._add(deleting(self.paths, path, recursive=recursive, strayed=strayed))
+
+    def here(self, text: str) -> bool:
+        """The path lies in the workspace."""
+        path = self.path(text)
+        return UNKNOWN not in path and self.paths.place(path) == "workspace"
+
+    # What it runs.
+
+    def runs(self, words: Sequence[str], stdin: Stream | None = None) -> Stream:
+        return self.follower.call(words, self.state, stdin or self.stdin)
+
+    def runs_text(self, script: str, stdin: Stream | None = None) -> Stream:
+        return self.follower.text(script, self.state, stdin or self.stdin)
+
+
+Check = Callable[[Call], Stream | None]

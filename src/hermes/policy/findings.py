@@ -1,0 +1,100 @@
+"""What is found out about a command: how far it goes, of which kind, and why, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+from hermes.codec.values import Value, replace
+
+
+class Level(IntEnum):
+    """From nothing to never. `DENIED` is refused in every mode, `NEVER` also by no rule lifted."""
+
+    HARMLESS = 0
+    WORK = 1
+    ASKED = 2
+    DENIED = 3
+    NEVER = 4
+
+
+# The kinds of danger, each with what a person is told about it in `hermes policy rules`.
+CATEGORIES: dict[str, str] = {
+    "delete": "Deletes files outside the workspace, or the workspace as a whole.",
+    "overwrite": "Writes or moves files outside the workspace.",
+    "disk": "Formats, mounts or writes disks and partitions.",
+    "power": "Turns the machine off or stops it from working.",
+    "privilege": "Runs with more rights, or gives rights to somebody.",
+    "persistence": "Leaves something behind that runs later by itself.",
+    "network_out": "Sends data to another machine.",
+    "network_listen": "Opens a port for others.",
+    "network": "Fetches from the network. Allowed, unless untrusted text is in view.",
+    "remote_code": "Runs code that comes from elsewhere.",
+    "credentials": "Reads or changes keys, passwords or tokens.",
+    "exfiltration": "Reads credentials and sends data out.",
+    "process_kill": "Ends or changes processes that this session did not start.",
+    "services": "Starts, stops or changes services.",
+    "git_history": "Throws away changes or history that git cannot bring back.",
+    "remote_state": "Changes something that other people or machines share.",
+    "database": "Deletes or changes data in a database.",
+    "package_install": "Installs packages that no lock file of the project names.",
+    "permissions": "Changes who may read, write or run files.",
+    "container": "Lets a container reach the machine, or ends containers and their data.",
+    "shell_escape": "Makes a harmless-looking program run another command.",
+    "obfuscated": "Hides what it really does.",
+    "unclear": "Cannot be told from its text.",
+    "unknown_program": "Runs a program that nothing is known about.",
+    "system_config": "Changes the configuration of the system.",
+    "own_state": "Reaches for the settings, approvals or journal of Hermes itself.",
+    "settings": "Refused or asked for by a rule of yours.",
+    "principal": "Only the owner may do this.",
+}
+# Approved for one time only: what was seen says little about what will run next time.
+ONLY_ONCE = frozenset(("obfuscated", "unclear", "remote_code", "credentials", "exfiltration"))
+# What untrusted text must not cause without a person's word.
+OUTWARD = frozenset(("network", "network_out", "persistence", "privilege", "exfiltration"))
+
+
+class Finding(Value):
+    """`command` is the simple command it is about, as it would really be run."""
+
+    level: Level
+    category: str
+    reason: str
+    command: str = ""
+
+
+class Verdict(Value):
+    """All that was found. `commands` are the simple commands in order, as they would be run."""
+
+    findings: tuple[Finding, ...] = ()
+    commands: tuple[str, ...] = ()
+
+    @property
+    def level(self) -> Level:
+        return max((each.level for each in self.findings), default=Level.HARMLESS)
+
+    @property
+    def worst(self) -> Finding:
+        """The finding that a person should hear of first."""
+        return combined(self.findings)
+
+
+def combined(findings: Iterable[Finding]) -> Finding:
+    found = tuple(findings)
+    level = max((each.level for each in found), default=Level.HARMLESS)
+    top = [each for each in found if each.level == level]
+    kinds = {each.category for each in top}
+    if level is Level.ASKED and "credentials" in kinds and "network_out" in kinds:
+        reasons = {each.category: each.reason for each in reversed(top)}
+        return replace(
+            top[0],
+            category="exfiltration",
+            reason=f"{reasons['credentials']} {reasons['network_out']}",
+        )
+    # What cannot be told is the weakest thing to say when something was told too.
+    vague = ("unclear", "unknown_program", "shell_escape")
+    clear = [each for each in top if each.category not in vague]
+    if not top:
+        return Finding(level=Level.HARMLESS, category="", reason="It only reads.")
+    return (clear or top)[0]

@@ -1,0 +1,364 @@
+"""Tools that build, test, format and convert: ordinary work, as long as it stays here."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.call import Call, Check
+from hermes.policy.programs.running import fetched, own_program
+from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.shell.state import UNKNOWN, Stream
+
+# Whatever their options, they read the project and write into it.
+WORKERS = """
+    pytest py.test unittest ruff black isort flake8 mypy pyright pylint bandit tox nox coverage
+    autopep8 yapf pyflakes pycodestyle pydocstyle vulture radon sphinx-build sphinx-apidoc mkdocs
+    pre-commit cython nuitka pyinstaller pip-compile pip-sync pip-audit safety nbconvert jupytext
+    papermill uvicorn gunicorn hypercorn flask celery streamlit locust behave robot scalene pdoc
+    towncrier bumpversion bump2version commitizen cz interrogate codespell djlint jest mocha vitest
+    ava tap karma cypress playwright tsc eslint prettier stylelint webpack rollup vite esbuild
+    parcel swc babel next nuxt astro gatsby remix ng vue-cli-service svelte-kit turbo nx lerna rush
+    tsup tsd typedoc storybook wireit xo standard biome oxlint knip depcheck nodemon concurrently
+    npm-run-all run-s run-p rimraf mkdirp cross-env husky lint-staged c8 nyc jscpd madge
+    license-checker serve http-server live-server json-server changeset size-limit cmake ctest cpack
+    ninja meson gcc g++ cc c++ clang clang++ ld ar ranlib as nasm yasm strip objcopy clang-format
+    clang-tidy cppcheck include-what-you-use astyle uncrustify indent autoconf automake autoreconf
+    aclocal libtoolize autoheader pkg-config gcov lcov gcovr genhtml bison flex yacc lex swig
+    doxygen scons waf xmake premake5 tup bazel bazelisk buck buck2 pants please ctags etags cscope
+    gprof ccmake tcc avr-gcc arm-none-eabi-gcc emcc wasm-pack wat2wasm wasm2wat wasmtime wasmer
+    rustc rustfmt rustdoc clippy-driver cargo-clippy cbindgen bindgen trunk mdbook gofmt goimports
+    golangci-lint golint staticcheck gopls revive mockgen stringer wire gotestsum gosec govulncheck
+    dlv templ air sqlc javac java javadoc jar kotlinc kotlin scalac ant checkstyle pmd spotbugs
+    ktlint detekt mvn mvnw gradle gradlew sbt lein boot mill jshell native-image dotnet msbuild
+    nuget csc fsc swift swiftc swiftlint swiftformat xcodebuild xcrun xcodegen flutter dart ghc
+    runghc runhaskell stack cabal hlint ormolu fourmolu ocamlfind ocamlc ocamlopt dune rebar3 mix
+    erlc elixirc gleam shards nimble v zig odin fpc ldc2 dmd dub gfortran ifort gnatmake coqc agda
+    idris lean lake rspec rubocop rake standardrb erb sorbet srb steep brakeman reek jekyll
+    middleman guard puma phpunit phpstan psalm php-cs-fixer phpcs phpcbf pest pint rector artisan
+    make gmake bmake just task mage invoke inv doit redo ninja-build earthly dagger protoc buf
+    grpcurl thrift flatc capnp openapi-generator swagger-codegen graphql-codegen shellcheck shfmt
+    hadolint actionlint yamllint markdownlint markdownlint-cli2 mdl vale proselint ansible-lint
+    tflint checkov tfsec terraform-docs kubeval kubeconform kustomize sqlfluff tree-sitter semgrep
+    ast-grep comby dprint taplo jsonlint ajv xmlstarlet tidy csslint sass lessc postcss tailwindcss
+    svgo uglifyjs terser html-minifier pandoc dot neato circo fdp twopi plantuml mmdc latexmk
+    pdflatex xelatex lualatex tectonic bibtex biber asciidoctor groff troff mandoc typst quarto
+    ffmpeg ffprobe sox convert magick identify mogrify montage composite gs pdftk qpdf pdftotext
+    pdfinfo pdftoppm exiftool optipng pngquant jpegoptim cwebp inkscape rsvg-convert tesseract
+    ogrinfo ogr2ogr gdalinfo gdal_translate jupyter jupyter-nbconvert dvc mlflow tensorboard kedro
+    dbt great_expectations luigi nvcc accelerate torchrun deepspeed mlr csvsort csvjson csvsql
+    in2csv xsv qsv jo gron fx dasel yq jq jless visidata vd q miller htmlq pup tokei cloc scc loc
+    sloccount hexyl diffoscope difft delta bc dc units msgfmt msgmerge xgettext gettext envsubst m4
+    cpp numfmt chafa figlet cowsay lolcat banner fortune sl pv progress tput clear reset column bats
+    shellspec
+"""
+READERS = """
+    [ test expr cal ncal df du file free getconf groups id last lastlog lsb_release lsblk lscpu
+    lsmem lsmod lspci lsusb lsns lslocks lsipc printenv ps pgrep pidof pstree stat tree type uptime
+    users vmstat iostat mpstat sar w whereis who whatis apropos help locate mlocate plocate ldd nm
+    objdump readelf size addr2line c++filt otool dwarfdump strings ss netstat lsof ulimit locale
+    getent sleep yes top htop btop atop iotop glances nvidia-smi sensors upower acpi inxi neofetch
+    fastfetch screenfetch sw_vers system_profiler vm_stat dircolors cksum sum factor shuf numfmt
+    logname pathchk printf true false jps jstack jmap jinfo jstat jcmd pmap slabtop blkid findmnt
+    mountpoint namei getfacl lsattr getfattr getcap ipcs lsinitramfs modinfo ntpq chronyc numastat
+    tty stty infocmp tput tabs ncdu dust duf procs bandwhich apt-cache dpkg-query debsums info tldr
+    cheat perldoc pydoc ri godoc zdump md5 shasum sha3sum xxhsum b3sum rhash crc32 sha1 sha256 ent
+    zipinfo zipgrep lzless xzless bzless bzmore zmore zdiff zcmp lsar uuid dmidecode lshw hwinfo
+    xrandr xdpyinfo ipcalc sipcalc
+"""
+OUTPUT = re.compile(
+    r"^(?:-o|-d|--out|--output|--outdir|--out-dir|--outfile|--output-dir|--output-file|--outDir"
+    r"|--prefix|--target-dir|--dest|--destination|--directory|-B|--install-dir|--dist-dir"
+    r"|--report|--junitxml|--html|--cov-report|--cache-dir|--basetemp)(?:=(.*))?$"
+)
+LAST_IS_OUTPUT = frozenset(
+    ("ffmpeg", "convert", "magick", "cwebp", "sox", "gs", "pdftk", "montage")
+)
+# First words of a script or target that reach beyond this machine.
+OUTWARD = re.compile(
+    r"^(deploy|publish|upload|ship|destroy|teardown|nuke|wipe|rollout|promote|release-publish)"
+    r"(?=$|[:_.-])"
+)
+INSTALLS = re.compile(r"^(un)?install(-|$)")
+CODE_OPTIONS = re.compile(
+    r"^-{1,2}(shell-escape|enable-write18|wrapper|toolexec|fplugin=|Xplugin|javaagent|agentpath)"
+)
+RUN_OPTIONS = re.compile(r"^--?(?:exec|on-success|onSuccess|run-cmd|command)(?:=(.*))?$")
+# Options of other names that say where something goes.
+GOES = re.compile(r"^--?[\w-]*(?:out|dest|target|prefix|log|write|save|filename)[\w-]*=(.+)$")
+
+
+def check_worker(call: Call) -> Stream | None:
+    if fetched(call, call.state.cwd) and UNKNOWN not in call.state.cwd:
+        call.ask("remote_code", "It builds or runs what was fetched from elsewhere.")
+    call.work(reason=f"`{call.name}` works in the project.")
+    words = call.arguments
+    if any(CODE_OPTIONS.match(word) for word in words):
+        call.ask("shell_escape", f"It makes `{call.name}` run another program.")
+    if target := next((each for each in call.options().operands[:2] if OUTWARD.match(each)), ""):
+        call.ask("remote_state", f"`{target}` sounds as if it changes something elsewhere.")
+    for place, word in enumerate(words):
+        _told_to_run(call, word, words[place + 1 : place + 2])
+        if goes := GOES.match(word):
+            call.writes(goes[1])
+        found = OUTPUT.match(word)
+        if found:
+            target = found[1] if found[1] is not None else (words[place + 1 : place + 2] or [""])[0]
+            if target[:1] in "/~." and target:
+                call.writes(target)
+        elif word.startswith("-o") and call.name in ("gcc", "g++", "cc", "clang", "clang++"):
+            call.writes(word[2:])
+        elif word[:1] != "-":
+            call.reads(word)
+    if call.name in LAST_IS_OUTPUT and words:
+        call.writes(words[-1])
+    return None
+
+
+def _told_to_run(call: Call, word: str, following: list[str]) -> None:
+    found = RUN_OPTIONS.match(word)
+    if found and call.name in ("nodemon", "tsup", "concurrently", "air", "watchexec"):
+        call.runs_text(found[1] or (following or [""])[0])
+
+
+def check_targets(call: Call) -> Stream | None:
+    """make and other runners: targets that leave the workspace are named for it."""
+    check_worker(call)
+    options = call.options("-f -C -I -j -l -o -W --file --makefile --directory --jobs --eval")
+    for name in options.values("-f", "--file", "--makefile"):
+        if name in ("-", "/dev/stdin"):
+            _recipes(call, call.stdin)
+        elif (written := call.state.files.get(call.path(name))) is not None:
+            _recipes(call, written)
+        else:
+            own_program(call, name)
+    for name in ("Makefile", "makefile", "GNUmakefile", "justfile", "Taskfile.yml"):
+        if (written := call.state.files.get(call.path(name))) is not None:
+            _recipes(call, written)
+    for folder in options.values("-C", "--directory"):
+        if fetched(call, call.path(folder)):
+            call.ask("remote_code", "It builds what was fetched from elsewhere.")
+        elif not call.here(folder):
+            call.ask("unknown_program", f"It runs what {folder} says, outside the workspace.")
+    for text in options.values("--eval"):
+        call.ask("shell_escape", "It gives make a rule of its own.")
+        call.runs_text(text.partition(";")[2] or text)
+    for word in options.operands:
+        if re.match(r"(SHELL|MAKE|CC|CXX|LD|AR)=", word) and "/" in word:
+            own_program(call, word.partition("=")[2])
+        if OUTWARD.match(word):
+            call.ask("remote_state", f"`{word}` sounds as if it changes something elsewhere.")
+        if INSTALLS.match(word) and call.name in (
+            "make",
+            "gmake",
+            "ninja",
+            "meson",
+            "cmake",
+            "just",
+        ):
+            call.ask("overwrite", f"`{word}` puts files into the system.")
+    return None
+
+
+def _recipes(call: Call, rules: Stream) -> None:
+    """A makefile that comes as input, or that this very script has written."""
+    if not rules.known:
+        call.ask("obfuscated", "It follows rules that are only known when it runs.")
+    for line in rules.text.split("\n"):
+        if line.startswith("\t"):
+            call.runs_text(line.strip().lstrip("@-+"))
+        elif ";" in line and ":" in line:
+            call.runs_text(line.partition(";")[2])
+
+
+def _cmake(call: Call) -> Stream | None:
+    check_worker(call)
+    words = call.arguments
+    if "--install" in words and "--prefix" not in " ".join(words):
+        call.ask("overwrite", "It puts files into the system.")
+    if words[:1] == ["-E"]:
+        inner = words[1:]
+        if inner[:1] in (["rm"], ["remove"], ["remove_directory"]):
+            call.runs(["rm", "-rf", *(word for word in inner[1:] if not word.startswith("-"))])
+        elif inner[:1] in (["env"], ["time"], ["chdir"]):
+            call.runs(inner[2:] if inner[0] == "chdir" else [*inner[:1], *inner[1:]])
+        elif inner[:1] and inner[0].startswith("copy"):
+            call.writes(*inner[-1:])
+    if words[:1] == ["-P"]:
+        own_program(call, (words[1:2] or [""])[0])
+    return None
+
+
+def _java(call: Call) -> Stream | None:
+    options = call.arguments
+    for place, word in enumerate(options):
+        if word.startswith(("-javaagent", "-agentpath", "-agentlib")):
+            call.ask("shell_escape", "It loads code into Java.")
+        if word == "-jar" and place + 1 < len(options):
+            own_program(call, options[place + 1])
+    call.work(reason="It runs a program of the project.")
+    return None
+
+
+def _maven(call: Call) -> Stream | None:
+    check_worker(call)
+    for word in call.arguments:
+        if re.match(r"(.*:)?(deploy|release|publish\w*|upload\w*|site-deploy)(:|$)", word):
+            call.ask("remote_state", f"`{word}` publishes the project.")
+        if word.startswith("exec:") or word.startswith("-Dexec."):
+            call.ask("shell_escape", "It makes the build tool run another program.")
+    return None
+
+
+def _rake(call: Call) -> Stream | None:
+    check_worker(call)
+    for word in call.arguments:
+        if re.match(
+            r"db:(drop|reset|purge|truncate\w*|schema:load|setup|rollback|migrate:reset|migrate:down)",
+            word,
+        ):
+            call.ask("database", f"`{word}` deletes data of the project's database.")
+        if OUTWARD.match(word) or word in ("release",):
+            call.ask("remote_state", f"`{word}` changes something elsewhere.")
+    if call.name == "rails" and call.arguments[:1] in (
+        ["runner"],
+        ["r"],
+        ["console"],
+        ["dbconsole"],
+    ):
+        call.ask("database", "It runs code on the project's database.")
+    return None
+
+
+def _migrations(call: Call) -> Stream | None:
+    """alembic, prisma, knex and others."""
+    text = " ".join(call.arguments)
+    if re.search(
+        r"\b(downgrade|reset|rollback|drop|fresh|refresh|wipe|undo|revert|clean|push)\b", text
+    ):
+        call.ask("database", "It takes changes of the database back, and data with them.")
+    call.work(reason="It works on the project's database.")
+    return None
+
+
+def _php_tool(call: Call) -> Stream | None:
+    if re.search(
+        r"\b(migrate:(fresh|reset|refresh|rollback)|db:wipe|tinker)\b", " ".join(call.arguments)
+    ):
+        call.ask("database", "It deletes data of the project's database.")
+    return check_worker(call)
+
+
+def _jq(call: Call) -> Stream | None:
+    options = call.options("--arg --argjson --slurpfile --rawfile --indent -f --from-file -L")
+    call.reads(*options.operands[1:], *options.values("-f", "--from-file"))
+    in_place = call.name == "yq" and options.has("-i", "--inplace", "--in-place")
+    if in_place:
+        call.writes(*options.operands[1:])
+    return Stream(text=UNKNOWN, origin=call.stdin.origin if len(options.operands) < 2 else "file")
+
+
+def _reader(call: Call) -> Stream | None:
+    """Nothing changes, and no content of files comes out."""
+    if call.name in ("tree", "shuf"):
+        call.writes(*call.options("-o -n -L -I -P --output").values("-o", "--output"))
+    return None
+
+
+def _locked(call: Call) -> Stream | None:
+    check_worker(call)
+    words = call.options("-c --config -p").operands
+    if words[:1] and words[0] in ("install", "autoupdate", "init-templatedir", "uninstall"):
+        call.ask("persistence", "It installs hooks that run later by themselves.")
+    return None
+
+
+def _code_view(call: Call) -> Stream | None:
+    """code, subl and others open a window."""
+    if call.options().has("--version", "-v", "--help", "--list-extensions"):
+        return None
+    if "--install-extension" in " ".join(call.arguments):
+        call.ask("package_install", "It installs an extension.")
+    call.ask("shell_escape", "It opens a window on this machine.")
+    return None
+
+
+def _ulimit(call: Call) -> Stream | None:
+    return None
+
+
+BUILDING: dict[str, Check] = {
+    **dict.fromkeys(WORKERS.split(), check_worker),
+    **dict.fromkeys(READERS.split(), _reader),
+    **dict.fromkeys(
+        (
+            "make",
+            "gmake",
+            "bmake",
+            "just",
+            "task",
+            "mage",
+            "invoke",
+            "inv",
+            "doit",
+            "ninja",
+            "meson",
+            "npm-run-all",
+            "tox",
+            "nox",
+        ),
+        check_targets,
+    ),
+    "cmake": _cmake,
+    "java": _java,
+    **dict.fromkeys(("mvn", "mvnw", "gradle", "gradlew", "sbt", "lein", "ant"), _maven),
+    **dict.fromkeys(("rake", "rails"), _rake),
+    **dict.fromkeys(
+        (
+            "alembic",
+            "prisma",
+            "knex",
+            "sequelize",
+            "typeorm",
+            "flyway",
+            "liquibase",
+            "diesel",
+            "sqlx",
+            "goose",
+            "migrate",
+            "dbmate",
+            "drizzle-kit",
+        ),
+        _migrations,
+    ),
+    "artisan": _php_tool,
+    **dict.fromkeys(("jq", "yq", "gojq", "jaq", "dasel", "gron"), _jq),
+    "pre-commit": _locked,
+    **dict.fromkeys(("code", "subl", "idea", "pycharm", "cursor", "zed", "atom"), _code_view),
+    "tput": _reader,
+    "nvm": verbs(
+        Verbs(
+            reads="ls list current version which ls-remote",
+            works="use",
+            asks={"package_install": "install uninstall alias"},
+            otherwise="remote_code",
+        )
+    ),
+    "rustup": verbs(
+        Verbs(
+            reads="show which doc toolchain:list target:list component:list check",
+            otherwise="package_install",
+        )
+    ),
+    "pyenv": verbs(
+        Verbs(
+            reads="versions version which root commands local",
+            works="rehash shell",
+            otherwise="package_install",
+        )
+    ),
+    "rbenv": verbs(
+        Verbs(
+            reads="versions version which root local", works="rehash", otherwise="package_install"
+        )
+    ),
+}

@@ -1,0 +1,291 @@
+"""What the shell does itself: folders, variables, eval, traps and the like."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.call import Call, Check
+from hermes.policy.findings import Finding, Level
+from hermes.policy.programs.running import run_file, run_stream
+from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
+from hermes.policy.shell.words import ansi
+from hermes.policy.surroundings import check_variable
+
+SILENT = frozenset(
+    """
+    : true false break continue return exit wait jobs fg bg disown times suspend getopts shopt
+    dirs caller logout compopt
+    """.split()
+)
+
+
+def _silent(call: Call) -> Stream:
+    return NOTHING
+
+
+def _cd(call: Call) -> Stream:
+    options = call.options()
+    call.follower.add(Finding(level=Level.WORK, category="", reason="It only reads."))
+    if call.name == "popd":
+        call.state.cwd = UNKNOWN
+        return NOTHING
+    target = options.operands[0] if options.operands else "~"
+    call.state.cwd = UNKNOWN if target in ("-", "") else call.path(target)
+    return NOTHING
+
+
+def _declare(call: Call) -> Stream:
+    if any(word[:1] == "-" and "n" in word for word in call.arguments):
+        call.ask("unclear", "It makes one variable stand for another.")
+    for word in call.arguments:
+        name, equals, value = word.partition("=")
+        if equals and name.rstrip("+").isidentifier():
+            check_variable(call.follower, name, (value,), call.state)
+            call.state.set(name.rstrip("+"), (value,))
+    call.work(reason="It sets variables of the shell.")
+    return NOTHING
+
+
+def _set(call: Call) -> Stream:
+    words = call.arguments
+    if "--" in words:
+        call.state.arguments = tuple(words[words.index("--") + 1 :])
+    elif words and words[0][:1] not in ("-", "+"):
+        call.state.arguments = tuple(words)
+    if words:
+        call.work(reason="It sets options of the shell.")
+        return NOTHING
+    return ANYTHING
+
+
+def _shift(call: Call) -> Stream:
+    count = int(call.arguments[0]) if call.arguments and call.arguments[0].isdigit() else 1
+    if call.state.arguments is not None:
+        call.state.arguments = call.state.arguments[count:]
+    return NOTHING
+
+
+def _unset(call: Call) -> Stream:
+    for name in call.options().operands:
+        call.state.variables[name] = ("",)
+        call.state.arrays.pop(name, None)
+        call.state.functions.pop(name, None)
+    call.work(reason="It sets variables of the shell.")
+    return NOTHING
+
+
+def _read(call: Call) -> Stream:
+    options = call.options("-p -t -n -N -d -u -i -a")
+    lines = call.stdin.text.split("\n") if call.stdin.text != UNKNOWN else [UNKNOWN]
+    values = tuple(line.strip() for line in lines if line.strip()) or ("",)
+    names = options.operands or ["REPLY"]
+    if len(names) == 1:
+        call.state.set(names[0], values)
+    else:
+        signs = call.state.variables.get("IFS", (" \t\n",))[0]
+        rows = [_row(value, signs, len(names)) for value in values]
+        for place, name in enumerate(names):
+            call.state.set(name, tuple(row[place] for row in rows))
+    for name in options.values("-a"):
+        call.state.arrays[name] = (UNKNOWN,)
+    return NOTHING
+
+
+def _row(line: str, signs: str, count: int) -> list[str]:
+    """The fields of a line; the last one takes the rest."""
+    if UNKNOWN in line or UNKNOWN in signs or not signs:
+        return [UNKNOWN] * count
+    fields = re.split(f"[{re.escape(signs)}]+", line, maxsplit=count - 1)
+    return fields + [""] * (count - len(fields))
+
+
+def _mapfile(call: Call) -> Stream:
+    names = call.options("-d -n -O -s -u -C -c").operands
+    lines = tuple(line for line in call.stdin.text.split("\n") if line)
+    call.state.arrays[names[0] if names else "MAPFILE"] = lines
+    return NOTHING
+
+
+def _eval(call: Call) -> Stream:
+    call.work()
+    return call.runs_text(" ".join(call.arguments)) if call.arguments else NOTHING
+
+
+def _source(call: Call) -> Stream:
+    words = [word for word in call.arguments if word != "--"]
+    if not words:
+        # Some shells read the input then.
+        return run_stream(call, call.stdin) if call.stdin.origin == "network" else NOTHING
+    return run_file(call, words[0], words[1:], same_shell=True)
+
+
+def _trap(call: Call) -> Stream:
+    words = [word for word in call.arguments if word != "--"]
+    if len(words) > 1 and words[0] not in ("-", ""):
+        call.work(reason="It says what to do at the end.")
+        call.follower.text(words[0], call.state.copy(), ANYTHING)
+    return NOTHING
+
+
+def _alias(call: Call) -> Stream:
+    for word in call.options().operands:
+        name, equals, value = word.partition("=")
+        if equals:
+            call.work(reason="It gives a command another name.")
+            call.follower.text(value, call.state.copy(), ANYTHING)
+            call.state.aliases[name] = value
+    return ANYTHING
+
+
+def _exec(call: Call) -> Stream | None:
+    words = call.options("-a", permute=False).operands
+    return call.runs(words) if words else NOTHING
+
+
+def _command(call: Call) -> Stream | None:
+    options = call.options(permute=False)
+    if options.has("-v", "-V"):
+        return Stream(text="\n".join(options.operands))
+    return call.runs(options.operands) if options.operands else NOTHING
+
+
+def _hash(call: Call) -> Stream:
+    if any(word.startswith("-") and "p" in word for word in call.arguments):
+        call.ask("shell_escape", "It makes a command name stand for another program.")
+    return NOTHING
+
+
+def _enable(call: Call) -> Stream:
+    if any(word.startswith("-") and "f" in word for word in call.arguments):
+        call.ask("shell_escape", "It loads code into the shell.")
+    return NOTHING
+
+
+def _bind(call: Call) -> Stream:
+    if any(word.startswith("-") and ("x" in word or "f" in word) for word in call.arguments):
+        call.ask("shell_escape", "It makes a key run a command.")
+    return NOTHING
+
+
+def _complete(call: Call) -> Stream:
+    options = call.options("-C -F -W -A -G -P -S -X")
+    for command in options.values("-C"):
+        call.runs_text(command)
+    return NOTHING
+
+
+def _let(call: Call) -> Stream:
+    for word in call.arguments:
+        name = word.partition("=")[0].rstrip("+-*/%&|^<>")
+        if name.isidentifier():
+            call.state.set(name, (UNKNOWN,))
+    return NOTHING
+
+
+def _history(call: Call) -> Stream:
+    if any(word[:1] == "-" and set(word) & set("cdwar") for word in call.arguments):
+        call.ask("system_config", "It changes the history of commands.")
+    return Stream(origin="file")
+
+
+def _umask(call: Call) -> Stream:
+    mask = (call.options().operands or [""])[0]
+    if mask.isdigit() and mask[-1] in "0145":
+        call.ask("permissions", "New files would be open to everybody.")
+    return NOTHING
+
+
+def _echo(call: Call) -> Stream:
+    words = list(call.arguments)
+    escapes = end = False
+    while words and words[0].startswith("-") and words[0][1:] and set(words[0][1:]) <= set("neE"):
+        escapes = escapes or "e" in words[0]
+        end = end or "n" in words[0]
+        words.pop(0)
+    text = " ".join(words)
+    return Stream(text=(ansi(text) if escapes else text) + ("" if end else "\n"))
+
+
+def _printf(call: Call) -> Stream:
+    words = list(call.arguments)
+    variable = ""
+    if words[:1] == ["-v"] and len(words) > 1:
+        variable = words[1]
+        words = words[2:]
+    if words[:1] == ["--"]:
+        words.pop(0)
+    text = formatted(words[0], words[1:]) if words else ""
+    if variable:
+        call.state.set(variable, (text,))
+        return NOTHING
+    return Stream(text=text)
+
+
+def formatted(pattern: str, values: list[str]) -> str:
+    """As `printf` does: the pattern is used again while there are values."""
+    out: list[str] = []
+    rest = list(values)
+    while True:
+        before = len(rest)
+        pieces = ansi(pattern).split("%")
+        out.append(pieces[0])
+        skip = False
+        for piece in pieces[1:]:
+            if skip:
+                skip = False
+                out.append(piece)
+                continue
+            if piece == "":
+                out.append("%")
+                skip = True
+                continue
+            at = next((i for i, sign in enumerate(piece) if sign.isalpha()), len(piece))
+            kind = piece[at : at + 1]
+            value = rest.pop(0) if rest else ""
+            out.append(_converted(kind, value) + piece[at + 1 :])
+        if not rest or len(rest) == before:
+            return "".join(out)
+
+
+def _converted(kind: str, value: str) -> str:
+    if kind == "b":
+        return ansi(re.sub(r"\\0(?=[0-7])", r"\\", value))
+    if kind == "c":
+        return value[:1]
+    if kind in "xXo" and kind:
+        return UNKNOWN
+    return value
+
+
+BUILTINS: dict[str, Check] = {
+    **dict.fromkeys(SILENT, _silent),
+    **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _cd),
+    **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), _declare),
+    "set": _set,
+    "shift": _shift,
+    "unset": _unset,
+    "read": _read,
+    "mapfile": _mapfile,
+    "readarray": _mapfile,
+    "eval": _eval,
+    "source": _source,
+    ".": _source,
+    "trap": _trap,
+    "alias": _alias,
+    "unalias": _silent,
+    "exec": _exec,
+    "command": _command,
+    "builtin": _command,
+    "hash": _hash,
+    "enable": _enable,
+    "bind": _bind,
+    "complete": _complete,
+    "compgen": _complete,
+    "let": _let,
+    "history": _history,
+    "fc": _history,
+    "umask": _umask,
+    "echo": _echo,
+    "printf": _printf,
+    "print": _echo,
+}

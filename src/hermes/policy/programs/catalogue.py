@@ -1,0 +1,95 @@
+"""All that is known about programs, by name."""
+
+from __future__ import annotations
+
+from hermes.policy.call import Call, Check
+from hermes.policy.programs.archives import ARCHIVES
+from hermes.policy.programs.building import BUILDING
+from hermes.policy.programs.builtins import BUILTINS
+from hermes.policy.programs.databases import DATABASES
+from hermes.policy.programs.files import FILES
+from hermes.policy.programs.filters import FILTERS
+from hermes.policy.programs.git import check_git
+from hermes.policy.programs.interpreters import INTERPRETERS
+from hermes.policy.programs.machine import MACHINE
+from hermes.policy.programs.network import NETWORK
+from hermes.policy.programs.packages import PACKAGES, installed
+from hermes.policy.programs.processes import PROCESSES
+from hermes.policy.programs.running import check_path_program, check_shell
+from hermes.policy.programs.services import SERVICES
+from hermes.policy.programs.toolchains import TOOLCHAINS
+from hermes.policy.programs.windows import WINDOWS, check_windows
+from hermes.policy.programs.wrappers import WRAPPERS
+from hermes.policy.shell.state import Stream
+
+SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "rbash", "mksh", "yash")
+RUN_BY_WRAPPERS = frozenset(
+    (*SHELLS, "rm", "dd", "find", "chmod", "chown", "mv", "shred", "sudo", "env", "xargs", "eval")
+)
+ONLY_TELLING = (["--version"], ["--help"], ["-V"], ["version"], ["-version"], ["help"], ["-h"])
+
+
+def _unknown(call: Call) -> Stream | None:
+    """A program that no table names."""
+    lower = call.name.lower()
+    if lower != call.name and lower in WINDOWS:
+        return check_windows(call)
+    if call.arguments in ONLY_TELLING:
+        call.work(reason="It tells about itself.")
+    elif installed(call, call.name):
+        call.work(reason=f"It runs {call.name}, a tool of the project.")
+        call.reads(*(word for word in call.arguments if word[:1] in "/~."))
+    elif call.name.startswith(("mkfs", "mkfs.")):
+        call.never("disk", "it formats a disk")
+    else:
+        call.ask("unknown_program", f"Nothing is known about `{call.name}`.")
+        _perhaps_wrapper(call)
+    return None
+
+
+def _perhaps_wrapper(call: Call) -> None:
+    """What is not known may run another command, so the worst of that counts too."""
+    for place, word in enumerate(call.arguments[:6]):
+        if word.rpartition("/")[2] in RUN_BY_WRAPPERS:
+            call.runs(call.arguments[place:])
+            return
+
+
+def _telling(check: Check) -> Check:
+    """Any program that is only asked about itself does nothing else."""
+
+    def asked(call: Call) -> Stream | None:
+        if call.arguments in (["--version"], ["--help"]):
+            return None
+        return check(call)
+
+    return asked
+
+
+def catalogue() -> dict[str, Check]:
+    """Programs by name; "" is for names that are not known, "/" for programs by path."""
+    tables = (
+        WINDOWS,
+        MACHINE,
+        BUILDING,
+        SERVICES,
+        PACKAGES,
+        TOOLCHAINS,
+        PROCESSES,
+        DATABASES,
+        NETWORK,
+        ARCHIVES,
+        FILTERS,
+        FILES,
+        INTERPRETERS,
+        WRAPPERS,
+    )
+    programs: dict[str, Check] = {}
+    for table in tables:
+        programs.update({name: _telling(check) for name, check in table.items()})
+    programs.update(BUILTINS)
+    programs.update(dict.fromkeys(SHELLS, _telling(check_shell)))
+    programs["git"] = _telling(check_git)
+    programs[""] = _unknown
+    programs["/"] = check_path_program
+    return programs

@@ -1,0 +1,205 @@
+"""Database clients: reading is free, what deletes or changes shared data is a question."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.call import Call, Check
+from hermes.policy.shell.state import UNKNOWN, Stream
+
+READS = re.compile(
+    r"(?is)^\s*(--[^\n]*\n\s*)*(select|show|describe|desc|explain|pragma|with\b(?!.*\b(insert|update|delete)\b)"
+    r"|values|table|use|\\[dlcsxtonqe?]\w*\+?|\.(tables|schema|indexes|databases|mode|headers?|help"
+    r"|dump|show|stats|width|fullschema|quit|exit|dbinfo)|begin|commit|set|analyze|\?)"
+)
+LOSES = re.compile(
+    r"(?is)\b(drop\s+(table|database|schema|index|view|user|role|keyspace|column|collection|\w+)"
+    r"|truncate\b|delete\s+from|alter\s+\w+|update\s+\S+\s+set(?!.*\bwhere\b)|flushall|flushdb"
+    r"|grant\b|revoke\b|attach\s|pg_(?:terminate|cancel)_backend|pg_reload_conf|shutdown|dropdatabase|deletemany|deleteone|remove\(|\.drop\()"
+)
+ESCAPES = re.compile(
+    r"(?is)\\!\s*(.*)|\.(?:shell|system)\s+([^\n]*)|\bsystem\s+([^\n;]+)|(?:to|from)\s+program\s+'([^']*)'"
+    r"|into\s+(?:out|dump)file\b()|\b(?:load_file|pg_read_file|lo_export|load_extension|readfile"
+    r"|writefile|edit)\s*\(()|\.(?:load|import|output|once|save|excel|open)\s+()"
+)
+REDIS_READS = frozenset(
+    """
+    get mget keys scan info ping ttl pttl type exists hget hgetall hmget hkeys hlen lrange llen
+    smembers scard zrange zcard dbsize strlen memory client slowlog monitor time echo command
+    lastsave xlen xrange object randomkey --version
+    """.split()
+)
+
+
+def check_sql(call: Call, text: str, *, own: bool) -> None:
+    """`own` is a database file of the workspace: only losses matter there."""
+    if UNKNOWN in text:
+        call.ask("database", "It runs statements that are only known when it runs.")
+    for found in ESCAPES.finditer(text):
+        call.ask("shell_escape", "It leaves the database: it runs a command or touches files.")
+        if command := next(filter(None, found.groups()), ""):
+            call.runs_text(command)
+    bare = re.sub(r"'(?:[^']|'')*'", "''", text)
+    for statement in filter(str.strip, bare.split(";")):
+        lost = LOSES.search(statement)
+        if lost and _matters(statement, lost[0]):
+            call.ask("database", f"It deletes or changes data: {lost[0].strip()}.")
+        elif not own and not READS.match(statement):
+            call.ask("database", "It changes data that others may share.")
+    call.work(reason="It works with a database.")
+
+
+def _matters(statement: str, lost: str) -> bool:
+    """Not in a question, and not a deletion of chosen rows."""
+    if re.search(r"(?is)^\s*(select|explain|show)\b", statement):
+        return lost.lower().startswith("pg_")
+    return "delete" not in lost.lower() or not re.search(r"(?is)\bwhere\b", statement)
+
+
+def _client(taking: str, text_options: str, file_options: str) -> Check:
+    def check(call: Call) -> Stream | None:
+        options = call.options(taking)
+        texts = options.values(*text_options.split())
+        for name in options.values(*file_options.split()):
+            call.ask("database", f"It runs all statements of {name} on a database.")
+        for text in texts:
+            check_sql(call, text, own=False)
+        if not texts and not options.values(*file_options.split()):
+            if options.has("--version", "-V", "--help", "-l", "--list"):
+                return None
+            if call.stdin.known:
+                check_sql(call, call.stdin.text, own=False)
+            else:
+                call.ask("database", "It opens a database for statements that are not known yet.")
+        return None
+
+    return check
+
+
+def _sqlite(call: Call) -> Stream | None:
+    names = [word for word in call.arguments if not word.startswith("-") or word == "-"]
+    options = call.options("-cmd -init -separator -newline -nullvalue")
+    if options.has("--version", "-v") and not names:
+        return None
+    if names:
+        call.reads(names[0])
+        own = call.here(names[0]) or names[0] == ":memory:"
+        texts = names[1:] or ([call.stdin.text] if call.stdin.known else [UNKNOWN])
+        if own and not names[1:] and call.stdin.origin == "file" and not call.stdin.known:
+            call.work(reason="It runs statements of a file on a database of the workspace.")
+            texts = []
+        for text in texts:
+            check_sql(call, text, own=own)
+        if not own and not all(READS.match(text) for text in texts):
+            call.writes(names[0])
+    for place, word in enumerate(call.arguments[:-1]):
+        if word in ("-cmd", "-init"):
+            check_sql(call, call.arguments[place + 1], own=False)
+    return None
+
+
+def _duckdb(call: Call) -> Stream | None:
+    options = call.options("-c -s -cmd -init")
+    texts = options.values("-c", "-s", "-cmd") or call.options("-c -s").operands[1:]
+    for text in texts or [call.stdin.text]:
+        check_sql(call, text, own=True)
+    return None
+
+
+def _redis(call: Call) -> Stream | None:
+    words = call.options("-h -p -a -n -u -s --user --pass -r -i").operands
+    if not words and call.stdin.known:
+        words = call.stdin.text.split()
+    if not words or words[0].lower() not in REDIS_READS:
+        call.ask("database", f"It changes or deletes data: {' '.join(words[:1]) or 'unknown'}.")
+    return None
+
+
+def _mongo(call: Call) -> Stream | None:
+    options = call.options("--eval --host --port -u -p --username --password --db --file -f")
+    for text in options.values("--eval"):
+        if LOSES.search(text) or re.search(
+            r"\b(insert|update|delete|drop|remove|create)\w*\(", text
+        ):
+            call.ask("database", "It changes or deletes data.")
+        elif UNKNOWN in text:
+            call.ask("database", "It runs statements that are only known when it runs.")
+        else:
+            call.work(reason="It reads a database.")
+    if not options.values("--eval") and not options.has("--version", "--help"):
+        call.ask("database", "It opens a database for statements that are not known yet.")
+    return None
+
+
+def _asked(reason: str) -> Check:
+    def check(call: Call) -> Stream | None:
+        call.ask("database", reason)
+        return None
+
+    return check
+
+
+def _dump(call: Call) -> Stream | None:
+    call.work("network", "It copies a database.")
+    options = call.options("-f -o -h -U -d -p -u -r --file --result-file --out --host --port")
+    call.writes(*options.values("-f", "-o", "-r", "--file", "--result-file", "--out"))
+    return None
+
+
+DATABASES: dict[str, Check] = {
+    **dict.fromkeys(
+        ("psql", "pgcli", "usql"),
+        _client(
+            "-c -f -d -h -p -U -v -o -L -F -R -P --command --file --dbname --host --port "
+            "--username --set",
+            "-c --command",
+            "-f --file",
+        ),
+    ),
+    **dict.fromkeys(
+        ("mysql", "mariadb", "mycli", "mysqlsh"),
+        _client(
+            "-e -h -P -u -D -S --execute --host --port --user --database --password",
+            "-e --execute",
+            "",
+        ),
+    ),
+    **dict.fromkeys(
+        (
+            "clickhouse-client",
+            "clickhouse",
+            "cqlsh",
+            "influx",
+            "sqlcmd",
+            "sqlplus",
+            "bq",
+            "snowsql",
+            "cockroach",
+            "trino",
+            "presto",
+            "beeline",
+            "hive",
+            "impala-shell",
+            "spanner-cli",
+            "questdb",
+            "isql",
+            "bteq",
+        ),
+        _client(
+            "-q -e -Q -execute --query --execute -h -u -p -d -S -U -P --host --user --database",
+            "-q -e -Q -execute --query --execute",
+            "-f -i --file --queries-file",
+        ),
+    ),
+    **dict.fromkeys(("sqlite3", "sqlite", "litecli"), _sqlite),
+    "duckdb": _duckdb,
+    **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis),
+    **dict.fromkeys(("mongosh", "mongo"), _mongo),
+    **dict.fromkeys(("pg_dump", "pg_dumpall", "mysqldump", "mongodump", "mongoexport"), _dump),
+    **dict.fromkeys(
+        """dropdb dropuser createuser mysqladmin pg_restore mongorestore mongoimport pg_ctl
+        pg_resetwal mysqlimport redis-server initdb pg_upgrade etcdctl consul nomad zkCli.sh
+        kafka-topics kafka-topics.sh rabbitmqctl createdb""".split(),
+        _asked("It changes or deletes databases."),
+    ),
+}

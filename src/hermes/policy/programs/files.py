@@ -1,0 +1,282 @@
+"""Programs that make, change, move and delete files."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+from hermes.policy.call import Call, Check
+from hermes.policy.programs.filters import key_like
+from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
+
+FILTERED = frozenset(
+    """
+    -name -iname -path -ipath -wholename -regex -iregex -lname -empty -newer -mtime -mmin -ctime
+    -cmin -atime -amin -size -user -group -perm -inum -samefile -links -newermt
+    """.split()
+)
+FIND_FILES = frozenset(("-fprint", "-fprint0", "-fprintf", "-fls"))
+FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+OPEN_MODE = re.compile(r"^0*[0-7]{0,3}[2367]$")
+SPECIAL_MODE = re.compile(r"^0*[2467][0-7]{3}$")
+
+
+def _rm(call: Call) -> Stream:
+    options = call.options()
+    recursive = options.has("-r", "-R", "--recursive")
+    if recursive and options.has("--no-preserve-root"):
+        call.never("delete", "it deletes the whole system")
+    names = options.operands
+    if any(word[:1] == UNKNOWN for word in call.arguments):
+        recursive = True
+    call.deletes(*names, recursive=recursive)
+    return NOTHING
+
+
+def _rmdir(call: Call) -> Stream | None:
+    call.deletes(*call.options().operands)
+    return NOTHING
+
+
+def _shred(call: Call) -> Stream:
+    names = call.options("-n -s --iterations --size --random-source").operands
+    call.writes(*names)
+    call.deletes(*names, recursive=call.name in ("srm", "wipe", "scrub"))
+    return NOTHING
+
+
+def _destination(call: Call, taking: str) -> tuple[list[str], str, bool]:
+    """Sources, target, and whether folders are taken with all that is in them."""
+    options = call.options(f"-t --target-directory -S --suffix {taking}")
+    names = options.operands
+    whole = options.has("-r", "-R", "-a", "--recursive", "--archive")
+    target = options.value("-t", "--target-directory")
+    if target is not None:
+        return names, target, whole
+    return (names[:-1], names[-1], whole) if len(names) > 1 else (names, "", whole)
+
+
+def _landing(sources: list[str], target: str) -> list[str]:
+    """The files that copying makes: a folder gets them under their own names."""
+    folder = target.endswith("/") or len(sources) != 1
+    if not folder:
+        return [target]
+    return [posixpath.join(target, posixpath.basename(each.rstrip("/"))) for each in sources]
+
+
+def _cp(call: Call) -> Stream:
+    sources, target, whole = _destination(call, "--no-preserve --preserve --mode")
+    (call.reads_all if whole else call.reads)(*sources)
+    if not target:
+        return NOTHING
+    if _fresh_env(call, sources, target):
+        call.work(reason="It makes a settings file from its example.")
+        return NOTHING
+    call.writes(target, *_landing(sources, target))
+    for name in _landing(sources, target):
+        source = call.state.files.get(call.path(sources[0])) if sources else None
+        if source is not None:
+            call.state.files[call.path(name)] = source
+    return NOTHING
+
+
+def _fresh_env(call: Call, sources: list[str], target: str) -> bool:
+    """`.env` made from the project's example, where there is none yet."""
+    template = len(sources) == 1 and re.search(r"(example|sample|template|dist)$", sources[0])
+    return bool(
+        template
+        and call.here(target)
+        and posixpath.basename(target).startswith(".env")
+        and not Path(call.path(target)).exists()
+    )
+
+
+def _mv(call: Call) -> Stream:
+    sources, target, _ = _destination(call, "")
+    for source in sources:
+        path = call.path(source)
+        if call.paths.is_root(path) or target == "/dev/null":
+            call.deletes(source, recursive=True)
+        elif not call.here(source) and call.paths.place(path) != "scratch":
+            call.deletes(source)
+        elif posixpath.relpath(path, call.paths.root) in (".", ".git"):
+            call.deletes(source, recursive=True)
+        call.reads(source)
+        moved = call.state.files.get(path)
+        if moved is not None and target:
+            call.state.files[call.path(target)] = moved
+    if target:
+        call.writes(target, *_landing(sources, target))
+    return NOTHING
+
+
+def _ln(call: Call) -> Stream:
+    options = call.options("-t --target-directory -S --suffix")
+    names = options.operands
+    if not names:
+        return NOTHING
+    link = names[-1] if len(names) > 1 else posixpath.basename(names[0])
+    call.writes(link)
+    if options.has("-s", "--symbolic"):
+        base = posixpath.dirname(call.path(link))
+        call.state.links[call.path(link)] = call.path(posixpath.join(base, names[0]))
+    else:
+        call.reads(names[0])
+    return NOTHING
+
+
+def _made(taking: str = "") -> Check:
+    """Every operand is a file or folder that is made or changed."""
+
+    def check(call: Call) -> Stream:
+        call.writes(*call.options(taking).operands)
+        return NOTHING
+
+    return check
+
+
+def _install(call: Call) -> Stream:
+    options = call.options("-m -o -g -t -S --mode --owner --group --target-directory --suffix")
+    if options.has("-d", "--directory"):
+        call.writes(*options.operands)
+    else:
+        _cp(call)
+        call.writes(*options.values("-t", "--target-directory"), *options.operands[-1:])
+    return NOTHING
+
+
+def _dd(call: Call) -> Stream:
+    stream = call.stdin
+    written = False
+    for word in call.arguments:
+        key, _, value = word.partition("=")
+        if key == "if":
+            if re.match(r"/dev/(sd|nvme|hd|vd|mmcblk|disk|mapper)", value):
+                call.ask("disk", f"It reads the raw disk {value}.")
+            call.reads(value)
+            stream = call.state.files.get(call.path(value), Stream(origin="file"))
+        elif key == "of":
+            call.writes(value)
+            written = True
+            call.state.files[call.path(value)] = stream
+    return NOTHING if written else stream
+
+
+def _chmod(call: Call) -> Stream:
+    # A mode such as -x or -w looks like an option.
+    words = [each for each in call.arguments if not re.fullmatch(r"-[Rcfv]+|--\w[\w-]*", each)]
+    flags = [each for each in call.arguments if re.fullmatch(r"-[Rcfv]+|--\w[\w-]*", each)]
+    recursive = any("R" in each or "--recursive".startswith(each) for each in flags if each != "--")
+    mode, names = (words[0], words[1:]) if words else ("", [])
+    if any(each.startswith("--reference") for each in call.arguments):
+        names, mode = words, ""
+    if recursive and any(call.paths.is_root(call.path(each)) for each in names):
+        call.never("permissions", "it changes the rights of the whole system")
+    if re.search(r"[ugoa]*[+=][rwxX]*[st]", mode) or SPECIAL_MODE.match(mode):
+        call.ask("privilege", f"Mode {mode} lets others run it with its owner's rights.")
+    if OPEN_MODE.match(mode) or re.search(r"(^|,)[ugoa]*[oa][ugoa]*[+=][rxX]*w", mode):
+        call.ask("permissions", f"Mode {mode} lets everybody write.")
+    call.writes(*names, append=True)
+    return NOTHING
+
+
+def _chown(call: Call) -> Stream:
+    options = call.options("--reference --from")
+    names = options.operands[1:]
+    if options.has("-R", "--recursive") and any(
+        call.paths.is_root(call.path(each)) for each in names
+    ):
+        call.never("permissions", "it gives the whole system to another owner")
+    call.ask("permissions", f"It changes the owner of {', '.join(names) or 'files'}.")
+    return NOTHING
+
+
+def _find(call: Call) -> Stream | None:
+    words = call.arguments
+    while words and words[0] in ("-L", "-P", "-H", "-E"):
+        words = words[1:]
+    at = next((i for i, each in enumerate(words) if each[:1] in ("-", "(", "!")), len(words))
+    bases, terms = words[:at] or ["."], words[at:]
+    filtered = _is_filtered(terms)
+    if UNKNOWN in "".join(bases):
+        filtered = False
+    targets = [_found(base, terms, filtered) for base in bases]
+    _find_names(call, bases, terms)
+    for place, term in enumerate(terms):
+        if term == "-delete":
+            call.deletes(*(targets if filtered else bases), recursive=not filtered)
+        elif term in FIND_FILES and place + 1 < len(terms):
+            call.writes(terms[place + 1])
+        elif term in FIND_RUNS:
+            _find_runs(call, terms[place + 1 :], targets)
+    return Stream(text="\n".join(targets))
+
+
+def _is_filtered(terms: list[str]) -> bool:
+    return any(
+        term in FILTERED and terms[place + 1 : place + 2] not in (["*"], ["*.*"], [".*"])
+        for place, term in enumerate(terms)
+        if place == 0 or terms[place - 1] not in ("!", "-not")
+    )
+
+
+def _found(base: str, terms: list[str], filtered: bool) -> str:
+    if "-maxdepth" in terms and terms[terms.index("-maxdepth") + 1 :][:1] == ["0"]:
+        return base
+    if filtered:
+        return posixpath.join(base, SOME)
+    return posixpath.join(base, "**")
+
+
+def _find_names(call: Call, bases: list[str], terms: list[str]) -> None:
+    hunted = [
+        terms[place + 1]
+        for place, term in enumerate(terms[:-1])
+        if term in ("-name", "-iname", "-path") and key_like(terms[place + 1].rpartition("/")[2])
+    ]
+    if "-perm" in terms and any("4000" in each or "u+s" in each for each in terms):
+        call.ask("privilege", "It looks for programs that run with more rights.")
+    if hunted and not all(call.here(base) for base in bases):
+        call.ask("credentials", f"It looks for keys ({hunted[0]}) outside the workspace.")
+
+
+def _find_runs(call: Call, words: list[str], targets: list[str]) -> None:
+    end = next((i for i, each in enumerate(words) if each in (";", "+")), len(words))
+    for target in targets:
+        call.runs([each.replace("{}", target) for each in words[:end]])
+
+
+def _rename(call: Call) -> Stream:
+    options = call.options("-e")
+    for code in [*options.values("-e"), *options.operands[:1]]:
+        if re.search(r"system|exec|`|qx|unlink|open", code):
+            call.ask("shell_escape", "Its expression may run other commands.")
+    call.writes(*options.operands[1:])
+    return NOTHING
+
+
+FILES: dict[str, Check] = {
+    "rm": _rm,
+    "grm": _rm,
+    "rmdir": _rmdir,
+    "unlink": _rmdir,
+    **dict.fromkeys(("shred", "srm", "wipe", "scrub"), _shred),
+    **dict.fromkeys(("trash", "trash-put", "rip"), _rm),
+    **dict.fromkeys(("cp", "gcp", "ditto"), _cp),
+    **dict.fromkeys(("mv", "gmv"), _mv),
+    **dict.fromkeys(("ln", "link"), _ln),
+    **dict.fromkeys(("mkdir", "mkfifo"), _made("-m --mode")),
+    "touch": _made("-d -t -r --date --reference"),
+    "truncate": _made("-s -r --size --reference"),
+    "fallocate": _made("-l -o --length --offset"),
+    "sponge": _made(),
+    "install": _install,
+    "dd": _dd,
+    "chmod": _chmod,
+    "chown": _chown,
+    "chgrp": _chown,
+    "find": _find,
+    "gfind": _find,
+    "rename": _rename,
+}

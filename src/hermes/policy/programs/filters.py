@@ -1,0 +1,302 @@
+"""Programs that read or turn text: what they print is worked out where it can be."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import posixpath
+import re
+from collections.abc import Callable
+
+from hermes.policy.call import Call, Check
+from hermes.policy.paths import KEY_FILE
+from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, Stream
+
+GREP_VALUES = """
+    -e -f -m -A -B -C -g -t -T -d -D -j --include --exclude --exclude-dir --type --glob --regexp
+    --file --max-count --after-context --before-context --color --colour --type-not
+"""
+
+
+def _part(text: str) -> str:
+    # A part of "everything in there" is something in there.
+    return re.sub(r"(?m)(^|/)\*\*?$", rf"\1{SOME}", text)
+
+
+def _files(call: Call, names: list[str]) -> Stream:
+    """The content of these files, or the input when there are none."""
+    if not names:
+        return call.stdin
+    call.reads(*names)
+    streams = [_content(call, name) for name in names]
+    origin = next((each.origin for each in streams if each.origin), "")
+    return Stream(text="".join(each.text for each in streams), origin=origin)
+
+
+def _content(call: Call, name: str) -> Stream:
+    if name == "-":
+        return call.stdin
+    return call.state.files.get(call.path(name), Stream(origin="file"))
+
+
+def _cat(call: Call) -> Stream:
+    return _files(call, call.options().operands)
+
+
+def _names(call: Call) -> list[str]:
+    """Words that may be files. The value of an option counts too: a file must not hide there."""
+    return [
+        each
+        for each in call.arguments
+        if (each == "-" or each[:1] != "-") and not each.lstrip("+").isdigit()
+    ]
+
+
+def _lines(call: Call) -> Stream:
+    """head, tail, sort and others: some of the lines of their files or input."""
+    found = _files(call, _names(call))
+    return Stream(text=_part(found.text), origin=found.origin)
+
+
+def _turned(call: Call) -> Stream:
+    """Text that comes out changed in a way that is not worked out."""
+    return Stream(text=UNKNOWN, origin=_files(call, _names(call)).origin)
+
+
+def _grep(call: Call) -> Stream:
+    options = call.options(GREP_VALUES)
+    if options.has("--pre", "--hostname-bin"):
+        call.ask("shell_escape", "It runs a program on each file that it searches.")
+    patterned = options.values("-e", "-f", "--regexp", "--file")
+    names = options.operands[0 if patterned else 1 :]
+    call.reads(*options.values("-f", "--file"))
+    if options.has("-r", "-R", "--recursive") or call.name in ("rg", "ag", "ack"):
+        call.reads_all(*names)
+    if options.has("-l", "--files-with-matches", "--files", "-L") or "--files" in call.arguments:
+        call.reads(*names)
+        return Stream(text="\n".join(f"{each}/{SOME}" for each in names or ["."]))
+    found = _files(call, names)
+    return Stream(text=_part(found.text) if not names else UNKNOWN, origin=found.origin)
+
+
+def _ls(call: Call) -> Stream:
+    options = call.options("-I -T -w --color --sort --time --ignore --hide")
+    names = options.operands
+    if any(sign in name for name in names for sign in "*?["):
+        return Stream(text="\n".join(names))
+    return Stream(text="\n".join(posixpath.join(name, "*") for name in names) or "*")
+
+
+def _fd(call: Call) -> Stream | None:
+    options = call.options("-e -t -E -d -x -X --exec --exec-batch --type --extension")
+    for marker in ("-x", "--exec", "-X", "--exec-batch"):
+        if marker in call.arguments:
+            words = call.arguments[call.arguments.index(marker) + 1 :]
+            inner = [each.replace("{}", f"./{SOME}") for each in words]
+            return call.runs(inner if "{}" in " ".join(words) else [*inner, f"./{SOME}"])
+    base = options.operands[1] if len(options.operands) > 1 else "."
+    return Stream(text=f"{base}/{SOME}")
+
+
+def _base64(call: Call) -> Stream:
+    options = call.options("-w -i -b --wrap --break")
+    found = _files(call, options.operands)
+    if not options.has("-d", "-D", "--decode"):
+        return Stream(text=UNKNOWN, origin=found.origin)
+    return decoded(found, lambda text: base64.b64decode(text + b"==="))
+
+
+def decoded(stream: Stream, decode: Callable[[bytes], bytes]) -> Stream:
+    if not stream.known:
+        return Stream(text=UNKNOWN, origin=stream.origin)
+    try:
+        plain = decode("".join(stream.text.split()).encode())
+    except (binascii.Error, ValueError):
+        return Stream(text=UNKNOWN, origin=stream.origin)
+    return Stream(text=plain.decode("utf-8", "replace"), origin=stream.origin)
+
+
+def _base32(call: Call) -> Stream:
+    options = call.options("-w --wrap")
+    found = _files(call, options.operands)
+    if options.has("-d", "--decode"):
+        return decoded(found, base64.b32decode)
+    return Stream(text=UNKNOWN, origin=found.origin)
+
+
+def _xxd(call: Call) -> Stream:
+    options = call.options("-c -g -l -o -s -n")
+    names = options.operands
+    call.writes(*names[1:2])
+    found = _files(call, names[:1])
+    flags = "".join(word for word in call.arguments if word.startswith("-"))
+    if "r" in flags:
+        return decoded(found, lambda text: binascii.unhexlify(text))
+    return Stream(text=UNKNOWN, origin=found.origin)
+
+
+def _rev(call: Call) -> Stream:
+    found = _files(call, call.options().operands)
+    if not found.known:
+        return Stream(text=UNKNOWN, origin=found.origin)
+    return Stream(text="\n".join(line[::-1] for line in found.text.split("\n")))
+
+
+def _tr(call: Call) -> Stream:
+    options = call.options()
+    sets = [_characters(each) for each in options.operands]
+    text, origin = call.stdin.text, call.stdin.origin
+    if not call.stdin.known or not sets or options.has("-c", "-C", "--complement"):
+        return Stream(text=text if SOME in text else UNKNOWN, origin=origin)
+    if options.has("-d", "--delete"):
+        return Stream(text="".join(sign for sign in text if sign not in sets[0]), origin=origin)
+    if len(sets) < 2 or not sets[1]:
+        return Stream(text=text, origin=origin)
+    second = sets[1] + sets[1][-1] * max(0, len(sets[0]) - len(sets[1]))
+    table = dict(zip(sets[0], second, strict=False))
+    return Stream(text="".join(table.get(sign, sign) for sign in text), origin=origin)
+
+
+def _characters(text: str) -> str:
+    text = text.replace("[:lower:]", "a-z").replace("[:upper:]", "A-Z").replace("[:digit:]", "0-9")
+    out = ""
+    for found in re.finditer(r"(.)-(.)|(.)", text.replace("\\n", "\n"), re.DOTALL):
+        if found[1]:
+            out += "".join(chr(code) for code in range(ord(found[1]), ord(found[2]) + 1))
+        else:
+            out += found[3]
+    return out
+
+
+def _tee(call: Call) -> Stream:
+    options = call.options()
+    call.writes(*options.operands, append=options.has("-a", "--append"))
+    for name in options.operands:
+        call.state.files[call.path(name)] = call.stdin
+    return call.stdin
+
+
+def _unpacked(call: Call) -> Stream:
+    """gunzip and the like: in place, or to the output."""
+    options = call.options("-S -T -b -p -o --suffix")
+    names = options.operands
+    call.reads(*names)
+    to_output = options.has("-c", "--stdout", "--to-stdout", "-p") or call.name.endswith("cat")
+    if names and not (to_output or options.has("-l", "-t", "--list", "--test")):
+        call.writes(*names)
+    origin = call.stdin.origin if not names else "file"
+    return Stream(text=UNKNOWN, origin=origin)
+
+
+def _constant(text: str) -> Check:
+    return lambda call: Stream(text=text)
+
+
+def _pwd(call: Call) -> Stream:
+    return Stream(text=call.state.cwd)
+
+
+def _which(call: Call) -> Stream:
+    return Stream(text="\n".join(call.options().operands))
+
+
+def _basename(call: Call) -> Stream:
+    names = call.options("-s --suffix").operands
+    if not names:
+        return ANYTHING
+    text = posixpath.basename(names[0].rstrip("/"))
+    return Stream(text=text.removesuffix(names[1]) if len(names) > 1 else text)
+
+
+def _dirname(call: Call) -> Stream:
+    names = call.options().operands
+    text = posixpath.dirname(names[0]) or "." if names else UNKNOWN
+    return Stream(text=UNKNOWN if UNKNOWN in text else text)
+
+
+def _realpath(call: Call) -> Stream:
+    names = call.options("--relative-to --relative-base").operands
+    return Stream(text="\n".join(call.path(each) for each in names))
+
+
+def _mktemp(call: Call) -> Stream:
+    call.work(reason="It makes a temporary file.")
+    options = call.options("-p --tmpdir --suffix")
+    names = options.operands
+    folder = options.value("-p", "--tmpdir") or ("" if names and "/" in names[0] else "/tmp")
+    if names and "/" in names[0]:
+        folder = posixpath.dirname(names[0])
+    call.writes(posixpath.join(folder, SOME))
+    return Stream(text=posixpath.join(folder, SOME))
+
+
+def _sort(call: Call) -> Stream:
+    options = call.options("-k -t -S -T -o --output --key --field-separator --compress-program")
+    call.writes(*options.values("-o", "--output"))
+    if programs := options.values("--compress-program"):
+        call.ask("shell_escape", f"It runs `{programs[0]}`.")
+    found = _files(call, options.operands)
+    return Stream(text=_part(found.text), origin=found.origin)
+
+
+def _uniq(call: Call) -> Stream:
+    names = call.options("-f -s -w").operands
+    call.writes(*names[1:2])
+    return _files(call, names[:1])
+
+
+def _split(call: Call) -> Stream | None:
+    options = call.options("-l -b -n -a -C --filter --additional-suffix --lines --bytes")
+    for command in options.values("--filter"):
+        call.ask("shell_escape", "It runs a command on each piece.")
+        call.runs_text(command)
+    call.reads(*options.operands[:1])
+    prefix = options.operands[1] if len(options.operands) > 1 else "x"
+    call.writes(prefix + "aa")
+    return None
+
+
+def key_like(name: str) -> bool:
+    """A search for this name is a search for keys."""
+    return bool(KEY_FILE.search(name)) or name in ("*.pem", "*.key", ".env", "*.kdbx", "id_*")
+
+
+FILTERS: dict[str, Check] = {
+    "cat": _cat,
+    **dict.fromkeys(("tac", "head", "tail", "nl", "bat", "batcat"), _lines),
+    **dict.fromkeys(
+        """cut paste join fold fmt expand unexpand column comm diff cmp od hexdump strings sum
+        cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum wc colordiff
+        sdiff vimdiff tsort pr csvcut csvlook csvgrep csvstat iconv xmllint pygmentize
+        hd ul look""".split(),
+        _turned,
+    ),
+    **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep", "ripgrep"), _grep),
+    **dict.fromkeys(("ls", "exa", "eza", "lsd", "dir", "vdir"), _ls),
+    **dict.fromkeys(("fd", "fdfind"), _fd),
+    **dict.fromkeys(("base64", "gbase64"), _base64),
+    "base32": _base32,
+    "xxd": _xxd,
+    "rev": _rev,
+    "tr": _tr,
+    "tee": _tee,
+    **dict.fromkeys(
+        """gunzip gzip zcat bzip2 bunzip2 bzcat xz unxz xzcat zstd unzstd zstdcat lz4 uncompress
+        compress pigz""".split(),
+        _unpacked,
+    ),
+    "pwd": _pwd,
+    "which": _which,
+    "basename": _basename,
+    "dirname": _dirname,
+    "realpath": _realpath,
+    "readlink": _realpath,
+    "mktemp": _mktemp,
+    "sort": _sort,
+    "uniq": _uniq,
+    "split": _split,
+    "csplit": _split,
+    **dict.fromkeys(
+        ("nproc", "arch", "uname", "seq", "uuidgen", "tty", "hostid", "whoami"), _constant(SOME)
+    ),
+}

@@ -1,0 +1,66 @@
+"""Settings of git: many of them are commands that git runs, so setting them is running."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.call import Call
+from hermes.policy.options import Options
+from hermes.policy.shell.state import SOME, UNKNOWN, Stream
+
+# Settings whose value is a command, or sends git elsewhere.
+DANGEROUS_KEY = re.compile(
+    r"""(?ix) ^( alias\. | core\.(pager|editor|sshcommand|hookspath|fsmonitor|askpass|gitproxy
+    | worktree|attributesfile|alternaterefscommand) | pager\. | sequence\.editor | diff\.external
+    | diff\..*\.(command|textconv) | difftool\. | mergetool\. | merge\..*\.driver | filter\.
+    | credential\. | gpg\.(program|.*\.program) | ssh\.variant | url\. | include | protocol\.
+    | http\..*(proxy|sslverify|extraheader) | http\.(proxy|sslverify) | remote\..*\.(uploadpack
+    |receivepack|vcs|proxy) | uploadpack\. | receive\. | sendemail\. | man\. | browser\. | web\.
+    | interactive\.difffilter | init\.templatedir | submodule\..*\.update | trailer\..*\.command
+    | instaweb\. | guitool\. | core\.gitdir | safe\. | uploadarchive\. | tar\. )"""
+)
+HARMLESS_VALUE = frozenset(
+    ("cat", "", "less", "true", "false", "vim", "vi", "nano", "delta", "code")
+)
+
+
+def check_setting(call: Call, key: str, value: str) -> None:
+    """A setting for this one run."""
+    if UNKNOWN in key or DANGEROUS_KEY.match(key):
+        if value in HARMLESS_VALUE and not key.lower().startswith("core.hookspath"):
+            return
+        call.ask("shell_escape", f"The setting {key} makes git run or use `{value}`.")
+        if key.lower().startswith("alias.") and not value.startswith("!"):
+            call.runs(["git", *value.split()])
+        elif value:
+            call.runs_text(value.removeprefix("!"))
+
+
+def check_config(call: Call, options: Options) -> Stream | None:
+    words = options.operands
+    if words[:1] and words[0] in ("get", "list", "set", "unset", "edit"):
+        action, words = words[0], words[1:]
+    else:
+        action = "set" if len(words) > 1 else "get"
+    asked = options.has(
+        "--unset", "--unset-all", "--remove-section", "--rename-section", "--add", "--replace-all"
+    )
+    if options.has("--get", "--get-all", "--list", "-l", "--get-regexp") or (
+        action in ("get", "list") and not asked and not options.has("-e", "--edit")
+    ):
+        if words[:1] and re.search(r"token|password|extraheader", words[0]):
+            call.ask("credentials", "It shows a stored secret.")
+        return Stream(text=SOME)
+    if words:
+        _stored(call, words[0], words[1] if len(words) > 1 else "")
+    if options.has("--global", "--system") or options.values("-f", "--file"):
+        call.ask("persistence", "It changes git for all repositories.")
+    call.work()
+    return None
+
+
+def _stored(call: Call, key: str, value: str) -> None:
+    if DANGEROUS_KEY.match(key):
+        call.ask("persistence", f"The setting {key} makes git run or use `{value}` from now on.")
+        if value:
+            call.runs_text(value.removeprefix("!"))

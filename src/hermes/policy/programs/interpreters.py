@@ -1,0 +1,337 @@
+"""Languages that run code given in a word, a file or their input."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.call import Call, Check
+from hermes.policy.options import Options
+from hermes.policy.programs.python_code import check_python
+from hermes.policy.programs.running import own_program
+from hermes.policy.programs.script_code import check_code
+from hermes.policy.programs.stream_editors import check_awk, check_sed
+from hermes.policy.shell.state import UNKNOWN, Stream
+
+# Modules that `python -m` may run: what they do is told by the program of the same name.
+AS_PROGRAM = frozenset(
+    """
+    pip pytest unittest mypy ruff black isort flake8 pylint coverage tox nox twine poetry
+    pipenv uvicorn gunicorn flask celery alembic sphinx mkdocs jupyter notebook pre_commit
+    ipython pyright bandit pdm hatch virtualenv django streamlit uv
+    """.split()
+)
+PLAIN_MODULES = frozenset(
+    """
+    venv json.tool timeit cProfile profile pdb compileall py_compile dis ast tokenize doctest
+    zipfile tarfile calendar this platform site sysconfig trace pydoc ensurepip pstats gzip
+    base64 textwrap inspect tabnanny symtable pickletools unittest pyclbr lib2to3 asyncio
+    """.split()
+)
+
+
+def _python(call: Call) -> Stream | None:
+    words = list(call.arguments)
+    while words:
+        word = words.pop(0)
+        if word in ("-X", "-W", "-Q", "--check-hash-based-pycs"):
+            words = words[1:]
+        elif word == "-m" or (word.startswith("-m") and not word.startswith("--")):
+            module = word[2:] or (words.pop(0) if words else "")
+            return _module(call, module, words)
+        elif word[:1] == "-" and word[:2] != "--" and "c" in word and word != "-":
+            return _python_code(call, word.partition("c")[2] or (words.pop(0) if words else ""))
+        elif word == "-":
+            break
+        elif word[:1] != "-":
+            return _file(call, word, words)
+        elif word in ("-V", "--version", "-VV", "-h", "--help"):
+            return None
+    return _from_input(call)
+
+
+def _python_code(call: Call, code: str) -> Stream | None:
+    if UNKNOWN in code:
+        call.ask("obfuscated", "It runs code that is only known when it runs.")
+    if not check_python(call, code.replace(UNKNOWN, "None")):
+        check_code(call, code, backticks=False)
+    return None
+
+
+def _module(call: Call, module: str, words: list[str]) -> Stream | None:
+    name = module.partition(".")[0]
+    if module in ("http.server", "SimpleHTTPServer"):
+        _http_server(call, words)
+    elif name in AS_PROGRAM and module != "unittest":
+        return call.runs([name.replace("pre_commit", "pre-commit"), *words])
+    elif module in PLAIN_MODULES or name in PLAIN_MODULES:
+        call.work(reason=f"It runs Python's {module}.")
+        call.reads(*(each for each in words if each[:1] in "/~."))
+        if module in ("cProfile", "pdb", "trace", "profile", "timeit"):
+            _nested_python(call, words)
+    elif UNKNOWN in module:
+        call.ask("unclear", "The module that it runs is only known when it runs.")
+    else:
+        call.work(reason=f"It runs the module {module}.")
+    return None
+
+
+def _nested_python(call: Call, words: list[str]) -> None:
+    if call.arguments and "timeit" in call.arguments:
+        for word in words:
+            if not word.startswith("-"):
+                check_python(call, word)
+        return
+    files = [word for word in words if word.endswith(".py")]
+    if files:
+        own_program(call, files[0])
+
+
+def _http_server(call: Call, words: list[str]) -> None:
+    options = Options(words, "-b -d --bind --directory -p --protocol")
+    folder = options.value("-d", "--directory")
+    if options.value("-b", "--bind") in ("0.0.0.0", "::") or (folder and not call.here(folder)):
+        call.ask("network_listen", "It shows files to everybody on the network.")
+    elif not folder and not call.here("."):
+        call.ask("network_listen", "It shows files outside the workspace.")
+    else:
+        call.work(reason="It serves files of the workspace.")
+
+
+def _file(call: Call, name: str, arguments: list[str]) -> Stream | None:
+    """A script of the project, or of this very command."""
+    stream = call.state.files.get(call.path(name))
+    if name in ("/dev/stdin", "/dev/fd/0"):
+        return _from_input(call)
+    if stream is not None:
+        call.stdin = stream
+        return _from_input(call)
+    if own_program(call, name):
+        call.work(reason=f"It runs the project's own {name}.")
+        if name.endswith("manage.py"):
+            _django(call, arguments)
+        elif name.rpartition("/")[2] in ("artisan", "rails", "rake"):
+            return call.runs([name.rpartition("/")[2], *arguments])
+        call.reads(*(each for each in arguments if each[:1] in "/~"))
+    return None
+
+
+def _django(call: Call, arguments: list[str]) -> None:
+    verb = arguments[0] if arguments else ""
+    text = " ".join(arguments[1:])
+    if verb.startswith("shell") and re.search(r"\.(delete|update|bulk_\w+|raw|execute)\(", text):
+        call.ask("database", "Its code deletes or changes data of the project's database.")
+    if verb in ("flush", "reset_db", "sqlflush", "dbshell") or (
+        verb == "migrate" and arguments[-1:] == ["zero"]
+    ):
+        call.ask("database", f"`{verb}` deletes or changes data of the project's database.")
+
+
+def _from_input(call: Call) -> Stream | None:
+    stream = call.stdin
+    if stream.origin == "network":
+        call.ask("remote_code", "It runs what it fetches from elsewhere.")
+    elif not stream.known:
+        call.ask("obfuscated", "It runs code that is only known when it runs.")
+    code = stream.text.replace(UNKNOWN, "None")
+    if "python" not in call.name or not check_python(call, code):
+        check_code(call, code, backticks=call.name in ("perl", "ruby", "php"))
+    return None
+
+
+def _inline(flags: str, taking: str = "", *, backticks: bool = False, code_only: str = "") -> Check:
+    """Languages with an option for code. `flags` are those options; `code_only` are options
+    whose value is code too, but which do not stand for the script."""
+
+    def check(call: Call) -> Stream | None:
+        options = call.options(f"{flags} {taking} {code_only}", permute=False)
+        codes = options.values(*flags.split())
+        if not codes and not options.operands and options.has("-v", "--version", "-V", "-h"):
+            return None
+        if not options.operands and options.has("--test", "--watch"):
+            call.work(reason="It runs the project's own tests.")
+            return None
+        for code in [*codes, *options.values(*code_only.split())]:
+            if UNKNOWN in code:
+                call.ask("obfuscated", "It runs code that is only known when it runs.")
+            check_code(call, code, backticks=backticks)
+        if codes:
+            _edited(call, options)
+            return Stream(text=UNKNOWN, origin=call.stdin.origin)
+        if options.operands and options.operands[0] != "-":
+            return _file(call, options.operands[0], options.operands[1:])
+        return _from_input(call)
+
+    return check
+
+
+def _edited(call: Call, options: Options) -> None:
+    """perl -i and ruby -i change their files; without it they read them."""
+    in_place = any(
+        word[:1] == "-" and word[:2] != "--" and "i" in word[1:] for word in call.arguments
+    ) and call.name in ("perl", "ruby")
+    if in_place:
+        call.writes(*options.operands)
+    else:
+        call.reads(*options.operands)
+
+
+def _php(call: Call) -> Stream | None:
+    options = call.options("-r -f -S -t -d -B -E -R", permute=False)
+    for address in options.values("-S"):
+        folder = options.value("-t") or "."
+        if address.startswith("0.0.0.0") or not call.here(folder):
+            call.ask("network_listen", "It shows files to everybody on the network.")
+        call.work()
+        return None
+    if options.has("-l", "-v", "-m", "-i", "--version", "--ini"):
+        call.reads(*options.operands)
+        return None
+    for code in options.values("-r", "-B", "-E", "-R"):
+        check_code(call, code, backticks=True)
+        return None
+    if names := [*options.values("-f"), *options.operands]:
+        return _file(call, names[0], options.operands[1:])
+    return _from_input(call)
+
+
+def _osascript(call: Call) -> Stream | None:
+    call.ask("shell_escape", "It drives other programs of this machine.")
+    for text in call.options("-e -l").values("-e"):
+        check_code(call, text, backticks=False)
+    return None
+
+
+def _deno(call: Call) -> Stream | None:
+    words = [word for word in call.arguments if not word.startswith("-")]
+    if any("://" in word or word.startswith(("npm:", "jsr:")) for word in words[1:]):
+        call.ask("remote_code", "It runs code from elsewhere.")
+    if words[:1] == ["eval"]:
+        check_code(call, words[1] if len(words) > 1 else "", backticks=False)
+    elif words[:1] and words[0] in ("install", "upgrade", "uninstall", "publish", "deploy"):
+        call.ask("package_install", f"It runs `deno {words[0]}`.")
+    else:
+        call.work(reason="It runs code of the project.")
+    return None
+
+
+PLAIN_EDITS = re.compile(r"^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g/|v/|\$|normal |sort|retab|noh)")
+TOLD = ("-c", "--cmd", "--eval", "-S", "-u", "-l", "--load", "-f", "--execute", "-s")
+
+
+def _editor(call: Call) -> Stream | None:
+    """vim, ex, emacs and others, which can do anything when told by an option."""
+    told, names = _told(call.arguments)
+    for text in told:
+        if not PLAIN_EDITS.match(text):
+            call.ask("shell_escape", "It makes an editor run a command.")
+            call.runs_text(text.partition("!")[2] or ":")
+            check_code(call, text, backticks=False)
+    call.writes(*names)
+    for line in call.stdin.text.split("\n") if call.stdin.known else ():
+        if line.lstrip(":").startswith("!"):
+            call.ask("shell_escape", "It makes an editor run a command.")
+            call.runs_text(line.lstrip(":!"))
+    return None
+
+
+def _told(words: list[str]) -> tuple[list[str], list[str]]:
+    """What an editor is told to do, and the files it opens."""
+    told, names = list[str](), list[str]()
+    for place, word in enumerate(words):
+        before = words[place - 1] if place else ""
+        if word.startswith("+"):
+            told.append(word[1:])
+        elif before in TOLD:
+            told.append(word)
+        elif word.startswith(("--eval=", "--load=", "--cmd=", "--execute=")):
+            told.append(word.partition("=")[2])
+        elif not word.startswith("-"):
+            names.append(word)
+    return told, names
+
+
+def _r(call: Call) -> Stream | None:
+    options = call.options("-e -f --file", permute=False)
+    for code in options.values("-e"):
+        if "install.packages" in code or "remotes::" in code or "devtools::install" in code:
+            call.ask("package_install", "It installs packages from elsewhere.")
+        check_code(call, code, backticks=False)
+    if options.has("--version") or options.values("-e"):
+        return None
+    if names := [*options.values("-f", "--file"), *options.operands]:
+        return _file(call, names[0], [])
+    return _from_input(call)
+
+
+_PYTHONS = """python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12
+python3.13 python3.14 pypy pypy3 ipython ipython3 bpython""".split()
+INTERPRETERS: dict[str, Check] = {
+    **dict.fromkeys(_PYTHONS, _python),
+    "perl": _inline("-e -E", "-I -F", backticks=True, code_only="-M -m"),
+    "ruby": _inline("-e", "-I -E -C -K", backticks=True, code_only="-r"),
+    **dict.fromkeys(
+        ("node", "nodejs", "bun-node", "tsx", "ts-node", "electron"),
+        _inline(
+            "-e -p --eval --print -pe", "-r --require --import --loader -C --test-name-pattern"
+        ),
+    ),
+    "julia": _inline("-e -E --eval", "-L -J -p -t", backticks=True),
+    "php": _php,
+    **dict.fromkeys(("lua", "luajit", "texlua"), _inline("-e", "-l")),
+    **dict.fromkeys(
+        (
+            "tclsh",
+            "wish",
+            "jrunscript",
+            "groovy",
+            "scala",
+            "elixir",
+            "iex",
+            "clojure",
+            "clj",
+            "bb",
+            "racket",
+            "guile",
+            "sbcl",
+            "erl",
+            "ghci",
+            "ocaml",
+            "swipl",
+            "octave",
+            "gnuplot",
+            "nim",
+            "raku",
+            "crystal",
+            "janet",
+        ),
+        _inline("-e --eval -eval -E -c", "-l -r -m"),
+    ),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), check_awk),
+    **dict.fromkeys(("sed", "gsed", "ssed"), check_sed),
+    "osascript": _osascript,
+    "deno": _deno,
+    **dict.fromkeys(
+        (
+            "vim",
+            "vi",
+            "nvim",
+            "ex",
+            "view",
+            "gvim",
+            "emacs",
+            "nano",
+            "pico",
+            "micro",
+            "ed",
+            "joe",
+            "helix",
+            "hx",
+            "vimdiff",
+            "rvim",
+            "rview",
+            "evim",
+        ),
+        _editor,
+    ),
+    **dict.fromkeys(("R", "Rscript", "littler"), _r),
+}

@@ -1,0 +1,331 @@
+"""Programs that talk to other machines: fetching is work, sending is a question."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.call import Call, Check
+from hermes.policy.options import Options
+from hermes.policy.programs.filters import decoded
+from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
+
+FETCHED = Stream(origin="network")
+LOOPBACK = re.compile(
+    r"^(?:\w+://)?(?:[^/@]*@)?(localhost|127(?:\.\d+){3}|\[?::1\]?|0\.0\.0\.0|[\w-]+\.localhost)"
+    r"(?=[:/?#]|$)"
+)
+METADATA = re.compile(r"169\.254\.\d|metadata\.google|100\.100\.100\.200|fd00:ec2")
+CURL_TAKING = """
+    -A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --data
+    --data-raw --data-binary --data-urlencode --data-ascii --json --form --form-string --header
+    --user-agent --cookie --cookie-jar --output --output-dir --request --upload-file --user
+    --proxy --url --max-time --connect-timeout --retry --retry-delay --referer --range --cacert
+    --cert --key --config --write-out --resolve --dump-header --proxy-user --oauth2-bearer
+    --unix-socket --interface --limit-rate --trace --trace-ascii --stderr --netrc-file --capath
+    --retry-max-time --connect-to --dns-servers --ciphers --tls-max --engine --socks5
+""".replace(" -h ", " ")
+SENDS = (
+    "-d",
+    "--data",
+    "--data-raw",
+    "--data-binary",
+    "--data-urlencode",
+    "--data-ascii",
+    "--json",
+    "-F",
+    "--form",
+    "--form-string",
+    "-T",
+    "--upload-file",
+)
+
+
+def _curl(call: Call) -> Stream | None:
+    options = call.options(CURL_TAKING)
+    urls = [*options.operands, *options.values("--url")]
+    local = bool(urls) and all(LOOPBACK.match(each) for each in urls)
+    bodies = options.values(*SENDS)
+    method = (options.value("-X", "--request") or "GET").upper()
+    sends = bool(bodies) and not options.has("-G", "--get")
+    files = [each for body in bodies for each in re.findall(r"@([^;,\s]+)", body)]
+    call.reads(*(each for each in files if each != "-"), *options.values("-T", "--upload-file"))
+    call.reads(*options.values("--key", "--cert", "-E", "--netrc-file"))
+    changes = sends or method not in ("GET", "HEAD", "OPTIONS")
+    if changes and not (local and not files):
+        call.ask("network_out", f"It sends data to {_shown(urls)}.")
+    _address(call, urls, local=local)
+    secret = [
+        *options.values(
+            "-H", "--header", "-u", "--user", "-b", "--cookie", "--oauth2-bearer", "-A", "-e"
+        ),
+        *bodies,
+    ]
+    if any(UNKNOWN in each for each in secret) and not local:
+        call.ask("network_out", f"It sends a value that only the run tells to {_shown(urls)}.")
+    if options.value("-u", "--user", "-n") or options.has("-n", "--netrc"):
+        call.ask("credentials", "It signs in with a password.")
+    if options.values("-K", "--config"):
+        call.ask("unclear", "It takes its orders from a file.")
+    call.work("network", f"It fetches from {_shown(urls)}.")
+    return _curl_output(call, options, urls)
+
+
+def _curl_output(call: Call, options: Options, urls: list[str]) -> Stream:
+    folder = options.value("--output-dir") or "."
+    targets = options.values("-o", "--output")
+    if options.has("-O", "--remote-name", "--remote-name-all"):
+        targets += [url.partition("?")[0].rstrip("/").rpartition("/")[2] for url in urls]
+    for side in options.values("-D", "--dump-header", "-c", "--cookie-jar", "--trace", "--stderr"):
+        call.writes(side)
+    for target in targets:
+        name = target if target.startswith(("/", "~")) else f"{folder}/{target}"
+        call.writes(name)
+        call.state.files[call.path(name)] = FETCHED
+    return NOTHING if targets and "-" not in targets else FETCHED
+
+
+def _shown(urls: list[str]) -> str:
+    return ", ".join(urls).replace(UNKNOWN, "…") or "another machine"
+
+
+def _address(call: Call, urls: list[str], *, local: bool) -> None:
+    for url in urls:
+        if METADATA.search(url):
+            call.ask("credentials", f"{url} gives out the keys of this machine.")
+        if (UNKNOWN in url or SOME in url) and not local:
+            call.ask("network_out", "It puts a value that only the run tells into an address.")
+        if url.startswith("file:"):
+            call.reads(url.removeprefix("file://"))
+
+
+def _wget(call: Call) -> Stream | None:
+    options = call.options(
+        "-O -o -a -P -i -U -t -T -e -D -A -R -l -Q -w --output-document --directory-prefix "
+        "--post-data --post-file --method --body-data --body-file --header --user-agent --user "
+        "--password --input-file --tries --timeout --execute --referer --limit-rate"
+    )
+    urls = options.operands
+    local = bool(urls) and all(LOOPBACK.match(each) for each in urls)
+    bodies = options.values("--post-data", "--body-data")
+    files = options.values("--post-file", "--body-file")
+    call.reads(*files)
+    method = (options.value("--method") or "GET").upper()
+    if files or ((bodies or method not in ("GET", "HEAD")) and not local):
+        call.ask("network_out", f"It sends data to {_shown(urls)}.")
+    if options.values("-e", "--execute") or options.has("--use-askpass"):
+        call.ask("shell_escape", "It gives wget orders of another kind.")
+    if any(UNKNOWN in each for each in options.values("--header", "--user", "--password")):
+        call.ask("network_out", "It sends a value that only the run tells.")
+    _address(call, urls, local=local)
+    call.work("network", f"It fetches from {_shown(urls)}.")
+    target = options.value("-O", "--output-document")
+    if target == "-":
+        return FETCHED
+    folder = options.value("-P", "--directory-prefix") or "."
+    names = [target] if target else [url.partition("?")[0].rpartition("/")[2] for url in urls]
+    for name in names:
+        path = name if name.startswith(("/", "~")) or target else f"{folder}/{name}"
+        call.writes(path)
+        call.state.files[call.path(path)] = FETCHED
+    return NOTHING
+
+
+def _httpie(call: Call) -> Stream | None:
+    words = call.options("-a -A -o --auth --output --session --timeout").operands
+    method = words[0].upper() if words and words[0].isupper() else ""
+    urls = words[1:2] if method else words[:1]
+    items = words[2:] if method else words[1:]
+    local = bool(urls) and bool(LOOPBACK.match(urls[0]) or urls[0].startswith(":"))
+    data = [each for each in items if re.search(r"[^=:]=|:=|@", each) and "==" not in each]
+    if not local and (method not in ("", "GET", "HEAD") or data):
+        call.ask("network_out", f"It sends data to {_shown(urls)}.")
+    _address(call, urls, local=local)
+    call.work("network", f"It fetches from {_shown(urls)}.")
+    return FETCHED
+
+
+def _out(category: str, reason: str) -> Check:
+    def check(call: Call) -> Stream:
+        call.ask(category, reason)
+        call.reads(
+            *(word for word in call.arguments if not word.startswith("-") and ":" not in word)
+        )
+        return FETCHED
+
+    return check
+
+
+def _nc(call: Call) -> Stream:
+    options = call.options(
+        "-p -w -e -c -s -x -X -i -q -g -G --exec --sh-exec --lua-exec", permute=True
+    )
+    for program in options.values("-e", "-c", "--exec", "--sh-exec", "--lua-exec"):
+        call.ask("shell_escape", "It gives others a command of this machine.")
+        call.runs_text(program)
+    if options.has("-l", "--listen") or re.search(r"(^| )-\w*l", " ".join(call.arguments)):
+        call.ask("network_listen", "It opens a port for others.")
+    elif options.has("-z"):
+        call.work("network", "It looks whether a port is open.")
+    else:
+        call.ask("network_out", "It opens a connection to another machine.")
+    return FETCHED
+
+
+def _socat(call: Call) -> Stream:
+    text = " ".join(call.arguments)
+    if "LISTEN" in text.upper():
+        call.ask("network_listen", "It opens a port for others.")
+    for found in re.finditer(r"(?i)\b(?:exec|system):([^,\s]+)", text):
+        call.runs_text(found[1].strip("\"'"))
+    call.ask("network_out", "It joins two connections.")
+    return FETCHED
+
+
+SSH_TAKING = "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w"
+
+
+def _ssh(call: Call) -> Stream:
+    options = call.options(SSH_TAKING, permute=False)
+    if options.has("-V"):
+        return NOTHING
+    _ssh_settings(call, options)
+    if options.has("-R", "-D", "-L", "-w", "-W"):
+        call.ask("network_listen", "It opens a way through to other machines.")
+    host, command = (options.operands[:1] or [""])[0], options.operands[1:]
+    call.ask("network_out", f"It works on another machine ({host or 'unknown'}).")
+    if command[:1] == ["--"]:
+        command = command[1:]
+    if command:
+        elsewhere = call.state.copy()
+        elsewhere.cwd = UNKNOWN
+        call.follower.text(" ".join(command), elsewhere, call.stdin)
+    return FETCHED
+
+
+def _ssh_settings(call: Call, options: Options) -> None:
+    for setting in options.values("-o"):
+        name, _, value = setting.replace(" ", "=", 1).partition("=")
+        if name.lower() in (
+            "proxycommand",
+            "localcommand",
+            "knownhostscommand",
+            "permitlocalcommand",
+        ):
+            call.ask("shell_escape", f"{name} makes it run a command here.")
+            call.runs_text(value)
+    if options.values("-F"):
+        call.ask("shell_escape", "It takes its settings from another file.")
+
+
+def _scp(call: Call) -> Stream:
+    options = call.options("-c -F -i -J -l -o -P -S -D")
+    _ssh_settings(call, options)
+    for program in options.values("-S"):
+        call.ask("shell_escape", f"It uses `{program}` for its connections.")
+        call.runs_text(program)
+    names = options.operands
+    call.reads_all(*(each for each in names[:-1] if ":" not in each))
+    call.ask("network_out", "It copies files to or from another machine.")
+    if names and ":" not in names[-1]:
+        call.writes(names[-1])
+    return NOTHING
+
+
+def _rsync(call: Call) -> Stream:
+    options = call.options(
+        "-e -f -B -T -M --rsh --rsync-path --exclude --include --filter --files-from --log-file "
+        "--bwlimit --exclude-from --include-from --temp-dir --backup-dir --port --password-file"
+    )
+    for program in options.values("-e", "--rsh", "--rsync-path"):
+        if not re.fullmatch(r"ssh( -[\w]+( [\w./~-]+)?)*", program):
+            call.ask("shell_escape", f"It uses `{program}` for its connections.")
+            call.runs_text(program)
+    names = options.operands
+    remote = [each for each in names if re.match(r"[^/]+:|rsync://", each)]
+    dry = options.has("-n", "--dry-run")
+    if remote and not dry:
+        call.ask("network_out", f"It copies files to or from {remote[0]}.")
+    call.reads_all(*(each for each in names[:-1] if each not in remote))
+    if len(names) > 1 and names[-1] not in remote and not dry:
+        call.writes(names[-1])
+        if any(word.startswith("--del") for word in call.arguments) or options.has(
+            "--remove-source-files"
+        ):
+            call.deletes(names[-1], recursive=True)
+    return NOTHING
+
+
+def _lookup(call: Call) -> Stream:
+    """ping, dig and the like: fine, unless a value is put into the name that is asked for."""
+    if any(UNKNOWN in word or SOME in word for word in call.arguments):
+        call.ask("network_out", "It puts a value that only the run tells into a name it asks for.")
+    call.work("network", "It asks about a name on the network.")
+    return FETCHED
+
+
+def _openssl(call: Call) -> Stream | None:
+    words = call.arguments
+    verb = words[0] if words else ""
+    options = Options(words[1:], "-in -out -k -K -iv -pass -connect -key -keyout -days -subj")
+    if verb in ("s_client", "s_server", "s_time", "ocsp"):
+        call.ask("network_out", "It opens a connection to another machine.")
+        return FETCHED
+    for place, word in enumerate(words[:-1]):
+        if word in ("-in", "-key", "-inkey", "-CAkey"):
+            call.reads(words[place + 1])
+        elif word in ("-out", "-keyout"):
+            call.writes(words[place + 1])
+    if "-engine" in words or "-provider-path" in words:
+        call.ask("shell_escape", "It loads code into openssl.")
+    if (verb == "base64" or "-base64" in words or "-a" in words) and "-d" in words:
+        source = call.stdin if "-in" not in words else Stream(origin="file")
+        import base64
+
+        return decoded(source, lambda text: base64.b64decode(text + b"==="))
+    if options.operands and verb == "dgst":
+        call.reads(*options.operands)
+    return Stream(origin=call.stdin.origin)
+
+
+SENDING = "It sends data to other people or machines."
+
+
+def _load_test(call: Call) -> Stream | None:
+    """ab, wrk, hey: many requests, which only the own machine should get."""
+    urls = [word for word in call.arguments if "://" in word or "localhost" in word]
+    if not urls or not all(LOOPBACK.match(url) for url in urls):
+        call.ask("network_out", "It sends many requests to another machine.")
+    call.work()
+    return None
+
+
+NETWORK: dict[str, Check] = {
+    "curl": _curl,
+    "wget": _wget,
+    "wget2": _wget,
+    **dict.fromkeys(("http", "https", "xh", "httpie"), _httpie),
+    **dict.fromkeys(("nc", "ncat", "netcat", "nc.openbsd", "nc.traditional"), _nc),
+    "socat": _socat,
+    **dict.fromkeys(("ssh", "autossh", "mosh", "sshpass", "dropbear"), _ssh),
+    **dict.fromkeys(("scp", "sftp", "pscp"), _scp),
+    "rsync": _rsync,
+    **dict.fromkeys(
+        """ping ping6 dig nslookup host whois traceroute tracepath mtr drill delv arping
+       """.split(),
+        _lookup,
+    ),
+    **dict.fromkeys(("ab", "wrk", "hey", "siege", "vegeta", "bombardier", "oha"), _load_test),
+    "openssl": _openssl,
+    **dict.fromkeys(
+        """mail mailx mutt sendmail msmtp swaks ftp lftp ncftp tftp telnet rclone gsutil s3cmd
+        croc wormhole magic-wormhole rcp rsh rlogin rexec smbclient curlftpfs sshfs restic borg
+        duplicity transfer ffsend syncthing b2 mc ipfs irssi weechat fetch aria2c axel lynx links
+        w3m elinks""".split(),
+        _out("network_out", SENDING),
+    ),
+    **dict.fromkeys(
+        """ngrok cloudflared localtunnel lt bore frpc frps chisel iodine dnscat dnscat2 serveo
+        stunnel websocketd gotty ttyd""".split(),
+        _out("network_listen", "It opens a way in from outside."),
+    ),
+}

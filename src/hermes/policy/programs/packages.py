@@ -1,0 +1,303 @@
+"""Package managers: what the project's lock files name is work, anything new is a question."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from hermes.policy.call import Call, Check
+from hermes.policy.options import Options
+from hermes.policy.programs.building import OUTWARD
+from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.shell.state import UNKNOWN, Stream
+
+PIP_TAKING = """
+    -w --wheel-dir -d --dest -r -c -e -i -f -t --requirement --constraint --editable --index-url
+    --extra-index-url --find-links --target --prefix --root --python --platform --only-binary
+    --no-binary --proxy --trusted-host --cache-dir --global-option --install-option
+    --config-settings --group --log --build-option --upgrade-strategy --src --timeout --retries
+    --format --path
+"""
+KNOWN_TOOLS = frozenset(
+    """tsc jest eslint prettier vitest playwright mocha webpack vite rollup esbuild tsx ts-node
+    next ng nuxt astro cypress prisma drizzle-kit typeorm knex sequelize turbo nx lerna
+    nodemon nyc c8 stylelint tailwindcss postcss babel swc husky lint-staged storybook
+    typedoc changeset biome svelte-kit concurrently rimraf size-limit depcheck knip tsup
+    markdownlint markdownlint-cli2 cspell commitlint standard xo ava tap karma serve
+    http-server json-server ruff black mypy pytest isort flake8 pyright pre-commit tox nox
+    mkdocs bandit pylint coverage sphinx-build yamllint sqlfluff""".split()
+)
+NEW = "package_install"
+
+
+def _pip(call: Call) -> Stream | None:
+    words = list(call.arguments)
+    while words and words[0].startswith("-"):
+        if words[0] in ("--version", "-V", "--help"):
+            return None
+        words.pop(0)
+    verb, rest = (words[0], words[1:]) if words else ("", [])
+    if verb in ("install", "download", "wheel"):
+        _pip_install(call, rest)
+    elif verb in (
+        "list",
+        "show",
+        "freeze",
+        "check",
+        "index",
+        "debug",
+        "help",
+        "hash",
+        "inspect",
+        "tree",
+    ) or (
+        verb in ("config", "cache")
+        and rest[:1]
+        and rest[0] in ("list", "get", "debug", "info", "dir")
+    ):
+        return None
+    elif verb in ("compile", "sync"):
+        call.work("network", "It installs what the lock file names.")
+    elif verb:
+        call.ask(NEW, f"`pip {verb}` changes what is installed or how.")
+    return None
+
+
+def _pip_install(call: Call, words: list[str]) -> None:
+    options = Options(words, PIP_TAKING)
+    if options.values("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--proxy"):
+        call.ask(NEW, "It takes packages from another place than usual.")
+    if options.values("--global-option", "--install-option", "--config-settings", "--build-option"):
+        call.ask("shell_escape", "It gives the installation of a package orders of its own.")
+    call.writes(*options.values("-t", "--target", "--prefix", "--root"))
+    for name in options.values("-r", "--requirement", "-c", "--constraint", "-e", "--editable"):
+        if not _of_project(call, name):
+            call.ask(NEW, f"It installs what {name} says, which is not part of the workspace.")
+    for name in options.operands:
+        if not _of_project(call, name) and name not in ("pip", "setuptools", "wheel"):
+            call.ask(NEW, f"It installs {name.replace(UNKNOWN, '…')} and runs its code.")
+    if options.has("--user", "--break-system-packages"):
+        call.ask(NEW, "It installs outside the project.")
+    call.work("network", "It installs what the project names.")
+
+
+def _of_project(call: Call, name: str) -> bool:
+    """A file or folder of the workspace, possibly with extras: `.[dev]`."""
+    bare = re.sub(r"\[[^\]]*\]$", "", name)
+    looks_local = bare.startswith((".", "/")) or bare.endswith(
+        (".txt", ".whl", ".toml", ".tar.gz", ".in")
+    )
+    return looks_local and "://" not in name and UNKNOWN not in name and call.here(bare)
+
+
+def _npm(call: Call) -> Stream | None:
+    options = call.options(
+        "--prefix -w --workspace --registry --loglevel -C --dir --filter -F --script-shell"
+    )
+    words = options.operands
+    verb, names = (words[0], words[1:]) if words else ("", [])
+    if options.values("--registry"):
+        call.ask(NEW, "It takes packages from another place than usual.")
+    if options.values("--script-shell"):
+        call.ask("shell_escape", "It makes scripts run in another shell.")
+    for folder in options.values("--prefix", "-C", "--dir"):
+        call.writes(folder)
+    if verb in ("exec", "x", "dlx", "create", "init") and (names or verb in ("exec", "x", "dlx")):
+        return _fetched_tool(call, names)
+    if verb in ("install", "i", "add", "ci", "install-ci-test", "isntall", "in", "ins"):
+        _npm_install(call, options, names)
+    elif verb in ("run", "run-script", "rum", "urn"):
+        _npm_script(call, names)
+    elif call.name in ("yarn", "pnpm", "bun") and not _NPM_KNOWN.match(verb):
+        if verb == "" and call.name == "yarn":
+            call.work("network", "It installs what the lock file names.")
+        else:
+            _npm_script(call, words)
+    else:
+        return _NPM(call.part(call.arguments))
+    return None
+
+
+def _npm_install(call: Call, options: Options, names: list[str]) -> None:
+    if options.has("-g", "--global", "--location"):
+        call.ask(NEW, "It installs for the whole machine.")
+    elif any(not _of_project(call, name) for name in names):
+        call.ask(NEW, f"It installs {', '.join(names).replace(UNKNOWN, '…')} and runs its code.")
+    call.work("network", "It installs what the lock file names.")
+
+
+def _npm_script(call: Call, names: list[str]) -> None:
+    for name in names[:1]:
+        if OUTWARD.match(name):
+            call.ask("remote_state", f"`{name}` sounds as if it changes something elsewhere.")
+        if UNKNOWN in name:
+            call.ask("unclear", "The script that it runs is only known when it runs.")
+    call.work(reason="It runs a script of the project.")
+
+
+_NPM_KNOWN = re.compile(
+    r"^(publish|unpublish|deprecate|owner|access|token|login|logout|adduser|add|remove|rm|global"
+    r"|config|set|link|unlink|uninstall|un|update|up|upgrade|ls|list|outdated|audit|view|info|why"
+    r"|version|pack|cache|store|npm|dist-tag|team|hook|profile|star|patch|import|install|i|ci|test"
+    r"|start|--version|help|doctor|prune|dedupe|explain|pkg|root|bin|prefix|whoami|search|fund"
+    r"|query|licenses|workspaces|plugin|policies|deploy|pm|build)$"
+)
+_NPM = verbs(
+    Verbs(
+        taking="--prefix -w --workspace --loglevel --filter -F -C --dir --depth",
+        reads="""ls list outdated audit view info show why explain version root bin prefix whoami
+        search         fund doctor query licenses help pkg:get config:get config:list config:ls
+        cache:verify workspaces:info store:path diff ping repo docs pm:ls""",
+        works="""init test t tst start stop restart build pack prune dedupe ddp rebuild import patch
+        pkg:set version shrinkwrap audit:fix link cache:clean update up""",
+        asks={
+            "remote_state": "publish unpublish deprecate owner access dist-tag team hook star npm "
+            "deploy profile",
+            "credentials": "login logout adduser token",
+            "package_install": "add remove rm uninstall un global unlink upgrade",
+            "system_config": "config:set config:delete config:edit set config",
+        },
+        otherwise="unknown_program",
+    )
+)
+
+
+def _fetched_tool(call: Call, words: list[str]) -> Stream | None:
+    """npx, uvx and others: tools of the project by name, anything else is fetched and run."""
+    name = words[0] if words else ""
+    bare = re.sub(r"(?<=.)@[^/]*$", "", name)
+    if bare in KNOWN_TOOLS or (bare and installed(call, bare)):
+        call.work(reason=f"It runs {bare}, a tool of the project.")
+        return call.runs([bare, *words[1:]])
+    call.ask("remote_code", f"It fetches {name.replace(UNKNOWN, '…') or 'a package'} and runs it.")
+    return None
+
+
+def installed(call: Call, name: str) -> bool:
+    """The project has a program of this name in an environment of its own."""
+    if not re.fullmatch(r"[\w.+-]+", name):
+        return False
+    folders = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin", "bin")
+    return any(Path(call.paths.root, folder, name).exists() for folder in folders)
+
+
+def _npx(call: Call) -> Stream | None:
+    options = call.options(
+        "-p -c --package --call --registry --from --with --python", permute=False
+    )
+    for text in options.values("-c", "--call"):
+        call.ask("remote_code", "It fetches packages to run a command with.")
+        call.runs_text(text)
+        return None
+    if not options.operands and options.has("--version", "-v", "--help"):
+        return None
+    if options.values("-p", "--package", "--from", "--with", "--registry"):
+        call.ask("remote_code", "It fetches packages and runs them.")
+    return _fetched_tool(call, options.operands)
+
+
+def _pipx(call: Call) -> Stream | None:
+    words = call.options("--spec --python --index-url").operands
+    if words[:1] == ["run"]:
+        return _fetched_tool(call, words[1:])
+    if words[:1] not in (["list"], ["environment"], []):
+        call.ask(NEW, "It installs a program for the whole machine.")
+    return None
+
+
+def _uv(call: Call) -> Stream | None:
+    options = call.options(
+        "--project --directory --python -p --with --group --extra --index-url --config-file",
+        permute=False,
+    )
+    words = options.operands
+    verb, rest = (words[0], words[1:]) if words else ("", [])
+    if verb == "pip":
+        return _pip(call.part(rest, name="pip"))
+    if verb == "run":
+        inner = Options(
+            rest, "--with --python -p --group --extra --env-file --package -m", permute=False
+        )
+        if inner.values("--with", "--with-requirements"):
+            call.ask(NEW, "It fetches packages to run a command with.")
+        return call.runs(_script_words(inner.operands)) if inner.operands else None
+    if (verb == "tool" and rest[:1] == ["run"]) or verb == "x":
+        return _fetched_tool(call, rest[1:])
+    return _UV(call)
+
+
+def _script_words(words: list[str]) -> list[str]:
+    return ["python", *words] if words and words[0].endswith(".py") else words
+
+
+_UV = verbs(
+    Verbs(
+        reads="tree version pip:list help cache:dir python:list tool:list python:find export",
+        works="sync lock venv build init cache:clean cache:prune format",
+        asks={
+            "remote_state": "publish",
+            "package_install": "add remove python:install tool:install "
+            "tool:uninstall self tool:upgrade",
+            "credentials": "auth",
+        },
+        otherwise="unknown_program",
+    )
+)
+
+
+def _project_tool(call: Call) -> Stream | None:
+    """poetry, pipenv, pdm, hatch, bundle, conda: `run` runs a command of the project."""
+    words = call.options(
+        "-C -P --directory --project -n --name -p --prefix -e", permute=False
+    ).operands
+    verb, rest = (words[0], words[1:]) if words else ("", [])
+    if verb in ("run", "exec") and call.name not in ("hatch", "rye"):
+        names = [word for word in rest if not word.startswith("-")]
+        return call.runs(_script_words(rest[rest.index(names[0]) :])) if names else None
+    if (
+        verb == "install"
+        and call.name in ("pipenv",)
+        and [w for w in rest if not w.startswith("-")]
+    ):
+        call.ask(NEW, "It installs new packages and runs their code.")
+    return _PROJECT(call)
+
+
+_PROJECT = verbs(
+    Verbs(
+        reads="""show check list env version config:list search about help info outdated platform
+        graph verify --venv --where --py env:list env:info show-ref doctor viz why licenses""",
+        works="""install lock build shell sync init new run fix fmt test clean update package
+        pack exec export env:use cache:clear version dep""",
+        asks={
+            "remote_state": "publish release push",
+            "package_install": "add remove uninstall self require plugin global create inject",
+            "credentials": "login config",
+        },
+        otherwise="package_install",
+        bare="work",
+    )
+)
+
+
+PACKAGES: dict[str, Check] = {
+    **dict.fromkeys(("pip", "pip3", "pip3.11", "pip3.12"), _pip),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun", "cnpm"), _npm),
+    **dict.fromkeys(("npx", "bunx", "pnpx", "uvx"), _npx),
+    "pipx": _pipx,
+    "uv": _uv,
+    **dict.fromkeys(
+        ("poetry", "pipenv", "pdm", "hatch", "rye", "bundle", "bundler", "pixi"), _project_tool
+    ),
+    "composer": verbs(
+        Verbs(
+            reads="show outdated validate check-platform-reqs licenses why depends status "
+            "about audit "
+            "diagnose help --version",
+            works="install dump-autoload dumpautoload run run-script test exec archive update",
+            asks={"package_install": "require remove global create-project self-update"},
+            otherwise="",
+            bare="work",
+        )
+    ),
+}

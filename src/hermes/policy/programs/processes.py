@@ -1,0 +1,138 @@
+"""Programs that start, stop and watch what runs: processes, services, timers."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.call import Call, Check
+from hermes.policy.programs.running import own_program
+from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.shell.state import ANYTHING, Stream
+
+POWER_UNITS = re.compile(
+    r"^(poweroff|reboot|halt|kexec|soft-reboot|rescue|emergency|shutdown|hibernate|suspend)"
+    r"(\.target)?$"
+)
+DEBUGGER_RUNS = re.compile(
+    r"(?:shell|!|python|pipe|call|print|source|make|platform shell)\s*(.*)", re.DOTALL
+)
+
+
+def _systemctl(call: Call) -> Stream | None:
+    if any(POWER_UNITS.match(word) for word in call.arguments):
+        call.never("power", "it turns the machine off")
+    return _SYSTEMCTL(call)
+
+
+_SYSTEMCTL = verbs(
+    Verbs(
+        reads="""status show cat is-active is-enabled is-failed is-system-running list-units
+        list-unit-files list-timers list-sockets list-jobs list-dependencies list-machines
+        get-default help show-environment""",
+        asks={
+            "persistence": "enable preset reenable link edit set-default add-wants",
+            "system_config": "mask unmask daemon-reload daemon-reexec set-property",
+        },
+        taking="-t -p -H -M -n -o --type --property --host --machine --lines --output --state -s",
+        otherwise="services",
+    )
+)
+
+
+def _loginctl(call: Call) -> Stream | None:
+    if any(POWER_UNITS.match(word) for word in call.arguments):
+        call.never("power", "it turns the machine off")
+    return _LOGINCTL(call)
+
+
+_LOGINCTL = verbs(
+    Verbs(
+        reads="list-sessions list-users session-status user-status show-session show-user",
+        otherwise="process_kill",
+    )
+)
+
+
+def _service(call: Call) -> Stream | None:
+    if call.arguments[-1:] not in (["status"], ["--status-all"]):
+        call.ask("services", "It starts, stops or changes a service.")
+    return None
+
+
+def _kill(call: Call) -> Stream | None:
+    words = list(call.arguments)
+    if words[:1] in (["-l"], ["-L"], ["--list"]) or words[:2] == ["-s", "0"]:
+        return None
+    test_only = words[:1] == ["-0"]
+    targets = words[1:] if words[:1] and words[0][:1] == "-" else words
+    if words[:1] and words[0] in ("-s", "-n", "--signal") and len(words) > 1:
+        targets = words[2:]
+    targets = [word for word in targets if word != "--"]
+    if "-1" in targets or (words and words[0] == "-1" and len(words) == 1):
+        call.never("process_kill", "it kills every process")
+    if not test_only and {"1", "+1"} & set(targets):
+        call.never("process_kill", "it kills the process that all others hang on")
+    own = all(word.startswith("%") for word in targets)
+    if not own and not test_only:
+        call.ask("process_kill", "It ends or changes processes that this session may not own.")
+    return None
+
+
+def _pkill(call: Call) -> Stream | None:
+    call.ask("process_kill", "It ends every process that fits a name.")
+    return None
+
+
+def _fuser(call: Call) -> Stream | None:
+    if call.options().has("-k", "--kill"):
+        call.ask("process_kill", "It ends every process that uses a file or port.")
+    return None
+
+
+def _gdb(call: Call) -> Stream | None:
+    options = call.options(
+        "-p -x -ex -iex -ix -c -s -d --pid --command --eval-command", permute=False
+    )
+    words = call.arguments
+    if options.values("-p", "--pid") or any("attach" in word for word in words):
+        call.ask("process_kill", "It reaches into another process.")
+    for place, word in enumerate(words[:-1]):
+        if word in ("-ex", "-iex", "--eval-command", "-o", "-O"):
+            found = DEBUGGER_RUNS.match(words[place + 1])
+            if found:
+                call.ask("shell_escape", "It makes the debugger run a command.")
+                call.runs_text(found[1])
+    for name in options.operands[:1]:
+        own_program(call, name)
+    call.work(reason="It runs a program of the project in a debugger.")
+    return None
+
+
+def _crontab(call: Call) -> Stream | None:
+    if call.arguments not in (["-l"], ["-V"]) and not call.options("-u").has("-l"):
+        call.ask("persistence", "It changes what runs by itself at set times.")
+    return ANYTHING
+
+
+def _at(call: Call) -> Stream | None:
+    call.ask("persistence", "It leaves a command that runs later.")
+    if call.stdin.known and call.stdin.text:
+        call.runs_text(call.stdin.text)
+    return None
+
+
+PROCESSES: dict[str, Check] = {
+    "systemctl": _systemctl,
+    **dict.fromkeys(("service", "rc-service", "invoke-rc.d", "initctl", "sv"), _service),
+    "kill": _kill,
+    **dict.fromkeys(("pkill", "killall"), _pkill),
+    "fuser": _fuser,
+    **dict.fromkeys(("gdb", "lldb"), _gdb),
+    "crontab": _crontab,
+    **dict.fromkeys(("at", "batch"), _at),
+    "loginctl": _loginctl,
+    "supervisorctl": verbs(Verbs(reads="status tail version", otherwise="services")),
+    "pm2": verbs(
+        Verbs(reads="list ls status logs show describe monit jlist", otherwise="services")
+    ),
+}

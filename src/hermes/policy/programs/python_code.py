@@ -1,0 +1,317 @@
+"""Reads Python code for what it does to files, processes and the network."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from hermes.policy.call import Call
+from hermes.policy.shell.state import SOME, UNKNOWN
+
+RUN_TEXT = frozenset(
+    """
+    os.system os.popen subprocess.getoutput subprocess.getstatusoutput commands.getoutput
+    asyncio.create_subprocess_shell pexpect.spawn pexpect.run
+    """.split()
+)
+RUN_WORDS = frozenset(
+    """
+    subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen
+    asyncio.create_subprocess_exec pty.spawn os.posix_spawn os.posix_spawnp sh.Command
+    """.split()
+)
+DELETES = frozenset(
+    "os.remove os.unlink os.rmdir os.removedirs shutil.rmtree pathlib.unlink".split()
+)
+# Function: which of its arguments are written.
+WRITES: dict[str, tuple[int, ...]] = {
+    "shutil.copy": (1,),
+    "shutil.copy2": (1,),
+    "shutil.copyfile": (1,),
+    "shutil.copytree": (1,),
+    "shutil.move": (0, 1),
+    "shutil.make_archive": (0,),
+    "shutil.chown": (0,),
+    "os.rename": (0, 1),
+    "os.replace": (0, 1),
+    "os.symlink": (1,),
+    "os.link": (1,),
+    "os.truncate": (0,),
+    "os.mkdir": (0,),
+    "os.makedirs": (0,),
+    "os.chmod": (0,),
+    "os.chown": (0,),
+    "os.open": (0,),
+    "os.mkfifo": (0,),
+}
+PATH_WRITES = frozenset("write_text write_bytes touch mkdir symlink_to hardlink_to chmod".split())
+PATH_DELETES = frozenset(("unlink", "rmdir", "rmtree", "removedirs"))
+NETWORK = frozenset(
+    """
+    socket urllib.request urllib2 http.client httplib requests httpx aiohttp ftplib smtplib
+    telnetlib paramiko websocket websockets xmlrpc urllib3 boto3 botocore fabric pycurl
+    webbrowser ssl asyncssh scapy poplib imaplib nntplib
+    """.split()
+)
+LISTENS = frozenset(("socketserver", "http.server", "wsgiref", "asyncio.start_server"))
+FETCHES = frozenset("requests.get requests.head httpx.get urllib.request.urlopen".split())
+HIDDEN = frozenset(
+    """
+    eval exec compile marshal.loads pickle.loads pickle.load dill.loads ctypes.CDLL ctypes.cdll
+    code.interact runpy.run_path runpy.run_module cffi.FFI types.FunctionType builtins.exec
+    builtins.eval
+    """.split()
+)
+OTHERS = {
+    "os.kill": ("process_kill", "Its code ends another process."),
+    "os.killpg": ("process_kill", "Its code ends other processes."),
+    "os.setuid": ("privilege", "Its code changes whose rights it has."),
+    "os.setgid": ("privilege", "Its code changes whose rights it has."),
+    "os.chroot": ("container", "Its code changes its root folder."),
+    "os.reboot": ("power", "Its code turns the machine off."),
+    "psutil.Process": ("process_kill", "Its code reaches for another process."),
+    "keyring.get_password": ("credentials", "Its code reads a stored password."),
+}
+
+
+def check_python(call: Call, code: str) -> bool:
+    """True when the code could be read."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    call.work(reason="It runs a piece of Python.")
+    reader = _Reader(call)
+    reader.imports(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            reader.called(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            reader.named(node.value)
+        elif isinstance(node, ast.Attribute) and node.attr in ("__globals__", "__subclasses__"):
+            call.ask("obfuscated", "Its code reaches functions by a hidden way.")
+        elif isinstance(node, LOOPS) and _forks(node):
+            call.never("power", "it is a fork bomb")
+    return True
+
+
+LOOPS = (ast.While, ast.For, ast.ListComp, ast.GeneratorExp, ast.SetComp)
+
+
+def _forks(loop: ast.AST) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr == "fork" for node in ast.walk(loop))
+
+
+class _Reader:
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._names: dict[str, str] = {}
+        self._values: dict[str, str] = {}
+
+    def imports(self, tree: ast.Module) -> None:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    top = alias.name if alias.asname else alias.name.partition(".")[0]
+                    self._names[alias.asname or top] = top
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                    if alias.name == "*":
+                        self._star(node.module or "")
+            elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+                self._assigned(node.targets[0], node.value)
+            elif isinstance(node, ast.For | ast.comprehension):
+                self._listed(node.target, node.iter)
+
+    def _star(self, module: str) -> None:
+        for full in (*RUN_TEXT, *RUN_WORDS, *DELETES, *WRITES):
+            if full.startswith(module + "."):
+                self._names[full.rpartition(".")[2]] = full
+
+    def _assigned(self, target: ast.expr, value: ast.expr) -> None:
+        if not isinstance(target, ast.Name):
+            return
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            self._values[target.id] = value.value
+        elif isinstance(value, ast.Attribute | ast.Call) and (name := self._dotted(value)):
+            self._names[target.id] = name
+
+    def _listed(self, target: ast.expr, source: ast.expr) -> None:
+        """`for path in Path("src").rglob("*.py")`: something below that folder."""
+        if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.args:
+            # sorted(…), list(…), enumerate(…)
+            self._listed(target, source.args[0])
+        elif isinstance(target, ast.Name) and isinstance(source, ast.Call):
+            tail = self._dotted(source.func).rpartition(".")[2]
+            if tail in ("rglob", "glob", "iterdir") and isinstance(source.func, ast.Attribute):
+                module = self._dotted(source.func.value) == "glob"
+                base = "." if module else self._text(source.func.value)
+                self._values[target.id] = self._first(source) if module else f"{base}/{SOME}"
+            elif tail in ("listdir", "scandir", "iglob"):
+                base = self._first(source) if source.args else "."
+                self._values[target.id] = f"{base}/{SOME}"
+
+    def called(self, node: ast.Call) -> None:
+        name = self._dotted(node.func)
+        tail = name.rpartition(".")[2]
+        if name in ("__import__", "importlib.import_module", "getattr"):
+            constant = node.args and isinstance(
+                node.args[-1 if name == "getattr" else 0], ast.Constant
+            )
+            if not constant and len(node.args) < 3:
+                self._call.ask("obfuscated", "Its code picks functions by names it makes up.")
+        elif name in HIDDEN:
+            self._hidden(node, name)
+        elif name in RUN_TEXT:
+            self._runs_text(self._text(node.args[0]) if node.args else UNKNOWN)
+        elif name in RUN_WORDS or re.match(r"os\.(exec|spawn)", name):
+            self._runs_words(node, name)
+        elif name in OTHERS:
+            self._call.ask(*OTHERS[name])
+        elif tail == "fork":
+            self._call.ask("unclear", "Its code starts copies of itself.")
+        else:
+            self._touches(node, name, tail)
+
+    def _touches(self, node: ast.Call, name: str, tail: str) -> None:
+        call = self._call
+        if name in DELETES or (tail in PATH_DELETES and not name.startswith("re.")):
+            path = self._text(node.args[0]) if name in DELETES and node.args else self._owner(node)
+            call.deletes(path, recursive="rmtree" in name)
+        elif name in WRITES:
+            for place in WRITES[name]:
+                call.writes(self._text(node.args[place]) if place < len(node.args) else UNKNOWN)
+        elif name in ("open", "io.open", "codecs.open") or (tail == "open" and "Path" in name):
+            self._opens(node, name)
+        elif tail in PATH_WRITES:
+            call.writes(self._owner(node))
+        elif tail in ("rename", "replace") and "Path" in name:
+            call.writes(self._owner(node), *(self._text(each) for each in node.args[:1]))
+        else:
+            self._reaches(node, name)
+
+    def _reaches(self, node: ast.Call, name: str) -> None:
+        call = self._call
+        if any(name == each or name.startswith(each + ".") for each in LISTENS):
+            call.ask("network_listen", "Its code opens a port for others.")
+        elif any(name == each or name.startswith(each + ".") for each in NETWORK):
+            plain = len(node.args) == 1 and not node.keywords
+            if name in FETCHES and plain and UNKNOWN not in self._text(node.args[0]):
+                call.work("network", f"Its code fetches {self._text(node.args[0])}.")
+            else:
+                call.ask("network_out", "Its code talks to another machine.")
+
+    def _opens(self, node: ast.Call, name: str) -> None:
+        first = 0 if "Path" in name else 1
+        modes = [self._text(each) for each in node.args[first : first + 1]]
+        modes += [self._text(each.value) for each in node.keywords if each.arg == "mode"]
+        path = self._owner(node) if "Path" in name else self._first(node)
+        if any(set(mode) & set("wax+" + UNKNOWN) for mode in modes):
+            append = all("a" in mode for mode in modes)
+            self._call.writes(path, append=append)
+        else:
+            self._call.reads(path)
+
+    def _first(self, node: ast.Call) -> str:
+        return self._text(node.args[0]) if node.args else UNKNOWN
+
+    def _hidden(self, node: ast.Call, name: str) -> None:
+        text = self._first(node)
+        if name in ("eval", "compile") and UNKNOWN not in text and check_python(self._call, text):
+            return
+        if UNKNOWN not in text:
+            check_python(self._call, text)
+        self._call.ask("obfuscated", "Its code runs code that is only known when it runs.")
+
+    def _runs_text(self, text: str) -> None:
+        self._call.runs_text(text)
+
+    def _runs_words(self, node: ast.Call, name: str) -> None:
+        words = node.args[0] if node.args else None
+        if "spawn" in name and name.startswith("os.spawn"):
+            words = node.args[1] if len(node.args) > 1 else None
+        if isinstance(words, ast.List | ast.Tuple):
+            self._call.runs([self._text(each) for each in words.elts])
+        elif name.startswith(("os.exec", "os.spawn", "os.posix", "pty.", "asyncio.")):
+            listed = [each for each in node.args if isinstance(each, ast.List | ast.Tuple)]
+            named = listed[0].elts if listed else node.args
+            self._call.runs([self._text(each) for each in named] or [UNKNOWN])
+            self._call.ask("shell_escape", "Its code becomes another program.")
+        else:
+            self._runs_text(self._text(words) if words is not None else UNKNOWN)
+
+    def named(self, text: str) -> None:
+        """A text that looks like the path of a credential is one."""
+        if 3 < len(text) < 200 and " " not in text and ("/" in text or text[0] in "~."):
+            self._call.reads(text)
+
+    def _owner(self, node: ast.Call) -> str:
+        """The path that a method is called on."""
+        return self._text(node.func.value) if isinstance(node.func, ast.Attribute) else UNKNOWN
+
+    def _dotted(self, node: ast.expr) -> str:
+        """The full name of a function, its module's alias undone; "?" for what has none."""
+        match node:
+            case ast.Name(id=name):
+                return self._names.get(name, name)
+            case ast.Attribute(value=value, attr=attr):
+                return f"{self._dotted(value)}.{attr}"
+            case ast.Call(func=func, args=[first, *rest]):
+                name = self._dotted(func)
+                if name in ("__import__", "importlib.import_module"):
+                    return self._text(first)
+                if name == "getattr" and rest:
+                    return f"{self._dotted(first)}.{self._text(rest[0])}"
+                return f"{name}()"
+            case ast.Call(func=func):
+                return f"{self._dotted(func)}()"
+            case ast.BinOp(left=left):
+                return self._dotted(left)
+            case _:
+                return "?"
+
+    def _text(self, node: ast.expr) -> str:
+        """The value of an expression as far as its text tells."""
+        match node:
+            case ast.Constant(value=str() as text):
+                return text
+            case ast.Constant(value=bytes() as raw):
+                return raw.decode("utf-8", "replace")
+            case ast.Name(id=name) if name in self._values:
+                return self._values[name]
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._text(left) + self._text(right)
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                return f"{self._text(left)}/{self._text(right)}"
+            case ast.JoinedStr(values=values):
+                return "".join(self._text(each) for each in values)
+            case ast.Call(func=ast.Attribute(value=value, attr="joinpath" | "join"), args=args):
+                parts = [self._text(each) for each in args]
+                owner = [] if self._dotted(value) == "os.path" else [self._text(value)]
+                return "/".join([*owner, *parts])
+            case ast.Call(args=args):
+                return self._called_text(node, args)
+            case ast.Attribute(value=value, attr="parent"):
+                return f"{self._text(value)}/.."
+            case _:
+                return UNKNOWN
+
+    def _called_text(self, node: ast.Call, args: list[ast.expr]) -> str:
+        name = self._dotted(node.func)
+        if name.endswith("Path.home"):
+            return self._call.paths.home
+        if name.endswith(("Path.cwd", "os.getcwd")):
+            return self._call.state.cwd
+        if name.endswith(("Path", "expanduser", "os.path.abspath", "str", "resolve", "fspath")):
+            if args:
+                return self._text(args[0])
+            return self._owner(node)
+        return UNKNOWN
+
+
+def strings(code: str) -> Iterator[str]:
+    """The quoted texts in code of whatever language."""
+    for found in re.finditer(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"", code):
+        yield found[1] if found[1] is not None else found[2]

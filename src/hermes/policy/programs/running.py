@@ -1,0 +1,115 @@
+"""How commands run other text: scripts from files, from input, and in shells."""
+
+from __future__ import annotations
+
+from hermes.policy.call import Call
+from hermes.policy.paths import inside
+from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
+
+# Scripts that every project of their kind has, and whose orders are known.
+OWN_RUNNERS = frozenset(("gradlew", "mvnw", "artisan", "rails", "rake", "make"))
+
+
+def run_stream(call: Call, stream: Stream) -> Stream:
+    """A shell that takes its commands from a stream."""
+    if stream.origin == "network":
+        call.ask("remote_code", "It runs what it fetches from elsewhere.")
+    elif not stream.known:
+        call.ask("obfuscated", "It runs text that is only known when it runs.")
+    if stream.text.replace(UNKNOWN, "").strip():
+        return call.follower.text(stream.text.replace(UNKNOWN, " "), call.state.copy(), ANYTHING)
+    return ANYTHING
+
+
+def fetched(call: Call, path: str) -> bool:
+    """The file came from the network earlier in the same script."""
+    return any(
+        stream.origin == "network" and inside(path, where)
+        for where, stream in call.state.files.items()
+    )
+
+
+def own_program(call: Call, text: str) -> bool:
+    """Whether a file is the project's own and may be run. Otherwise it is asked about."""
+    path = call.path(text)
+    if UNKNOWN in path:
+        call.ask("unclear", "It runs a file whose name its text does not tell.")
+    elif fetched(call, path):
+        call.ask("remote_code", f"It runs {path}, which it has fetched from elsewhere.")
+    elif not call.here(text):
+        call.ask("unknown_program", f"It runs {path}, which is not part of the workspace.")
+    else:
+        return True
+    return False
+
+
+def run_file(call: Call, text: str, arguments: list[str], *, same_shell: bool = False) -> Stream:
+    """A shell that takes its commands from a file."""
+    path = call.path(text)
+    stream = call.stdin if path in ("/dev/stdin", "/dev/fd/0") else call.state.files.get(path)
+    if stream is not None:
+        call.state.arguments = tuple(arguments)
+        if same_shell and stream.known:
+            return call.runs_text(stream.text)
+        return run_stream(call, stream)
+    call.reads(text)
+    if own_program(call, text):
+        call.work(reason=f"It runs the project's own {text}.")
+    if same_shell:
+        call.state.forget()
+    return ANYTHING
+
+
+def check_path_program(call: Call) -> Stream | None:
+    """A program given by its path: the project's own, or somebody else's."""
+    path = call.path(call.name)
+    stream = call.state.files.get(path)
+    if stream is not None and stream.known and stream.text:
+        first = stream.text.split("\n", 1)[0]
+        if not first.startswith("#!") or "sh" in first:
+            return run_stream(call, stream)
+    if own_program(call, call.name):
+        call.work(reason=f"It runs the project's own {call.name}.")
+        program = path.rpartition("/")[2]
+        if "/bin/" in path or "/.bin/" in path or program in OWN_RUNNERS:
+            # The tools of a virtual environment or of node_modules do what their names say.
+            return call.runs([program, *call.arguments])
+        call.reads(*(each for each in call.arguments if each[:1] in "/~"))
+    return None
+
+
+def check_shell(call: Call) -> Stream | None:
+    """sh, bash and their relatives."""
+    words = list(call.arguments)
+    wants_text = from_input = False
+    while words and words[0][:1] in ("-", "+") and words[0] not in ("-", "--"):
+        word = words.pop(0)
+        if word in ("--rcfile", "--init-file") and words:
+            run_file(call, words.pop(0), [])
+        elif word in ("-o", "+o", "-O", "+O") and words:
+            words.pop(0)
+        elif not word.startswith("--"):
+            wants_text = wants_text or "c" in word
+            from_input = from_input or "s" in word
+            if word.endswith("o") and words:
+                words.pop(0)
+    if words and words[0] in ("-", "--"):
+        words.pop(0)
+    if wants_text:
+        return _run_text(call, words)
+    if words and not from_input:
+        return run_file(call, words[0], words[1:])
+    call.state = call.state.copy()
+    call.state.arguments = tuple(words)
+    if not call.stdin.text.strip():
+        call.ask("unclear", "It starts a shell that waits for commands.")
+    return run_stream(call, call.stdin)
+
+
+def _run_text(call: Call, words: list[str]) -> Stream | None:
+    if not words:
+        return None
+    inner = call.state.copy()
+    inner.arguments = tuple(words[2:])
+    inner.variables["0"] = (words[1] if len(words) > 1 else "bash",)
+    return call.follower.text(words[0], inner, call.stdin)

@@ -1,0 +1,147 @@
+"""Reads code of other languages by their own words for running, deleting, writing and sending."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.call import Call
+from hermes.policy.programs.python_code import strings
+from hermes.policy.shell.state import UNKNOWN
+
+QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+# The quoted texts after one of these are a command and its words.
+RUNNER = r"""(?: \b(?: system | exec | execSync | execFile | execFileSync | execl | execv | execvp
+    | spawn | spawnSync | popen | popen2 | popen3 | shell_exec | passthru | proc_open | pcntl_exec
+    | os\.execute | io\.popen | capture2e? | capture3 | Open3\.\w+ | Kernel\.\w+ | run | shell
+    | Deno\.Command | getRuntime\(\)\.exec | ProcessBuilder | shell-command
+    | shell-command-to-string | call-process | start-process | System\.cmd | os:cmd )
+    | do\s+shell\s+script )"""
+STRING = r"""(?: '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )"""
+RUNS = re.compile(
+    rf"(?x) {RUNNER} \s* [(\[{{,]* \s* [(\[]* \s* ({STRING} (?: [\s,\[\]]* {STRING} )*)"
+)
+BACKTICKS = re.compile(
+    r"`([^`]*)`|(?:\bqx|%x)\s*(?:\{([^}]*)\}|\(([^)]*)\)|\[([^\]]*)\]|<([^>]*)>|([/|!#~])(.*?)\6)",
+    re.DOTALL,
+)
+SAID: tuple[tuple[str, str, str], ...] = (
+    (
+        r"\b(child_process|system|exec[a-z]*|spawn\w*|popen\d?|shell_exec|passthru|proc_open"
+        r"|pcntl_exec|os\.execute|io\.popen|qx|shell-command|call-process)\b\s*[^\s=:,;)\]}]",
+        "shell_escape",
+        "Its code runs other commands.",
+    ),
+    (
+        r"\b(unlink\w*|rmdir\w*|rmtree|remove_tree|rm_rf|rm_r|rmSync|delete_file|deleteFile"
+        r"|FileUtils\.(rm|remove)\w*|File\.delete|Dir\.(delete|rmdir)|fs\.rm|fs\.promises\.rm"
+        r"|os\.remove|file_delete|delete-file|delete-directory|Deno\.remove|fs::remove\w*)\b",
+        "delete",
+        "Its code deletes files.",
+    ),
+    (
+        r"\b(Socket|TCPSocket|UDPSocket|TCPServer|IO::Socket|LWP|HTTP::Tiny|Net::\w+|open-uri"
+        r"|fsockopen|stream_socket_client|curl_exec|curl_init|fetch|axios|XMLHttpRequest|WebSocket"
+        r"|http\.request|https\.request|http\.get|https\.get|net\.connect|net\.createConnection"
+        r"|dgram|socket\.(tcp|connect)|url-retrieve|Faraday|HTTParty|inet_pton|sockaddr_in)\b",
+        "network_out",
+        "Its code talks to another machine.",
+    ),
+    (
+        r"\b(createServer|listen|TCPServer|stream_socket_server)\s*\(",
+        "network_listen",
+        "Its code opens a port for others.",
+    ),
+    (
+        r"\b(eval|instance_eval|class_eval|Function|vm\.run\w*|loadstring|assert|create_function"
+        r"|base64_decode|unpack|pack|decode_base64|atob|fromCharCode|unserialize|Marshal)\b\s*[(\s]",
+        "obfuscated",
+        "Its code runs or hides code that is only known when it runs.",
+    ),
+    (
+        r"\b(File\.(write|open|rename|chmod|symlink)|IO\.write|file_put_contents|fopen|fwrite"
+        r"|writeFile\w*|appendFile\w*|createWriteStream|fs\.(rename|chmod|copy|symlink|cp)\w*"
+        r"|FileUtils\.\w+|io\.open|write-region|rename|Deno\.write\w*|copy)\b\s*[(\s]",
+        "overwrite",
+        "",
+    ),
+    (
+        r"\b(kill|process\.kill|Process\.kill|posix_kill)\b\s*[(\s'\"]",
+        "process_kill",
+        "Its code ends other processes.",
+    ),
+    (r"\bfork\s+while\s+fork\b|\bwhile\b[^}]*\bfork\b|\bloop\s*\{\s*fork", "power", ""),
+)
+PERL_OPEN = re.compile(r"\bopen\b[^;]*['\"]\s*(\||[+>]?>)|\bopen\b[^;]*\|\s*['\"]")
+FETCHES = re.compile(
+    r"\b(file_get_contents|fopen|readfile|simplexml_load_file|include|require|open|URI|copy)"
+    r"\s*\(?\s*['\"](https?|ftp)://"
+)
+HOME = re.compile(r"Dir\.home|homedir\(\)|ENV\W+HOME|process\.env\.HOME|getenv\W+HOME")
+PATTERNS = tuple((re.compile(pattern), category, reason) for pattern, category, reason in SAID)
+
+
+def check_code(call: Call, code: str, *, backticks: bool) -> None:
+    """`backticks` run a command in the language; elsewhere they only quote."""
+    call.work(reason=f"It runs a piece of code with {call.name}.")
+    bare = QUOTED.sub(lambda found: found[0][0] + found[0][-1], code)
+    if not backticks:
+        bare = re.sub(r"`[^`]*`", "``", bare)
+    ran = _run_texts(call, code, backticks=backticks)
+    for pattern, category, reason in PATTERNS:
+        if not pattern.search(bare):
+            continue
+        if category == "power":
+            call.never("power", "it is a fork bomb")
+        elif category == "overwrite":
+            _written(call, code)
+        elif category == "delete":
+            _deleted(call, code)
+        elif not (category == "shell_escape" and ran):
+            call.ask(category, reason)
+    if FETCHES.search(code):
+        call.ask("network_out", "Its code talks to another machine.")
+    if PERL_OPEN.search(code):
+        call.ask("shell_escape", "Its code opens a command or a file to write.")
+    for text in strings(code):
+        if 3 < len(text) < 200 and " " not in text and ("/" in text or text[0] in "~."):
+            call.reads(text)
+
+
+def _run_texts(call: Call, code: str, *, backticks: bool) -> bool:
+    """Follows the commands that stand there in plain text; False when one does not."""
+    found = [list(strings(match[1])) for match in RUNS.finditer(code)]
+    if backticks:
+        found += [[max(filter(None, each.groups()), key=len)] for each in BACKTICKS.finditer(code)]
+    for words in found:
+        plain = [_unknown_parts(word) for word in words]
+        if len(plain) > 1:
+            call.runs(plain)
+        # The first word alone may be a whole script, with other things behind it.
+        call.runs_text(plain[0] if plain else UNKNOWN)
+    return bool(found) and not re.search(r"['\"]\s*[+.]\s*\w|\bENV\b|process\.env", code)
+
+
+def _unknown_parts(text: str) -> str:
+    """What the language puts into a text is not known."""
+    return re.sub(r"#\{[^}]*\}|\$\{[^}]*\}|\\(.)", lambda found: found[1] or UNKNOWN, text)
+
+
+def _written(call: Call, code: str) -> None:
+    paths = [text for text in strings(code) if _like_path(text)]
+    if not paths:
+        call.ask("overwrite", "Its code writes a file whose name its text does not tell.")
+    call.writes(*paths)
+
+
+def _deleted(call: Call, code: str) -> None:
+    paths = [text for text in strings(code) if _like_path(text)]
+    if HOME.search(code):
+        paths.append("~")
+    if not paths:
+        call.ask("delete", "Its code deletes something whose name its text does not tell.")
+    deep = bool(re.search(r"rm_rf|rm_r|rmtree|remove_tree|recursive|rmSync|rmdir", code))
+    call.deletes(*paths, recursive=deep)
+
+
+def _like_path(text: str) -> bool:
+    return bool(text) and " " not in text and text not in ("fs", "w", "r", "a", "utf8", "utf-8")

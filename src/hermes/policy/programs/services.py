@@ -1,0 +1,359 @@
+"""Clouds, clusters, containers and forges: looking is free, changing what is shared is not."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.call import Call, Check
+from hermes.policy.options import Options
+from hermes.policy.programs.running import own_program
+from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.shell.state import NOTHING, UNKNOWN, Stream
+
+DOCKER = Verbs(
+    taking="""-H -c -l --host --context --config --log-level --tlscacert --tlscert --tlskey
+    -f --file -p --project-name --profile --env-file --project-directory -t --tag -n --tail
+    --since --format --filter --target --build-arg --platform""",
+    reads="""ps images logs inspect version info stats top port diff history search events help
+    container:ls container:list container:inspect container:logs container:top container:stats
+    container:port container:diff image:ls image:list image:inspect image:history volume:ls
+    volume:inspect network:ls network:inspect system:df system:info system:events context:ls
+    context:show context:inspect compose:ps compose:logs compose:config compose:ls compose:top
+    compose:images compose:version compose:port buildx:ls buildx:inspect buildx:version
+    manifest:inspect plugin:ls scout wait builder:du compose:events stack:ls service:ls node:ls
+    secret:ls config:ls compose:convert trust:inspect""",
+    works="""build pull tag create start compose:up compose:build compose:pull compose:create
+    compose:start compose:run compose:watch buildx:build buildx:bake image:build
+    image:pull image:tag network:create volume:create save export load import commit
+    builder:build container:create init""",
+    asks={
+        "remote_state": "push image:push compose:push manifest:push buildx:imagetools stack:deploy "
+        "service:create service:update service:scale service:rm stack:rm swarm node",
+        "credentials": "login logout secret:create secret:rm config:create",
+        "container": """stop kill rm rmi prune restart pause unpause rename update attach
+        container:rm container:stop container:kill container:prune container:restart image:rm
+        image:prune volume:rm volume:prune network:rm network:prune system:prune compose:down
+        compose:stop compose:kill compose:rm compose:restart builder:prune buildx:prune
+        network:connect network:disconnect buildx:rm""",
+        "system_config": "context:use context:create context:rm plugin:install plugin:enable",
+    },
+    otherwise="container",
+)
+ESCAPES = re.compile(
+    r"--privileged|--(pid|net|network|ipc|uts|userns|cgroupns)[= ]host|--cap-add|--device"
+    r"|--security-opt|--volumes-from|--cgroup-parent|docker\.sock|--group-add"
+)
+RUN_TAKING = """
+    -v -e -p -w -u -h -l -m -a -c --volume --mount --env --publish --workdir --user --name
+    --hostname --network --net --entrypoint --label --memory --cpus --env-file --platform --pid
+    --ipc --uts --userns --cap-add --cap-drop --device --security-opt --add-host --dns --expose
+    --restart --tmpfs --ulimit --log-driver --shm-size --gpus --pull --runtime --volumes-from
+    --cidfile --ip --link --mac-address --stop-signal --isolation --group-add --health-cmd
+"""
+CONTAINERS = frozenset(("docker", "podman", "nerdctl", "docker-compose", "podman-compose"))
+
+
+def _docker(call: Call) -> Stream | None:
+    words = call.arguments
+    options = call.options(DOCKER.taking, permute=False)
+    rest = options.operands
+    if options.values("-H", "--host", "--context", "-c"):
+        call.ask("remote_state", "It works on containers of another machine.")
+    if call.name.endswith("-compose"):
+        rest = ["compose", *rest]
+    plain = [word for word in rest if not word.startswith("-")]
+    if plain[:1] == ["run"] or plain[:2] == ["container", "run"]:
+        return _run(call, rest[rest.index("run") + 1 :])
+    if "exec" in plain[:2]:
+        return _exec(call, rest[rest.index("exec") + 1 :])
+    if plain[:1] == ["cp"]:
+        _copy(call, plain[1:])
+        return None
+    if plain[:1] and plain[0] in ("save", "export"):
+        call.writes(*Options(rest[1:], "-o --output").values("-o", "--output"))
+    if plain[:1] == ["compose"]:
+        for name in Options(rest, DOCKER.taking).values("-f", "--file"):
+            own_program(call, name)
+    if "up" in plain[:2] and "--force-recreate" in words:
+        call.ask("container", "It replaces running containers.")
+    return _DOCKER(call.part(rest, name="docker"))
+
+
+_DOCKER = verbs(DOCKER)
+
+
+def _run(call: Call, words: list[str]) -> Stream | None:
+    options = Options(words, RUN_TAKING, permute=False)
+    before = words[: len(words) - len(options.operands)]
+    if found := ESCAPES.search(" ".join(before)):
+        call.ask("container", f"`{found[0]}` lets the container reach the machine.")
+    mounts: dict[str, str] = {}
+    for mount in options.values("-v", "--volume"):
+        source, _, target = mount.partition(":")
+        if source[:1] in "/.~" or UNKNOWN in source:
+            mounts[target.partition(":")[0]] = source
+    for mount in options.values("--mount"):
+        fields = dict(part.partition("=")[::2] for part in mount.split(","))
+        if fields.get("type", "bind") == "bind":
+            source = fields.get("source") or fields.get("src") or UNKNOWN
+            mounts[fields.get("target") or fields.get("dst") or "/"] = source
+    for source in mounts.values():
+        call.reads(source)
+        if not call.here(source):
+            call.ask("container", f"It gives the container {source}, outside the workspace.")
+    call.work("network", "It may fetch an image, and runs a container.")
+    _inside(call, options.operands[1:], mounts)
+    return None
+
+
+def _inside(call: Call, command: list[str], mounts: dict[str, str]) -> None:
+    """What the container does to folders of this machine that it was given."""
+    translated = [_outside(word, mounts) for word in command]
+    if command and translated != command:
+        call.runs(translated)
+    elif any(UNKNOWN in word for word in command):
+        call.ask("unclear", "What the container runs is only known when it runs.")
+
+
+def _outside(word: str, mounts: dict[str, str]) -> str:
+    for target, source in mounts.items():
+        if target.strip("/"):
+            place = rf"(?<![\w/]){re.escape(target.rstrip('/'))}(?=$|[/\s'\"*;)])"
+            word = re.sub(place, (source.rstrip("/") or "/.").replace("\\", "/"), word)
+    return word
+
+
+def _exec(call: Call, words: list[str]) -> Stream | None:
+    options = Options(words, "-e -u -w --env --user --workdir --env-file --index", permute=False)
+    command = options.operands[1:]
+    if options.has("--privileged") or options.value("-u", "--user") in ("root", "0"):
+        call.ask("container", "It runs inside a container with all rights.")
+    before = len(_asked(call))
+    if command:
+        call.runs(command, NOTHING)
+    reading = {"ls", "cat", "ps", "env", "pwd", "id", "whoami", "df", "head", "tail", "grep"}
+    if not command or command[0] not in reading or len(_asked(call)) > before:
+        call.ask("container", "It runs a command inside a container.")
+    return None
+
+
+def _asked(call: Call) -> list[object]:
+    return list(getattr(call.follower, "findings", ()))
+
+
+def _copy(call: Call, names: list[str]) -> None:
+    for name in names[:-1]:
+        if ":" not in name:
+            call.reads_all(name)
+    if names and ":" not in names[-1]:
+        call.writes(names[-1])
+    else:
+        call.ask("container", "It puts files into a container.")
+
+
+def _kubectl(call: Call, verb: str, options: Options) -> None:
+    if verb.startswith(("get:secret", "describe:secret")) or "secret" in verb.split(":")[-1:]:
+        call.ask("credentials", "It shows secrets of the cluster.")
+    if verb.startswith("config:view") and options.has("--raw"):
+        call.ask("credentials", "It shows the keys of the cluster.")
+    if verb.startswith("exec") and "--" in call.arguments:
+        call.runs(call.arguments[call.arguments.index("--") + 1 :], NOTHING)
+
+
+def _kubectl_checked(call: Call) -> Stream | None:
+    if (
+        any(word.startswith("--dry-run") for word in call.arguments)
+        and "delete" not in call.arguments
+    ):
+        call.work("network", "It only shows what it would do.")
+        return None
+    return _KUBECTL(call)
+
+
+_KUBECTL = verbs(
+    Verbs(
+        taking="""-n -o -l -f -c -k --namespace --output --selector --filename --context
+        --kubeconfig --cluster --user --container --tail --since
+        --field-selector --sort-by""",
+        reads="""get describe logs top explain version cluster-info api-resources api-versions diff
+        config:view config:current-context config:get-contexts config:get-clusters wait
+        rollout:status rollout:history auth:can-i kustomize completion options plugin:list
+        events""",
+        works="",
+        asks={
+            "system_config": "config:use-context config:set config:set-context "
+            "config:delete-context",
+            "container": "exec cp run debug attach",
+            "network_listen": "proxy port-forward",
+        },
+        otherwise="remote_state",
+    ),
+    _kubectl,
+)
+
+
+def _aws(call: Call) -> Stream | None:
+    words = call.options(
+        "--region --profile --output --query --endpoint-url --cli-input-json --filters"
+    ).operands
+    service, verb = [*words, "", ""][:2]
+    secret = re.search(
+        r"secret|password|token(?!ize)|login|decrypt|credential|access-key|export|get-parameter",
+        f"{service} {verb}",
+    )
+    reading = re.match(
+        r"(describe|list|get|ls|head|batch-get|scan|query|lookup|search|help|wait)", verb
+    )
+    if service == "configure" and verb not in ("list", "list-profiles"):
+        call.ask("credentials", "It shows or changes the keys of the cloud.")
+    elif secret and verb != "get-caller-identity":
+        call.ask("credentials", "It shows or changes keys and passwords of the cloud.")
+    elif service == "s3" and verb in ("cp", "sync", "mv", "rm", "mb", "rb", "website", "presign"):
+        call.reads_all(*(word for word in words[2:] if not word.startswith("s3://")))
+        call.ask("remote_state", "It moves or deletes files of the cloud.")
+    elif reading or not words or service in ("help", "--version"):
+        call.work("network", "It looks at the cloud.")
+    else:
+        call.ask("remote_state", "It changes something in the cloud.")
+    return None
+
+
+def _cloud(call: Call) -> Stream | None:
+    """gcloud, az, doctl and others: nouns first, the verb somewhere behind."""
+    words = call.options("--project --format --filter --zone --region -o -g -n -q").operands
+    text = " ".join(words)
+    if re.search(
+        r"print-\w*token|get-credentials|secrets?\b|keys?\b|login|password|auth:token", text
+    ):
+        call.ask("credentials", "It shows or changes keys of the cloud.")
+    elif not words or (
+        re.search(
+            r"\b(list|describe|show|get|ls|info|status|version|help|account show|logs)\b",
+            text,
+        )
+        and not re.search(
+            r"\b(delete|create|update|remove|destroy|set|add|deploy|run|ssh|exec)\b", text
+        )
+    ):
+        call.work("network", "It looks at the cloud.")
+    else:
+        call.ask("remote_state", "It changes something in the cloud.")
+    return None
+
+
+def _gh(call: Call, verb: str, options: Options) -> None:
+    if verb.startswith("api"):
+        method = (options.value("-X", "--method") or "GET").upper()
+        if method != "GET" or options.has("-f", "-F", "--field", "--raw-field", "--input"):
+            call.ask("remote_state", "It changes something on the forge.")
+    if verb.startswith("gist:create"):
+        call.reads(*options.operands[2:])
+
+
+_GH = verbs(
+    Verbs(
+        taking="""-R --repo -L --limit -X --method -f -F --field --raw-field --json --jq -q -t
+        --template -s --state -S --search -l --label -a --assignee -A --author --input -H""",
+        reads="""pr:list pr:view pr:status pr:checks pr:diff issue:list issue:view issue:status
+        run:list run:view run:watch repo:view repo:list release:list
+        release:view auth:status api status search workflow:list workflow:view
+        gist:list gist:view label:list cache:list extension:list alias:list
+        config:get config:list ruleset:list project:list browse help
+        variable:list secret:list version""",
+        works="repo:clone pr:checkout release:download run:download gist:clone repo:set-default",
+        asks={
+            "credentials": "auth:token auth:login auth:refresh auth:setup-git auth:logout "
+            "secret:set secret:delete ssh-key gpg-key",
+            "network_out": "gist:create gist:edit",
+            "remote_code": "extension:install extension:exec extension:upgrade",
+        },
+        otherwise="remote_state",
+    ),
+    _gh,
+)
+_TERRAFORM = verbs(
+    Verbs(
+        reads="""show output validate version providers graph state:list state:show state:pull
+        workspace:list workspace:show fmt get metadata test console""",
+        works="init plan fmt workspace:new workspace:select get refresh",
+        asks={"credentials": "login logout"},
+        otherwise="remote_state",
+    )
+)
+
+
+def _terraform(call: Call) -> Stream | None:
+    # Its options have one dash and stand before or after.
+    words = [word for word in call.arguments if not re.match(r"-[a-z]", word)]
+    return _TERRAFORM(call.part(words))
+
+
+def _remote(reads: str = "", works: str = "", bare: str = "read", **asks: str) -> Check:
+    return verbs(Verbs(reads=reads, works=works, asks=asks, otherwise="remote_state", bare=bare))
+
+
+def _ansible(call: Call) -> Stream | None:
+    options = call.options("-m -a -i -e -u -l -t -f --module-name --args --inventory --limit")
+    if options.has("--version", "--list-hosts", "--syntax-check", "--list-tasks", "-h", "--help"):
+        return None
+    call.ask("remote_state", "It works on other machines.")
+    if options.value("-m", "--module-name") in ("shell", "command", "raw", "script"):
+        for text in options.values("-a", "--args"):
+            call.runs_text(text)
+    return None
+
+
+SERVICES: dict[str, Check] = {
+    **dict.fromkeys(CONTAINERS, _docker),
+    **dict.fromkeys(("kubectl", "oc", "k", "k3s", "microk8s"), _kubectl_checked),
+    **dict.fromkeys(("aws", "awslocal"), _aws),
+    **dict.fromkeys(
+        "gcloud az doctl linode-cli oci ibmcloud aliyun hcloud scw ovh exo civo openstack".split(),
+        _cloud,
+    ),
+    **dict.fromkeys(("gh", "glab", "hub", "tea"), _GH),
+    **dict.fromkeys(("terraform", "tofu", "terragrunt"), _terraform),
+    **dict.fromkeys(("ansible", "ansible-playbook", "ansible-pull", "ansible-console"), _ansible),
+    "helm": _remote(
+        "list ls status get:values get:all get:notes history show search env version lint template "
+        "repo:list dependency:list verify plugin:list",
+        "dependency:update dependency:build package create repo:update repo:add pull",
+    ),
+    "minikube": _remote("status version ip profile logs", "", container="stop delete start"),
+    "kind": _remote("get version", "", container="delete create load"),
+    "vagrant": _remote(
+        "status global-status version box:list ssh-config validate", "", container="destroy"
+    ),
+    "pulumi": _remote("preview version whoami stack:ls stack:output about logs config"),
+    "serverless": _remote("info print version"),
+    "sls": _remote("info print version"),
+    "cdk": _remote("ls list synth diff doctor version", "synth"),
+    "sam": _remote("validate list logs", "build local"),
+    "eb": _remote("status list logs health"),
+    "heroku": _remote("apps logs ps status version releases config:get"),
+    "fly": _remote("status logs version apps:list info"),
+    "flyctl": _remote("status logs version apps:list info"),
+    "vercel": _remote("ls list inspect logs whoami --version", "dev build", bare="remote_state"),
+    "netlify": _remote("status sites:list", "dev build"),
+    "firebase": _remote("projects:list use", "emulators:start serve"),
+    "wrangler": _remote("whoami tail", "dev build types"),
+    "railway": _remote("status logs whoami"),
+    "argocd": _remote("app:list app:get app:diff version"),
+    "flux": _remote("get check logs version"),
+    "skaffold": _remote("diagnose version", "build"),
+    "svn": _remote("info status log diff blame cat list ls st", "update checkout add revert co up"),
+    "hg": _remote(
+        "status log diff summary cat annotate heads branches id",
+        "add commit update pull init clone",
+    ),
+    "packer": _remote("validate inspect version fmt", "init"),
+    "goreleaser": _remote("check healthcheck", "build"),
+    "twine": _remote("check"),
+    "dependabot": _remote(),
+    "sentry-cli": _remote("info"),
+    "stripe": _remote("version status"),
+    "supabase": _remote("status projects:list", "start init"),
+    "travis": _remote("status logs"),
+    "circleci": _remote("config:validate version"),
+    "act": _remote("-l"),
+}

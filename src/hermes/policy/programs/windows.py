@@ -1,0 +1,168 @@
+"""Commands of Windows and PowerShell, known by their words even where they cannot run."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+from hermes.policy.call import Call, Check
+from hermes.policy.shell.state import Stream
+
+DRIVE = re.compile(
+    r"(?i)^[\"']?([a-z]:[\\/]*\*?|[a-z]:[\\/]*(windows|users)[\\/]*\*?|\\+|%systemdrive%\S*|\$env:systemdrive\S*|hklm:?\S*)[\"']?$"
+)
+NEVER: tuple[tuple[str, str, str], ...] = (
+    (r"(?i)\bformat(\.com)?\s+[a-z]:", "disk", "it formats a drive"),
+    (r"(?i)\b(format-volume|clear-disk|initialize-disk)\b", "disk", "it formats a disk"),
+    (r"(?i)\bdiskpart\b.*\bclean\b", "disk", "it wipes a disk"),
+    (r"(?i)\b(stop-computer|restart-computer)\b", "power", "it turns the machine off"),
+    (r"(?i)\bcipher(\.exe)?\s+/w:", "disk", "it wipes a drive"),
+)
+DELETES = frozenset(
+    ("del", "erase", "rd", "rmdir", "remove-item", "ri", "clear-content", "deltree")
+)
+ASKED: dict[str, tuple[str, str]] = {
+    "reg": ("system_config", "It changes the registry."),
+    "regedit": ("system_config", "It changes the registry."),
+    "vssadmin": ("delete", "It deletes the copies that backups rely on."),
+    "wbadmin": ("delete", "It deletes backups."),
+    "wmic": ("system_config", "It changes the system."),
+    "bcdedit": ("system_config", "It changes how the machine starts."),
+    "schtasks": ("persistence", "It leaves a task that runs later."),
+    "sc": ("services", "It changes services."),
+    "net": ("services", "It changes services, users or shares."),
+    "netsh": ("system_config", "It changes the network."),
+    "taskkill": ("process_kill", "It ends processes."),
+    "stop-process": ("process_kill", "It ends processes."),
+    "stop-service": ("services", "It stops a service."),
+    "set-executionpolicy": ("system_config", "It lets any script run."),
+    "invoke-expression": ("remote_code", "It runs text as code."),
+    "iex": ("remote_code", "It runs text as code."),
+    "invoke-webrequest": ("network_out", "It talks to another machine."),
+    "iwr": ("network_out", "It talks to another machine."),
+    "invoke-restmethod": ("network_out", "It talks to another machine."),
+    "start-process": ("unknown_program", "It starts another program."),
+    "new-service": ("persistence", "It leaves a service behind."),
+    "register-scheduledtask": ("persistence", "It leaves a task that runs later."),
+    "certutil": ("remote_code", "It can fetch and decode programs."),
+    "bitsadmin": ("remote_code", "It fetches files in the background."),
+    "mshta": ("remote_code", "It runs code from elsewhere."),
+    "regsvr32": ("remote_code", "It loads code into the system."),
+    "rundll32": ("remote_code", "It loads code into the system."),
+    "wscript": ("remote_code", "It runs a script outside the workspace's rules."),
+    "cscript": ("remote_code", "It runs a script outside the workspace's rules."),
+    "icacls": ("permissions", "It changes who may touch files."),
+    "takeown": ("permissions", "It takes files of others."),
+    "attrib": ("permissions", "It changes the marks of files."),
+    "set-acl": ("permissions", "It changes who may touch files."),
+    "diskpart": ("disk", "It changes disks."),
+    "choco": ("package_install", "It installs packages."),
+    "winget": ("package_install", "It installs packages."),
+    "scoop": ("package_install", "It installs packages."),
+    "mimikatz": ("credentials", "It steals passwords."),
+    "cmdkey": ("credentials", "It shows stored passwords."),
+    "runas": ("privilege", "It runs as somebody else."),
+    "fsutil": ("disk", "It changes disks."),
+    "bootrec": ("system_config", "It changes how the machine starts."),
+    "logoff": ("power", "It ends the session of a person."),
+    "robocopy": ("overwrite", "It copies or mirrors whole folders."),
+    "xcopy": ("overwrite", "It copies whole folders."),
+    "move-item": ("overwrite", "It moves files."),
+    "copy-item": ("overwrite", "It copies files."),
+    "set-content": ("overwrite", "It writes a file."),
+    "out-file": ("overwrite", "It writes a file."),
+    "new-item": ("overwrite", "It makes a file."),
+    "set-itemproperty": ("system_config", "It changes the registry or a file."),
+}
+
+
+def check_text(call: Call, text: str) -> None:
+    """A line of another shell, looked at as text."""
+    for pattern, category, reason in NEVER:
+        if re.search(pattern, text):
+            call.never(category, reason)
+    for line in re.split(r"[;&|\n{}()]+", text):
+        words = line.split()
+        if words:
+            _words(call, [word.strip("\"'") for word in words])
+
+
+def _words(call: Call, words: list[str]) -> None:
+    name = words[0].lower().removesuffix(".exe")
+    if name in DELETES:
+        _deletes(call, words)
+    elif name in ASKED:
+        call.ask(*ASKED[name])
+    elif name in ("powershell", "pwsh", "cmd"):
+        _shell_words(call, words[1:])
+
+
+def _deletes(call: Call, words: list[str]) -> None:
+    flags = " ".join(words[1:]).lower()
+    deep = "/s" in flags.split() or "-r" in flags or words[0].lower() == "deltree"
+    if deep and any(DRIVE.match(word) for word in words[1:]):
+        call.never("delete", "it deletes a whole drive")
+    call.ask("delete", f"It deletes {' '.join(words[1:]) or 'files'}.")
+
+
+def _shell_words(call: Call, words: list[str]) -> None:
+    rest = list(words)
+    while rest:
+        word = rest.pop(0).lower()
+        if re.fullmatch(r"[-/]e(nc?|c|ncodedcommand)?", word) and rest:
+            call.ask("obfuscated", "It runs an encoded command.")
+            check_text(call, _encoded(rest[0]))
+            return
+        if re.fullmatch(r"[-/](c|k|command|f|file)", word):
+            break
+    check_text(call, " ".join(rest))
+
+
+def _encoded(text: str) -> str:
+    try:
+        return base64.b64decode(text + "===").decode("utf-16-le", "replace")
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _shell(call: Call) -> Stream | None:
+    call.ask("unclear", f"`{call.name}` runs commands that are not followed here.")
+    _shell_words(call, call.arguments)
+    return None
+
+
+def check_windows(call: Call) -> Stream | None:
+    words = [call.name, *call.arguments]
+    check_text(call, " ".join(words))
+    _words(call, words)
+    return None
+
+
+def check_format(call: Call) -> Stream | None:
+    if any(re.match(r"(?i)^[a-z]:$", word) for word in call.arguments):
+        call.never("disk", "it formats a drive")
+    call.ask("disk", "It formats a drive.")
+    return None
+
+
+WINDOWS: dict[str, Check] = {
+    **dict.fromkeys((name for name in (*DELETES, *ASKED) if name != "rmdir"), check_windows),
+    **dict.fromkeys(
+        (
+            "stop-computer",
+            "restart-computer",
+            "format-volume",
+            "clear-disk",
+            "initialize-disk",
+            "get-childitem",
+            "gci",
+            "get-process",
+            "get-content",
+            "cipher",
+        ),
+        check_windows,
+    ),
+    "format": check_format,
+    **dict.fromkeys(("powershell", "pwsh", "cmd", "powershell.exe", "cmd.exe"), _shell),
+}

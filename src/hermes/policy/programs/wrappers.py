@@ -1,0 +1,308 @@
+"""Programs that run another command: what is inside counts."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from hermes.policy.call import Call, Check
+from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
+from hermes.policy.surroundings import check_variable
+
+# name: (options that take a value, words before the command that are not part of it)
+PLAIN: dict[str, tuple[str, int]] = {
+    "nohup": ("", 0),
+    "nice": ("-n --adjustment", 0),
+    "ionice": ("-c -n -p -t --class --classdata", 0),
+    "timeout": ("-k -s --kill-after --signal", 1),
+    "gtimeout": ("-k -s --kill-after --signal", 1),
+    "time": ("-f -o --format --output", 0),
+    "stdbuf": ("-i -o -e --input --output --error", 0),
+    "setsid": ("", 0),
+    "chronic": ("", 0),
+    "unbuffer": ("", 0),
+    "catchsegv": ("", 0),
+    "caffeinate": ("-t -w", 0),
+    "xvfb-run": ("-e -f -n -p -s -w", 0),
+    "dbus-run-session": ("--config-file --dbus-daemon", 0),
+    "faketime": ("-f", 1),
+    "taskset": ("", 1),
+    "numactl": ("-N -m -C -i -p", 0),
+    "chrt": ("-T -P -D", 1),
+    "prlimit": ("--pid", 0),
+    "cpulimit": ("-l -p -e", 0),
+    "busybox": ("", 0),
+    "toybox": ("", 0),
+    "noglob": ("", 0),
+    "nocorrect": ("", 0),
+    "entr": ("", 0),
+    "strace": ("-e -o -p -s -a -u -E -P -I -O -S -X", 0),
+    "ltrace": ("-e -o -p -s -a -u -n -l -x", 0),
+    "valgrind": ("", 0),
+    "perf": ("-e -o -F -g", 1),
+    "hyperfine": ("", 0),
+    "bear": ("--output", 0),
+    "ccache": ("", 0),
+    "sccache": ("", 0),
+    "distcc": ("", 0),
+    "retry": ("-t -d", 0),
+    "rlwrap": ("", 0),
+    "winpty": ("", 0),
+    "setarch": ("", 1),
+    "linux32": ("", 0),
+    "linux64": ("", 0),
+    "fakeroot": ("-l -s -i", 0),
+    "eatmydata": ("", 0),
+    "proxychains": ("-f", 0),
+    "torsocks": ("", 0),
+    "firejail": ("", 0),
+    "dotenv": ("-f -e", 0),
+    "direnv": ("", 2),
+    "foreman": ("", 1),
+    "with-contenv": ("", 0),
+    "pseudo": ("", 0),
+}
+# The same, and they give the command more rights or take it out of its bounds.
+RIGHTS: dict[str, tuple[str, int]] = {
+    "sudo": ("-u -g -p -C -D -h -R -T -U -r -t --user --group --prompt --chdir --host", 0),
+    "doas": ("-u -C -a", 0),
+    "pkexec": ("--user", 0),
+    "gksudo": ("-u", 0),
+    "runuser": ("-u -g -G --user --group", 0),
+    "setpriv": ("--reuid --regid --groups --inh-caps --ambient-caps --bounding-set", 0),
+    "capsh": ("", 0),
+    "unshare": ("-S -G -R --map-users --map-groups --root --wd", 0),
+    "nsenter": ("-t -S -G --target --setuid --setgid", 0),
+    "chroot": ("--userspec --groups", 1),
+    "machinectl": ("-M --uid", 2),
+    "bwrap": ("", 0),
+    "sg": ("", 1),
+    "newgrp": ("", 1),
+    "run0": ("-u --user", 0),
+}
+
+
+def _inner(call: Call, taking: str, skipped: int) -> list[str]:
+    words = call.options(taking, permute=False).operands
+    while words and "=" in words[0] and words[0].partition("=")[0].isidentifier():
+        name, _, value = words[0].partition("=")
+        check_variable(call.follower, name, (value,), call.state)
+        words = words[1:]
+    return words[skipped:]
+
+
+def _plain(call: Call) -> Stream | None:
+    taking, skipped = PLAIN[call.name]
+    inner = _inner(call, taking, skipped)
+    if call.name in ("strace", "ltrace", "time"):
+        call.writes(*call.options(taking, permute=False).values("-o", "--output"))
+    return call.runs(inner) if inner else None
+
+
+def _rights(call: Call) -> Stream | None:
+    taking, skipped = RIGHTS[call.name]
+    options = call.options(taking, permute=False)
+    kind = "container" if call.name in ("nsenter", "unshare", "chroot", "bwrap") else "privilege"
+    call.ask(kind, f"`{call.name}` runs it with other rights or outside its bounds.")
+    inner = _inner(call, taking, skipped)
+    if text := options.value("-c", "--command"):
+        return call.runs_text(text)
+    if inner and inner[0] == "--":
+        inner = inner[1:]
+    return call.runs(inner) if inner else None
+
+
+def _su(call: Call) -> Stream | None:
+    options = call.options("-c -s -g -G -w --command --shell --group --session-command")
+    call.ask("privilege", "`su` runs it as somebody else.")
+    for text in options.values("-c", "--command", "--session-command"):
+        call.runs_text(text)
+    return None
+
+
+def _env(call: Call) -> Stream | None:
+    words = list(call.arguments)
+    while words:
+        word = words[0]
+        if word in ("-u", "-C", "--unset", "--chdir") and len(words) > 1:
+            del words[:2]
+        elif word in ("-S", "--split-string") or word.startswith(("-S", "--split-string=")):
+            text = word.removeprefix("--split-string=").removeprefix("-S")
+            rest = words[1:] if text and text != "--split-string" else words[2:]
+            text = text if text and text != "--split-string" else (words[1:2] or [""])[0]
+            words = [*_words(text), *rest]
+        elif word[:1] == "-":
+            del words[0]
+        elif "=" in word:
+            name, _, value = word.partition("=")
+            check_variable(call.follower, name, (value,), call.state)
+            del words[0]
+        else:
+            return call.runs(words)
+    return ANYTHING
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def _xargs(call: Call) -> Stream | None:
+    options = call.options(
+        "-a -E -I -J -L -n -P -s -d --arg-file --delimiter --replace --max-args --max-procs "
+        "--max-lines --max-chars --process-slot-var",
+        permute=False,
+    )
+    stdin = call.stdin
+    for name in options.values("-a", "--arg-file"):
+        call.reads(name)
+        stdin = call.state.files.get(call.path(name), ANYTHING)
+    command = options.operands or ["echo"]
+    marker = options.value("-I", "-J", "--replace") or ("{}" if options.has("-i", "-I") else "")
+    values = _arguments(stdin, lines=bool(marker))
+    if marker:
+        for value in values:
+            call.runs([each.replace(marker, value) for each in command], NOTHING)
+        return ANYTHING
+    return call.runs([*command, *values], NOTHING)
+
+
+def _arguments(stdin: Stream, *, lines: bool) -> list[str]:
+    if stdin.text.strip() == UNKNOWN:
+        return [UNKNOWN]
+    found = stdin.text.split("\n") if lines else stdin.text.replace("\0", " ").split()
+    found = [each.strip("'\"") for each in found if each.strip()]
+    return [*found[:20], UNKNOWN] if len(found) > 20 else found
+
+
+def _parallel(call: Call) -> Stream | None:
+    words = call.options(
+        "-j -a -N -n -S --jobs --delay --timeout --arg-file", permute=False
+    ).operands
+    at = next((i for i, each in enumerate(words) if re.fullmatch(r":{3,4}\+?", each)), len(words))
+    command, given = words[:at], [each for each in words[at:] if not each.startswith(":::")]
+    values = (
+        given
+        if at < len(words) and words[at].startswith(":::")
+        else _arguments(call.stdin, lines=True)
+    )
+    if at < len(words) and words[at].startswith("::::"):
+        values = [UNKNOWN]
+    if not command:
+        for value in values:
+            call.runs_text(value)
+        return None
+    marked = any("{" in each for each in command)
+    for value in values[:20] or [UNKNOWN]:
+        filled = [_filled(each, value) for each in command]
+        text = " ".join(filled if marked else [*filled, value])
+        if UNKNOWN in text:
+            call.runs(text.split())
+        else:
+            call.runs_text(text)
+    return None
+
+
+def _filled(word: str, value: str) -> str:
+    return re.sub(r"\{[^{}]*\}", lambda _: value, word)
+
+
+def _text_after(taking: str) -> Check:
+    """The words after the options are a script: watch, tmux and others."""
+
+    def check(call: Call) -> Stream | None:
+        words = call.options(taking, permute=False).operands
+        return call.runs_text(" ".join(words)) if words else None
+
+    return check
+
+
+def _flock(call: Call) -> Stream | None:
+    options = call.options("-w -E -c --timeout --command", permute=False)
+    words = options.operands[1:]
+    if words[:1] == ["-c"] or options.value("-c", "--command"):
+        return call.runs_text(options.value("-c", "--command") or " ".join(words[1:]))
+    return call.runs(words) if words else None
+
+
+def _script(call: Call) -> Stream | None:
+    options = call.options("-c -T -t -o -E -O -B -I -m --command --timing --log-out")
+    call.writes(*options.operands[:1])
+    for text in options.values("-c", "--command"):
+        call.runs_text(text)
+    return None
+
+
+def _tmux(call: Call) -> Stream | None:
+    reading = {"ls", "list-sessions", "list-windows", "capture-pane", "display-message", "-V"}
+    words = list(call.arguments)
+    while words and words[0] in ("-L", "-S", "-f") and len(words) > 1:
+        del words[:2]
+    if words and words[0] in reading:
+        return None
+    if words[:1] and words[0] in ("send-keys", "send"):
+        call.ask("shell_escape", "It types into another terminal.")
+    _last_texts(call, words[1:])
+    call.ask("persistence", "What it starts goes on by itself.")
+    return None
+
+
+def _last_texts(call: Call, words: Sequence[str]) -> None:
+    for word in words:
+        if " " in word:
+            call.runs_text(word)
+
+
+def _screen(call: Call) -> Stream | None:
+    if call.arguments in (["-ls"], ["-list"], ["-v"]):
+        return None
+    call.ask("persistence", "What it starts goes on by itself.")
+    inner = call.options("-S -c -h -p -t -T -X", permute=False).operands
+    return call.runs(inner) if inner else None
+
+
+def _systemd_run(call: Call) -> Stream | None:
+    call.ask("persistence", "The system runs it later or by itself.")
+    inner = _inner(
+        call, "-p -u -M -H --unit --uid --gid --on-calendar --on-active --property --slice", 0
+    )
+    return call.runs(inner) if inner else None
+
+
+def _nix_shell(call: Call) -> Stream | None:
+    options = call.options("-p -I --run --command -c --packages")
+    call.ask("package_install", "It fetches packages to run a command with.")
+    for text in options.values("--run", "--command", "-c"):
+        call.runs_text(text)
+    return None
+
+
+def _expect(call: Call) -> Stream | None:
+    call.ask("shell_escape", "It drives other programs by a script of its own.")
+    for text in call.options("-c -f").values("-c"):
+        for found in re.finditer(r"\bspawn\s+([^\n;]+)", text):
+            call.runs_text(found[1])
+    return None
+
+
+WRAPPERS: dict[str, Check] = {
+    **dict.fromkeys(PLAIN, _plain),
+    **dict.fromkeys(RIGHTS, _rights),
+    "su": _su,
+    "env": _env,
+    "genv": _env,
+    "xargs": _xargs,
+    "gxargs": _xargs,
+    **dict.fromkeys(("parallel", "rush"), _parallel),
+    "watch": _text_after("-n -q --interval"),
+    "flock": _flock,
+    "script": _script,
+    "tmux": _tmux,
+    "screen": _screen,
+    "systemd-run": _systemd_run,
+    **dict.fromkeys(("nix-shell", "nix"), _nix_shell),
+    "expect": _expect,
+}

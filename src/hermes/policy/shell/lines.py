@@ -1,0 +1,99 @@
+"""Reads what holds the words of a script together: blanks, ends of lines, redirections."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.shell.tree import Here, Redirect, Text, Unclear
+from hermes.policy.shell.words import Words
+
+BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
+COMMENT = re.compile(r"#[^\n]*")
+KEYWORD = re.compile(
+    r"(?:if|then|elif|else|fi|while|until|do|done|for|select|case|esac|function|time|coproc"
+    r"|\{|\}|!|\[\[)(?=[\s;|&<>()]|$)"
+)
+REDIRECT = re.compile(
+    r"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<>|<&|>&|>>|>\||<(?!\()|>(?!\())|(&>>|&>)", re.ASCII
+)
+JOINERS = ("&&", "||", ";", "&", "\n")
+
+
+class Lines(Words):
+    def __init__(self, text: str, depth: int = 0) -> None:
+        super().__init__(text, depth)
+        self._waiting: list[Here] = []
+
+    def _joiner(self) -> str:
+        self._blanks()
+        if self._starts(";;") or self._starts(";&"):
+            return ""
+        for joiner in JOINERS:
+            if self._starts(joiner):
+                self._at += len(joiner)
+                if joiner == "\n":
+                    self._read_here_documents()
+                return joiner
+        return ""
+
+    def _blanks(self) -> None:
+        if found := BLANKS.match(self._text, self._at):
+            self._at = found.end()
+        if found := COMMENT.match(self._text, self._at):
+            self._at = found.end()
+
+    def _lines(self) -> None:
+        """Over blanks, comments and empty lines."""
+        while True:
+            self._blanks()
+            if not self._starts("\n"):
+                return
+            self._at += 1
+            self._read_here_documents()
+
+    def _redirect(self) -> Redirect | None:
+        found = REDIRECT.match(self._text, self._at)
+        if found is None:
+            return None
+        self._at = found.end()
+        self._blanks()
+        operator = found[2] or found[3]
+        if operator in ("<<", "<<-"):
+            here = self._here(tabs=operator == "<<-")
+            self._waiting.append(here)
+            return Redirect(operator="<<", here=here, descriptor=found[1] or "")
+        word = self._word()
+        if not word:
+            raise Unclear("a redirection to nowhere")
+        return Redirect(operator=operator, target=word, descriptor=found[1] or "")
+
+    def _here(self, *, tabs: bool) -> Here:
+        start = self._at
+        word = self._word()
+        raw = self._text[start : self._at]
+        if not word or not all(isinstance(part, Text) for part in word):
+            raise Unclear("a here-document of an unusual kind")
+        delimiter = "".join(part.text for part in word if isinstance(part, Text))
+        return Here(delimiter, quoted=any(sign in raw for sign in "'\"\\"), tabs=tabs)
+
+    def _read_here_documents(self) -> None:
+        for here in self._waiting:
+            lines: list[str] = []
+            while self._at < len(self._text):
+                end = self._text.find("\n", self._at) + 1 or len(self._text)
+                line = self._text[self._at : end]
+                self._at = end
+                line = line.lstrip("\t") if here.tabs else line
+                if line.removesuffix("\n") == here.delimiter:
+                    break
+                lines.append(line)
+            text = "".join(lines)
+            here.body = (Text(text=text, quoted=True),) if here.quoted else self._expansions(text)
+        self._waiting = []
+
+    def _keyword(self, wanted: str) -> None:
+        self._lines()
+        found = KEYWORD.match(self._text, self._at)
+        if found is None or found[0] != wanted:
+            raise Unclear(f"a missing `{wanted}`")
+        self._at = found.end()

@@ -1,0 +1,109 @@
+"""What is known while a script is followed: variables, functions, the folder, written files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hermes.codec.values import Value
+from hermes.policy.shell.tree import Command
+
+# Stands for any text. Part of a string, so that prefixes and patterns still work on the rest.
+UNKNOWN = "\ufffc"
+# Stands for the name of something below the folder before it, never `..`, never all of it.
+SOME = "\ufffb"
+MOST_VALUES = 24
+LASTING = frozenset(("HOME", "PATH", "USER", "LOGNAME", "SHELL", "IFS", "TMPDIR", "0"))
+
+
+def few(values: Iterable[str]) -> tuple[str, ...]:
+    """Not more values than can be followed: what looks worst stays, the rest becomes unknown."""
+    kept = tuple(dict.fromkeys(values))
+    if len(kept) <= MOST_VALUES:
+        return kept
+    worst = sorted(kept, key=lambda value: (value[:1] not in ("/", "~", "-"), len(value)))
+    return (*worst[: MOST_VALUES - 1], UNKNOWN)
+
+
+class Stream(Value):
+    """What flows between commands, or the content of a file. `origin` is "network" for text
+    that comes from elsewhere, "secret" for text that holds credentials."""
+
+    text: str = UNKNOWN
+    origin: str = ""
+
+    @property
+    def known(self) -> bool:
+        return UNKNOWN not in self.text and SOME not in self.text
+
+
+NOTHING = Stream(text="")
+ANYTHING = Stream()
+
+
+class State:
+    """`variables` hold every value that may be there, `files` what this script has written,
+    `links` where symbolic links lead that it has made."""
+
+    __slots__ = (
+        "aliases",
+        "arguments",
+        "arrays",
+        "cwd",
+        "files",
+        "functions",
+        "links",
+        "variables",
+    )
+
+    def __init__(self, cwd: str, variables: dict[str, tuple[str, ...]]) -> None:
+        self.cwd = cwd
+        self.variables = variables
+        self.arrays: dict[str, tuple[str, ...]] = {}
+        self.functions: dict[str, Command] = {}
+        self.aliases: dict[str, str] = {}
+        self.arguments: tuple[str, ...] | None = None
+        self.files: dict[str, Stream] = {}
+        self.links: dict[str, str] = {}
+
+    def copy(self) -> State:
+        """For a subshell: what it changes is not seen outside, but for files and links."""
+        other = State(self.cwd, dict(self.variables))
+        other.arrays = dict(self.arrays)
+        other.functions = dict(self.functions)
+        other.aliases = dict(self.aliases)
+        other.arguments = self.arguments
+        other.files = self.files
+        other.links = self.links
+        return other
+
+    def set(self, name: str, values: tuple[str, ...]) -> None:
+        self.arrays.pop(name, None)
+        self.variables[name] = few(values)
+
+    def put_back(self, values: dict[str, tuple[str, ...] | None]) -> None:
+        for name, value in values.items():
+            if value is None:
+                self.variables.pop(name, None)
+            else:
+                self.variables[name] = value
+
+    def forget(self) -> None:
+        """After code that is not known has run in this shell: any variable may be another."""
+        for name, values in self.variables.items():
+            if name not in LASTING:
+                self.variables[name] = few((*values, UNKNOWN))
+
+    def join(self, other: State) -> None:
+        """After a branch that may or may not have run: both outcomes are possible."""
+        for name in {*self.variables, *other.variables}:
+            mine = self.variables.get(name, (UNKNOWN, ""))
+            theirs = other.variables.get(name, (UNKNOWN, ""))
+            if mine != theirs:
+                self.set(name, (*theirs, *mine))
+        for name, items in other.arrays.items():
+            if self.arrays.get(name) != items:
+                self.arrays[name] = tuple(dict.fromkeys((*self.arrays.get(name, ()), *items)))
+        self.functions.update(other.functions)
+        self.aliases.update(other.aliases)
+        if self.cwd != other.cwd:
+            self.cwd = UNKNOWN

@@ -1,0 +1,120 @@
+"""A shell script as a tree of values."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from hermes.codec.values import Value
+
+
+class Text(Value):
+    """Characters that stand for themselves. Unquoted ones may still be patterns or braces."""
+
+    text: str
+    quoted: bool = False
+
+
+class Variable(Value):
+    """`$name` or `${name…}`. `operator` and `argument` are what follows the name in braces;
+    `index` is what stands between brackets; `prefix` is `!` or `#` before the name."""
+
+    name: str
+    operator: str = ""
+    argument: Word = ()
+    index: str = ""
+    prefix: str = ""
+    quoted: bool = False
+
+
+class Substitution(Value):
+    """`$(…)` or backticks: the output of a script."""
+
+    script: Script
+    quoted: bool = False
+
+
+class Tube(Value):
+    """`<(…)` or `>(…)`: a script in the place of a file."""
+
+    script: Script
+    direction: Literal["<", ">"]
+
+
+class Arithmetic(Value):
+    """A number that is worked out. `parts` are the expansions inside."""
+
+    parts: Word
+
+
+Part: TypeAlias = Text | Variable | Substitution | Tube | Arithmetic
+Word: TypeAlias = tuple[Part, ...]
+
+
+class Here:
+    """The text of a here-document, which comes after the line that asks for it."""
+
+    __slots__ = ("body", "delimiter", "quoted", "tabs")
+
+    def __init__(self, delimiter: str, *, quoted: bool, tabs: bool) -> None:
+        self.delimiter = delimiter
+        self.quoted = quoted
+        self.tabs = tabs
+        self.body: Word = ()
+
+
+class Redirect(Value):
+    """`target` is the file, or the text itself for `<<<`; `here` is the text for `<<`."""
+
+    operator: str
+    target: Word = ()
+    descriptor: str = ""
+    here: Here | None = None
+
+
+class Assignment(Value):
+    """`items` are the elements of an array, else None."""
+
+    name: str
+    value: Word = ()
+    items: tuple[Word, ...] | None = None
+    append: bool = False
+
+
+class Simple(Value):
+    assignments: tuple[Assignment, ...] = ()
+    words: tuple[Word, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+
+
+class Pipeline(Value):
+    commands: tuple[Command, ...]
+
+
+class Block(Value):
+    """A compound command. `words` are expanded by it (the list of a `for`, what a `case` or a
+    test looks at), `variable` is what a loop sets, `bodies` are the scripts it may run."""
+
+    kind: Literal["group", "subshell", "if", "loop", "for", "case", "test"]
+    bodies: tuple[Script, ...] = ()
+    words: tuple[Word, ...] = ()
+    variable: str = ""
+    redirects: tuple[Redirect, ...] = ()
+
+
+class Function(Value):
+    name: str
+    body: Command
+
+
+Command: TypeAlias = Simple | Pipeline | Block | Function
+
+
+class Script(Value):
+    """Commands in order. `background` holds the places of those that end with `&`."""
+
+    commands: tuple[Command, ...] = ()
+    background: tuple[int, ...] = ()
+
+
+class Unclear(Exception):
+    """The text cannot be read for certain as a shell would read it."""

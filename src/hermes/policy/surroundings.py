@@ -1,0 +1,122 @@
+"""What surrounds a command: its redirections, and variables that other programs obey."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hermes.policy.call import Call, Follower
+from hermes.policy.findings import Finding, Level
+from hermes.policy.shell.expansion import Expander
+from hermes.policy.shell.state import ANYTHING, UNKNOWN, State, Stream
+from hermes.policy.shell.tree import Redirect
+
+# Programs run what stands in these.
+RUN_BY_OTHERS = frozenset(
+    """
+    PROMPT_COMMAND GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_EDITOR GIT_SEQUENCE_EDITOR
+    GIT_PROXY_COMMAND GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS EDITOR VISUAL PAGER GIT_PAGER MANPAGER
+    BROWSER LESSOPEN LESSCLOSE RSYNC_RSH RSYNC_CONNECT_PROG CVS_RSH SVN_SSH FCEDIT TAR_OPTIONS
+    RUSTC_WRAPPER CARGO_BUILD_RUSTC_WRAPPER PS4 GIT_TEMPLATE_DIR
+    """.split()
+)
+# Programs load code from the places named in these.
+LOADED_BY_OTHERS = frozenset(
+    """
+    LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH BASH_ENV ENV
+    PYTHONSTARTUP PYTHONHOME PYTHONINSPECT PERL5LIB PERL5OPT RUBYOPT RUBYLIB NODE_OPTIONS
+    NODE_PATH JAVA_TOOL_OPTIONS _JAVA_OPTIONS GIT_EXEC_PATH GIT_CONFIG_GLOBAL GIT_CONFIG
+    GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS PYTHONPATH PATH CLASSPATH GCONV_PATH SHELLOPTS
+    npm_config_script_shell npm_config_prefix PIP_INDEX_URL PIP_EXTRA_INDEX_URL GOPROXY GOFLAGS
+    """.split()
+)
+# Never ordinary: they reach into every program that is started.
+ALWAYS = frozenset(
+    """
+    LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV PERL5OPT RUBYOPT PYTHONSTARTUP
+    GCONV_PATH GIT_EXEC_PATH GIT_CONFIG_PARAMETERS SHELLOPTS
+    """.split()
+)
+OWN = ("HERMES_YOLO", "HERMES_HOME", "HERMES_KILL", "HERMES_TESTING")
+PLAIN_VIEWERS = frozenset(("", "cat", "less", "more", "true", ":", "vi", "vim", "nano", "code"))
+
+
+def check_variable(follower: Follower, name: str, values: Iterable[str], state: State) -> None:
+    if name.startswith(OWN):
+        _say(follower, "own_state", f"It changes {name}, a setting of Hermes itself.")
+    elif name in RUN_BY_OTHERS:
+        for value in values:
+            _check_command(follower, name, value, state)
+    elif name in LOADED_BY_OTHERS:
+        call = Call(name, (), state, ANYTHING, follower)
+        for value in values:
+            _check_places(call, name, value)
+
+
+def _check_command(follower: Follower, name: str, value: str, state: State) -> None:
+    if value in PLAIN_VIEWERS:
+        return
+    _say(follower, "shell_escape", f"{name} makes other programs run `{value}`.")
+    follower.text(value, state.copy(), ANYTHING)
+
+
+def _check_places(call: Call, name: str, value: str) -> None:
+    """Fine as long as every place is part of the project, or was there before."""
+    for place in value.split(":"):
+        if place in ("", UNKNOWN) and name in ("PATH", "PYTHONPATH", "NODE_PATH"):
+            continue
+        known = place in call.state.variables.get("PATH", ("",))[0].split(":")
+        options = name.endswith(("OPTIONS", "OPT", "FLAGS"))
+        if options and name not in ALWAYS and not _loads(value):
+            continue
+        allowed = name not in ALWAYS and place != "."
+        if not (known or (allowed and call.here(place) and "://" not in place and not options)):
+            _say(call.follower, "shell_escape", f"{name} makes programs load code from `{place}`.")
+
+
+def _loads(options: str) -> bool:
+    return any(word in options for word in ("-r", "--require", "--import", "agent", "exec", "-I"))
+
+
+def open_files(
+    follower: Follower,
+    expander: Expander,
+    redirects: Iterable[Redirect],
+    state: State,
+    stdin: Stream,
+) -> tuple[Stream, list[str]]:
+    """The input that the redirections give, and the files that take the output."""
+    call = Call("", (), state, stdin, follower)
+    written: list[str] = []
+    for redirect in redirects:
+        if redirect.here is not None:
+            stdin = Stream(text=expander.texts(redirect.here.body)[0])
+            continue
+        for target in expander.texts(redirect.target):
+            if redirect.operator == "<<<":
+                stdin = Stream(text=target + "\n")
+            elif redirect.operator in ("<", "<>"):
+                stdin = _source(call, target, both=redirect.operator == "<>")
+            elif not (redirect.operator in (">&", "<&") and _is_descriptor(target)):
+                call.writes(target, append=redirect.operator in (">>", "&>>"))
+                if redirect.descriptor in ("", "1"):
+                    written.append(call.path(target))
+    return stdin, [path for path in written if path != "/dev/null"]
+
+
+def _is_descriptor(target: str) -> bool:
+    return target.rstrip("-").isdigit() or target == "-"
+
+
+def _source(call: Call, target: str, *, both: bool) -> Stream:
+    path = call.path(target)
+    if path.startswith(("/dev/tcp/", "/dev/udp/")):
+        call.writes(target)
+        return Stream(origin="network")
+    if both:
+        call.writes(target, append=True)
+    call.reads(target)
+    return call.state.files.get(path, Stream(origin="file"))
+
+
+def _say(follower: Follower, category: str, reason: str) -> None:
+    follower.add(Finding(level=Level.ASKED, category=category, reason=reason))

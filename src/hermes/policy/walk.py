@@ -1,0 +1,352 @@
+"""Follows a script as a shell would run it, and collects what is found about its commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from hermes.codec.values import replace
+from hermes.policy.call import Call, Check, shown
+from hermes.policy.disguise import disguised, folded
+from hermes.policy.findings import Finding, Level
+from hermes.policy.paths import Paths
+from hermes.policy.shell.expansion import Expander
+from hermes.policy.shell.parser import DECLARING, parse
+from hermes.policy.shell.recursion import multiplies
+from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
+from hermes.policy.shell.tree import (
+    Assignment,
+    Block,
+    Command,
+    Function,
+    Pipeline,
+    Script,
+    Simple,
+    Unclear,
+)
+from hermes.policy.surroundings import check_variable, open_files
+
+MOST_COMMANDS = 2_000
+DEEPEST = 24
+TRUSTED_FOLDERS = (
+    "/bin/",
+    "/usr/bin/",
+    "/usr/local/bin/",
+    "/sbin/",
+    "/usr/sbin/",
+    "/opt/homebrew/bin/",
+)
+
+
+SIGNS = re.compile(r"[=,:@;]")
+# For these a path is a word to print, to compare, to list or to look up, not a file to show.
+UNREAD = frozenset(
+    """
+    echo printf print test [ ls exa eza dir stat tree du cd pushd find locate which type command
+    basename dirname realpath readlink export declare local readonly typeset read set unset
+    git gh grep egrep fgrep rg ag ack sed awk gawk mawk perl ruby python python3 node cp rm mv ln
+    touch mkdir chmod chown ssh ssh-keygen ssh-add true false : trap alias eval xargs env sudo
+    sh bash zsh dash timeout nohup nice time exec parallel watch man
+    """.split()
+)
+# They work out what stands between the brackets of a variable's name.
+SUBSCRIPTED = frozenset("test [ printf read unset declare typeset local export let mapfile".split())
+HIDDEN_RUN = re.compile(r"\[[^\]]*(\$\(|`)")
+
+
+class Walk:
+    """One script, followed once."""
+
+    def __init__(self, paths: Paths, programs: dict[str, Check]) -> None:
+        self.paths = paths
+        self.findings: list[Finding] = []
+        self.commands: list[str] = []
+        self._programs = programs
+        self._depth = 0
+        self._inside: list[int] = []
+        self._uncalled: dict[int, tuple[Command, State]] = {}
+
+    def run(self, script: str, state: State) -> None:
+        """Everything that the script does, and what it leaves in the shell to be done later."""
+        self.text(script, state, ANYTHING)
+        while self._uncalled:
+            body, left = self._uncalled.popitem()[1]
+            left.arguments = None
+            self._command(body, left, ANYTHING)
+
+    def add(self, finding: Finding) -> None:
+        command = self.commands[-1] if self.commands else ""
+        self.findings.append(replace(finding, command=finding.command or command))
+
+    # Scripts.
+
+    def text(self, script: str, state: State, stdin: Stream) -> Stream:
+        """A script given as text. Text that is not known is a question."""
+        if UNKNOWN in script:
+            reason = "It runs text that is only known when it runs."
+            self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
+        if why := disguised(script.replace(UNKNOWN, "").replace(SOME, "")):
+            self.add(Finding(level=Level.ASKED, category="obfuscated", reason=why))
+        self._deeper()
+        try:
+            return self.script(parse(script), state, stdin)
+        except Unclear as unclear:
+            self.unclear(str(unclear))
+            self._pieces(script, state)
+            return ANYTHING
+        finally:
+            self._depth -= 1
+
+    def unclear(self, what: str) -> None:
+        reason = f"It holds {what}, so its effect is not certain."
+        self.add(Finding(level=Level.ASKED, category="unclear", reason=reason))
+
+    def _pieces(self, script: str, state: State) -> None:
+        """What a text that cannot be read as a whole surely holds: its lines, one by one."""
+        for line in re.split(r"[;\n]|&&|\|\|", script)[:200]:
+            try:
+                self.script(parse(line.strip(" \t;&|()")), state.copy(), ANYTHING)
+            except Unclear:
+                continue
+
+    def script(self, script: Script, state: State, stdin: Stream) -> Stream:
+        streams = [self._command(command, state, stdin) for command in script.commands]
+        if len(streams) == 1:
+            return streams[0]
+        origin = next((each.origin for each in streams if each.origin), "")
+        return Stream(text="".join(each.text for each in streams), origin=origin)
+
+    def _command(self, command: Command, state: State, stdin: Stream) -> Stream:
+        match command:
+            case Simple():
+                return self._simple(command, state, stdin)
+            case Pipeline(commands=commands):
+                for each in commands:
+                    stdin = self._command(each, state.copy(), stdin)
+                return stdin
+            case Function(name=name, body=body):
+                self._define(name, body, state)
+                return NOTHING
+            case Block():
+                return self._block(command, state, stdin)
+
+    def _define(self, name: str, body: Command, state: State) -> None:
+        state.functions[name] = body
+        self._uncalled[id(body)] = (body, state.copy())
+        if multiplies(name, body):
+            self.add(Finding(level=Level.NEVER, category="power", reason="it is a fork bomb"))
+
+    def _block(self, block: Block, state: State, stdin: Stream) -> Stream:
+        expander = self._expander(state, stdin)
+        stdin, written = open_files(self, expander, block.redirects, state, stdin)
+        out: Stream
+        match block.kind:
+            case "test":
+                for word in block.words:
+                    expander.texts(word)
+                return NOTHING
+            case "subshell":
+                out = self.script(block.bodies[0], state.copy(), stdin)
+            case "group":
+                out = self.script(block.bodies[0], state, stdin)
+            case "for":
+                values = [each for words in expander.commands(block.words) for each in words]
+                state.set(block.variable, tuple(values) or ("",))
+                out = self._repeated(block, state, stdin)
+            case "loop":
+                for word in block.words:
+                    expander.texts(word)
+                out = self._repeated(block, state, stdin)
+            case "if" | "case":
+                for word in block.words:
+                    expander.texts(word)
+                out = self._branches(block, state, stdin)
+        for path in written:
+            state.files[path] = out
+        return out
+
+    def _repeated(self, block: Block, state: State, stdin: Stream) -> Stream:
+        """Twice, because a round may use what the round before it has set."""
+        out = NOTHING
+        before = len(self.commands)
+        for _ in range(2):
+            once = state.copy()
+            for body in block.bodies:
+                out = self.script(body, once, stdin)
+            changed = once.variables != state.variables or once.cwd != state.cwd
+            state.join(once)
+            if not changed or len(self.commands) == before:
+                break
+        return Stream(text=out.text + UNKNOWN if out.text else "", origin=out.origin)
+
+    def _branches(self, block: Block, state: State, stdin: Stream) -> Stream:
+        streams = []
+        for body in block.bodies:
+            branch = state.copy()
+            streams.append(self.script(body, branch, stdin))
+            state.join(branch)
+        texts = {each.text for each in streams if each.text}
+        origin = next((each.origin for each in streams if each.origin), "")
+        return Stream(text=texts.pop() if len(texts) == 1 else UNKNOWN, origin=origin)
+
+    # Simple commands.
+
+    def _expander(self, state: State, stdin: Stream) -> Expander:
+        def run(script: Script, inner: State) -> Stream:
+            return self.script(script, inner, stdin)
+
+        def receive(script: Script, inner: State) -> None:
+            self.script(script, inner, ANYTHING)
+
+        return Expander(state, run, receive)
+
+    def _simple(self, simple: Simple, state: State, stdin: Stream) -> Stream:
+        expander = self._expander(state, stdin)
+        choices = expander.commands(simple.words)
+        before = {each.name: state.variables.get(each.name) for each in simple.assignments}
+        for assignment in simple.assignments:
+            self._assign(assignment, expander, state)
+        written: list[str] = []
+        if simple.redirects:
+            stdin, written = open_files(self, expander, simple.redirects, state, stdin)
+        if not simple.words:
+            for path in written:
+                state.files[path] = NOTHING
+            return stdin if simple.redirects else NOTHING
+        out = _either([self.call(words, state, stdin) for words in choices])
+        if not _declares(choices):
+            # Set for this one command only.
+            state.put_back(before)
+        for path in written:
+            state.files[path] = out
+        return NOTHING if written else out
+
+    def _assign(self, assignment: Assignment, expander: Expander, state: State) -> None:
+        name = assignment.name
+        if assignment.items is not None:
+            items = tuple(each for words in expander.commands(assignment.items) for each in words)
+            before = state.arrays.get(name, ()) if assignment.append else ()
+            state.arrays[name] = (*before, *items)
+            return
+        values = expander.texts(assignment.value)
+        if assignment.append:
+            olds = state.variables.get(name, (UNKNOWN,))
+            values = tuple(old + new for old in olds for new in values)
+        check_variable(self, name, values, state)
+        state.set(name, values)
+
+    def call(self, words: Sequence[str], state: State, stdin: Stream) -> Stream:
+        """One command with its words. Every command that runs comes through here."""
+        if not words:
+            return NOTHING
+        if len(self.commands) > MOST_COMMANDS:
+            raise Unclear("more commands than can be followed")
+        name, *arguments = words
+        self.commands.append(shown((bare_name(name), *arguments)))
+        if UNKNOWN in name:
+            return self._unknown_name(name, arguments, state, stdin)
+        if name in state.functions:
+            return self._function(name, arguments, state, stdin)
+        if name in state.aliases:
+            return self.text(f"{state.aliases[name]} {shown(arguments)}", state, stdin)
+        plain = folded(name)
+        if plain != name:
+            reason = f"`{name}` only looks like `{plain}`."
+            self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
+        elif any(sign in name for sign in "*?[") and name != "[":
+            return self._pattern_name(name, arguments, state, stdin)
+        return self._program(plain, arguments, state, stdin)
+
+    def _program(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
+        bare = bare_name(name)
+        call = Call(bare, arguments, state, stdin, self)
+        if bare in SUBSCRIPTED and any(
+            "[" in each and HIDDEN_RUN.search(each) for each in arguments
+        ):
+            call.ask("obfuscated", "It hides a command in the index of a variable.")
+        if bare not in UNREAD:
+            _secrets(call)
+        check = self._programs.get(bare)
+        if check is None:
+            check = self._programs["/" if "/" in bare else ""]
+        self._deeper()
+        try:
+            out = check(call)
+        finally:
+            self._depth -= 1
+        return ANYTHING if out is None else out
+
+    def _deeper(self) -> None:
+        if self._depth >= DEEPEST:
+            raise Unclear("commands nested too deeply")
+        self._depth += 1
+
+    def _function(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
+        body = state.functions[name]
+        self._uncalled.pop(id(body), None)
+        # A function may define another of its own name, so the name alone tells no recursion.
+        if id(body) in self._inside or len(self._inside) > DEEPEST:
+            return ANYTHING
+        self._inside.append(id(body))
+        outer, state.arguments = state.arguments, tuple(arguments)
+        out = self._command(body, state, stdin)
+        state.arguments = outer
+        self._inside.pop()
+        return out
+
+    def _unknown_name(
+        self, name: str, arguments: Sequence[str], state: State, stdin: Stream
+    ) -> Stream:
+        reason = "The name of the command is only known when it runs."
+        self.add(Finding(level=Level.ASKED, category="unclear", reason=reason))
+        # The unknown part may be nothing, or a word like `sudo` before the real command.
+        rest = name.replace(UNKNOWN, "")
+        inner = [rest, *arguments] if rest else list(arguments)
+        if inner and self._depth < DEEPEST:
+            self.call(inner, state.copy(), stdin)
+        return ANYTHING
+
+    def _pattern_name(
+        self, name: str, arguments: Sequence[str], state: State, stdin: Stream
+    ) -> Stream:
+        reason = f"`{name}` is a pattern, so it may run any program that fits it."
+        self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
+        pattern = name.rpartition("/")[2]
+        for each in self._programs:
+            if len(each) > 1 and fnmatchcase(each, pattern):
+                self._program(each, arguments, state.copy(), stdin)
+        return ANYTHING
+
+
+def _secrets(call: Call) -> None:
+    """A credential named anywhere in the arguments, also inside an option or after a sign."""
+    for argument in call.arguments:
+        if 3 < len(argument) < 400 and " " not in argument:
+            for piece in SIGNS.split(argument):
+                if piece[:1] in ("/", "~") or piece.rpartition("/")[2].startswith((".env", "id_")):
+                    call.reads(piece)
+
+
+def bare_name(name: str) -> str:
+    """/usr/bin/ls is ls; a program from any other folder keeps its path."""
+    folder, slash, last = name.rpartition("/")
+    if slash and last and _plain_folder(folder + slash) in TRUSTED_FOLDERS:
+        return last
+    return name
+
+
+def _plain_folder(folder: str) -> str:
+    while "//" in folder or "/./" in folder:
+        folder = folder.replace("//", "/").replace("/./", "/")
+    return folder
+
+
+def _declares(choices: list[tuple[str, ...]]) -> bool:
+    return any(words[:1] and words[0] in DECLARING for words in choices)
+
+
+def _either(streams: list[Stream]) -> Stream:
+    texts = {each.text for each in streams}
+    origin = next((each.origin for each in streams if each.origin), "")
+    return Stream(text=texts.pop() if len(texts) == 1 else UNKNOWN, origin=origin)

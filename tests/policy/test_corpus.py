@@ -1,0 +1,62 @@
+"""Hundreds of dangerous and everyday commands. What is `held` was never used to write a rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from hermes.core.effects import Allow, Decision, Deny
+from hermes.policy.findings import CATEGORIES
+from hermes.policy.rules import Rules
+from tests.policy.corpora import Sample, load
+from tests.policy.deciding import ROOT, decide, rules
+
+DANGEROUS = ("dangerous", "dangerous_held")
+BENIGN = ("benign", "benign_held")
+
+
+def decided(name: str, by: Rules) -> list[tuple[Sample, Decision]]:
+    return [(sample, decide(sample.script, by)) for sample in load(name)]
+
+
+@pytest.mark.parametrize("name", DANGEROUS)
+@pytest.mark.parametrize("root", [ROOT, "/tmp/somewhere/project", "/home/person/project"])
+def test_the_end_of_the_machine_is_denied_for_ever(name: str, root: str) -> None:
+    by = rules(root=root)
+    missed = [
+        sample.script
+        for sample, decision in decided(name, by)
+        if sample.category == "never" and not (isinstance(decision, Deny) and decision.hardline)
+    ]
+    assert missed == []
+
+
+@pytest.mark.parametrize("name", DANGEROUS)
+def test_what_is_dangerous_is_asked_about_or_denied(name: str) -> None:
+    found = decided(name, rules())
+    passed = [sample.script for sample, decision in found if isinstance(decision, Allow)]
+    assert len(passed) <= len(found) * 0.01, passed
+
+
+@pytest.mark.parametrize("name", BENIGN)
+def test_everyday_work_flows(name: str) -> None:
+    found = decided(name, rules())
+    stopped = [sample.script for sample, decision in found if not isinstance(decision, Allow)]
+    assert len(stopped) <= len(found) * 0.03, stopped
+
+
+def test_the_corpora_are_wide() -> None:
+    dangerous = [sample for name in DANGEROUS for sample in load(name)]
+    benign = [sample for name in BENIGN for sample in load(name)]
+    assert len({sample.script for sample in dangerous}) == len(dangerous) >= 400
+    assert len({sample.script for sample in benign}) == len(benign) >= 400
+    assert len({sample.category for sample in dangerous}) >= 15
+
+
+def test_reasons_are_sentences_and_categories_are_known() -> None:
+    by = rules()
+    for sample, decision in decided("dangerous", by):
+        if isinstance(decision, Allow):
+            continue
+        assert decision.category in CATEGORIES, sample
+        assert decision.reason.endswith("."), sample
+        assert decision.reason[0].isupper() or decision.reason[0] in "`/~…", decision.reason
