@@ -41,12 +41,39 @@ CASES = [
     ("ends with ``", ("ends with ``", "")),
     ("<think>a<b</think>c", ("c", "a<b")),
     ("<think>a</thin</think>c", ("c", "a</thin")),
+    ("<thought>x</thought>y", ("y", "x")),
+    ("<seed:think>x</seed:think>y", ("y", "x")),
+    ("[THINK]x [1] y[/THINK]z", ("z", "x [1] y")),
+    ("see [1] and [THI", ("see [1] and [THI", "")),
+    ("◁think▷x ◁ y◁/think▷z", ("z", "x ◁ y")),
+    ("<|START_THINKING|>x<|END_THINKING|><|START_RESPONSE|>y<|END_RESPONSE|>", ("y", "x")),
+    ("<|begin_of_thought|>x<|end_of_thought|>\n<|begin_of_solution|>y", ("y", "x")),
+    ("<|channel>thought\nx<channel|>y", ("y", "x")),
+    (
+        "<|channel|>analysis<|message|>a < b<|end|><|start|>assistant<|channel|>final<|message|>"
+        "y<|return|>",
+        ("y", "a < b"),
+    ),
+    (
+        "<|start|>assistant<|channel|>analysis<|message|>x<|end|><|start|>assistant to=f"
+        "<|channel|>commentary json<|message|>{}<|call|>",
+        ("<|start|>assistant to=f<|channel|>commentary json<|message|>{}<|call|>", "x"),
+    ),
+    ("<|channel|>commentary<|message|>I look.<|end|>", ("I look.", "")),
+    ("it ends with <|end|> there", ("it ends with <|end|> there", "")),
+    ("`<|channel|>final<|message|>` frames", ("`<|channel|>final<|message|>` frames", "")),
 ]
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
 def test_reasoning_is_told_from_text(text: str, expected: tuple[str, str]) -> None:
     assert split(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES)
+def test_every_single_split_gives_the_same(text: str, expected: tuple[str, str]) -> None:
+    for at in range(len(text) + 1):
+        assert split(text[:at], text[at:]) == expected, text[:at]
 
 
 @given(st.sampled_from(CASES), st.lists(st.integers(0, 60), max_size=12))

@@ -5,13 +5,44 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-TAGS = ("think", "thinking", "reasoning", "reasoning_scratchpad")
+TAGS = ("think", "thinking", "thought", "reasoning", "reasoning_scratchpad", "seed:think")
 
 _FENCE = "```"
 _STRAY = "</think>"
-_TOKENS = (*(f"<{tag}>" for tag in TAGS), _STRAY, _FENCE)
-_NEXT = re.compile("|".join(re.escape(token) for token in _TOKENS), re.IGNORECASE)
+_CHANNEL, _BODY = "<|channel|>", "<|message|>"
+_TURN = "<|start|>assistant"
+# What begins a thought and what ends it, in lower case.
+_CLOSERS = {
+    **{f"<{tag}>": f"</{tag}>" for tag in TAGS},
+    "[think]": "[/think]",
+    "◁think▷": "◁/think▷",
+    "<|start_thinking|>": "<|end_thinking|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|channel>thought\n": "<channel|>",
+    f"{_CHANNEL}analysis{_BODY}": "<|end|>",
+    f"{_TURN}{_CHANNEL}analysis{_BODY}": "<|end|>",
+}
+# The frame around an answer, of which a server should have shown nothing.
+_FRAMES = frozenset(
+    (
+        f"{_CHANNEL}final{_BODY}",
+        f"{_TURN}{_CHANNEL}final{_BODY}",
+        f"{_CHANNEL}commentary{_BODY}",
+        f"{_TURN}{_CHANNEL}commentary{_BODY}",
+        "<|start_response|>",
+        "<|begin_of_solution|>",
+    )
+)
+# The ends of such frames mean nothing without their beginning.
+_FRAME_ENDS = frozenset(("<|return|>", "<|end|>", "<|end_response|>", "<|end_of_solution|>"))
+_TOKENS = (*_CLOSERS, _STRAY, *_FRAMES, *_FRAME_ENDS, _FENCE)
+_NEXT = re.compile(
+    "|".join(re.escape(token) for token in sorted(_TOKENS, key=len, reverse=True)), re.IGNORECASE
+)
 _BEGINNINGS = frozenset(token[:size] for token in _TOKENS for size in range(1, len(token)))
+_FIRSTS = "<[◁"
+_ANY = re.compile(f"[{re.escape(_FIRSTS)}`]")
+_LONGEST = max(map(len, _TOKENS))
 # A tag right after one of these is talked about, not used.
 _QUOTES = "`'\"“‘"
 
@@ -35,6 +66,7 @@ class ThinkSplitter:
         self._fenced = False
         self._before = "\n"
         self._tagged = False
+        self._framed = False
         self._spoken = False
 
     def feed(self, text: str) -> list[Piece]:
@@ -60,7 +92,7 @@ class ThinkSplitter:
             rest = pending[at + len(self._closer) :]
             self._closer = ""
             return rest
-        at = pending.rfind("<")
+        at = pending.rfind(self._closer[0])
         if at < 0 or not self._closer.startswith(pending[at:].lower()):
             at = len(pending)
         self._add(pieces, "reasoning", pending[:at])
@@ -68,6 +100,9 @@ class ThinkSplitter:
         return ""
 
     def _in_text(self, pending: str, pieces: list[Piece]) -> str:
+        if _ANY.search(pending) is None:
+            self._add(pieces, "text", pending)
+            return ""
         found = _NEXT.search(pending)
         if found is None:
             at = _open_end(pending)
@@ -86,8 +121,12 @@ class ThinkSplitter:
             self._add(pieces, "text", token)
         elif token.lower() == _STRAY:
             self._stray_end(token, pieces)
+        elif token.lower() in _FRAMES:
+            self._framed = True
+        elif token.lower() in _FRAME_ENDS:
+            self._add(pieces, "text", "" if self._framed else token)
         else:
-            self._closer = f"</{token[1:].lower()}"
+            self._closer = _CLOSERS[token.lower()]
             self._tagged = True
 
     def _stray_end(self, token: str, pieces: list[Piece]) -> None:
@@ -113,7 +152,11 @@ class ThinkSplitter:
 
 def _open_end(text: str) -> int:
     """Where at the end of the text something begins that more characters could make a token."""
-    at = text.rfind("<")
-    if at >= 0 and text[at:].lower() in _BEGINNINGS:
-        return at
+    tail = text[-_LONGEST:].lower()
+    for first in _FIRSTS:
+        at = tail.find(first)
+        while at >= 0:
+            if tail[at:] in _BEGINNINGS:
+                return len(text) - len(tail) + at
+            at = tail.find(first, at + 1)
     return len(text.rstrip("`")) if text.endswith("`") else len(text)

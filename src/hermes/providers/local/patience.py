@@ -1,0 +1,93 @@
+"""Waits for a server of one's own: as long as it shows that it works, and no longer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+from hermes.core.errors import ProviderError
+from hermes.core.world import Clock
+from hermes.providers.local.pulse import Sign
+
+T = TypeVar("T")
+
+ALIVE_SECONDS = 4 * 3600.0
+IDLE_SECONDS = 180.0
+GONE_SECONDS = 60.0
+_POLL_SECONDS = 15.0
+_FIRST_SECONDS = 1.0
+
+
+class Heartbeat(Protocol):
+    async def feel(self) -> Sign: ...
+
+
+class LocalPatience:
+    """Reading a long prompt can take a machine an hour without a byte. While the server says that
+    it works there is no limit; one that only answers gets four hours of silence, one that works
+    on nothing three minutes (the request was lost), and one that does not answer one."""
+
+    def __init__(
+        self,
+        pulse: Heartbeat,
+        clock: Clock,
+        *,
+        host: str,
+        first_seconds: float = _FIRST_SECONDS,
+        poll_seconds: float = _POLL_SECONDS,
+    ) -> None:
+        self._pulse = pulse
+        self._clock = clock
+        self._host = host
+        self._first_seconds = first_seconds
+        self._poll_seconds = poll_seconds
+
+    async def outlast(self, attempt: Callable[[float], Awaitable[T]]) -> T:
+        """Most waits are short, and cost nothing beyond the attempt itself."""
+        try:
+            return await attempt(self._first_seconds)
+        except TimeoutError:
+            pass
+        waiting = asyncio.ensure_future(attempt(float("inf")))
+        try:
+            await self._watch(waiting)
+            return await waiting
+        finally:
+            waiting.cancel()
+            await asyncio.wait((waiting,))
+
+    async def _watch(self, waiting: asyncio.Future[T]) -> None:
+        """Return when the wait is over; ProviderError when it would be for nothing."""
+        since = self._clock.monotonic()
+        sign: Sign = "busy"
+        while True:
+            nap = asyncio.ensure_future(self._clock.sleep(self._poll_seconds))
+            try:
+                await asyncio.wait((waiting, nap), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                nap.cancel()
+            if waiting.done():
+                return
+            newest = await self._pulse.feel()
+            if waiting.done():
+                return
+            now = self._clock.monotonic()
+            since = since if newest == sign else now
+            sign = newest
+            self._judge(sign, now - since)
+
+    def _judge(self, sign: Sign, seconds: float) -> None:
+        """How long the server has been like that decides."""
+        match sign:
+            case "busy":
+                return
+            case "alive" if seconds >= ALIVE_SECONDS:
+                why = f"has sent nothing for {seconds / 3600:.0f} hours; restart it"
+            case "idle" if seconds >= IDLE_SECONDS:
+                why = "has lost the request: it works on nothing; trying again may help"
+            case "gone" if seconds >= GONE_SECONDS:
+                why = "no longer answers; check that it still runs"
+            case _:
+                return
+        raise ProviderError(f"The server at {self._host} {why}.", reason="timeout", retryable=True)

@@ -1,0 +1,102 @@
+"""Watches a server of one's own for prompts that it cuts without a word, and explains refusals."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from hermes.core.errors import ProviderError
+from hermes.core.messages import Usage
+from hermes.core.ports import Provider
+from hermes.core.prompt import Delta, Notice, Prompt, Reply
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.http import Http
+from hermes.providers.local.counting import Counting
+from hermes.providers.local.refusals import advised
+from hermes.providers.local.window import ServerWindow, canary
+from hermes.providers.wire.usage import guessed_tokens
+
+# Below this a difference says nothing.
+_LEAST = 256
+_SURPLUS = 1.1
+# Two counts are of the same window when the smaller is at least this part of the larger.
+_ALIKE = 0.5
+
+
+class LocalServer:
+    """One per session, around a single request. A server that counts fewer tokens than the prompt
+    can have has cut it: that is said once, with the window and how to raise it, and `learned` gets
+    the window. Servers that count only what their cache did not hold are no cause for alarm: their
+    window is asked for, and where it cannot be told it takes two counts in a row that agree."""
+
+    def __init__(
+        self,
+        inner: Provider,
+        endpoint: Endpoint,
+        *,
+        http: Http,
+        learned: Callable[[int], None] | None = None,
+    ) -> None:
+        self._inner = inner
+        self._endpoint = endpoint
+        self._http = http
+        self._learned = learned
+        self._counting = Counting()
+        self._told = False
+        self._doubted = 0
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        failed: ProviderError | None = None
+        try:
+            async with aclosing(self._inner.reply(prompt)) as stream:
+                async for item in stream:
+                    if isinstance(item, Reply) and (notice := await self._check(prompt, item)):
+                        yield notice
+                    yield item
+        except ProviderError as error:
+            failed = advised(error, self._endpoint)
+        if failed is not None:
+            raise failed
+
+    async def _check(self, prompt: Prompt, reply: Reply) -> Notice | None:
+        if self._told or not self._fell_short(prompt, reply.usage):
+            return None
+        asked = await canary(self._http, self._endpoint)
+        tokens = self._window(asked, prompt, reply.usage)
+        if tokens is None:
+            return None
+        self._told = True
+        if self._learned is not None:
+            self._learned(tokens)
+        return _notice(asked, tokens, prompt)
+
+    def _fell_short(self, prompt: Prompt, usage: Usage) -> bool:
+        if usage.estimated or usage.requests != 1 or not usage.prompt:
+            return False
+        least = self._counting.least(prompt)
+        return least > usage.prompt * _SURPLUS and least - usage.prompt > _LEAST
+
+    def _window(self, asked: ServerWindow, prompt: Prompt, usage: Usage) -> int | None:
+        """The window that cut the prompt; None when nothing proves that one did."""
+        if asked.tokens is not None:
+            return asked.tokens if asked.tokens < guessed_tokens(prompt) else None
+        before, self._doubted = self._doubted, usage.prompt
+        low, high = sorted((before, usage.prompt))
+        return high if low >= high * _ALIKE and low > _LEAST else None
+
+
+def _notice(asked: ServerWindow, tokens: int, prompt: Prompt) -> Notice:
+    wanted = _next_size(guessed_tokens(prompt) * 2)
+    about = "" if asked.tokens is not None else "about "
+    return Notice(
+        text=f"{asked.label} has cut the beginning off the conversation: its window is"
+        f" {about}{tokens} tokens. To raise it, {asked.advice(wanted)}.",
+        kind="warn",
+    )
+
+
+def _next_size(tokens: int) -> int:
+    size = 8_192
+    while size < tokens:
+        size *= 2
+    return size

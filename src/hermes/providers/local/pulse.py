@@ -1,0 +1,84 @@
+"""Asks a server of one's own, beside a request that it is silent about, whether it still works."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Literal
+
+from hermes.codec.values import JsonValue
+from hermes.core.errors import ProviderError
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.http import Http, Timeouts
+from hermes.providers.servers import root_of
+from hermes.providers.wire.format import request_headers
+from hermes.providers.wire.loose import objects_of, parsed
+
+Sign = Literal["busy", "alive", "idle", "gone"]
+"""busy   it says that it works on something
+alive  it answers, and says nothing about its work
+idle   it says that it works on nothing
+gone   it does not answer"""
+
+_SECONDS = 5.0
+_MAX_BYTES = 4 * 1024 * 1024
+_RUNNING = re.compile(rb"^vllm:num_requests_(?:running|waiting)\S*\s+([0-9.e+]+)", re.MULTILINE)
+# What tells of work, best first, then what any server answers.
+_PATHS = ("/slots", "/metrics", "/health", "/api/ps", "/v1/models")
+
+
+class Pulse:
+    """The first question that was answered is asked again; all of them when it no longer is."""
+
+    def __init__(self, http: Http, endpoint: Endpoint) -> None:
+        self._http = http
+        self._root = root_of(endpoint.url)
+        self._headers = {**request_headers(endpoint), "accept": "*/*"}
+        self._path = ""
+
+    async def feel(self) -> Sign:
+        for path in (self._path, *_PATHS) if self._path else _PATHS:
+            found = await self._ask(path)
+            if found is not None:
+                self._path = path
+                return found
+        self._path = ""
+        return "gone"
+
+    async def _ask(self, path: str) -> Sign | None:
+        timeouts = Timeouts(connect=_SECONDS, read=_SECONDS)
+        try:
+            async with (
+                asyncio.timeout(_SECONDS),
+                self._http.get(
+                    self._root + path, headers=self._headers, timeouts=timeouts
+                ) as answer,
+            ):
+                body = await answer.read(_MAX_BYTES)
+                status = answer.status
+        except (ProviderError, TimeoutError):
+            return None
+        return _sign(path, status, body)
+
+
+def _sign(path: str, status: int, body: bytes) -> Sign | None:
+    if path == "/health" and status == 503:
+        # The model is still being loaded.
+        return "busy"
+    if path == "/v1/models" and status < 500:
+        return "alive"
+    if status != 200:
+        return None
+    if path == "/slots":
+        return _of_slots(parsed(body))
+    if path == "/metrics":
+        counts = [float(found) for found in _RUNNING.findall(body)]
+        return ("busy" if any(counts) else "idle") if counts else None
+    return "alive"
+
+
+def _of_slots(page: JsonValue) -> Sign | None:
+    slots = [slot for slot in objects_of(page) if isinstance(slot.get("is_processing"), bool)]
+    if not slots:
+        return None
+    return "busy" if any(slot["is_processing"] for slot in slots) else "idle"

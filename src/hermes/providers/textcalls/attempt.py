@@ -1,0 +1,110 @@
+"""One attempt to read calls where mark-up began; it waits without work while an argument comes."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from hermes.providers.textcalls.offer import Offer
+from hermes.providers.textcalls.prose import Prose
+from hermes.providers.textcalls.style import Style
+from hermes.providers.textcalls.tape import NoCall, Raw, Steps, Tape
+
+_NAME = re.compile(r'"(?:tool_)?name"\s*:\s*"([A-Za-z0-9_.\-]+)"')
+_PEEKED = 300
+
+
+class Place(NamedTuple):
+    """What the words before a call make of it. `vetoed`: it is an example or a quotation.
+    `boundary`: it does not stand in the middle of a sentence."""
+
+    vetoed: bool
+    boundary: bool
+    announced: bool
+    first: bool
+
+    @staticmethod
+    def after(prose: Prose) -> Place:
+        return Place(
+            vetoed=prose.spoken and prose.exemplifies,
+            boundary=prose.at_boundary,
+            announced=prose.announces,
+            first=not prose.spoken,
+        )
+
+    def allows(self, style: Style, trusted: frozenset[str]) -> bool:
+        """Marked styles are read even when vetoed, to know where they end."""
+        if style.marked or self.first:
+            return True
+        return not self.vetoed and (style.name in trusted or self.announced)
+
+
+class Attempt:
+    def __init__(
+        self, text: str, opener: str, styles: tuple[Style, ...], place: Place, offer: Offer
+    ) -> None:
+        self.opener = opener
+        self.place = place
+        self.named = False
+        self._tape = Tape(offer)
+        self._tape.text = text
+        self._steps = _in_turn(self._tape, styles)
+        self._new: list[str] = []
+        self._wake = ""
+
+    def add(self, text: str) -> bool:
+        """More text; whether going on can help now."""
+        self._new.append(text)
+        return not self._wake or any(sign in text for sign in self._wake)
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        self._tape.ended = True
+
+    def advance(self) -> tuple[Style, tuple[Raw, ...]] | None:
+        """The calls and their style, None while more text is needed; NoCall."""
+        self._tape.text = self.text
+        self._new.clear()
+        try:
+            self._wake = next(self._steps)
+        except StopIteration as done:
+            found: tuple[Style, tuple[Raw, ...]] = done.value
+            return found
+        return None
+
+    @property
+    def text(self) -> str:
+        """All that has come."""
+        return self._tape.text + "".join(self._new) if self._new else self._tape.text
+
+    @property
+    def read(self) -> int:
+        """Where the calls end in it."""
+        return self._tape.at
+
+    @property
+    def begun(self) -> bool:
+        """More than a mention of the mark-up was seen."""
+        return self._tape.begun
+
+    @property
+    def meant_for(self) -> str:
+        """The tool on offer that is being called, "" while that is not clear."""
+        if self.place.vetoed or not self.place.boundary:
+            return ""
+        name = self._tape.named
+        if not name:
+            found = _NAME.search(self._tape.text[:_PEEKED] + "".join(self._new)[:_PEEKED])
+            name = self._tape.offer.own(found[1]) if found else ""
+        return name if self._tape.offer.knows(name) else ""
+
+
+def _in_turn(tape: Tape, styles: tuple[Style, ...]) -> Steps[tuple[Style, tuple[Raw, ...]]]:
+    """What the first style that fits reads from the beginning of the tape."""
+    for style in styles:
+        tape.at = 0
+        try:
+            return style, (yield from style.read(tape))
+        except NoCall:
+            continue
+    raise NoCall

@@ -1,0 +1,61 @@
+"""The tools on offer, and whether what a model wrote is a call of one of them."""
+
+from __future__ import annotations
+
+from hermes.codec.values import JsonObject
+from hermes.core.prompt import ToolSpec
+from hermes.providers.textcalls.schema import Misfit, fitted
+
+_PREFIXES = ("functions.", "function.", "tools.", "tool.", "default_api.")
+
+
+class Offer:
+    def __init__(self, tools: tuple[ToolSpec, ...]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._beginnings = {name[:size] for name in self._tools for size in range(len(name) + 1)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._tools)
+
+    def knows(self, name: str) -> bool:
+        return name in self._tools
+
+    def begins(self, text: str) -> bool:
+        """Whether the name of a tool may begin with this text."""
+        return text in self._beginnings
+
+    def own(self, name: str) -> str:
+        """The name without a namespace that models put before it, where only that makes sense."""
+        name = name.strip()
+        if name in self._tools:
+            return name
+        for prefix in _PREFIXES:
+            if name.startswith(prefix):
+                return name[len(prefix) :]
+        return name
+
+    def arguments(self, name: str, given: JsonObject, *, typed: bool) -> JsonObject:
+        """The arguments as the tool's schema wants them; Misfit when they are not what it wants.
+        Without types every value that came as text may become what the schema asks for."""
+        tool = self._tools.get(name)
+        if tool is None:
+            raise Misfit("no such tool")
+        found = fitted(tool.parameters, given, text=not typed)
+        if not isinstance(found, dict):
+            raise Misfit("arguments are an object")
+        return found
+
+    def parameters(self, name: str) -> tuple[str, ...]:
+        """The names of the tool's parameters, in the order of its schema."""
+        properties = self._tools[name].parameters.get("properties")
+        return tuple(properties) if isinstance(properties, dict) else ()
+
+    def sole(self, name: str) -> str:
+        """The one parameter that the tool needs, "" when there are none or several."""
+        required = self._tools[name].parameters.get("required")
+        needed = list(required) if isinstance(required, list) else []
+        if len(needed) == 1:
+            return str(needed[0])
+        known = self.parameters(name)
+        return known[0] if not needed and len(known) == 1 else ""

@@ -1,0 +1,117 @@
+"""What was said before a call, and whether it makes the call an example, a quotation, or a deed."""
+
+from __future__ import annotations
+
+import re
+
+_FENCES = ("```", "~~~")
+_KEPT = 400
+_QUOTES = "\"'“‘«‹„`(（「『"
+_SENTENCE_ENDS = ".!?:;…。！？：；>*_)）]-—–"
+_SENTENCE = r"(?<=[.!?。！？])\s+"
+# Patterns are compiled when a call is in sight, which in most runs never is.
+# What follows is shown, whoever says it and however it goes on.
+_EXAMPLE = (
+    r"\b(?:for example|e\.\s?g\.|for instance|as an example|such as|(?:like|as) (?:this|so|follows)"
+    r"|(?:is|here['’]s|show \w+|give \w+|see) (?:an|one|another) example|examples? of"
+    r"|examples?(?: \w+){0,2}\s*:|looks? like|hypothetical\w*|imagine|suppose|pretend"
+    r"|zum beispiel|z\.\s?b\.|beispielsweise|par exemple|por ejemplo|ad esempio|por exemplo)"
+    r"|например|例如|例えば|比如"
+)
+# What follows may be talked about, unless the sentence says that it is going to be done.
+_TALK = (
+    r"\b(?:(?:would|could|might) (?:be|call|do|look|run|say|send|use|write)"
+    r"|you (?:can|could|may|might|would|should)|(?:the|this|that|right|correct) (?:form|format"
+    r"|syntax|template)|sample|placeholder|instead of|rather than|never|don['’]?t|do not|avoid"
+    r"|wrong|invalid|contains?|contents? (?:is|are|of)|says|said|wrote|returned|printed|logged"
+    r"|outputs? (?:is|was)|quot\w+|here (?:is|are|was)|here['’]s)\b"
+)
+_ANNOUNCING = (
+    r"\b(?:i['’]?ll|i will|i['’]?m (?:going|about)|i am (?:going|about)|let me|let['’]?s"
+    r"|i (?:need|have|want) to|i (?:should|can|must) (?:now )?\w+|calling|running|now i"
+    r"|i now|first,? i|next,? i)\b"
+)
+
+
+class Prose:
+    """Follows the visible text: where it stands in lines, fences and quotes."""
+
+    def __init__(self) -> None:
+        self.spoken = False
+        self._fenced = False
+        self._line = ""
+        self._above = ""
+        self._ticks = 0
+
+    def say(self, text: str) -> None:
+        self.spoken = self.spoken or not text.isspace()
+        *whole, rest = text.split("\n")
+        for line in whole:
+            self._end_line(line)
+        self._grow(rest)
+
+    def call(self) -> None:
+        """A call stood here: what follows begins anew."""
+        self._line = ""
+        self._ticks = 0
+
+    @property
+    def at_line_start(self) -> bool:
+        return not self._line or self._line.isspace()
+
+    @property
+    def in_code(self) -> bool:
+        return self._fenced or self._ticks % 2 == 1 or self._opens_fence
+
+    @property
+    def in_quotes(self) -> bool:
+        """The character just before is one that begins a quotation."""
+        line = self._line.rstrip(" \t")
+        return bool(line) and line[-1] in _QUOTES
+
+    @property
+    def at_boundary(self) -> bool:
+        """A line or a sentence has ended, or the last word is written onto: not the middle of a
+        sentence that goes on."""
+        line = self._line
+        if not line.strip():
+            return True
+        return not line[-1].isspace() or line.rstrip()[-1] in _SENTENCE_ENDS
+
+    @property
+    def announces(self) -> bool:
+        """The last sentence says that something is going to be done."""
+        return _holds(_ANNOUNCING, self._last_sentence)
+
+    @property
+    def exemplifies(self) -> bool:
+        """The last sentence makes what follows an example or a quotation."""
+        last = self._last_sentence
+        return _holds(_EXAMPLE, last) or (_holds(_TALK, last) and not self.announces)
+
+    @property
+    def _last_sentence(self) -> str:
+        line = self._line.strip() or self._above
+        return re.split(_SENTENCE, line)[-1]
+
+    @property
+    def _opens_fence(self) -> bool:
+        return self._line.lstrip().startswith(_FENCES)
+
+    def _grow(self, text: str) -> None:
+        self._ticks += text.count("`")
+        line = self._line + text
+        self._line = line if len(line) <= 2 * _KEPT else line[:3] + line[-_KEPT:]
+
+    def _end_line(self, text: str) -> None:
+        self._grow(text)
+        if self._opens_fence:
+            self._fenced = not self._fenced
+        stripped = self._line.strip()
+        self._above = stripped[-_KEPT:] or self._above
+        self._line = ""
+        self._ticks = 0
+
+
+def _holds(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE) is not None

@@ -1,0 +1,250 @@
+"""Splits a reply into words and calls while it is written; no part of a call's mark-up is said."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Literal
+
+from hermes.core.prompt import CallNamed, TextDelta
+from hermes.providers.textcalls.attempt import Attempt, Place
+from hermes.providers.textcalls.found import Block, Wish, wishes_of
+from hermes.providers.textcalls.offer import Offer
+from hermes.providers.textcalls.openers import Openers, Opening
+from hermes.providers.textcalls.prose import Prose
+from hermes.providers.textcalls.tape import NoCall
+
+INCOMPLETE = "the answer ended before the arguments were complete"
+# Ends of a turn that some servers let through.
+_TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "</s>")
+
+Piece = TextDelta | CallNamed
+Going = Generator[Piece, None, bool]
+"""Yields what may be shown and returns whether there is more to do with what has come."""
+
+
+class Scanner:
+    """Feed it the text of one reply; it gives what may be shown now. `parts` is what the reply is
+    made of once it is finished. It is in one of three states: it looks for a call, it reads one,
+    or it has read some and waits for what follows them."""
+
+    def __init__(self, offer: Offer, openers: Openers, trusted: frozenset[str]) -> None:
+        self._offer = offer
+        self._openers = openers
+        self._trusted = trusted
+        self._prose = Prose()
+        self._rest = ""
+        self._attempt: Attempt | None = None
+        self._blocks: list[Block] = []
+        self._made: list[list[str] | Wish] = []
+        self._words: list[str] | None = None
+        self._gap = ""
+        self._closers: set[str] = set()
+        self._after: list[str] = []
+        self._ended = False
+        self._whole = True
+        self._mode: Literal["listening", "spoiled", "muted"] = "listening"
+        self.echoes: list[str] = []
+
+    @property
+    def parts(self) -> list[str | Wish]:
+        return ["".join(part) if isinstance(part, list) else part for part in self._made]
+
+    @property
+    def wishes(self) -> list[Wish]:
+        return [part for part in self._made if isinstance(part, Wish)]
+
+    @property
+    def held(self) -> str:
+        """What has come and was not said, because it may belong to a call."""
+        blocks = "".join(block.text for block in self._blocks)
+        return self._gap + blocks + (self._attempt.text if self._attempt else "") + self._rest
+
+    @property
+    def said_after(self) -> str:
+        """All words after the first call but those that look like one."""
+        return "".join(self._after)
+
+    @property
+    def misread(self) -> bool:
+        """The end of a call stands in the words after one: something was cut at a wrong place."""
+        after = self.said_after
+        return any(closer in after for closer in self._closers)
+
+    def feed(self, text: str) -> list[Piece]:
+        if self._mode == "muted":
+            return []
+        if self._attempt is None:
+            self._rest += text
+        elif not self._attempt.add(text):
+            return list(self._announce(self._attempt))
+        return list(self._run())
+
+    def finish(self, *, whole: bool) -> list[Piece]:
+        """Nothing more comes. Of a reply that is not whole, a call that was begun is broken."""
+        self._ended = True
+        self._whole = whole
+        if self._attempt is not None:
+            self._attempt.end()
+        return list(self._run())
+
+    def _run(self) -> Iterator[Piece]:
+        going = True
+        while going:
+            if self._attempt is not None:
+                going = yield from self._read(self._attempt)
+            elif self._blocks:
+                going = yield from self._decide()
+            else:
+                going = yield from self._scan()
+
+    def _scan(self) -> Going:
+        text, self._rest = self._rest, ""
+        opening = None
+        if text and self._mode == "listening":
+            opening = self._openers.find(text, at_line_start=self._prose.at_line_start)
+        if opening is None or (self._ended and not opening.styles):
+            yield from self._say(text)
+            return False
+        yield from self._say(text[: opening.at])
+        self._rest = text[opening.at :]
+        if not opening.styles:
+            return False
+        if self._prose.in_code or self._prose.in_quotes or not self._begin(opening):
+            self._rest = self._rest[len(opening.opener) :]
+            yield from self._say(opening.opener)
+        return True
+
+    def _begin(self, opening: Opening) -> bool:
+        """Start to read what may be a call; False when it cannot be meant as one."""
+        place = Place.after(self._prose)
+        styles = tuple(style for style in opening.styles if place.allows(style, self._trusted))
+        if not styles:
+            return False
+        self._attempt = Attempt(self._rest, opening.opener, styles, place, self._offer)
+        self._rest = ""
+        if self._ended:
+            self._attempt.end()
+        return True
+
+    def _read(self, attempt: Attempt) -> Going:
+        try:
+            found = attempt.advance()
+        except NoCall:
+            self._attempt = None
+            yield from self._give_up(attempt)
+            return True
+        if found is None:
+            yield from self._announce(attempt)
+            return False
+        self._attempt = None
+        style, raws = found
+        text, self._rest = attempt.text[: attempt.read], attempt.text[attempt.read :]
+        wishes = () if attempt.place.vetoed else wishes_of(raws, self._offer)
+        if wishes:
+            self._blocks.append(Block(style, text, wishes, attempt.place, attempt.named))
+        else:
+            yield from self._release()
+            yield from self._say(text, whole=True)
+        return True
+
+    def _give_up(self, attempt: Attempt) -> Iterator[Piece]:
+        """It is no call. What looks like one inside of a failed one is part of an argument."""
+        if not self._whole and attempt.begun and (name := attempt.meant_for):
+            yield from self._commit()
+            yield from self._add(Wish(name, {}, INCOMPLETE), named=attempt.named)
+            return
+        yield from self._release()
+        if attempt.begun:
+            self._mode = "spoiled"
+        self._rest = attempt.text[len(attempt.opener) :]
+        yield from self._say(attempt.opener)
+
+    def _decide(self) -> Going:
+        """Whether the calls that were read are meant, by what follows them."""
+        style = self._blocks[-1].style
+        ahead = self._rest.lstrip()
+        gap = self._rest[: len(self._rest) - len(ahead)]
+        if not ahead and not self._ended:
+            return False
+        again = tuple(c for c in style.closers if self._blocks[-1].text.endswith(c))
+        for token in (*again, *_TURN_ENDS):
+            if ahead.startswith(token):
+                self._swallow(gap + token)
+                return True
+            if ahead and not self._ended and token.startswith(ahead):
+                return False
+        if style.ends and ahead and style.ends.startswith(ahead[: len(style.ends)]):
+            return (yield from self._cut_off(ahead, style.ends))
+        if style.marked:
+            meant = self._blocks[-1].meant_before(gap, ahead)
+        else:
+            opening = self._openers.find(ahead, at_line_start=True) if ahead else None
+            if opening is not None and opening.at == 0 and not self._ended and not opening.styles:
+                return False
+            if opening is not None and opening.at == 0 and opening.styles:
+                self._swallow(gap)
+                if self._begin(opening):
+                    return True
+            meant = not ahead
+        yield from self._commit() if meant else self._release()
+        return bool(self._rest)
+
+    def _cut_off(self, ahead: str, end: str) -> Going:
+        """The model goes on with a result that it made up: nothing of that is said or run."""
+        if len(ahead) < len(end) and not self._ended:
+            return False
+        self._mode, self._rest = "muted", ""
+        yield from self._commit()
+        return False
+
+    def _swallow(self, text: str) -> None:
+        """Take this from what follows the newest block into it."""
+        last = self._blocks[-1]
+        self._blocks[-1] = last._replace(text=last.text + text)
+        self._rest = self._rest[len(text) :]
+
+    def _commit(self) -> Iterator[Piece]:
+        blocks, self._blocks = self._blocks, []
+        for block in blocks:
+            self._closers.update(block.style.closers)
+            self.echoes.append(block.text.strip())
+            for n, wish in enumerate(block.wishes):
+                yield from self._add(wish, named=block.named and n == 0)
+
+    def _add(self, wish: Wish, *, named: bool) -> Iterator[Piece]:
+        self._made.append(wish)
+        self._words = None
+        self._gap = ""
+        self._prose.call()
+        if not named:
+            yield CallNamed(name=wish.name)
+
+    def _release(self) -> Iterator[Piece]:
+        """The calls that were waiting are words."""
+        blocks, self._blocks = self._blocks, []
+        for block in blocks:
+            yield from self._say(block.text, whole=True)
+
+    def _announce(self, attempt: Attempt) -> Iterator[Piece]:
+        """Tell once, as soon as it is clear, which tool is going to be called."""
+        if not attempt.named and (name := attempt.meant_for):
+            attempt.named = True
+            yield CallNamed(name=name)
+
+    def _say(self, text: str, *, whole: bool = False) -> Iterator[Piece]:
+        """`whole`: it has the form of calls, from the beginning to the end."""
+        if not text:
+            return
+        self._prose.say(text)
+        if self.echoes and not whole:
+            self._after.append(text)
+        if self._words is None:
+            # White space alone is no part of a reply: it waits for words.
+            text = self._gap + text
+            self._gap = text if text.isspace() else ""
+            if self._gap:
+                return
+            self._words = []
+            self._made.append(self._words)
+        self._words.append(text)
+        yield TextDelta(text=text)

@@ -1,0 +1,189 @@
+"""Holds a value against a JSON Schema; makes typed values of text where a style has no types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.providers.textcalls.literals import Unreadable, value_of
+
+_DEEPEST = 60
+_KINDS = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+class Misfit(ValueError):
+    """The value is not what the schema asks for."""
+
+
+def fitted(schema: JsonValue, value: JsonValue, *, text: bool = False) -> JsonValue:
+    """The value, with nulls for what is optional left out; Misfit. With `text` the members of an
+    object are text, and become the numbers, lists … that the schema asks for."""
+    root = schema if isinstance(schema, dict) else {}
+    return _Check(root).value(schema, value, text=text, depth=0)
+
+
+class _Check:
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+
+    def value(self, schema: JsonValue, value: JsonValue, *, text: bool, depth: int) -> JsonValue:
+        if schema is True or schema == {}:
+            return value
+        if not isinstance(schema, dict) or depth > _DEEPEST:
+            raise Misfit("nothing fits")
+        if isinstance(reference := schema.get("$ref"), str):
+            return self.value(self._resolved(reference), value, text=text, depth=depth + 1)
+        for word in ("anyOf", "oneOf"):
+            if isinstance(options := schema.get(word), list):
+                value = self._one(options, value, text=text, depth=depth)
+                text = False
+        for part in _schemas(schema.get("allOf")):
+            value = self.value(part, value, text=text, depth=depth + 1)
+            text = False
+        value = self._typed(schema, value, text=text)
+        self._listed(schema, value)
+        if isinstance(value, dict):
+            return self._object(schema, value, text=text and depth == 0, depth=depth)
+        if isinstance(value, list):
+            return self._array(schema, value, depth=depth)
+        _within(schema, value)
+        return value
+
+    def _resolved(self, reference: str) -> JsonValue:
+        if not reference.startswith("#"):
+            raise Misfit("a reference to elsewhere")
+        found: JsonValue = self._root
+        for name in reference[1:].split("/")[1:]:
+            name = name.replace("~1", "/").replace("~0", "~")
+            if not isinstance(found, dict) or name not in found:
+                raise Misfit("a reference to nothing")
+            found = found[name]
+        return found
+
+    def _one(self, options: list[JsonValue], value: JsonValue, *, text: bool, depth: int) -> object:
+        """Text stays text where that is one of the possibilities."""
+        tries = (False, True) if text else (False,)
+        for as_text in tries:
+            for option in options:
+                try:
+                    return self.value(option, value, text=as_text, depth=depth + 1)
+                except Misfit:
+                    continue
+        raise Misfit("none of the possibilities")
+
+    def _typed(self, schema: JsonObject, value: JsonValue, *, text: bool) -> JsonValue:
+        kinds = _names(schema.get("type"))
+        if not kinds or _is(value, kinds):
+            return _whole(value) if "integer" in kinds else value
+        if text and isinstance(value, str):
+            made = _made(value, kinds)
+            if _is(made, kinds):
+                return _whole(made) if "integer" in kinds else made
+        raise Misfit(f"not {' or '.join(kinds)}")
+
+    def _listed(self, schema: JsonObject, value: JsonValue) -> None:
+        allowed = schema.get("enum")
+        if isinstance(allowed, list) and not any(_same(item, value) for item in allowed):
+            raise Misfit("not one of the allowed values")
+        if "const" in schema and not _same(schema["const"], value):
+            raise Misfit("not the one allowed value")
+
+    def _object(
+        self, schema: JsonObject, value: JsonObject, *, text: bool, depth: int
+    ) -> JsonObject:
+        properties = schema.get("properties")
+        known: JsonObject = properties if isinstance(properties, dict) else {}
+        required = schema.get("required")
+        needed = set(required) if isinstance(required, list) else set()
+        free = schema.get("additionalProperties", properties is None)
+        made: JsonObject = {}
+        for name, item in value.items():
+            if name not in known and free is False and "patternProperties" not in schema:
+                raise Misfit(f"unknown property {name}")
+            part = known.get(name, free if isinstance(free, dict) else True)
+            if item is None and name not in needed and not _takes_null(part):
+                continue
+            made[name] = self.value(part, item, text=text, depth=depth + 1)
+        if missing := needed - made.keys():
+            raise Misfit(f"without {', '.join(sorted(map(str, missing)))}")
+        return made
+
+    def _array(self, schema: JsonObject, value: list[JsonValue], *, depth: int) -> JsonValue:
+        if len(value) < _number(schema, "minItems", 0):
+            raise Misfit("too few items")
+        if len(value) > _number(schema, "maxItems", len(value)):
+            raise Misfit("too many items")
+        items = schema.get("items", True)
+        return [self.value(items, item, text=False, depth=depth + 1) for item in value]
+
+
+def _schemas(value: JsonValue) -> Iterable[JsonValue]:
+    return value if isinstance(value, list) else ()
+
+
+def _names(kind: JsonValue) -> tuple[str, ...]:
+    if isinstance(kind, str):
+        return (kind,)
+    return tuple(k for k in kind if isinstance(k, str)) if isinstance(kind, list) else ()
+
+
+def _is(value: JsonValue, kinds: tuple[str, ...]) -> bool:
+    if isinstance(value, bool):
+        return "boolean" in kinds
+    if isinstance(value, float) and "integer" in kinds and value.is_integer():
+        return True
+    return any(isinstance(value, _KINDS.get(kind, ())) for kind in kinds)
+
+
+def _whole(value: JsonValue) -> JsonValue:
+    """2.0 is a whole number for a schema."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _made(text: str, kinds: tuple[str, ...]) -> JsonValue:
+    stripped = text.strip()
+    if "boolean" in kinds and stripped.lower() in ("true", "false"):
+        return stripped.lower() == "true"
+    try:
+        return value_of(stripped)
+    except Unreadable:
+        return text
+
+
+def _same(one: JsonValue, other: JsonValue) -> bool:
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def _takes_null(schema: JsonValue) -> bool:
+    if not isinstance(schema, dict):
+        return True
+    if "$ref" in schema:
+        return True
+    options = [*_schemas(schema.get("anyOf")), *_schemas(schema.get("oneOf"))]
+    kinds = _names(schema.get("type"))
+    return "null" in kinds or (not kinds and not options) or any(map(_takes_null, options))
+
+
+def _within(schema: JsonObject, value: JsonValue) -> None:
+    if isinstance(value, str):
+        _limited(len(value), schema, "minLength", "maxLength")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        _limited(value, schema, "minimum", "maximum")
+
+
+def _limited(size: float, schema: JsonObject, least: str, most: str) -> None:
+    if size < _number(schema, least, size) or size > _number(schema, most, size):
+        raise Misfit("beyond its limits")
+
+
+def _number(schema: JsonObject, name: str, default: float) -> float:
+    value = schema.get(name)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else default

@@ -1,0 +1,80 @@
+"""The shapes of a JSON object that asks for a tool call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.providers.textcalls.literals import Unreadable, object_of, value_of
+from hermes.providers.textcalls.tape import NoCall, Raw
+
+NAMES = ("name", "tool_name", "function", "tool", "function_name", "action")
+ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "kwargs")
+LISTS = ("tool_calls", "function_call", "tool_call")
+# What may stand beside a call without saying anything about it.
+_BESIDE = ("id", "type", "tool_call_id", "call_id", "index")
+FIRST_KEYS = (*NAMES, *ARGUMENTS, *LISTS, *_BESIDE)
+
+
+def raws_in(text: str, *, strict: bool = False) -> tuple[Raw, ...]:
+    """The calls in the text of an object or a list; NoCall. With `strict` a call must bring its
+    arguments: a mere name is too little."""
+    try:
+        found = tuple(_raws(value_of(text), strict=strict))
+    except Unreadable as error:
+        raise NoCall from error
+    if not found:
+        raise NoCall
+    return found
+
+
+def arguments_in(text: str) -> JsonObject:
+    try:
+        return object_of(text)
+    except Unreadable as error:
+        raise NoCall from error
+
+
+def _raws(value: JsonValue, *, strict: bool) -> Iterator[Raw]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _raws(item, strict=strict)
+    elif isinstance(value, dict):
+        yield from _of_object(value, strict=strict)
+    else:
+        raise NoCall
+
+
+def _of_object(value: JsonObject, *, strict: bool) -> Iterator[Raw]:
+    for key in LISTS:
+        if isinstance(value.get(key), list | dict):
+            _nothing_else(value, (key,))
+            yield from _raws(value[key], strict=strict)
+            return
+    inner = value.get("function")
+    if isinstance(inner, dict):
+        _nothing_else(value, ("function",))
+        yield from _of_object(inner, strict=strict)
+        return
+    yield _of_pair(value, strict=strict)
+
+
+def _of_pair(value: JsonObject, *, strict: bool) -> Raw:
+    names = [key for key in NAMES if isinstance(value.get(key), str)]
+    given = [key for key in ARGUMENTS if key in value]
+    if len(names) != 1 or len(given) > 1 or (strict and not given):
+        raise NoCall
+    _nothing_else(value, (names[0], *given))
+    arguments: JsonValue = value[given[0]] if given else {}
+    if isinstance(arguments, str):
+        arguments = object_of(arguments) if arguments.strip() else {}
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        raise NoCall
+    return Raw(value[names[0]], arguments)
+
+
+def _nothing_else(value: JsonObject, used: tuple[str, ...]) -> None:
+    if any(key not in used and key not in _BESIDE for key in value):
+        raise NoCall

@@ -1,0 +1,102 @@
+"""The tokens of Gemma: `call:name{…}` whose strings stand between marks instead of quotes."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.providers.textcalls.literals import Unreadable, value_of
+from hermes.providers.textcalls.style import Style
+from hermes.providers.textcalls.tape import NoCall, Raw, Reading, Steps, Tape
+
+_DEEPEST = 20
+_KEY = 100
+_WORD = re.compile(r"[\w.\-]+")
+_SCALAR = re.compile(r"[^,\]}\s<]+")
+
+
+def _call(tape: Tape, opener: str, closer: str, quote: str) -> Reading:
+    yield from tape.expect(opener)
+    yield from tape.spaces()
+    yield from tape.expect("call:")
+    name = tape.name(tape.offer.own((yield from tape.word())))
+    arguments = yield from _object(tape, quote, 0)
+    yield from tape.spaces()
+    if not (yield from tape.has(closer)) and not (tape.ended and not tape.ahead):
+        raise NoCall
+    return (Raw(name, arguments),)
+
+
+def _object(tape: Tape, quote: str, depth: int) -> Steps[JsonObject]:
+    yield from tape.expect("{")
+    made: JsonObject = {}
+    yield from tape.spaces()
+    while not (yield from tape.has("}")):
+        if made:
+            yield from tape.expect(",")
+            yield from tape.spaces()
+        quoted = yield from tape.has(quote)
+        key = yield from tape.until(quote if quoted else ":", most=_KEY)
+        if quoted:
+            yield from tape.expect(":")
+        elif not _WORD.fullmatch(key):
+            raise NoCall
+        if key in made:
+            raise NoCall
+        made[key] = yield from _value(tape, quote, depth)
+        yield from tape.spaces()
+    return made
+
+
+def _list(tape: Tape, quote: str, depth: int) -> Steps[list[JsonValue]]:
+    yield from tape.expect("[")
+    made: list[JsonValue] = []
+    yield from tape.spaces()
+    while not (yield from tape.has("]")):
+        if made:
+            yield from tape.expect(",")
+        made.append((yield from _value(tape, quote, depth)))
+        yield from tape.spaces()
+    return made
+
+
+def _value(tape: Tape, quote: str, depth: int) -> Steps[JsonValue]:
+    if depth > _DEEPEST:
+        raise NoCall
+    yield from tape.spaces()
+    if (yield from tape.has(quote)):
+        return (yield from tape.until(quote))
+    if tape.ahead == "{":
+        return (yield from _object(tape, quote, depth + 1))
+    if tape.ahead == "[":
+        return (yield from _list(tape, quote, depth + 1))
+    return (yield from _scalar(tape))
+
+
+def _scalar(tape: Tape) -> Steps[JsonValue]:
+    while True:
+        found = _SCALAR.match(tape.text, tape.at)
+        if found is None:
+            raise NoCall
+        if found.end() < len(tape.text) or tape.ended:
+            tape.at = found.end()
+            try:
+                return value_of(found[0])
+            except Unreadable as error:
+                raise NoCall from error
+        yield ""
+
+
+def _style(name: str, opener: str, closer: str, quote: str) -> Style:
+    return Style(
+        name,
+        lambda tape: _call(tape, opener, closer, quote),
+        openers=(opener,),
+        closers=(closer,),
+    )
+
+
+STYLES = (
+    _style("functiongemma", "<start_function_call>", "<end_function_call>", "<escape>"),
+    _style("gemma4", "<|tool_call>", "<tool_call|>", '<|"|>'),
+)

@@ -1,0 +1,83 @@
+"""Styles that put JSON between two marks: Hermes and Qwen 2.5, Llama 3, Granite, Command, more."""
+
+from __future__ import annotations
+
+from hermes.providers.textcalls.shapes import raws_in
+from hermes.providers.textcalls.style import Style
+from hermes.providers.textcalls.tape import NoCall, Raw, Reading, Tape
+
+_BETWEEN = (",", ";")
+
+
+def json_block(
+    tape: Tape, opener: str, closers: tuple[str, ...], *, closed: bool = True
+) -> Reading:
+    """An object, a list or several of them, and a closer. Where the reply ends after whole JSON
+    the closer is a token that the server keeps to itself. Some styles have none (not `closed`)."""
+    yield from tape.expect(opener)
+    yield from tape.any_of("<|plugin|>")
+    found: list[Raw] = []
+    end = tape.at
+    while True:
+        yield from tape.spaces()
+        if tape.ahead not in ("{", "["):
+            break
+        more = raws_in((yield from tape.balanced()))
+        found += more
+        tape.name(tape.offer.own(more[0].name))
+        end = tape.at
+        yield from tape.spaces()
+        yield from tape.any_of(*_BETWEEN)
+    if not found:
+        raise NoCall
+    there = yield from tape.any_of(*closers)
+    if closed and not there and not (tape.ended and not tape.ahead):
+        raise NoCall
+    tape.at = tape.at if there else end
+    return tuple(found)
+
+
+def _style(name: str, *marks: tuple[str, ...], closed: bool = True) -> Style:
+    """Each of `marks` is an opener and the closers that may end what it began."""
+    by_opener = {opener: tuple(closers) for opener, *closers in marks}
+
+    def read(tape: Tape) -> Reading:
+        opener = next(o for o in by_opener if tape.text.startswith(o, tape.at))
+        return json_block(tape, opener, by_opener[opener], closed=closed)
+
+    closers = tuple(closer for mark in marks for closer in mark[1:])
+    return Style(name, read, openers=tuple(by_opener), closers=closers)
+
+
+def _list(tape: Tape) -> Reading:
+    """`functools[…]` has no closer: the list is all."""
+    yield from tape.expect("functools")
+    found = raws_in((yield from tape.balanced()))
+    tape.name(tape.offer.own(found[0].name))
+    return found
+
+
+def _python_tag(tape: Tape) -> Reading:
+    """After this mark Llama 3 writes to the end of its turn."""
+    return json_block(tape, "<|python_tag|>", ("<|eom_id|>", "<|eot_id|>"))
+
+
+STYLES = (
+    _style("hermes", ("<tool_call>", "</tool_call>")),
+    _style(
+        "json-tag",
+        ("<function_call>", "</function_call>"),
+        ("<functioncall>", "</functioncall>"),
+        ("<tool_use>", "</tool_use>"),
+        ("<tool_code>", "</tool_code>"),
+        ("<tools>", "</tools>"),
+        ("<tool>", "</tool>"),
+    ),
+    Style("llama", _python_tag, openers=("<|python_tag|>",), closers=("<|eom_id|>",)),
+    _style("granite", ("<|tool_call|>", "<|/tool_call|>", "<|end_of_text|>"), closed=False),
+    Style("phi", _list, openers=("functools[",), line=True),
+    _style("jamba", ("<tool_calls>", "</tool_calls>")),
+    _style("nemotron", ("<TOOLCALL>", "</TOOLCALL>")),
+    _style("internlm", ("<|action_start|>", "<|action_end|>")),
+    _style("command", ("<|START_ACTION|>", "<|END_ACTION|>")),
+)

@@ -1,0 +1,168 @@
+"""Styles that write each argument as an element: Qwen3-Coder, MiniMax, DeepSeek 3.2, `invoke`."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from hermes.codec.values import JsonObject
+from hermes.providers.textcalls.shapes import arguments_in
+from hermes.providers.textcalls.style import Style
+from hermes.providers.textcalls.tape import NoCall, Raw, Reading, Steps, Tape, first_of
+
+_NAMED = re.compile(r"""(?:\s*name\s*=\s*|=)\s*(["']?)([^"'<>\s=]+)\1([^<>]*)""")
+_HEAD = 200
+
+
+class Elements(NamedTuple):
+    """The names of the elements for a call and for an argument, with what stands before both."""
+
+    call: str
+    parameter: str
+    prefix: str = ""
+
+    @property
+    def opener(self) -> str:
+        return f"<{self.prefix}{self.call}"
+
+    @property
+    def closer(self) -> str:
+        return f"</{self.prefix}{self.call}>"
+
+    @property
+    def parameter_opener(self) -> str:
+        return f"<{self.prefix}{self.parameter}"
+
+    @property
+    def parameter_closer(self) -> str:
+        return f"</{self.prefix}{self.parameter}>"
+
+
+FUNCTION = Elements("function", "parameter")
+INVOKE = Elements("invoke", "parameter")
+
+
+def element(tape: Tape, kind: Elements) -> Steps[Raw]:
+    """One call with its arguments."""
+    yield from tape.expect(kind.opener)
+    name = tape.name(tape.offer.own((yield from _name(tape))))
+    arguments: JsonObject = {}
+    while True:
+        yield from tape.spaces()
+        if (yield from tape.has(kind.closer)):
+            return Raw(name, arguments, typed=False)
+        yield from tape.expect(kind.parameter_opener)
+        key = yield from _name(tape)
+        if key in arguments:
+            raise NoCall
+        text = yield from tape.value(kind.parameter_closer, kind.parameter_opener, kind.closer)
+        arguments[key] = bare(text)
+
+
+def bare(text: str) -> str:
+    """Without the line breaks that set the value off from its tags, which come in pairs."""
+    for line_end in ("\r\n", "\n"):
+        size = len(line_end)
+        if len(text) >= 2 * size and text.startswith(line_end) and text.endswith(line_end):
+            return text[size:-size]
+    return text
+
+
+def _name(tape: Tape) -> Steps[str]:
+    """What `=name>` or ` name="name" …>` names."""
+    head = yield from tape.until(">", most=_HEAD)
+    found = _NAMED.fullmatch(head)
+    if found is None:
+        raise NoCall
+    return found[2]
+
+
+def _wrapped(tape: Tape, opener: str, closer: str, kind: Elements) -> Reading:
+    yield from tape.expect(opener)
+    found: list[Raw] = []
+    while True:
+        yield from tape.spaces()
+        if found and (yield from tape.has(closer)):
+            return tuple(found)
+        if found and tape.ended and not tape.ahead:
+            return tuple(found)
+        found.append((yield from element(tape, kind)))
+
+
+def _single(tape: Tape, kind: Elements, stray: str = "") -> Reading:
+    """A call without its wrapper, of which only the end may be there."""
+    found = yield from element(tape, kind)
+    if stray:
+        here = tape.at
+        yield from tape.spaces()
+        if not (yield from tape.has(stray)):
+            tape.at = here
+    return (found,)
+
+
+def _json_function(tape: Tape) -> Reading:
+    """`<function=name>{…}</function>`: how Llama 3.1 calls functions of one's own."""
+    yield from tape.expect("<function=")
+    name = tape.name(tape.offer.own((yield from tape.until(">", most=_HEAD))))
+    yield from tape.spaces()
+    arguments = arguments_in((yield from tape.balanced()))
+    yield from tape.spaces()
+    yield from tape.expect("</function>")
+    return (Raw(name, arguments),)
+
+
+def _function(tape: Tape) -> Reading:
+    return first_of(tape, _json_function(tape), _single(tape, FUNCTION, "</tool_call>"))
+
+
+def _wrapper(name: str, *wrappers: tuple[str, str, Elements]) -> Style:
+    by_opener = {opener: (closer, kind) for opener, closer, kind in wrappers}
+
+    def read(tape: Tape) -> Reading:
+        opener = next(o for o in by_opener if tape.text.startswith(o, tape.at))
+        return _wrapped(tape, opener, *by_opener[opener])
+
+    closers = {closer for _, closer, _ in wrappers}
+    closers |= {kind.closer for *_, kind in wrappers}
+    closers |= {kind.parameter_closer for *_, kind in wrappers}
+    return Style(name, read, openers=tuple(by_opener), closers=tuple(sorted(closers)))
+
+
+_DSML = "｜DSML｜"
+_ANTML = "antml:"
+
+STYLES = (
+    _wrapper("qwen-coder", ("<tool_call>", "</tool_call>", FUNCTION)),
+    Style(
+        "function",
+        _function,
+        openers=("<function=", '<function name="'),
+        closers=("</function>", "</parameter>"),
+    ),
+    _wrapper("seed", ("<seed:tool_call>", "</seed:tool_call>", FUNCTION)),
+    _wrapper("minimax", ("<minimax:tool_call>", "</minimax:tool_call>", INVOKE)),
+    _wrapper(
+        "deepseek-dsml",
+        (
+            f"<{_DSML}function_calls>",
+            f"</{_DSML}function_calls>",
+            Elements("invoke", "parameter", _DSML),
+        ),
+    ),
+    _wrapper(
+        "invoke",
+        ("<function_calls>", "</function_calls>", INVOKE),
+        ("<tool_calls>", "</tool_calls>", INVOKE),
+        (
+            f"<{_ANTML}function_calls>",
+            f"</{_ANTML}function_calls>",
+            Elements("invoke", "parameter", _ANTML),
+        ),
+    ),
+    Style(
+        "bare-invoke",
+        lambda tape: _single(tape, INVOKE, "</function_calls>"),
+        openers=('<invoke name="',),
+        closers=(INVOKE.closer, INVOKE.parameter_closer),
+    ),
+)
