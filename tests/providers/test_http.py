@@ -258,3 +258,31 @@ def test_no_http_library_is_loaded_before_it_is_needed() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+async def test_a_request_whose_answer_never_came_is_not_sent_again(http: Http) -> None:
+    seen: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(await request_of(reader))
+        writer.write(OK)
+        seen.append(await request_of(reader))
+
+    async with listening(serve) as listener:
+        assert await post(http, listener.url) == b"ok"
+        with pytest.raises(ProviderError) as caught:
+            await post(http, listener.url)
+    assert (len(seen), listener.connections) == (2, 1)
+    assert (caught.value.reason, caught.value.retryable, caught.value.unsent) == (
+        "cut",
+        True,
+        False,
+    )
+
+
+async def test_a_request_that_never_left_says_so(http: Http) -> None:
+    async with listening(answering(OK)) as listener:
+        gone = listener.url
+    with pytest.raises(ProviderError) as caught:
+        await post(http, gone)
+    assert caught.value.unsent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 
-from hermes.core.errors import ProviderError
+from hermes.core.errors import BudgetReached, ProviderError
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted, TextDelta
 from hermes.core.world import World
@@ -42,7 +42,8 @@ class Completing:
                         else:
                             shown |= not isinstance(item, Notice)
                             yield item
-            except ProviderError as error:
+            except (ProviderError, BudgetReached) as error:
+                # What came so far is paid for.
                 if not work.text:
                     raise
                 yield Notice(text=f"The answer may be incomplete: {error}", kind="warn")

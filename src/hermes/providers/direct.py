@@ -131,7 +131,8 @@ class Direct:
             async for chunk in chunks:
                 found = events.feed(chunk)
                 now = self._clock.monotonic()
-                if not found and now - newest > self._timeouts.stale:
+                quiet = 0.0 if found or self._timeouts.patience else now - newest
+                if quiet > self._timeouts.stale:
                     raise failure(self._endpoint, "timeout", detail="only keep-alives came")
                 newest = now if found else newest
                 for event in found:

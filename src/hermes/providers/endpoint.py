@@ -8,15 +8,16 @@ from urllib.parse import urlsplit
 from hermes.codec.values import Value
 from hermes.providers.profile import ModelProfile, WireName
 
-Auth = Literal["bearer", "x-api-key"]
+Auth = Literal["bearer", "x-api-key", "api-key"]
 
 _PRIVATE = ("127.", "10.", "192.168.", "169.254.", "0.0.0.0", "::1", "fe80:", "fc", "fd")
 _LOCAL_SUFFIXES = (".local", ".internal", ".localhost", ".lan", ".home.arpa")
 
 
 class Endpoint(Value):
-    """`name` is the provider's name as the user knows it. `url` is the part before the path of the
-    wire format. The key is shown by no repr."""
+    """`name` is the provider's name as the user knows it, `vendor` that of the catalogue. `url` is
+    the part before the path of the wire format. `server` is the kind of a server that people run
+    themselves, if that is known. The key is shown by no repr."""
 
     name: str
     wire: WireName
@@ -26,6 +27,8 @@ class Endpoint(Value):
     auth: Auth = "bearer"
     headers: dict[str, str] = {}
     profile: ModelProfile = ModelProfile()
+    vendor: str = ""
+    server: str = ""
 
     @property
     def host(self) -> str:

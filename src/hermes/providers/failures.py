@@ -47,7 +47,9 @@ def classify_event(endpoint: Endpoint, error: JsonValue, *, now: float = 0.0) ->
     """The error of an error object inside an answer that began with status 200."""
     held: JsonObject = error if isinstance(error, dict) else {"message": str(error)}
     body = msgspec.json.encode(held).decode()
-    return classify(endpoint, status=_status(held), body=body, now=now)
+    failed = classify(endpoint, status=_status(held), body=body, now=now)
+    failed.begun = True
+    return failed
 
 
 def malformed(endpoint: Endpoint, detail: str, *, body: str = "") -> ProviderError:

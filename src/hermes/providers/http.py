@@ -6,8 +6,10 @@ import asyncio
 import ssl
 import time
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from hermes.codec.values import Value, replace
@@ -15,6 +17,8 @@ from hermes.core.errors import ProviderError, Reason
 from hermes.providers.endpoint import host_of, is_local
 from hermes.providers.http11 import Address, Connection, Exchange, ProtocolError, open_connection
 from hermes.version import __version__
+
+T = TypeVar("T")
 
 USER_AGENT = f"hermes-agent/{__version__}"
 MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -24,15 +28,26 @@ _IDLE_SECONDS = 30.0
 _IDLE_CONNECTIONS = 20
 
 
+class Patience(Protocol):
+    """Decides how long a silent server is waited for."""
+
+    async def outlast(self, attempt: Callable[[float], Awaitable[T]]) -> T:
+        """The result of `attempt`, which waits so many seconds at most and, after a TimeoutError,
+        can be made again and goes on where it was. ProviderError when waiting is of no use."""
+        ...
+
+
 class Timeouts(Value):
     """In seconds. `read` is how long no byte may come, `stale` how long nothing but keep-alives
     may come. As long as something comes, an answer may take for ever. `whole` is the wait for an
-    answer that is not streamed, of which nothing can be seen before its end."""
+    answer that is not streamed, of which nothing can be seen before its end. With a `patience`
+    that decides about silence, the three do not count."""
 
     connect: float = 10.0
     read: float = 120.0
     stale: float = 180.0
     whole: float = 1800.0
+    patience: Patience | None = None
 
     def for_whole(self) -> Timeouts:
         return replace(self, read=max(self.read, self.whole))
@@ -42,15 +57,31 @@ class Timeouts(Value):
 LOCAL_TIMEOUTS = Timeouts(read=1800.0, stale=1800.0)
 
 
+class Incoming(Protocol):
+    """A response as it comes in: an `Exchange` of the network, or what somebody kept of one."""
+
+    status: int
+    headers: dict[str, str]
+
+    @property
+    def reusable(self) -> bool: ...
+
+    async def read(self, seconds: float) -> bytes: ...
+
+
 class Answer:
     """A response whose body has not been read yet. Header names are in lower case."""
 
-    def __init__(self, exchange: Exchange, host: str, seconds: float) -> None:
+    def __init__(self, exchange: Incoming, host: str, seconds: float) -> None:
         self.status = exchange.status
         self.headers = exchange.headers
         self._exchange = exchange
         self._host = host
         self._seconds = seconds
+
+    def through(self, listen: Callable[[Incoming], Incoming]) -> Answer:
+        """The same response, read past somebody who listens."""
+        return Answer(listen(self._exchange), self._host, self._seconds)
 
     @property
     def media_type(self) -> str:
@@ -93,6 +124,18 @@ class Answer:
             return
 
 
+class Tap(Protocol):
+    """Stands between a request and the network: `real` makes the exchange that was asked for."""
+
+    def exchange(
+        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[Answer]]
+    ) -> AbstractAsyncContextManager[Answer]: ...
+
+
+tap_of_task: ContextVar[Tap | None] = ContextVar("tap_of_task", default=None)
+"""What the requests of the running task pass, if anything."""
+
+
 class Http:
     """Shared by all providers of a process. Connects on first use; certificates are loaded for
     the first secure address only, and local hosts need no proxy."""
@@ -112,14 +155,14 @@ class Http:
     ) -> AsyncIterator[Answer]:
         """The answer to a POST. The connection is closed at once when the block is left before the
         end of the answer."""
-        async with self._exchange("POST", url, body, headers, timeouts) as answer:
+        async with self._tapped("POST", url, body, headers, timeouts) as answer:
             yield answer
 
     @asynccontextmanager
     async def get(
         self, url: str, *, headers: Mapping[str, str], timeouts: Timeouts
     ) -> AsyncIterator[Answer]:
-        async with self._exchange("GET", url, b"", headers, timeouts) as answer:
+        async with self._tapped("GET", url, b"", headers, timeouts) as answer:
             yield answer
 
     def warm(self, url: str) -> None:
@@ -133,6 +176,14 @@ class Http:
             for connection in connections:
                 connection.close()
 
+    def _tapped(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[Answer]:
+        tap = tap_of_task.get()
+        if tap is None:
+            return self._exchange(method, url, body, headers, timeouts)
+        return tap.exchange(url, body, lambda: self._exchange(method, url, body, headers, timeouts))
+
     @asynccontextmanager
     async def _exchange(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
@@ -141,8 +192,9 @@ class Http:
         with _translated(host, begun=False):
             address = self._address(url)
             connection, exchange = await self._send(address, method, url, body, headers, timeouts)
+        patient = exchange if not timeouts.patience else _Outlasting(exchange, timeouts.patience)
         try:
-            yield Answer(exchange, host, timeouts.read)
+            yield Answer(patient, host, timeouts.read)
         finally:
             if exchange.reusable:
                 self._keep(address, connection)
@@ -162,15 +214,22 @@ class Http:
         while True:
             used = self._take_idle(address)
             trust = self._trust() if address.secure else None
-            connection = used or await open_connection(address, trust, timeouts.connect)
+            if used is None:
+                with _translated(host_of(url), begun=False, unsent=True):
+                    connection = await _open(address, trust, timeouts.connect)
+            else:
+                connection = used
             try:
-                return connection, await connection.request(
-                    method, url, headers, body, timeouts.read
-                )
+                await connection.send(method, url, headers, body, timeouts.read)
+                patience = timeouts.patience
+                head = connection.head
+                exchange = await (patience.outlast(head) if patience else head(timeouts.read))
+                return connection, exchange
             except (ProtocolError, ConnectionError):
                 connection.abort()
-                # A server may close an idle connection just when the next request is on its way.
-                if used is None:
+                # A server may close an idle connection just when the next request is on its way,
+                # or after it has done what a POST asks for: asking twice could cost twice.
+                if used is None or method == "POST":
                     raise
             except BaseException:
                 connection.abort()
@@ -220,8 +279,35 @@ class Http:
         return self._context
 
 
+class _Outlasting:
+    """An exchange whose silences are judged by a patience."""
+
+    def __init__(self, exchange: Exchange, patience: Patience) -> None:
+        self.status = exchange.status
+        self.headers = exchange.headers
+        self._exchange = exchange
+        self._patience = patience
+
+    @property
+    def reusable(self) -> bool:
+        return self._exchange.reusable
+
+    async def read(self, seconds: float) -> bytes:
+        return await self._patience.outlast(self._exchange.read)
+
+
+async def _open(address: Address, trust: ssl.SSLContext | None, seconds: float) -> Connection:
+    """Some machines resolve `localhost` to an address where nobody listens, or not at all."""
+    try:
+        return await open_connection(address, trust, seconds)
+    except (OSError, TimeoutError):
+        if address.host != "localhost" or address.secure:
+            raise
+        return await open_connection(replace(address, host="127.0.0.1"), trust, seconds)
+
+
 @contextmanager
-def _translated(host: str, *, begun: bool) -> Iterator[None]:
+def _translated(host: str, *, begun: bool, unsent: bool = False) -> Iterator[None]:
     """Errors of the network inside the block become ours. Theirs may quote a header, and with it
     the key, so it is not kept as a cause."""
     failed: ProviderError | None = None
@@ -229,6 +315,7 @@ def _translated(host: str, *, begun: bool) -> Iterator[None]:
         yield
     except (OSError, EOFError, ProtocolError, ValueError, zlib.error) as error:
         failed = _failure(error, host, begun=begun)
+        failed.unsent = unsent
     if failed is not None:
         try:
             raise failed

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import select
 import ssl
 from collections.abc import Mapping
 from typing import Literal
@@ -145,17 +146,29 @@ class Connection:
     ) -> None:
         self.reader = reader
         self.idle_since = 0.0
+        self._begun = b""
         self._writer = writer
         self._address = address
 
     @property
     def alive(self) -> bool:
-        return not (self._writer.is_closing() or self.reader.at_eof())
+        """Nothing has come for an idle connection: what would is its end, heard of or not yet."""
+        if self._writer.is_closing() or self.reader.at_eof():
+            return False
+        waiting = select.poll()
+        waiting.register(self._writer.get_extra_info("socket"), select.POLLIN)
+        return not waiting.poll(0)
 
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
     ) -> Exchange:
         """Send a request and wait for the head of the response."""
+        await self.send(method, url, headers, body, seconds)
+        return await self.head(seconds)
+
+    async def send(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
+    ) -> None:
         place = urlsplit(url)
         target = place.path or "/"
         if place.query:
@@ -170,24 +183,25 @@ class Connection:
         self._writer.write("\r\n".join((*lines, "", "")).encode("latin-1") + body)
         async with asyncio.timeout(seconds):
             await self._writer.drain()
-            return await self._head()
 
-    async def _head(self) -> Exchange:
-        data = b""
-        while True:
-            end = data.find(b"\r\n\r\n")
-            if end >= 0:
-                status, headers = parse_head(data[:end])
-                data = data[end + 4 :]
-                if status >= 200:
-                    return Exchange(self, status, headers, data)
-                continue
-            if len(data) > HEAD_BYTES:
-                raise ProtocolError("the head of the answer has no end")
-            more = await self.reader.read(PIECE_BYTES)
-            if not more:
-                raise ProtocolError("the connection ended before the answer began")
-            data += more
+    async def head(self, seconds: float) -> Exchange:
+        """Wait for the head of the response. After a TimeoutError this may be called again."""
+        async with asyncio.timeout(seconds):
+            while True:
+                end = self._begun.find(b"\r\n\r\n")
+                if end >= 0:
+                    status, headers = parse_head(self._begun[:end])
+                    self._begun = self._begun[end + 4 :]
+                    if status >= 200:
+                        rest, self._begun = self._begun, b""
+                        return Exchange(self, status, headers, rest)
+                    continue
+                if len(self._begun) > HEAD_BYTES:
+                    raise ProtocolError("the head of the answer has no end")
+                more = await self.reader.read(PIECE_BYTES)
+                if not more:
+                    raise ProtocolError("the connection ended before the answer began")
+                self._begun += more
 
     def close(self) -> None:
         self._writer.close()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.codec.values import Value
 from hermes.core.errors import ConfigError, ProviderError
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.http import Http, Timeouts
+from hermes.providers.listing import ModelInfo, read_listing
+from hermes.providers.servers import list_models
 from hermes.providers.vendor import Catalogue
-from hermes.providers.wire.format import request_headers
-from hermes.providers.wire.loose import object_of, objects_of, parsed, text_of
+from hermes.providers.wire.loose import parsed
 
 HOST = "127.0.0.1"
 _CONNECT_SECONDS = 0.15
@@ -32,16 +33,19 @@ _SKILLED = (
 
 
 class Place(NamedTuple):
+    """`server` is the kind of server that usually listens there, as the catalogue names it."""
+
     label: str
     port: int
     path: str
+    server: str = ""
 
 
 PLACES = (
-    Place("Ollama", 11434, "/api/tags"),
-    Place("LM Studio", 1234, "/v1/models"),
-    Place("llama.cpp", 8080, "/v1/models"),
-    Place("vLLM", 8000, "/v1/models"),
+    Place("Ollama", 11434, "/api/tags", "ollama"),
+    Place("LM Studio", 1234, "/v1/models", "lmstudio"),
+    Place("llama.cpp", 8080, "/v1/models", "llamacpp"),
+    Place("vLLM", 8000, "/v1/models", "vllm"),
 )
 
 
@@ -64,22 +68,23 @@ async def find_local(
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_models(http, place)) for place in open_places]
     for place, task in zip(open_places, tasks, strict=True):
-        model = choose(task.result())
+        infos = task.result()
+        model = choose([info.id for info in infos])
         if model:
-            return _found(place, model, catalogue)
+            info = next(info for info in infos if info.id == model)
+            return _found(place, info, catalogue)
     return None
 
 
 async def first_model(http: Http, endpoint: Endpoint) -> str:
     """The model of this endpoint that is most likely to chat; ConfigError when it names none."""
-    start = endpoint.url.rstrip("/")
-    if endpoint.wire == "messages" and not start.endswith("/v1"):
-        start += "/v1"
-    timeouts = Timeouts(connect=_CONNECT_SECONDS * 20, read=_ANSWER_SECONDS * 20)
-    headers = request_headers(endpoint)
-    async with http.get(f"{start}/models", headers=headers, timeouts=timeouts) as answer:
-        body = await answer.read(_MAX_BYTES) if answer.status == 200 else b""
-    found = choose(_names(object_of(parsed(body))))
+    try:
+        infos = await list_models(http, endpoint)
+    except ProviderError as error:
+        if error.status is None:
+            raise
+        infos = ()
+    found = choose([info.id for info in infos if info.tools is not False])
     if not found:
         raise ConfigError(f"{endpoint.host} names no model; choose one with -m.")
     return found
@@ -112,8 +117,8 @@ async def _listens(port: int) -> bool:
     return True
 
 
-async def _models(http: Http, place: Place) -> list[str]:
-    """The names of the models there; none when it is no model server after all."""
+async def _models(http: Http, place: Place) -> tuple[ModelInfo, ...]:
+    """The models there; none when it is no model server after all."""
     url = f"http://{HOST}:{place.port}{place.path}"
     timeouts = Timeouts(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
     try:
@@ -123,24 +128,18 @@ async def _models(http: Http, place: Place) -> list[str]:
         ):
             body = await answer.read(_MAX_BYTES) if answer.status == 200 else b""
     except (ProviderError, TimeoutError):
-        return []
-    return _names(object_of(parsed(body)))
+        return ()
+    return read_listing(parsed(body))
 
 
-def _names(page: JsonObject) -> list[str]:
-    entries: JsonValue = page.get("models") or page.get("data")
-    names = (text_of(e.get("id")) or text_of(e.get("name")) for e in objects_of(entries))
-    return [name for name in names if name]
-
-
-def _found(place: Place, model: str, catalogue: Catalogue) -> Found:
+def _found(place: Place, info: ModelInfo, catalogue: Catalogue) -> Found:
     vendor = catalogue.vendors["custom"]
     url = f"http://{HOST}:{place.port}/v1"
-    endpoint = catalogue.endpoint(vendor, model, url=url)
-    known = _rank(model) < len(_SKILLED)
+    endpoint = catalogue.endpoint(vendor, info.id, url=url, info=info, server=place.server)
+    known = _rank(info.id) < len(_SKILLED)
     doubt = "" if known else " It may not be able to call tools."
     return Found(
         endpoint=endpoint,
-        line=f"Using {model} on the {place.label} server at {HOST}:{place.port}; nothing leaves"
+        line=f"Using {info.id} on the {place.label} server at {HOST}:{place.port}; nothing leaves"
         f" this machine.{doubt}",
     )

@@ -25,6 +25,12 @@ _OPTIONAL = (
     "output_config",
     "chat_template_kwargs",
     "think",
+    "enable_thinking",
+    "extra_body",
+    "options",
+    "session_id",
+    "service_tier",
+    "temperature",
 )
 _REFUSED = (
     r"(?:unknown|unsupported|unrecognized|unexpected|invalid|extra)[^.]{0,60}?['\"`]"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
-from hermes.core.errors import ProviderError
+from hermes.core.errors import ProviderError, Reason
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted
 from hermes.core.world import World
@@ -18,6 +18,7 @@ _MOST_REPAIRS = 8
 
 class Retrying:
     """`attempts` counts all requests for one reply but those that a repair of `fit` made possible.
+    `fewer` are smaller counts for some reasons, where somebody else can answer instead.
     Waits for a rate limit are told at once; of other troubles nothing is heard if it goes well in
     the end. After `silences` time-outs in a row, over turns, the next one is final at once."""
 
@@ -29,12 +30,14 @@ class Retrying:
         fit: Fit | None = None,
         attempts: int = 3,
         silences: int = 5,
+        fewer: Mapping[Reason, int] | None = None,
     ) -> None:
         self._inner = inner
         self._world = world
         self._fit = fit
         self._attempts = attempts
         self._silences = silences
+        self._fewer = fewer or {}
         self._silent = 0
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
@@ -77,7 +80,8 @@ class Retrying:
     def _is_final(self, error: ProviderError, attempts: int) -> bool:
         self._silent = self._silent + 1 if error.reason == "timeout" else 0
         stuck = self._silent >= self._silences
-        return stuck or not error.retryable or attempts >= self._attempts
+        most = min(self._attempts, self._fewer.get(error.reason, self._attempts))
+        return stuck or not error.retryable or attempts >= most
 
     def _seconds(self, error: ProviderError, attempt: int) -> float:
         if error.retry_after is not None:

@@ -40,8 +40,9 @@ def clean_json(value: JsonValue) -> JsonValue:
 
 
 def ascii_json(encoded: bytes) -> bytes:
-    """The same JSON in ASCII, without control characters inside its strings."""
-    text = _ESCAPED_CONTROL.sub(r"\1", encoded.decode("utf-8"))
+    """The same JSON in ASCII, with U+FFFD for the control characters inside its strings: without
+    anything in their place, a text of nothing else would become empty."""
+    text = _ESCAPED_CONTROL.sub(r"\1\\ufffd", encoded.decode("utf-8"))
     return _BEYOND_ASCII.sub(_escape, text).encode("ascii")
 
 

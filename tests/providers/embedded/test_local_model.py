@@ -15,6 +15,7 @@ from hermes.core.commands import Say
 from hermes.core.errors import ConfigError
 from hermes.core.events import Event, ReplyAdded, SessionOpened, TurnEnded
 from hermes.core.messages import AssistantMessage, Text, ToolMessage, ToolResult, user_says
+from hermes.core.metered import Metered
 from hermes.core.prompt import CallNamed, Delta, Notice, Prompt, Reply, TextDelta, ToolSpec
 from hermes.core.recorder import Recorder
 from hermes.core.session import Parts, Session
@@ -250,7 +251,18 @@ async def test_a_whole_session_in_reduced_mode(model: EmbeddedModel, tmp_path: P
     root = str(tmp_path / "project")
     parts = Parts(
         journal=journal,
-        connect=lambda _model, _provider: (model, Limits(window=model.window)),
+        connect=lambda _model, _provider, meter: (
+            Metered(
+                model,
+                meter,
+                world=world,
+                model="m",
+                provider="p",
+                cost=lambda _usage: 0.0,
+                max_output=None,
+            ),
+            Limits(window=model.window),
+        ),
         view=lambda messages: Prompt(system=SYSTEM, messages=messages, max_tokens=16),
         toolbox=NoTools(),
         workspace=LocalWorkspace(root, state=tmp_path / "state", world=world, env={}),

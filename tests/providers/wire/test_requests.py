@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -194,6 +195,55 @@ def test_messages_that_cannot_carry_a_mark_are_passed_over() -> None:
     assert carried == [True, True, True, True, False, False]
 
 
+@pytest.mark.parametrize(
+    ("wire", "marks", "carried"),
+    [
+        ("chat", "envelope", [True, True, True, False]),
+        # The system text is no message there.
+        ("messages", "native", [True, True, True]),
+    ],
+)
+async def test_an_aggregator_takes_marks_on_text_only(
+    wire: WireName, marks: Any, carried: list[bool], tmp_path: Path
+) -> None:
+    said = AssistantMessage(parts=(Text(text="b"),))
+    messages = (user_says("a"), said, user_says("c", cat_in(tmp_path)))
+    found = await seen(wire, replace(HI, messages=messages), ModelProfile(marks=marks))
+    assert ["cache_control" in json.dumps(message) for message in found["messages"]] == carried
+
+
+@pytest.mark.parametrize("wire", ALL)
+async def test_a_picture_in_a_result_has_no_blank_text_beside_it(
+    wire: WireName, tmp_path: Path
+) -> None:
+    call = ToolCall(id="c", name="look")
+    parts = (Text(text=" "), cat_in(tmp_path), Text(text=""))
+    result = ToolResult(call_id="c", name="look", parts=parts)
+    messages = (user_says("a"), AssistantMessage(parts=(call,)), ToolMessage(results=(result,)))
+    found = await seen(wire, replace(HI, messages=messages))
+    last = (found.get("messages") or found["input"])[-1]
+    held = last["content"][0]["content"] if wire == "messages" else last.get("content")
+    kinds = {"chat": "image_url", "responses": "input_image", "messages": "image"}
+    assert [part["type"] for part in held or last["output"]] == [kinds[wire]]
+
+
+def cat_in(folder: Path) -> Image:
+    file = folder / "cat.png"
+    file.write_bytes(b"cat")
+    return Image(file=str(file), media_type="image/png")
+
+
+async def seen(
+    name: WireName, prompt: Prompt, profile: ModelProfile | None = None
+) -> dict[str, Any]:
+    """The request with its pictures."""
+    pictures = Pictures()
+    await pictures.load(prompt.messages)
+    at = Endpoint(name="t", wire=name, url="http://127.0.0.1/v1", model="scripted")
+    wire = WIRES[name](at, profile or ModelProfile(), life="5m", pictures=pictures)
+    return body(wire, prompt)
+
+
 @pytest.mark.parametrize("wire", ALL)
 def test_a_thought_is_sent_only_before_what_it_led_to(wire: WireName) -> None:
     thought = Reasoning(text="hm", sealed=sealed_for(wire), issuer=issuer(wire))
@@ -210,15 +260,36 @@ def test_a_thought_is_sent_only_before_what_it_led_to(wire: WireName) -> None:
 
 def test_thinking_with_a_budget_leaves_room_for_the_answer() -> None:
     profile = ModelProfile(effort="budget", max_output=64_000, replay="sealed")
-    found = body(made("messages", profile), replace(HI, max_tokens=5_000, effort="high"))
+    found = body(made("messages", profile), replace(HI, max_tokens=24_000, effort="high"))
     assert found["thinking"] == {"type": "enabled", "budget_tokens": 16_000}
-    assert found["max_tokens"] == 20_096
+    assert found["max_tokens"] == 24_000
+
+
+@pytest.mark.parametrize(("limit", "thought"), [(12_000, 7_904), (5_000, 0)])
+def test_thought_and_answer_together_stay_within_a_wished_limit(limit: int, thought: int) -> None:
+    profile = ModelProfile(effort="budget", max_output=64_000, replay="sealed")
+    found = body(made("messages", profile), replace(HI, max_tokens=limit, effort="high"))
+    assert found["max_tokens"] == limit
+    assert found.get("thinking", {"budget_tokens": 0})["budget_tokens"] == thought
 
 
 def test_calls_that_were_not_thought_about_here_are_answered_without_a_budget() -> None:
     profile = ModelProfile(effort="budget", replay="sealed")
     prompt = replace(HI, messages=rounds(1), effort="high")
     assert "thinking" not in body(made("messages", profile), prompt)
+    steered = replace(prompt, messages=(*rounds(1), user_says("and hurry")))
+    assert "thinking" not in body(made("messages", profile), steered)
+
+
+def test_calls_that_begin_with_words_are_answered_without_a_budget() -> None:
+    profile = ModelProfile(effort="budget", replay="sealed")
+    thought = Reasoning(text="hm", sealed=sealed_for("messages"), issuer=issuer("messages"))
+    asked = ToolCall(id="c", name="look")
+    result = ToolMessage(results=(ToolResult(call_id="c", name="look", parts=()),))
+    for parts, thinks in (((thought, asked), True), ((Text(text="so"), thought, asked), False)):
+        messages = (user_says("a"), AssistantMessage(parts=parts), result)
+        found = body(made("messages", profile), replace(HI, messages=messages, effort="high"))
+        assert ("thinking" in found) is thinks
 
 
 def test_an_answer_may_be_as_long_as_the_window_has_room() -> None:
@@ -271,7 +342,7 @@ def test_everything_can_be_sent_in_ascii() -> None:
             replace(HI, system="é", messages=messages), valid(messages)
         )
         assert raw.isascii()
-        assert 'naïve 😀 [0m "\\u0041" end' in str(json.loads(raw)).replace("\\\\", "\\")
+        assert 'naïve 😀 ��[0m "\\u0041" end' in str(json.loads(raw)).replace("\\\\", "\\")
 
 
 def test_each_message_is_encoded_once() -> None:

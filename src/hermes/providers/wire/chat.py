@@ -19,19 +19,30 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import MarkLife, ModelProfile
 from hermes.providers.scrub import clean_text
 from hermes.providers.wire.chat_reading import ChatReader
+from hermes.providers.wire.conversation import Conversation
 from hermes.providers.wire.draft import Draft
 from hermes.providers.wire.effort import effort_fields
 from hermes.providers.wire.format import (
     Head,
     closing,
     is_own,
+    is_worth_sending,
     opening,
     output_limit,
     request_headers,
     sorted_text,
+    system_text,
 )
-from hermes.providers.wire.fragments import Fragments, framed, json_bytes, mark, marked, schema
+from hermes.providers.wire.fragments import (
+    MARKABLE_TEXT,
+    Fragments,
+    framed,
+    json_bytes,
+    mark,
+    marked,
+)
 from hermes.providers.wire.pictures import Pictures, label
+from hermes.providers.wire.schemas import tool_schema
 
 
 class ChatWire:
@@ -44,6 +55,7 @@ class ChatWire:
         self._life: MarkLife = life
         self._pictures = pictures
         self._head = Head(self._opening)
+        self._conversation = Conversation(endpoint, profile)
         # A mark needs a part to sit on, so with marks all content is a list of parts.
         self._marks = profile.marks != "off"
 
@@ -53,12 +65,13 @@ class ChatWire:
 
     @property
     def headers(self) -> dict[str, str]:
-        return request_headers(self._endpoint)
+        return request_headers(self._endpoint) | self._conversation.headers
 
     def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
+        self._conversation.goes_on(prompt, messages)
         fragments = self.fragments.of(messages)
         if self._marks:
-            fragments = marked(fragments, self._life)
+            fragments = marked(fragments, self._life, on=MARKABLE_TEXT)
         end = closing(self._fields(prompt), self._profile)
         return framed(self._head(prompt), fragments, end)
 
@@ -70,7 +83,8 @@ class ChatWire:
         fields: JsonObject = {"model": self._endpoint.model}
         if prompt.tools:
             fields["tools"] = [self._tool(tool) for tool in prompt.tools]
-        return opening(fields, "messages", self._system(clean_text(prompt.system)), self._profile)
+        system = self._system(system_text(prompt, self._endpoint, self._profile))
+        return opening(fields, "messages", system, self._profile)
 
     def _system(self, text: str) -> bytes:
         if not text.strip():
@@ -85,7 +99,7 @@ class ChatWire:
         function = {
             "name": tool.name,
             "description": clean_text(tool.description),
-            "parameters": schema(tool, patterns=self._profile.patterns),
+            "parameters": tool_schema(tool, self._profile),
         }
         return {"type": "function", "function": function}
 
@@ -96,6 +110,7 @@ class ChatWire:
         if (limit := output_limit(prompt, self._profile)) is not None:
             fields[self._profile.output_field] = limit
         fields |= effort_fields(self._profile, prompt.effort)
+        fields |= self._conversation.fields
         if self._profile.streams:
             fields |= {"stream": True, "stream_options": {"include_usage": True}}
         return fields
@@ -111,16 +126,22 @@ class ChatWire:
 
     def _assistant(self, message: AssistantMessage) -> JsonObject:
         """The content comes last, so that a mark can be added at the end of the fragment."""
-        made: JsonObject = {"role": "assistant", **self._reasoning(message)}
+        replayed = self._reasoning(message)
+        # These belong to the calls, by their places, not to the message.
+        signatures = replayed.pop("extra_content", {})
+        made: JsonObject = {"role": "assistant", **replayed}
         if message.calls:
-            made["tool_calls"] = [_call(call) for call in message.calls]
+            made["tool_calls"] = [
+                _call(call) | _signature(signatures, place)
+                for place, call in enumerate(message.calls)
+            ]
         text = message.text.strip()
         made["content"] = self._content((Text(text=text),)) if text else None
         return made
 
     def _reasoning(self, message: AssistantMessage) -> JsonObject:
         field = self._profile.replay
-        if field not in ("reasoning_content", "reasoning_details"):
+        if field in ("none", "sealed"):
             return {}
         own = [p for p in message.parts if isinstance(p, Reasoning) and is_own(p, self._endpoint)]
         held = [part.sealed[field] for part in own if part.sealed and field in part.sealed]
@@ -139,7 +160,7 @@ class ChatWire:
         shown = [self._part(part) for part in parts]
         if not self._marks and all(part["type"] == "text" for part in shown):
             return "".join(part["text"] for part in shown)
-        return [part for part in shown if part.get("text") != ""] or ""
+        return [part for part in shown if is_worth_sending(part)] or ""
 
     def _part(self, part: Text | Image) -> JsonObject:
         if isinstance(part, Image) and self._profile.images:
@@ -153,6 +174,11 @@ class ChatWire:
 
     def _bytes(self, value: JsonObject) -> bytes:
         return json_bytes(value, ascii=self._profile.ascii)
+
+
+def _signature(signatures: JsonObject, place: int) -> JsonObject:
+    signed = signatures.get(str(place))
+    return {"extra_content": signed} if signed else {}
 
 
 def _call(call: ToolCall) -> JsonObject:

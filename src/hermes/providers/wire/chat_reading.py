@@ -37,6 +37,7 @@ class ChatReader:
         self._stop: StopReason = "done"
         self._thoughts: list[str] = []
         self._details: list[JsonObject] = []
+        self._signatures: JsonObject = {}
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         if event.data.strip() == b"[DONE]":
@@ -92,8 +93,10 @@ class ChatReader:
         if refusal := text_of(delta.get("refusal")):
             self._stop = "filtered"
             yield from self.draft.say(refusal)
-        for piece in objects_of(delta.get("tool_calls")):
+        for place, piece in enumerate(objects_of(delta.get("tool_calls"))):
             yield from self._calls.add(piece)
+            if signed := object_of(piece.get("extra_content")):
+                self._signatures[str(piece.get("index", place))] = signed
         if isinstance(old := delta.get("function_call"), dict):
             yield from self._calls.add({"index": 0, "function": old})
 
@@ -116,6 +119,8 @@ class ChatReader:
             sealed["reasoning_content"] = "".join(self._thoughts)
         if self._details:
             sealed["reasoning_details"] = _joined(self._details)
+        if self._signatures:
+            sealed["extra_content"] = self._signatures
         if sealed:
             self.draft.first_thought().sealed = sealed
 

@@ -23,7 +23,10 @@ def level_of(effort: str) -> str:
 
 
 def nearest(level: str, known: tuple[str, ...]) -> str:
-    """The level itself or the next stronger one that the model knows, else its strongest."""
+    """The level itself or the next stronger one that the model knows, else its strongest; "" when
+    it knows none."""
+    if not known:
+        return ""
     strong = [other for other in known if LEVELS.index(other) >= LEVELS.index(level)]
     return strong[0] if strong else known[-1]
 
@@ -31,47 +34,80 @@ def nearest(level: str, known: tuple[str, ...]) -> str:
 def effort_fields(profile: ModelProfile, effort: str) -> JsonObject:
     """The top-level fields of a request, for every style but "budget" (see `budget`)."""
     level = level_of(effort)
+    if profile.effort == "responses":
+        return _responses(profile, level)
+    if not level:
+        return {}
+    on, known = level != "none", nearest(level, profile.efforts)
     match profile.effort:
-        case "responses":
-            return _responses(profile, level)
-        case "adaptive":
-            return _adaptive(profile, level)
-        case "envelope" if level == "none":
+        case "adaptive" if on:
+            return _adaptive(known)
+        case "envelope" | "envelope_on" if on:
+            return {"reasoning": {"enabled": True, **({"effort": known} if known else {})}}
+        case "envelope":
             return {"reasoning": {"enabled": False}}
-        case "envelope" if level:
-            return {"reasoning": {"enabled": True, "effort": nearest(level, profile.efforts)}}
-        case "flat" if level:
-            return {"reasoning_effort": nearest(level, profile.efforts)}
-        case "template" if level:
-            return {"chat_template_kwargs": {"enable_thinking": level != "none"}}
-        case "think" if level:
-            return {"think": level != "none"}
+        case "flat" if known:
+            return {"reasoning_effort": known}
+        case "template":
+            return {"chat_template_kwargs": {"enable_thinking": on}}
+        case "enable_thinking":
+            return {"enable_thinking": on}
+        case "think":
+            return {"think": on}
+        case "toggle":
+            return _toggle(on)
+        case "toggle_effort":
+            return _toggle(on) | ({"reasoning_effort": known} if on and known else {})
+        case "google":
+            return _google(profile, level)
         case _:
             return {}
 
 
-def budget(profile: ModelProfile, effort: str) -> int:
-    """Tokens of thought in the style "budget"; 0 is none."""
+def budget(profile: ModelProfile, effort: str, limit: int | None = None) -> int:
+    """Tokens of thought in the style "budget"; 0 is none. They stay below a wished `limit` of the
+    whole answer, which may be all that can be paid for."""
     level = level_of(effort)
     if profile.effort != "budget" or level in ("", "none"):
         return 0
-    wanted = _BUDGETS.get(level, _LARGEST_BUDGET)
-    if profile.max_output is not None:
-        wanted = min(wanted, profile.max_output - ANSWER_TOKENS)
+    wanted = _budget_of(level)
+    for ceiling in (profile.max_output, limit):
+        if ceiling is not None:
+            wanted = min(wanted, ceiling - ANSWER_TOKENS)
     return wanted if wanted >= _SMALLEST_BUDGET else 0
 
 
+def _budget_of(level: str) -> int:
+    return _BUDGETS.get(level, _LARGEST_BUDGET)
+
+
 def _responses(profile: ModelProfile, level: str) -> JsonObject:
+    """A model that takes no level still gives its sealed thoughts, to be sent back."""
+    sealed: JsonObject = {"include": ["reasoning.encrypted_content"]}
+    if not profile.efforts:
+        return sealed
     reasoning: JsonObject = {"summary": "auto"}
     if level:
         reasoning = {"effort": nearest(level, profile.efforts), **reasoning}
-    return {"reasoning": reasoning, "include": ["reasoning.encrypted_content"]}
+    return {"reasoning": reasoning, **sealed}
 
 
-def _adaptive(profile: ModelProfile, level: str) -> JsonObject:
-    if level in ("", "none"):
-        return {}
+def _adaptive(effort: str) -> JsonObject:
     return {
         "thinking": {"type": "adaptive", "display": "summarized"},
-        "output_config": {"effort": nearest(level, profile.efforts)},
+        "output_config": {"effort": effort},
     }
+
+
+def _toggle(on: bool) -> JsonObject:
+    return {"thinking": {"type": "enabled" if on else "disabled"}}
+
+
+def _google(profile: ModelProfile, level: str) -> JsonObject:
+    """Newer models take a level, older ones a number of tokens; none of them both."""
+    if known := nearest(level, profile.efforts):
+        wish: JsonObject = {"thinking_level": known}
+    else:
+        wish = {"thinking_budget": 0 if level == "none" else _budget_of(level)}
+    config = {"include_thoughts": level != "none", **wish}
+    return {"extra_body": {"google": {"thinking_config": config}}}

@@ -11,6 +11,7 @@ from hermes.core.messages import AssistantMessage, Message, Reasoning, Usage
 from hermes.core.prompt import Delta, Prompt
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import ModelProfile
+from hermes.providers.scrub import clean_text
 from hermes.providers.sse import SseEvent
 from hermes.providers.wire.draft import Draft
 from hermes.providers.wire.fragments import Fragments, json_bytes
@@ -110,9 +111,18 @@ def closing(fields: JsonObject, profile: ModelProfile) -> bytes:
 
 def output_limit(prompt: Prompt, profile: ModelProfile) -> int | None:
     """How long the answer may be; None leaves it to the provider."""
-    if prompt.max_tokens is None or profile.max_output is None:
-        return prompt.max_tokens
-    return min(prompt.max_tokens, profile.max_output)
+    wanted = prompt.max_tokens or profile.usual_output
+    if wanted is None or profile.max_output is None:
+        return wanted
+    return min(wanted, profile.max_output)
+
+
+def system_text(prompt: Prompt, endpoint: Endpoint, profile: ModelProfile) -> str:
+    """The system text, with the model's name where it would tell a wrong one by itself."""
+    text = clean_text(prompt.system)
+    if not profile.says_name:
+        return text
+    return f"{text}\n\nYou are the model {endpoint.model}, served by {endpoint.name}.".lstrip()
 
 
 def request_headers(endpoint: Endpoint) -> dict[str, str]:
@@ -121,6 +131,8 @@ def request_headers(endpoint: Endpoint) -> dict[str, str]:
         headers["anthropic-version"] = MESSAGES_VERSION
     if endpoint.key and endpoint.auth == "x-api-key":
         headers["x-api-key"] = endpoint.key
+    elif endpoint.key and endpoint.auth == "api-key":
+        headers["x-api-key" if endpoint.wire == "messages" else "api-key"] = endpoint.key
     elif endpoint.key:
         headers["authorization"] = f"Bearer {endpoint.key}"
     return headers | {name.lower(): value for name, value in endpoint.headers.items()}
@@ -129,6 +141,12 @@ def request_headers(endpoint: Endpoint) -> dict[str, str]:
 def is_own(part: Reasoning, endpoint: Endpoint) -> bool:
     """The endpoint sealed this thought and may see it again."""
     return part.sealed is not None and part.issuer == endpoint.issuer
+
+
+def is_worth_sending(part: JsonObject) -> bool:
+    """Everything but text of white space only, which some endpoints refuse as empty."""
+    text = part.get("text")
+    return not isinstance(text, str) or bool(text.strip())
 
 
 def sorted_text(arguments: JsonObject) -> str:

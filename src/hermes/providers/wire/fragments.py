@@ -7,9 +7,8 @@ from collections.abc import Callable
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.core.messages import Message
-from hermes.core.prompt import ToolSpec
 from hermes.providers.profile import MarkLife
-from hermes.providers.scrub import ascii_json, clean_json
+from hermes.providers.scrub import ascii_json
 
 _MARKED = 3
 """How many messages at the end carry a cache mark, beside the system text."""
@@ -17,6 +16,8 @@ _MARKED = 3
 # A fragment with this end closes an object inside the list that is its last field: a mark fits in
 # before it.
 _MARKABLE = b"}]}"
+MARKABLE_TEXT = b'"}]}'
+"""The same for an object that ends with a string, as a part of text does and a picture does not."""
 
 Encode = Callable[[Message], bytes]
 
@@ -66,40 +67,16 @@ def mark(life: MarkLife) -> JsonObject:
     return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
 
 
-def marked(fragments: list[bytes], life: MarkLife) -> list[bytes]:
-    """The same fragments with cache marks on the last ones that can carry one."""
+def marked(fragments: list[bytes], life: MarkLife, *, on: bytes = _MARKABLE) -> list[bytes]:
+    """The same fragments with cache marks on the last ones that can carry one: those with the end
+    `on`."""
     addition = b',"cache_control":' + encode(mark(life))
     done = list(fragments)
     left = _MARKED
     for place in range(len(done) - 1, -1, -1):
         if not left:
             break
-        if done[place].endswith(_MARKABLE):
+        if done[place].endswith(on):
             done[place] = done[place][: -len(_MARKABLE)] + addition + _MARKABLE
             left -= 1
     return done
-
-
-def schema(tool: ToolSpec, *, patterns: bool) -> JsonObject:
-    """The tool's JSON Schema, without what some grammars cannot express."""
-    parameters: JsonObject = clean_json(tool.parameters)
-    return parameters if patterns else _without_patterns(parameters)
-
-
-def _without_patterns(schema: JsonObject) -> JsonObject:
-    return {
-        key: _plain(value, inside=key == "properties")
-        for key, value in schema.items()
-        if key not in ("pattern", "format")
-    }
-
-
-def _plain(value: object, *, inside: bool) -> object:
-    """`inside` the map of properties, keys are names of arguments and no words of the schema."""
-    if isinstance(value, list):
-        return [_plain(item, inside=False) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if inside:
-        return {name: _plain(item, inside=False) for name, item in value.items()}
-    return _without_patterns(value)

@@ -21,18 +21,29 @@ from hermes.core.prompt import Prompt, ToolSpec
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import MarkLife, ModelProfile
 from hermes.providers.scrub import clean_text
+from hermes.providers.wire.conversation import Conversation
 from hermes.providers.wire.draft import Draft
 from hermes.providers.wire.effort import ANSWER_TOKENS, budget, effort_fields
-from hermes.providers.wire.format import Head, closing, is_own, opening, request_headers
-from hermes.providers.wire.fragments import Fragments, framed, json_bytes, mark, marked, schema
+from hermes.providers.wire.format import (
+    Head,
+    closing,
+    is_own,
+    is_worth_sending,
+    opening,
+    request_headers,
+    system_text,
+)
+from hermes.providers.wire.fragments import Fragments, framed, json_bytes, mark, marked
 from hermes.providers.wire.messages_reading import MessagesReader
 from hermes.providers.wire.pictures import Pictures, label
+from hermes.providers.wire.schemas import tool_schema
 from hermes.providers.wire.usage import tokens_in
 
 _OUTPUT = 8_192
 """The length of an answer where neither the prompt nor the profile knows one."""
 _LEAST_OUTPUT = 1_024
 
+_THOUGHTS = ("thinking", "redacted_thinking")
 _USER = b'{"role":"user","content":['
 _END = b"]}"
 
@@ -47,6 +58,7 @@ class MessagesWire:
         self._life: MarkLife = life
         self._pictures = pictures
         self._head = Head(self._opening)
+        self._conversation = Conversation(endpoint, profile)
 
     @property
     def url(self) -> str:
@@ -55,9 +67,10 @@ class MessagesWire:
 
     @property
     def headers(self) -> dict[str, str]:
-        return request_headers(self._endpoint)
+        return request_headers(self._endpoint) | self._conversation.headers
 
     def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
+        self._conversation.goes_on(prompt, messages)
         head = self._head(prompt)
         fragments = self.fragments.of(messages)
         if self._profile.marks != "off":
@@ -74,7 +87,7 @@ class MessagesWire:
         fields: JsonObject = {"model": self._endpoint.model}
         if prompt.tools:
             fields["tools"] = [self._tool(tool) for tool in prompt.tools]
-        system = clean_text(prompt.system)
+        system = system_text(prompt, self._endpoint, self._profile)
         if system.strip():
             block: JsonObject = {"type": "text", "text": system}
             if self._profile.marks != "off":
@@ -86,7 +99,7 @@ class MessagesWire:
         return {
             "name": tool.name,
             "description": clean_text(tool.description),
-            "input_schema": schema(tool, patterns=self._profile.patterns),
+            "input_schema": tool_schema(tool, self._profile),
         }
 
     def _fields(self, prompt: Prompt, messages: tuple[Message, ...], size: int) -> JsonObject:
@@ -94,11 +107,12 @@ class MessagesWire:
         fields: JsonObject = {"max_tokens": limit}
         if prompt.tools:
             fields["tool_choice"] = {"type": "none" if prompt.words_only else "auto"}
-        tokens = budget(self._profile, prompt.effort)
+        tokens = budget(self._profile, prompt.effort, prompt.max_tokens)
         if tokens and self._may_think(messages):
             fields["max_tokens"] = max(limit, tokens + ANSWER_TOKENS)
             fields["thinking"] = {"type": "enabled", "budget_tokens": tokens}
         fields |= effort_fields(self._profile, prompt.effort)
+        fields |= self._conversation.fields
         if self._profile.streams:
             fields["stream"] = True
         return fields
@@ -106,19 +120,20 @@ class MessagesWire:
     def _limit(self, prompt: Prompt, size: int) -> int:
         """What is wished or the model can do, as far as the window has room for it."""
         ceiling = self._profile.max_output
-        wanted = prompt.max_tokens or ceiling or _OUTPUT
+        wanted = prompt.max_tokens or self._profile.usual_output or ceiling or _OUTPUT
         wanted = min(wanted, ceiling) if ceiling else wanted
         room = self._profile.window - tokens_in(size)
         return wanted if wanted <= room else max(min(wanted, _LEAST_OUTPUT), room)
 
     def _may_think(self, messages: tuple[Message, ...]) -> bool:
-        """With a budget, calls that are being answered must have been thought about here too."""
-        if not isinstance(messages[-1], ToolMessage):
+        """With a budget, calls that are being answered must begin with the thought that led to
+        them; words of the user after the results are part of the answer."""
+        answered = [m for m in messages[-2:] if isinstance(m, ToolMessage)]
+        if not answered:
             return True
-        asked = messages[-2]
-        return isinstance(asked, AssistantMessage) and any(
-            isinstance(part, Reasoning) and self._replays(part) for part in asked.parts
-        )
+        asked = messages[messages.index(answered[0], -2) - 1]
+        blocks = self._assistant(asked) if isinstance(asked, AssistantMessage) else []
+        return bool(blocks) and blocks[0].get("type") in _THOUGHTS
 
     def _fragment(self, message: Message) -> bytes:
         match message:
@@ -140,7 +155,7 @@ class MessagesWire:
                     blocks.append({"type": "text", "text": text.strip()})
                 case ToolCall():
                     blocks.append(_call(part))
-        while blocks and blocks[-1].get("type") in ("thinking", "redacted_thinking"):
+        while blocks and blocks[-1].get("type") in _THOUGHTS:
             blocks.pop()
         return blocks
 
@@ -152,7 +167,7 @@ class MessagesWire:
         content: JsonValue = result.text
         if pictures and self._profile.image_results:
             shown = [self._part(part) for part in result.parts]
-            content = [block for block in shown if block.get("text") != ""]
+            content = [block for block in shown if is_worth_sending(block)]
         elif pictures:
             content = "\n".join(_words(part) for part in result.parts)
         made = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}

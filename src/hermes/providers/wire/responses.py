@@ -21,20 +21,24 @@ from hermes.core.prompt import Prompt, ToolSpec
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import MarkLife, ModelProfile
 from hermes.providers.scrub import clean_text
+from hermes.providers.wire.conversation import Conversation
 from hermes.providers.wire.draft import Draft
 from hermes.providers.wire.effort import effort_fields
 from hermes.providers.wire.format import (
     Head,
     closing,
     is_own,
+    is_worth_sending,
     opening,
     output_limit,
     request_headers,
     sorted_text,
+    system_text,
 )
-from hermes.providers.wire.fragments import Fragments, framed, json_bytes, schema
+from hermes.providers.wire.fragments import Fragments, framed, json_bytes
 from hermes.providers.wire.pictures import Pictures, label
 from hermes.providers.wire.responses_reading import ResponsesReader
+from hermes.providers.wire.schemas import tool_schema
 
 
 class ResponsesWire:
@@ -46,6 +50,7 @@ class ResponsesWire:
         self._profile = profile
         self._pictures = pictures
         self._head = Head(self._opening)
+        self._conversation = Conversation(endpoint, profile)
         self._cache_key = ""
 
     @property
@@ -54,9 +59,10 @@ class ResponsesWire:
 
     @property
     def headers(self) -> dict[str, str]:
-        return request_headers(self._endpoint)
+        return request_headers(self._endpoint) | self._conversation.headers
 
     def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
+        self._conversation.goes_on(prompt, messages)
         head = self._head(prompt)
         fragments = self.fragments.of(messages)
         return framed(head, fragments, closing(self._fields(prompt), self._profile))
@@ -66,7 +72,7 @@ class ResponsesWire:
         return ResponsesReader(self._endpoint, draft)
 
     def _opening(self, prompt: Prompt) -> bytes:
-        system = clean_text(prompt.system)
+        system = system_text(prompt, self._endpoint, self._profile)
         tools = [self._tool(tool) for tool in prompt.tools]
         # Requests with one key go to the machine that has their beginning in its cache.
         self._cache_key = hashlib.sha256(encode([system, tools])).hexdigest()
@@ -82,7 +88,7 @@ class ResponsesWire:
             "type": "function",
             "name": tool.name,
             "description": clean_text(tool.description),
-            "parameters": schema(tool, patterns=self._profile.patterns),
+            "parameters": tool_schema(tool, self._profile),
             "strict": False,
         }
 
@@ -94,6 +100,7 @@ class ResponsesWire:
         if (limit := output_limit(prompt, self._profile)) is not None:
             fields["max_output_tokens"] = limit
         fields |= effort_fields(self._profile, prompt.effort)
+        fields |= self._conversation.fields
         if self._profile.streams:
             fields["stream"] = True
         return fields
@@ -142,13 +149,14 @@ class ResponsesWire:
         return {"type": "function_call_output", "call_id": result.call_id, "output": output}
 
     def _content(self, parts: tuple[Text | Image, ...]) -> list[JsonObject]:
-        return [self._part(part) for part in parts]
+        shown = [self._part(part) for part in parts]
+        return [part for part in shown if is_worth_sending(part)]
 
     def _part(self, part: Text | Image) -> JsonObject:
         if isinstance(part, Image) and self._profile.images:
             url = self._pictures.url_of(part)
             if url is not None:
-                return {"type": "input_image", "image_url": url}
+                return {"type": "input_image", "detail": "auto", "image_url": url}
         return {"type": "input_text", "text": _words(part)}
 
 

@@ -1,0 +1,18 @@
+"""Write src/hermes/providers/catalogue.json from vendors.toml and models.toml."""
+
+from __future__ import annotations
+
+from hermes.codec.json import encode
+from hermes.providers.vendor import PACKED, read_catalogue
+
+SOURCES = ("vendors.toml", "models.toml")
+
+
+def packed() -> bytes:
+    text = "\n".join(PACKED.with_name(name).read_text("utf-8") for name in SOURCES)
+    return encode(read_catalogue(text)) + b"\n"
+
+
+if __name__ == "__main__":
+    PACKED.write_bytes(packed())
+    print(f"{PACKED}: {PACKED.stat().st_size} bytes")

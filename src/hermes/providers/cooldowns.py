@@ -1,0 +1,54 @@
+"""Which models rest after a limit was reached, known to all sessions of a process."""
+
+from __future__ import annotations
+
+from hermes.codec.values import Value
+from hermes.core.errors import ProviderError, Reason
+from hermes.core.world import Clock
+
+REST_SECONDS = 60.0
+LONGEST_SECONDS = 24 * 3600.0
+# Asking again soon cannot help after one of these; anything else may have passed by the next turn.
+RESTING: frozenset[Reason] = frozenset(("rate_limit", "upstream_rate_limit", "billing"))
+
+
+class Rest(Value):
+    """`until` is on the monotonic clock."""
+
+    until: float
+    reason: Reason
+
+
+class Cooldowns:
+    """By any name that is the same for all sessions, such as provider, address and model."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rests: dict[str, Rest] = {}
+
+    def note(self, who: str, error: ProviderError) -> None:
+        """Let it rest if the error is of that kind: until the time that the server named, else for
+        a minute. A rest is never made shorter."""
+        if error.reason not in RESTING:
+            return
+        seconds = REST_SECONDS if error.retry_after is None else error.retry_after
+        self.rest(who, seconds, error.reason)
+
+    def rest(self, who: str, seconds: float, reason: Reason) -> None:
+        until = self._clock.monotonic() + min(seconds, LONGEST_SECONDS)
+        known = self._rests.get(who)
+        if known is None or known.until < until:
+            self._rests[who] = Rest(until=until, reason=reason)
+
+    def left(self, who: str) -> float:
+        """Seconds to go; 0 for one that does not rest."""
+        rest = self._rests.get(who)
+        return max(0.0, rest.until - self._clock.monotonic()) if rest is not None else 0.0
+
+    def reason(self, who: str) -> Reason:
+        rest = self._rests.get(who)
+        return rest.reason if rest is not None else "unknown"
+
+    def end(self, who: str) -> None:
+        """It has answered."""
+        self._rests.pop(who, None)

@@ -1,0 +1,89 @@
+"""Which key a model is asked with: the only one, or one of several whose state is shared."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol
+
+from hermes.codec.values import Value, replace
+from hermes.core.errors import ProviderError
+from hermes.providers.endpoint import Auth, Endpoint
+
+MOST_NUMBERED = 20
+
+Verdict = Literal["again", "rotate", "stop"]
+"""What to do after a failed call: ask once more with this key (which may have been renewed), ask
+with another one, or give up."""
+
+
+class Credential(Value):
+    """What opens one provider's door. `url`, `auth` and `headers` are those of the endpoint unless
+    this key needs its own. `source` tells to whom the key may be sent; see `scope.may_send`.
+    `probe` names the try that finds out whether a key that rested works again. Neither key nor
+    headers are shown by a repr."""
+
+    id: str
+    provider: str
+    key: str
+    label: str = ""
+    url: str = ""
+    auth: Auth | None = None
+    headers: dict[str, str] = {}
+    source: str = ""
+    probe: str = ""
+
+    def at(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint, asked with this key."""
+        return replace(
+            endpoint,
+            key=self.key,
+            url=self.url or endpoint.url,
+            auth=self.auth or endpoint.auth,
+            headers={**endpoint.headers, **self.headers},
+        )
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"Credential({shown})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        secret = ("key", "headers")
+        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return [(name, "…" if value and name in secret else value) for name, value in fields]
+
+
+class Keys(Protocol):
+    """The keys of one provider, shared by all sessions and processes of a home."""
+
+    async def pick(self, *, avoid: frozenset[str] = frozenset(), again: str = "") -> Credential:
+        """A healthy key whose id is not in `avoid`; the one with the id `again` if it is healthy.
+        ProviderError when there is none: `retry_after` is the time to the soonest reset."""
+        ...
+
+    async def report(self, credential: Credential, error: ProviderError | None) -> Verdict:
+        """How a call went; None as soon as the provider accepted it."""
+        ...
+
+    def release(self, credential: Credential) -> None:
+        """The call was given up before it was known how it goes."""
+        ...
+
+
+class OneKey:
+    """A key that stands alone: nothing to choose, nothing to remember."""
+
+    def __init__(self, credential: Credential) -> None:
+        self.credential = credential
+
+    async def pick(self, *, avoid: frozenset[str] = frozenset(), again: str = "") -> Credential:
+        return self.credential
+
+    async def report(self, credential: Credential, error: ProviderError | None) -> Verdict:
+        return "stop"
+
+    def release(self, credential: Credential) -> None:
+        pass
+
+
+def numbered(name: str) -> tuple[str, ...]:
+    """The variables that may hold further keys of the same kind: NAME, NAME_2, NAME_3 …"""
+    return (name, *(f"{name}_{number}" for number in range(2, MOST_NUMBERED + 1)))

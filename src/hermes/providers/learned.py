@@ -1,0 +1,132 @@
+"""Windows that turned out smaller than thought, kept in a small file of one line per model."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from hermes.codec.values import Value
+from hermes.core.errors import ProviderError
+
+# What is tried next when a prompt was too long and nobody said for what.
+TIERS = (256_000, 128_000, 64_000, 32_000, 16_000, 8_000)
+_LINE = (
+    r"^\s*(?P<key>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s#'\"].*?)\s*:\s+"
+    r"(?P<tokens>\d{3,9})\s*(?P<note>#.*)?$"
+)
+_GUESS = "# guess"
+_HEAD = "# Context windows in tokens, learned from errors of servers. Delete a line to forget it.\n"
+
+
+class Learned(Value):
+    """`guess` is a step down after an error that named no number."""
+
+    tokens: int
+    guess: bool = False
+
+
+class LearnedLimits:
+    """The file `context_length_cache.yaml` of a home. Reading never raises; a file that cannot be
+    written loses what was learned, nothing else."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[str, Learned] | None = None
+
+    def window(self, model: str, url: str) -> Learned | None:
+        if self._known is None:
+            self._known = self._read()
+        return self._known.get(_key(model, url))
+
+    def learn(self, model: str, url: str, tokens: int, *, guess: bool = False) -> None:
+        """A number that was named replaces a guess; a guess never replaces a smaller number."""
+        known = self._read()
+        old = known.get(_key(model, url))
+        if guess and old is not None and old.tokens <= tokens:
+            self._known = known
+            return
+        known[_key(model, url)] = Learned(tokens=tokens, guess=guess)
+        self._known = known
+        self._write(known)
+
+    def forget(self, model: str, url: str) -> None:
+        known = self._read()
+        if known.pop(_key(model, url), None) is not None:
+            self._write(known)
+        self._known = known
+
+    def _read(self) -> dict[str, Learned]:
+        """Another process may have learned since: the file is read anew before it is written."""
+        try:
+            text = self._path.read_text("utf-8")
+        except (OSError, UnicodeError):
+            return {}
+        found = (re.match(_LINE, line) for line in text.splitlines())
+        return {
+            _unquoted(match["key"]): Learned(
+                tokens=int(match["tokens"]), guess=(match["note"] or "").startswith(_GUESS)
+            )
+            for match in found
+            if match is not None
+        }
+
+    def _write(self, known: dict[str, Learned]) -> None:
+        lines = (
+            f"{json.dumps(key)}: {value.tokens}{'  ' + _GUESS if value.guess else ''}\n"
+            for key, value in sorted(known.items())
+        )
+        draft = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        with suppress(OSError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft.write_text(_HEAD + "".join(lines), "utf-8")
+            draft.replace(self._path)
+
+
+class Lessons:
+    """What is learned about the window of one model at one address while it is used."""
+
+    def __init__(self, limits: LearnedLimits, model: str, url: str, window: int) -> None:
+        self._limits = limits
+        self._model = model
+        self._url = url
+        self._window = window
+
+    def told(self, tokens: int) -> None:
+        """The server's own number."""
+        self._window = tokens
+        self._limits.learn(self._model, self._url, tokens)
+
+    def failed(self, error: ProviderError) -> None:
+        lesson = lowered(error, self._window)
+        if lesson is not None:
+            self._window = lesson.tokens
+            self._limits.learn(self._model, self._url, lesson.tokens, guess=lesson.guess)
+
+
+def lowered(error: ProviderError, window: int) -> Learned | None:
+    """What an overflow teaches about a window that was thought to be this large: the number that
+    the error names, else the next tier down; None when it is no overflow, or nothing smaller."""
+    if error.reason not in ("context_overflow", "payload_too_large"):
+        return None
+    if error.limit is not None:
+        return Learned(tokens=error.limit) if error.limit < window else None
+    if error.reason == "payload_too_large":
+        return None
+    tier = next((tier for tier in TIERS if tier < window), None)
+    return Learned(tokens=tier, guess=True) if tier is not None else None
+
+
+def _key(model: str, url: str) -> str:
+    return f"{model}@{url.rstrip('/')}"
+
+
+def _unquoted(key: str) -> str:
+    if key.startswith('"'):
+        try:
+            return str(json.loads(key))
+        except ValueError:
+            return key
+    return key.strip("'")

@@ -1,0 +1,86 @@
+"""Keeps the lists of models that endpoints gave, in a folder of files that may be lost any time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+from hermes.core.world import Clock
+from hermes.providers.endpoint import Endpoint, host_of
+from hermes.providers.http import Http
+from hermes.providers.listing import ModelInfo
+from hermes.providers.servers import detect, list_models
+
+TTL_SECONDS = 3600.0
+
+
+class Listing(Value):
+    """The models of an address, as they were at a moment (seconds since 1970). `server` is the kind
+    of a server of one's own, as the catalogue names it."""
+
+    url: str
+    at: float
+    models: tuple[ModelInfo, ...]
+    server: str = ""
+
+    def find(self, model: str) -> ModelInfo | None:
+        """By id; a name that lacks the maker in front finds the entry that has one."""
+        name = model.lower()
+        exact = (info for info in self.models if info.id.lower() == name)
+        tails = (info for info in self.models if info.id.lower().rpartition("/")[2] == name)
+        return next(exact, None) or next(tails, None)
+
+
+class Listings:
+    """Lists younger than `seconds` are not asked for again. Reading never raises: a missing or
+    damaged file is no list."""
+
+    def __init__(self, folder: Path, clock: Clock, *, seconds: float = TTL_SECONDS) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._seconds = seconds
+
+    def kept(self, url: str) -> Listing | None:
+        """What is kept of this address, however old."""
+        try:
+            found = decode(Listing, self._file(url).read_bytes())
+        except (OSError, DecodeError):
+            return None
+        return found if found.url == url else None
+
+    def fresh(self, url: str) -> Listing | None:
+        found = self.kept(url)
+        if found is None or not 0 <= self._clock.now() - found.at < self._seconds:
+            return None
+        return found
+
+    async def fetch(
+        self, http: Http, endpoint: Endpoint, *, models_url: str = "", refresh: bool = False
+    ) -> Listing:
+        """A fresh list, kept or asked for; ProviderError when the endpoint gives none."""
+        if not refresh and (kept := self.fresh(endpoint.url)) is not None:
+            return kept
+        models = await list_models(http, endpoint, models_url=models_url)
+        server = endpoint.server
+        if not server and endpoint.is_local:
+            server = await detect(http, endpoint.url, key=endpoint.key)
+        listing = Listing(url=endpoint.url, at=self._clock.now(), models=models, server=server)
+        self.keep(listing)
+        return listing
+
+    def keep(self, listing: Listing) -> None:
+        """Whole or not at all; a folder that cannot be written keeps nothing."""
+        path = self._file(listing.url)
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        with suppress(OSError):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft.write_bytes(encode(listing))
+            draft.replace(path)
+
+    def _file(self, url: str) -> Path:
+        digest = hashlib.sha256(url.encode()).hexdigest()[:12]
+        return self._folder / f"models-{host_of(url) or 'unknown'}-{digest}.json"

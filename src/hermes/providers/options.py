@@ -1,0 +1,55 @@
+"""What users wish for all requests to an endpoint, as the headers and fields that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from hermes.codec.values import JsonObject, Value, replace
+from hermes.providers.profile import ModelProfile
+
+Wish = Literal["routing", "response_cache", "service_tier", "num_ctx"]
+
+
+class Options(Value):
+    """Wishes that an endpoint does not take are left out silently, but for `body`, which is sent
+    as it is. `routing` are the fields of the settings `provider_routing`; `session` names the
+    conversation to endpoints that keep caches by it."""
+
+    routing: JsonObject = {}
+    response_cache_seconds: int | None = None
+    service_tier: str = ""
+    temperature: float | None = None
+    num_ctx: int | None = None
+    session: str = ""
+    body: JsonObject = {}
+
+
+def option_headers(takes: Iterable[Wish], options: Options) -> dict[str, str]:
+    seconds = options.response_cache_seconds
+    if seconds is None or "response_cache" not in takes:
+        return {}
+    return {"X-OpenRouter-Cache": "true", "X-OpenRouter-Cache-TTL": str(seconds)}
+
+
+def with_options(
+    profile: ModelProfile, takes: Iterable[Wish], options: Options, *, temperature: bool
+) -> ModelProfile:
+    """The profile with the wished fields. `temperature` tells whether the model takes one."""
+    extra = dict(profile.extra)
+    if "routing" in takes and (routing := _kept(options.routing)):
+        extra["provider"] = routing
+    if "service_tier" in takes and options.service_tier:
+        extra["service_tier"] = options.service_tier
+    if "num_ctx" in takes and options.num_ctx:
+        extra["options"] = {"num_ctx": options.num_ctx}
+    if temperature and options.temperature is not None:
+        extra["temperature"] = options.temperature
+    extra |= options.body
+    return replace(profile, extra=extra, conversation=options.session)
+
+
+def _kept(routing: JsonObject) -> JsonObject:
+    """Empty values mean no wish, and are not sent."""
+    kept = {name: value for name, value in routing.items() if value}
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in kept.items()}

@@ -1,0 +1,57 @@
+"""What tokens cost, and what a call has cost."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from hermes.codec.values import Value
+from hermes.core.messages import Usage
+
+PriceSource = Literal["official_docs_snapshot", "provider_models_api", "user_override", "none"]
+Dollars = Annotated[float, Meta(ge=0)]
+_MILLION = 1_000_000
+
+
+class Rates(Value):
+    """US dollars per million tokens. What has no rate of its own costs as much as input."""
+
+    input: Dollars
+    output: Dollars
+    cache_read: Dollars | None = None
+    cache_write: Dollars | None = None
+
+    def of(self, usage: Usage) -> float:
+        read = self.input if self.cache_read is None else self.cache_read
+        write = self.input if self.cache_write is None else self.cache_write
+        spent = usage.input * self.input + usage.output * self.output
+        return (spent + usage.cache_read * read + usage.cache_write * write) / _MILLION
+
+
+class Price(Rates):
+    """The rates of a model. Prompts of more than `above` tokens cost the rates `beyond`, as a
+    whole. `version` is the date on which the price was looked up."""
+
+    version: str = ""
+    above: int = 0
+    beyond: Rates | None = None
+
+    def cost(self, usage: Usage) -> float:
+        """Dollars for one call. Reasoning is part of the output."""
+        if self.beyond is not None and usage.prompt > self.above:
+            return self.beyond.of(usage)
+        return self.of(usage)
+
+
+FREE = Price(input=0, output=0)
+
+
+class Sheet(Value):
+    """The published prices of one maker. `vendors` charge them; `slugs` is how aggregators that
+    pass them on name the maker."""
+
+    version: str
+    vendors: tuple[str, ...]
+    models: dict[str, Price]
+    slugs: tuple[str, ...] = ()

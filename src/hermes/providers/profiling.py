@@ -1,0 +1,87 @@
+"""Makes the profile of one model at one address of what is known of vendor, family and server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.providers.endpoint import host_of, is_local
+from hermes.providers.family import UNKNOWN_WINDOW, Family
+from hermes.providers.listing import ModelInfo
+from hermes.providers.prices import FREE, Price, PriceSource
+from hermes.providers.profile import EffortStyle, MarkStyle, ModelProfile, Replay, WireName
+
+if TYPE_CHECKING:
+    from hermes.providers.vendor import Route, Server, Vendor
+
+_LEVELS = ("low", "medium", "high")
+_ENVELOPES = ("envelope", "envelope_on")
+
+
+def build_profile(
+    vendor: Vendor,
+    wire: WireName,
+    family: Family,
+    info: ModelInfo,
+    *,
+    server: Server | None,
+) -> ModelProfile:
+    """All but the price. What the server said about the model (`info`) beats the family."""
+    images = family.images if info.vision is None else info.vision
+    return ModelProfile(
+        window=info.window or family.window or UNKNOWN_WINDOW,
+        max_output=info.output or family.output,
+        usual_output=vendor.usual_output,
+        output_field=family.output_field or vendor.output_field,
+        effort=_effort(vendor, wire, family, server),
+        efforts=_LEVELS if family.efforts is None else family.efforts,
+        marks=_marks(vendor, wire, family),
+        replay=_replay(vendor, wire, family),
+        developer=bool(family.developer),
+        images=images is not False,
+        image_results=vendor.image_results,
+        tools=family.tools if info.tools is None else info.tools,
+        tool_calls=(family.tool_calls or "auto") if vendor.text_calls else "",
+        schemas=family.schemas or vendor.schemas,
+        says_name=vendor.says_name,
+        conversation_field=vendor.conversation_field,
+        conversation_header=vendor.conversation_header,
+        initiator=vendor.initiator,
+        omit=vendor.omit,
+        extra=vendor.extra,
+    )
+
+
+def cost_of(
+    vendor: Vendor, url: str, route: Route | None, info: ModelInfo, published: Price | None
+) -> tuple[Price | None, PriceSource, bool]:
+    """The price, where it comes from, and whether calls are included in something else."""
+    if vendor.included or (route is not None and route.included) or is_local(host_of(url)):
+        return FREE, "none", True
+    if info.price is not None:
+        return info.price, "provider_models_api", False
+    if published is not None:
+        return published, "official_docs_snapshot", False
+    return None, "none", False
+
+
+def _effort(vendor: Vendor, wire: WireName, family: Family, server: Server | None) -> EffortStyle:
+    if not family.reasons:
+        return "none"
+    if wire == "messages":
+        return family.thinking or "none"
+    if wire == "responses":
+        return "responses"
+    style = family.effort or (server.effort if server is not None else vendor.effort)
+    return "none" if style in _ENVELOPES and family.envelope is False else style
+
+
+def _marks(vendor: Vendor, wire: WireName, family: Family) -> MarkStyle:
+    if not family.caches or wire == "responses":
+        return "off"
+    return "native" if wire == "messages" else vendor.marks
+
+
+def _replay(vendor: Vendor, wire: WireName, family: Family) -> Replay:
+    if wire != "chat":
+        return "sealed"
+    return vendor.replay if vendor.replay != "none" else family.replay or "none"

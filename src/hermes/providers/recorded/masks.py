@@ -1,0 +1,144 @@
+"""Takes secret values out of what is kept, at the same length, so that nothing else changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonValue
+from hermes.providers.scrub import ascii_json
+
+SHORTEST = 8
+# One for each size that a letter can have in UTF-8.
+MARKS = {1: "*", 2: "×", 3: "※", 4: "𝄪"}
+
+
+class Mask:
+    """Knows values that must not be kept, also as JSON and addresses spell them."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        known = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
+        # Sizes decide what is put aside and what a call may cost: a mask is as long as its value.
+        self._texts = [(value, _mask(value)) for value in known]
+        self._bytes = [
+            pair
+            for value, mask in self._texts
+            for pair in dict(zip(_forms(value), _forms(mask), strict=True)).items()
+        ]
+        self.longest = max((len(form) for form, _ in self._bytes), default=0)
+
+    def text(self, text: str) -> str:
+        for value, mask in self._texts:
+            if value in text:
+                text = text.replace(value, mask)
+        return text
+
+    def data(self, data: bytes) -> tuple[bytes, int]:
+        """The bytes without the values, and how many were found."""
+        count = 0
+        for form, mask in self._bytes:
+            if found := data.count(form):
+                count += found
+                data = data.replace(form, mask)
+        return data, count
+
+    def covers(self, data: bytes) -> bool:
+        """Whether any value stands in the bytes."""
+        return any(form in data for form, _ in self._bytes)
+
+    def json(self, value: JsonValue) -> JsonValue:
+        """The same JSON with every string masked, keys too."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list | tuple):
+            return [self.json(item) for item in value]
+        if isinstance(value, dict):
+            return {self.text(key): self.json(item) for key, item in value.items()}
+        return value
+
+    def stream(self, answer: bytes) -> tuple[bytes, int]:
+        """The same for a stream of events, which may bring a value a few letters at a time, each
+        in an event of its own. Events in which nothing is found keep their bytes."""
+        if not self._texts or not answer.lstrip().startswith((b"data:", b"event:", b":")):
+            return answer, 0
+        blocks = [_Block(block) for block in answer.replace(b"\r\n", b"\n").split(b"\n\n")]
+        strings: dict[str, list[_Place]] = {}
+        for block in blocks:
+            for place in _places(block.value, ""):
+                strings.setdefault(place.name, []).append(place)
+        found = sum(self._spread(places) for places in strings.values())
+        return (b"\n\n".join(block.data() for block in blocks), found) if found else (answer, 0)
+
+    def _spread(self, places: list[_Place]) -> int:
+        """Mask what the strings say together, and give each of them its part of it."""
+        whole = "".join(place.text for place in places)
+        masked = self.text(whole)
+        if masked == whole:
+            return 0
+        at = 0
+        for place in places:
+            place.set(masked[at : at + len(place.text)])
+            at += len(place.text)
+        return 1
+
+
+class _Block:
+    """One event of a stream: the JSON of its data, and the lines around it."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+        lines = raw.split(b"\n")
+        found = [line[5:].lstrip() for line in lines if line.startswith(b"data:")]
+        self._others = [line for line in lines if not line.startswith(b"data:")]
+        try:
+            self.value: JsonValue = decode(object, b"\n".join(found)) if found else None
+        except DecodeError:
+            self.value = None
+        self._before = encode(self.value)
+
+    def data(self) -> bytes:
+        now = encode(self.value)
+        if now == self._before:
+            return self._raw
+        return b"\n".join((*self._others, b"data: " + now))
+
+
+class _Place:
+    """A string inside a JSON value that can be replaced."""
+
+    def __init__(self, name: str, holder: JsonValue, key: str | int) -> None:
+        self.name = name
+        self._holder = holder
+        self._key = key
+
+    @property
+    def text(self) -> str:
+        return str(self._holder[self._key])
+
+    def set(self, text: str) -> None:
+        self._holder[self._key] = text
+
+
+def _places(value: JsonValue, name: str) -> Iterator[_Place]:
+    items: Iterable[tuple[str | int, JsonValue]] = ()
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = list(enumerate(value))
+    for key, item in items:
+        if isinstance(item, str):
+            yield _Place(f"{name}.{key}", value, key)
+        else:
+            yield from _places(item, f"{name}.{key}")
+
+
+def _mask(value: str) -> str:
+    return "".join(MARKS[len(letter.encode("utf-8", "surrogatepass"))] for letter in value)
+
+
+def _forms(value: str) -> tuple[bytes, ...]:
+    """A text as it may stand in bytes: in an address, in a JSON string, plain."""
+    plain = value.encode("utf-8", "replace")
+    written = encode(plain.decode())
+    return quote(plain, "").encode(), ascii_json(written)[1:-1], written[1:-1], plain

@@ -1,0 +1,106 @@
+"""Gives recorded answers to the requests that are made now, in their order, without a network."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+from hermes.core.errors import ProviderError
+from hermes.providers.endpoint import host_of
+from hermes.providers.http import Answer
+from hermes.providers.http11 import ProtocolError
+from hermes.providers.recorded.frames import Exchange
+from hermes.providers.recorded.tape import is_model_call
+
+OFFLINE = "A replay asks nobody; this request was not made."
+
+
+class Stage(Protocol):
+    """Who conducts a replay, as the player needs it."""
+
+    async def asks(self, recorded: Exchange | None, url: str, body: bytes) -> None:
+        """A request is made; None when the tape has no more. Returns when it may be answered."""
+        ...
+
+    async def left_here(self) -> None:
+        """The answer was not read beyond this point. Returns when nobody has ended the wait."""
+        ...
+
+    def passes(self, seconds: float) -> None:
+        """So much time goes by in the running task."""
+        ...
+
+
+class Player:
+    """The tap of a replay."""
+
+    def __init__(self, exchanges: Sequence[Exchange], stage: Stage) -> None:
+        self._left = list(exchanges)
+        self._stage = stage
+
+    @property
+    def upcoming(self) -> Exchange | None:
+        return self._left[0] if self._left else None
+
+    @asynccontextmanager
+    async def exchange(
+        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[Answer]]
+    ) -> AsyncIterator[Answer]:
+        if not is_model_call(url):
+            raise ProviderError(OFFLINE, reason="timeout", unsent=True)
+        recorded = self._left.pop(0) if self._left else None
+        await self._stage.asks(recorded, url, body)
+        if recorded is None:
+            raise ProviderError(OFFLINE, reason="timeout", unsent=True)
+        if recorded.fault is not None:
+            raise _failure(recorded)
+        if not recorded.status:
+            await self._stage.left_here()
+            raise ProviderError("The answer was left before it began.", reason="cut")
+        yield Answer(Played(recorded, self._stage), host_of(url), seconds=0)
+
+
+class Played:
+    """A recorded answer, piece by piece as it came."""
+
+    reusable = False
+
+    def __init__(self, recorded: Exchange, stage: Stage) -> None:
+        self.status = recorded.status
+        self.headers = recorded.headers
+        self._recorded = recorded
+        self._stage = stage
+        self._pieces = recorded.pieces()
+        self._times = iter(recorded.times)
+        self._pass_time()
+
+    async def read(self, seconds: float) -> bytes:
+        for piece in self._pieces:
+            self._pass_time()
+            return piece
+        match self._recorded.ending:
+            case "whole":
+                return b""
+            case "left":
+                await self._stage.left_here()
+                return b""
+            case "timeout":
+                raise TimeoutError
+            case "protocol":
+                raise ProtocolError("the connection ended before the answer did")
+            case "connection":
+                raise ConnectionResetError
+            case "network":
+                raise OSError
+
+    def _pass_time(self) -> None:
+        self._stage.passes(next(self._times, 0) / 1000)
+
+
+def _failure(recorded: Exchange) -> ProviderError:
+    fault = recorded.fault
+    assert fault is not None
+    return ProviderError(
+        fault.message, reason=fault.reason, retryable=fault.retryable, unsent=fault.unsent
+    )

@@ -1,0 +1,29 @@
+"""The provider whose requests all pass one tap: a tape that listens, or a player that answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+
+from hermes.core.ports import Provider
+from hermes.core.prompt import Delta, Prompt, Reply
+from hermes.providers.http import Tap, tap_of_task
+
+
+class Tapped:
+    """Outermost around everything that may ask: retries, other keys and other models included."""
+
+    def __init__(self, inner: Provider, tap: Tap) -> None:
+        self._inner = inner
+        self._tap = tap
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        token = tap_of_task.set(self._tap)
+        try:
+            async with aclosing(self._inner.reply(prompt)) as items:
+                async for item in items:
+                    yield item
+        finally:
+            # Closed by another task there is nothing to put back.
+            with suppress(ValueError):
+                tap_of_task.reset(token)

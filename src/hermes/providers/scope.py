@@ -1,0 +1,76 @@
+"""To whom a key may be sent: its own vendor, or an address that the user gave it for."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from hermes.providers.endpoint import host_of, is_local
+
+if TYPE_CHECKING:
+    from hermes.providers.vendor import Catalogue, Vendor
+
+UrlSource = Literal["", "env", "config"]
+LOGIN = "login"
+"""The source of tokens that a login brought: they go to the vendor's own hosts only."""
+
+_LEAST = 4
+_PLACEHOLDERS = frozenset(
+    (
+        "changeme", "change-me", "change_me", "dummy", "example", "fake", "key", "null", "none",
+        "no-key", "no-key-required", "placeholder", "replace-me", "replaceme", "secret", "test",
+        "todo", "token", "undefined", "your-api-key", "your_api_key", "your-key-here",
+        "your_key_here", "yourapikey", "api-key", "api_key", "apikey", "insert-key-here",
+    )
+)  # fmt: skip
+
+
+def usable(key: str) -> bool:
+    """Whether this can be a key at all: not what examples and templates put in its place."""
+    key = key.strip()
+    if len(key) < _LEAST or key.lower() in _PLACEHOLDERS:
+        return False
+    framed = (key[0], key[-1]) in (("<", ">"), ("[", "]"), ("{", "}")) or key.startswith("${")
+    return not (framed or set(key) <= set("*xX.-_•…"))
+
+
+def may_send(
+    catalogue: Catalogue, vendor: Vendor, url: str, *, key_source: str, url_source: UrlSource = ""
+) -> bool:
+    """Whether the key from this source may go to this address as that vendor's.
+
+    `key_source` is the variable that holds the key, LOGIN, or "" for a key that the user wrote
+    beside the address. `url_source` tells who gave the address: "" the catalogue, "env" the
+    vendor's own variable, "config" the settings."""
+    if not key_source:
+        return True
+    host = host_of(url)
+    if urlsplit(url).scheme != "https" and not is_local(host):
+        return False
+    if key_source == LOGIN:
+        return host in vendor.own_hosts()
+    if key_source not in vendor.keys:
+        return bool(url_source) and key_source == host_variable(catalogue, url)
+    if host in vendor.own_hosts():
+        return True
+    if not url_source:
+        return False
+    # A server of one's own needs no key of a cloud, unless key and address were given as a pair.
+    if is_local(host):
+        return url_source == "env"
+    owners = [other for other in catalogue.vendors.values() if host in other.own_hosts()]
+    return not owners or any(key_source in owner.keys for owner in owners)
+
+
+def host_variable(catalogue: Catalogue, url: str) -> str:
+    """The variable in which people keep the key of a host that no vendor here owns:
+    TOGETHER_API_KEY for api.together.xyz. "" for local hosts, and where the variable is another
+    vendor's."""
+    host = host_of(url)
+    labels = host.split(".")
+    if is_local(host) or len(labels) < 2 or catalogue.owner(url) is not None:
+        return ""
+    name = re.sub(r"[^A-Z0-9]", "_", labels[-2].upper()) + "_API_KEY"
+    taken = any(name in vendor.keys for vendor in catalogue.vendors.values())
+    return "" if taken else name
