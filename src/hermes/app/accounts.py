@@ -1,0 +1,263 @@
+"""Keys and logins as the rest of the program sees them: which ones a provider has, and what people
+can do with them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from hermes.config.load import Config
+from hermes.core.errors import ConfigError, NotFound
+from hermes.core.world import World
+from hermes.providers.http import Http
+from hermes.providers.keys import Credential, Keys, OneKey, numbered
+from hermes.providers.scope import LOGIN, usable
+from hermes.providers.vendor import Catalogue, Vendor, shipped
+
+if TYPE_CHECKING:
+    from hermes.credentials.desk import AccountRow, Desk
+    from hermes.credentials.oauth.screen import Screen
+    from hermes.credentials.wallet import Source, Wallet
+
+CUSTOM = "custom"
+AUTH_FILE = "auth.json"
+
+
+class Lent(NamedTuple):
+    """A key of the environment or the settings. `scope` is the variable that says whose it is."""
+
+    source: str
+    key: str
+    scope: str
+
+
+class Accounts:
+    """For one run. What takes part in sharing keys is loaded when there is something to share."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        world: World,
+        http: Http,
+        env: Mapping[str, str],
+        catalogue: Catalogue | None = None,
+    ) -> None:
+        self._config = config
+        self._world = world
+        self._http = http
+        self._env = env
+        self._catalogue = catalogue or shipped()
+        self._wallet: Wallet | None = None
+
+    def keys_for(self, provider: str, vendor: Vendor) -> Keys:
+        """The keys to ask this provider with. A single key that needs no care stands alone."""
+        lent = self.lent(provider, vendor)
+        name = pool_name(provider, vendor)
+        if not self._takes_care(name, vendor, lent):
+            source, key, scope = lent[0] if lent else Lent("", "", "")
+            label = source.partition(":")[2]
+            return OneKey(Credential(id=source, provider=name, key=key, label=label, source=scope))
+        return self.wallet.pool(name)
+
+    async def has_keys(self, provider: str, vendor: Vendor) -> bool:
+        """Whether there is anything to ask this provider with. Asks nobody."""
+        if vendor.key_optional or self.lent(provider, vendor):
+            return True
+        held = await self.wallet.holdings(pool_name(provider, vendor)).now()
+        return any(not key.dead for key in held)
+
+    def active_provider(self) -> str:
+        """Where somebody logged in last; "" when nobody did."""
+        if not self._has_file():
+            return ""
+        try:
+            return self.wallet.store.peek().active_provider
+        except ConfigError:
+            return ""
+
+    def secret_values(self) -> frozenset[str]:
+        """What auth.json holds and nobody may show."""
+        try:
+            return self.wallet.secret_values() if self._has_file() else frozenset()
+        except ConfigError:
+            return frozenset()
+
+    async def rows(self, provider: str = "") -> tuple[AccountRow, ...]:
+        """Of one provider, or of all that have a key or login."""
+        names = [self.known_name(provider)] if provider else await self._names()
+        return tuple([row for name in names for row in await self._desk.rows(name)])
+
+    async def add_key(self, provider: str, key: str, *, label: str = "") -> AccountRow:
+        return await self._desk.add_key(self.known_name(provider), key, label=label)
+
+    async def remove(self, provider: str, which: str) -> AccountRow:
+        return await self._desk.remove(self.known_name(provider), which)
+
+    async def reset(self, provider: str) -> int:
+        return await self._desk.reset(self.known_name(provider))
+
+    async def log_in(self, provider: str, screen: Screen, *, label: str = "") -> AccountRow:
+        return await self._desk.log_in(self.known_name(provider), screen, label=label)
+
+    async def log_out(self, provider: str) -> tuple[AccountRow, ...]:
+        return await self._desk.log_out(self.known_name(provider))
+
+    def takes_keys(self, provider: str) -> bool:
+        """Whether one can ask it with an API key at all."""
+        name = self.known_name(provider)
+        return bool(self._vendor(name).keys) or name not in self.logins()
+
+    def has_keyring(self) -> bool:
+        return self.wallet.keyring.is_installed()
+
+    def logins(self) -> tuple[str, ...]:
+        """The providers that can be logged in to."""
+        return self.wallet.logins.names()
+
+    async def close(self) -> None:
+        if self._wallet is not None:
+            await self._wallet.close()
+
+    @property
+    def wallet(self) -> Wallet:
+        if self._wallet is None:
+            from hermes.credentials.reactions import Cooldowns
+            from hermes.credentials.wallet import Wallet, WalletSettings
+
+            rests = self._config.settings.credential_pool_cooldowns
+            self._wallet = Wallet(
+                self._config.home,
+                world=self._world,
+                http=self._http,
+                env=self._env,
+                secret=self._config.secrets.get,
+                lent=self._source,
+                settings=WalletSettings(
+                    strategies=self._config.settings.credential_pool_strategies,
+                    cooldowns=Cooldowns(
+                        rate_limit=rests.rate_limit, billing=rests.billing, auth=rests.auth
+                    ),
+                ),
+            )
+        return self._wallet
+
+    @property
+    def _desk(self) -> Desk:
+        from hermes.credentials.desk import Desk
+
+        return Desk(self.wallet)
+
+    def lent(self, provider: str, vendor: Vendor) -> list[Lent]:
+        """What the settings give to a provider, else what its variables hold; each key once."""
+        settings = self._config.settings
+        own = settings.providers.get(provider)
+        if own is not None and own.api_key:
+            return _usable([Lent(f"config:{provider}", own.api_key, "")])
+        if own is not None and own.key_env:
+            return self._variables(own.key_env, scope="")
+        if provider == (settings.model.provider or CUSTOM) and settings.model.api_key:
+            return _usable([Lent("config:model", settings.model.api_key, "")])
+        return _usable([key for name in vendor.keys for key in self._variables(name, scope=name)])
+
+    def _variables(self, name: str, *, scope: str) -> list[Lent]:
+        get = self._config.secrets.get
+        return _usable([Lent(f"env:{each}", get(each), scope) for each in numbered(name)])
+
+    def _takes_care(self, name: str, vendor: Vendor, lent: list[Lent]) -> bool:
+        """Whether there is more to it than sending the one key that there is."""
+        if len(lent) > 1 or (lent and vendor.login == "copilot"):
+            return True
+        if not self._has_file():
+            return not lent and not vendor.key_optional and vendor.name != CUSTOM
+        try:
+            document = self.wallet.store.peek()
+        except ConfigError:
+            return True
+        return bool(document.entries(name) or document.suppressed(name)) or not (
+            lent or vendor.key_optional or vendor.name == CUSTOM
+        )
+
+    def _has_file(self) -> bool:
+        return (self._config.home.root / AUTH_FILE).exists()
+
+    def _source(self, name: str) -> Source:
+        from hermes.credentials.held import borrowed
+        from hermes.credentials.wallet import Source
+
+        provider, vendor = name.removeprefix(f"{CUSTOM}:"), self._vendor(name)
+        keys = self.lent(provider, vendor)
+        scope = vendor.keys[0] if vendor.keys else LOGIN
+        return Source(
+            borrowed=tuple(
+                borrowed(name, lent.source, lent.key, scope=lent.scope) for lent in keys
+            ),
+            scope="" if name.startswith(CUSTOM) else scope,
+        )
+
+    def _vendor(self, name: str) -> Vendor:
+        return self._catalogue.vendor(name) or self._catalogue.vendors[CUSTOM]
+
+    def known_name(self, provider: str) -> str:
+        """The name under which a provider's keys are kept; NotFound."""
+        vendor = self._catalogue.vendor(provider)
+        if vendor is not None:
+            return vendor.name
+        bare = provider.removeprefix(f"{CUSTOM}:")
+        if bare in self._config.settings.providers:
+            return f"{CUSTOM}:{bare}"
+        if provider in self.logins() or provider in self.wallet.store.peek().providers():
+            return provider
+        from hermes.config.nearest import nearest
+
+        near = tuple(nearest(provider, (*self._catalogue.vendors, *self.logins())))
+        raise NotFound(f"There is no provider {provider!r}.", near=near)
+
+    async def _names(self) -> list[str]:
+        """Providers that have a key or login of any kind."""
+        from hermes.credentials.foreign import KEEPERS
+
+        names = list((await self.wallet.store.read()).providers())
+        for vendor in self._catalogue.vendors.values():
+            if vendor.auto and vendor.name != CUSTOM and self.lent(vendor.name, vendor):
+                names.append(vendor.name)
+        for name in self._config.settings.providers:
+            if self._catalogue.vendor(name) is None and self.lent(name, self._vendor(name)):
+                names.append(f"{CUSTOM}:{name}")
+        for keeper in KEEPERS:
+            if self.wallet.holdings(keeper.provider).has_other_program:
+                names.append(keeper.provider)
+        return list(dict.fromkeys(names))
+
+
+def pool_name(provider: str, vendor: Vendor) -> str:
+    """Endpoints of one's own have keys of their own."""
+    if vendor.name == CUSTOM and provider != CUSTOM and provider not in vendor.aliases:
+        return f"{CUSTOM}:{provider.removeprefix('custom:')}"
+    return vendor.name
+
+
+def _usable(found: list[Lent]) -> list[Lent]:
+    seen: dict[str, Lent] = {}
+    for lent in found:
+        if usable(lent.key):
+            seen.setdefault(lent.key, lent)
+    return list(seen.values())
+
+
+@asynccontextmanager
+async def opened(config: Config, *, env: Mapping[str, str]) -> AsyncIterator[Accounts]:
+    """The accounts of a home by themselves, for those who ask no model."""
+    network = config.settings.network
+    http = Http(
+        proxy=network.proxy or None,
+        no_proxy=network.no_proxy,
+        ca_file=network.ca_bundle or None,
+    )
+    accounts = Accounts(config, world=World(), http=http, env=env)
+    try:
+        yield accounts
+    finally:
+        await accounts.close()
+        await http.aclose()

@@ -1,0 +1,268 @@
+"""What people do with their keys: look at them, add and remove them, log in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from hermes.codec.values import Value, replace
+from hermes.core.errors import ConfigError, NotFound, UsageError
+from hermes.credentials.entry import KEYRING, MANUAL, Entry, fingerprint
+from hermes.credentials.held import Held
+from hermes.credentials.oauth.grants import discovered, revoked
+from hermes.credentials.oauth.login import log_in
+from hermes.credentials.oauth.screen import Screen
+from hermes.credentials.oauth.tokens import Tokens
+from hermes.credentials.states import KeyState, States
+from hermes.credentials.store import Document
+from hermes.credentials.wallet import Wallet
+from hermes.providers.scope import usable
+
+Status = Literal["ok", "resting", "trying", "expired", "dead"]
+_LOGIN_SOURCES = {"device": "device_code", "codex": "device_code", "pkce": "hermes_pkce"}
+
+
+class AccountRow(Value):
+    """One key or login, without anything secret. `left_seconds` is how long it still rests;
+    `why` tells what is wrong with it; `current` is the one that is used next."""
+
+    provider: str
+    index: int
+    id: str
+    label: str
+    type: Literal["api_key", "oauth"]
+    source: str
+    status: Status
+    why: str = ""
+    left_seconds: float = 0.0
+    requests: int = 0
+    expires_at: float | None = None
+    kept_in: str = ""
+    current: bool = False
+
+
+class Desk:
+    def __init__(self, wallet: Wallet) -> None:
+        self._wallet = wallet
+
+    async def rows(self, provider: str) -> tuple[AccountRow, ...]:
+        """Numbered from 1, best first."""
+        held = await self._wallet.holdings(provider).now()
+        document = await self._wallet.store.read()
+        entries = {entry.id: entry for entry in document.entries(provider)}
+        rows = [
+            self._row(number, key, entries.get(key.id)) for number, key in enumerate(held, start=1)
+        ]
+        return tuple(self._marked(rows))
+
+    async def add_key(self, provider: str, key: str, *, label: str = "") -> AccountRow:
+        """A key that the person brought. In the keyring of the system where there is one."""
+        key = key.strip()
+        if not usable(key):
+            raise UsageError("That cannot be a key: it is too short, or only stands for one.")
+        if borrowed := await self._lift_suppression(provider, key):
+            return borrowed
+        await self._refuse_repeat(provider, key)
+        entry = self._new_entry(provider, label=label, access_token=key)
+        if await self._wallet.keyring.put(f"{provider}/{entry.id}", key):
+            entry = replace(
+                entry, access_token="", kept_in=KEYRING, secret_fingerprint=fingerprint(key)
+            )
+        await self._wallet.store.edit(lambda document: self._added(document, provider, entry))
+        return await self._row_of(provider, entry.id)
+
+    async def remove(self, provider: str, which: str) -> AccountRow:
+        """By number, id or label. What is borrowed stays where it is, but is used no more."""
+        row = await self._find(provider, which)
+        entry = (await self._wallet.store.read()).entry(provider, row.id)
+        if entry is None or entry.is_borrowed:
+            await self._wallet.store.edit(lambda held: held.suppress(provider, row.source))
+            return row
+        if entry.kept_in == KEYRING:
+            await self._wallet.keyring.drop(f"{provider}/{entry.id}")
+        await self._wallet.store.edit(lambda held: held.drop(provider, row.id))
+        return row
+
+    async def reset(self, provider: str) -> int:
+        """Let all keys of a provider be used at once; how many rested."""
+        now = self._wallet.world.clock.now()
+
+        def change(states: States) -> int:
+            rested = 0
+            for name, state in list(states.items()):
+                if name.rpartition("/")[0] == provider and state.rests:
+                    rested += state.is_resting(now)
+                    states[name] = KeyState(requests=state.requests, used_at=state.used_at)
+            return rested
+
+        return await self._wallet.states.change(change)
+
+    async def log_in(self, provider: str, screen: Screen, *, label: str = "") -> AccountRow:
+        """NotFound when there is no way to log in there."""
+        login = self._wallet.logins.get(provider)
+        if login is None:
+            raise NotFound(
+                f"{provider} has no login; add an API key with `hermes auth add {provider}`.",
+                near=self._wallet.logins.names(),
+            )
+        wallet = self._wallet
+        tokens = await log_in(login, screen, http=wallet.http, clock=wallet.world.clock)
+        source = _LOGIN_SOURCES[login.flow]
+        entry = replace(
+            self._new_entry(provider, label=label or login.name),
+            auth_type="oauth",
+            source=f"{MANUAL}:{source}" if label else source,
+            client_id=login.client_id,
+        )
+        entry = _with_tokens(entry, tokens)
+        kept = await wallet.store.edit(lambda document: self._logged_in(document, provider, entry))
+        await self.reset(provider)
+        return await self._row_of(provider, kept)
+
+    async def log_out(self, provider: str) -> tuple[AccountRow, ...]:
+        """Forget all logins of a provider, after taking their tokens back where that is possible;
+        the rows tell by `why` which could not be taken back."""
+        rows = [row for row in await self.rows(provider) if row.type == "oauth"]
+        document = await self._wallet.store.read()
+        gone = []
+        for row in rows:
+            entry = document.entry(provider, row.id)
+            if entry is None:
+                continue
+            gone.append(replace(row, why="" if await self._revoked(provider, entry) else "kept"))
+        await self._wallet.store.edit(
+            lambda held: _forget(held, provider, [row.id for row in gone])
+        )
+        return tuple(gone)
+
+    async def _revoked(self, provider: str, entry: Entry) -> bool:
+        login = self._wallet.logins.get(provider)
+        if login is None:
+            return False
+        http = self._wallet.http
+        try:
+            login = await discovered(login, http=http)
+        except ConfigError:
+            return False
+        token = entry.refresh_token or entry.access_token
+        return await revoked(login, token, client_id=entry.client_id, http=http)
+
+    def _row(self, number: int, held: Held, entry: Entry | None) -> AccountRow:
+        conditions = self._wallet.conditions(held.provider)
+        conditions.look()
+        state = conditions.of(held)
+        now = self._wallet.world.clock.now()
+        status, why = _status(held, state, now)
+        return AccountRow(
+            provider=held.provider,
+            index=number,
+            id=held.id,
+            label=held.label,
+            type="oauth" if held.oauth else "api_key",
+            source=held.source,
+            status=status,
+            why=why,
+            left_seconds=round(max(0.0, state.until - now), 1) if status == "resting" else 0.0,
+            requests=state.requests,
+            expires_at=held.expires_at,
+            kept_in=entry.kept_in if entry else "",
+        )
+
+    def _marked(self, rows: list[AccountRow]) -> list[AccountRow]:
+        able = [row for row in rows if row.status == "ok"]
+        if not able:
+            return rows
+        return [replace(row, current=row is able[0]) for row in rows]
+
+    async def _find(self, provider: str, which: str) -> AccountRow:
+        rows = await self.rows(provider)
+        found = [row for row in rows if which in (row.id, str(row.index))]
+        found = found or [row for row in rows if which == row.label]
+        if len(found) > 1:
+            raise UsageError(f"{len(found)} keys are called {which!r}; use the number or the id.")
+        if not found:
+            raise NotFound(
+                f"{provider} has no key {which!r}; `hermes auth list {provider}` shows them."
+            )
+        return found[0]
+
+    async def _row_of(self, provider: str, key_id: str) -> AccountRow:
+        rows = await self.rows(provider)
+        return next(row for row in rows if row.id == key_id)
+
+    async def _lift_suppression(self, provider: str, key: str) -> AccountRow | None:
+        """Adding a key that is borrowed but was removed means: use it again."""
+        removed = (await self._wallet.store.read()).suppressed(provider)
+        borrowed = self._wallet.holdings(provider).borrowed
+        held = next((h for h in borrowed if h.key == key and h.source in removed), None)
+        if held is None:
+            return None
+        source = held.source
+        await self._wallet.store.edit(
+            lambda document: document.suppress(provider, source, on=False)
+        )
+        return await self._row_of(provider, held.id)
+
+    async def _refuse_repeat(self, provider: str, key: str) -> None:
+        held = await self._wallet.holdings(provider).now()
+        same = next((number for number, h in enumerate(held, 1) if key in (h.key, h.root)), 0)
+        if same:
+            raise UsageError(f"{provider} has this key already: number {same}.")
+
+    def _new_entry(self, provider: str, *, label: str, access_token: str = "") -> Entry:
+        world = self._wallet.world
+        return Entry(
+            id=f"{world.chance.getrandbits(24):06x}",
+            label=label,
+            access_token=access_token,
+            added_at=world.clock.now(),
+        )
+
+    def _added(self, document: Document, provider: str, entry: Entry) -> None:
+        document.forget_dead(self._wallet.world.clock.now())
+        if not entry.label:
+            taken = {known.label for known in document.entries(provider)}
+            names = (f"key {number}" for number in range(1, len(taken) + 2))
+            entry = replace(entry, label=next(name for name in names if name not in taken))
+        document.put(provider, entry)
+
+    def _logged_in(self, document: Document, provider: str, entry: Entry) -> str:
+        """In place of the login with the same label, or of one that is over; its id."""
+        document.forget_dead(self._wallet.world.clock.now())
+        for known in document.entries(provider):
+            if known.auth_type == "oauth" and (known.label == entry.label or known.is_dead):
+                entry = replace(entry, id=known.id, priority=known.priority)
+                break
+        document.put(provider, entry)
+        document.activate(provider)
+        return entry.id
+
+
+def _with_tokens(entry: Entry, tokens: Tokens) -> Entry:
+    return replace(
+        entry,
+        access_token=tokens.access_token,
+        refresh_token=tokens.refresh_token,
+        expires_at=tokens.expires_at,
+        account_id=tokens.account_id,
+        base_url=tokens.url,
+    )
+
+
+def _status(held: Held, state: KeyState, now: float) -> tuple[Status, str]:
+    if held.dead:
+        return "dead", held.note
+    if state.is_resting(now):
+        return "resting", state.rests
+    if not held.root and held.expires_within(0, now):
+        return "expired", held.note
+    if state.is_probed(now):
+        return "trying", state.rests
+    return "ok", ""
+
+
+def _forget(document: Document, provider: str, ids: Sequence[str]) -> None:
+    for key_id in ids:
+        document.drop(provider, key_id)
+    if document.active_provider == provider:
+        document.activate("")

@@ -1,0 +1,100 @@
+"""One key or login as auth.json keeps it."""
+
+from __future__ import annotations
+
+import calendar
+import hashlib
+import time
+from functools import lru_cache
+from typing import Any, Literal
+
+from hermes.codec.json import convert
+from hermes.codec.values import JsonObject, Value
+
+AuthType = Literal["api_key", "oauth"]
+DEAD = "dead"
+KEYRING = "keyring"
+MANUAL = "manual"
+_SHOWN_BY_REPR = ("id", "label", "auth_type", "source", "last_status")
+
+
+class Entry(Value):
+    """`source` tells whose secret it is: `manual` and logins are ours and keep their tokens here;
+    `env:NAME`, `config:NAME` and names of other programs are borrowed, and only their fingerprint
+    is kept. With `kept_in` "keyring" the token is in the keyring of the system. `last_status` is
+    only ever "dead"; what passes is kept elsewhere."""
+
+    id: str
+    label: str = ""
+    auth_type: AuthType = "api_key"
+    priority: int = 0
+    source: str = MANUAL
+    access_token: str = ""
+    refresh_token: str = ""
+    expires_at: float | None = None
+    base_url: str = ""
+    account_id: str = ""
+    client_id: str = ""
+    kept_in: str = ""
+    added_at: float = 0.0
+    last_status: str = ""
+    last_status_at: float = 0.0
+    last_error_reason: str = ""
+    last_error_message: str = ""
+    secret_fingerprint: str = ""
+
+    @property
+    def is_dead(self) -> bool:
+        return self.last_status == DEAD
+
+    @property
+    def is_borrowed(self) -> bool:
+        return self.source.partition(":")[0] in ("env", "config")
+
+    def __repr__(self) -> str:
+        return f"Entry({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [(name, getattr(self, name)) for name in _SHOWN_BY_REPR]
+
+
+_FIELDS = frozenset(Entry.__struct_fields__)
+
+
+def read_entry(raw: JsonObject) -> Entry:
+    """DecodeError. Other programs write moments as text, and null for what is missing."""
+    known = {name: value for name, value in raw.items() if name in _FIELDS and value is not None}
+    for name in ("expires_at", "last_status_at"):
+        if isinstance(known.get(name), str):
+            known[name] = moment(known[name])
+    return convert(Entry, {name: value for name, value in known.items() if value is not None})
+
+
+def write_entry(entry: Entry, over: JsonObject) -> JsonObject:
+    """The entry as it is stored. What we do not understand of the older form stays in it."""
+    foreign = {name: value for name, value in over.items() if name not in _FIELDS}
+    own: JsonObject = {}
+    for name, default in zip(Entry.__struct_fields__[1:], Entry.__struct_defaults__, strict=True):
+        value = getattr(entry, name)
+        if value != default:
+            own[name] = value
+    return {"id": entry.id, **own, **foreign}
+
+
+def moment(text: str) -> float | None:
+    """Seconds since 1970 of an ISO moment in UTC, None for anything else."""
+    try:
+        return float(calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")))
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=256)
+def fingerprint(secret: str) -> str:
+    """Enough to see that a secret is still the same, and no way back to it."""
+    return f"sha256:{hashlib.sha256(secret.encode()).hexdigest()[:16]}" if secret else ""
+
+
+def borrowed_id(provider: str, source: str) -> str:
+    """The same for all processes, though nobody stores it."""
+    return hashlib.sha256(f"{provider}\n{source}".encode()).hexdigest()[:6]

@@ -1,0 +1,76 @@
+"""A lock that the processes of a home share: held by one at a time, given back by the system when
+its holder dies."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from hermes.config.home import Home, unwritable
+from hermes.core.errors import ConfigError
+
+PATIENCE_SECONDS = 15.0
+_FIRST_PAUSE = 0.002
+_LONGEST_PAUSE = 0.05
+
+
+class SharedLock:
+    """Each holder opens the file anew, so it excludes tasks and threads of this process too.
+    Waiting occupies no thread, and is in real time: another process knows no other."""
+
+    def __init__(self, home: Home, path: Path, *, patience: float = PATIENCE_SECONDS) -> None:
+        self._home = home
+        self.path = path
+        self._patience = patience
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """ConfigError when another process holds it for too long."""
+        loop = asyncio.get_running_loop()
+        until, pause = loop.time() + self._patience, _FIRST_PAUSE
+        while (descriptor := self._taken()) < 0:
+            if loop.time() >= until:
+                raise ConfigError(
+                    f"Another program keeps {self.path} locked for more than "
+                    f"{self._patience:.0f} s; end it and try again."
+                )
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def held_at_once(self) -> Iterator[bool]:
+        """Whether we are inside; not when anybody else is."""
+        descriptor = self._taken()
+        try:
+            yield descriptor >= 0
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def _taken(self) -> int:
+        """The descriptor that holds the lock, -1 when somebody else does."""
+        descriptor = self._opened()
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever removed the file meanwhile left us with a lock that nobody else sees.
+            if os.fstat(descriptor).st_ino == self.path.stat().st_ino:
+                return descriptor
+        except (BlockingIOError, FileNotFoundError):
+            pass
+        os.close(descriptor)
+        return -1
+
+    def _opened(self) -> int:
+        self._home.folder(self.path.parent)
+        try:
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise unwritable(self.path, error) from error

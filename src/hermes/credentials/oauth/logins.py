@@ -1,0 +1,141 @@
+"""The ways to log in, as data, and the client id that each of them needs."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from hermes.codec.json import DecodeError, convert
+from hermes.codec.values import JsonObject, Value, replace
+from hermes.config.home import Home
+from hermes.core.errors import ConfigError
+from hermes.providers.endpoint import Auth, host_of, is_local
+
+OWN_FILE = "oauth.toml"
+_ADDRESSES = (
+    "issuer",
+    "device_url",
+    "authorize_url",
+    "token_url",
+    "revoke_url",
+    "exchange_url",
+)
+
+
+class Login(Value, forbid_unknown_fields=True):
+    """One way to log in; logins.toml tells what the fields mean."""
+
+    provider: str
+    flow: Literal["device", "codex", "pkce"]
+    label: str = ""
+    client_id: str = ""
+    client_secret: str = ""
+    issuer: str = ""
+    device_url: str = ""
+    authorize_url: str = ""
+    token_url: str = ""
+    revoke_url: str = ""
+    redirect_uri: str = ""
+    scope: str = ""
+    body: Literal["form", "json"] = "form"
+    skew_seconds: float = 120.0
+    exchange_url: str = ""
+    account_claim: tuple[str, ...] = ()
+    account_header: str = ""
+    auth: Auth = "bearer"
+    headers: dict[str, str] = {}
+    bearer_prefix: str = ""
+    refused_prefix: str = ""
+    key_page: str = ""
+    key_provider: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.label or self.provider
+
+    @property
+    def client_variable(self) -> str:
+        return f"HERMES_{self.provider.upper().replace('-', '_')}_CLIENT_ID"
+
+    def __repr__(self) -> str:
+        return f"Login(provider={self.provider!r}, flow={self.flow!r})"
+
+
+class Logins:
+    """Those of this package, changed and added to by the home."""
+
+    def __init__(self, home: Home, secret: Callable[[str], str]) -> None:
+        self._home = home
+        self._secret = secret
+        self._known: dict[str, Login] | None = None
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._all())
+
+    def get(self, provider: str) -> Login | None:
+        """With its client id, if there is one."""
+        found = self._all().get(provider)
+        if found is None:
+            return None
+        return replace(found, client_id=self._secret(found.client_variable) or found.client_id)
+
+    def _all(self) -> dict[str, Login]:
+        if self._known is None:
+            tables = dict(_shipped())
+            for provider, table in _own_tables(self._home).items():
+                tables[provider] = {**tables.get(provider, {}), **table}
+            self._known = {name: _login(name, table) for name, table in tables.items()}
+        return self._known
+
+
+def without_client(login: Login) -> ConfigError:
+    """What is missing, and the other road."""
+    page = f" (from {login.key_page})" if login.key_page else ""
+    key = f"`hermes auth add {login.key_provider or login.provider} --type api-key`{page}"
+    return ConfigError(
+        f"A login at {login.name} needs a client id that was issued to this program, and none is "
+        f"configured: set {login.client_variable} if you have one, or use an API key with {key}."
+    )
+
+
+@cache
+def _shipped() -> dict[str, JsonObject]:
+    return tomllib.loads(Path(__file__).with_name("logins.toml").read_text("utf-8"))
+
+
+def _own_tables(home: Home) -> dict[str, JsonObject]:
+    path = home.root / OWN_FILE
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} cannot be used: {error}.") from error
+    bad = next((name for name, table in found.items() if not isinstance(table, dict)), None)
+    if bad is not None:
+        raise ConfigError(f"{path} cannot be used: {bad!r} stands outside of a [vendor] table.")
+    return found
+
+
+def _login(provider: str, table: JsonObject) -> Login:
+    try:
+        login = convert(Login, {"provider": provider, **table})
+    except DecodeError as error:
+        raise ConfigError(f"The login for {provider} cannot be used: {error}.") from error
+    for name, url in msgspec.structs.asdict(login).items():
+        if name in _ADDRESSES and url:
+            require_safe(url, f"The {name} of the login for {provider}")
+    return login
+
+
+def require_safe(url: str, what: str) -> None:
+    """ConfigError unless tokens can be sent there without anybody on the way reading them."""
+    if not url.startswith("https://") and not (
+        url.startswith("http://") and is_local(host_of(url))
+    ):
+        raise ConfigError(f"{what} is not an https address; correct it in {OWN_FILE}.")

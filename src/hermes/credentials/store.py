@@ -1,0 +1,204 @@
+"""auth.json: the keys and logins that are ours to keep."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.config.files import replace_file
+from hermes.config.home import Home
+from hermes.core.errors import ConfigError
+from hermes.credentials.entry import MANUAL, Entry, read_entry, write_entry
+from hermes.credentials.locks import SharedLock
+
+T = TypeVar("T")
+
+FILE = "auth.json"
+VERSION = 1
+_READ_AGAIN_SECONDS = (0.02, 0.1)
+_DEAD_KEPT_SECONDS = 86_400.0
+
+Signature = tuple[int, int, int]
+
+
+class Document:
+    """What the file says. Whatever is not ours in it stays as it is."""
+
+    def __init__(self, raw: JsonObject | None = None) -> None:
+        self.raw: JsonObject = raw if raw is not None else {"version": VERSION}
+
+    @property
+    def active_provider(self) -> str:
+        found = self.raw.get("active_provider")
+        return found if isinstance(found, str) else ""
+
+    def providers(self) -> tuple[str, ...]:
+        return tuple(self._pools())
+
+    def entries(self, provider: str) -> tuple[Entry, ...]:
+        """Best first. Entries that cannot be read are left out, and stay in the file."""
+        found = [entry for raw in self._list(provider) if (entry := _entry(raw)) is not None]
+        return tuple(sorted(found, key=lambda entry: entry.priority))
+
+    def entry(self, provider: str, entry_id: str) -> Entry | None:
+        return next((e for e in self.entries(provider) if e.id == entry_id), None)
+
+    def suppressed(self, provider: str) -> frozenset[str]:
+        held = self.raw.get("suppressed_sources")
+        found = held.get(provider, []) if isinstance(held, dict) else []
+        return frozenset(text for text in found if isinstance(text, str))
+
+    def put(self, provider: str, entry: Entry) -> None:
+        """In place of the entry with its id, else at the end."""
+        pool = self._pools(make=True).setdefault(provider, [])
+        for place, raw in enumerate(pool):
+            if isinstance(raw, dict) and raw.get("id") == entry.id:
+                pool[place] = write_entry(entry, raw)
+                return
+        pool.append(write_entry(entry, {}))
+
+    def drop(self, provider: str, entry_id: str) -> None:
+        kept = [
+            raw
+            for raw in self._list(provider)
+            if not (isinstance(raw, dict) and raw.get("id") == entry_id)
+        ]
+        pools = self._pools(make=True)
+        pools[provider] = kept
+        if not kept:
+            del pools[provider]
+
+    def suppress(self, provider: str, source: str, *, on: bool = True) -> None:
+        """Sources on this list are not used until somebody adds them again."""
+        sources = {*self.suppressed(provider), source} - (set() if on else {source})
+        held = self.raw.setdefault("suppressed_sources", {})
+        held[provider] = sorted(sources)
+        if not sources:
+            del held[provider]
+
+    def activate(self, provider: str) -> None:
+        """ "" for none."""
+        self.raw["active_provider"] = provider or None
+
+    def forget_dead(self, now: float) -> None:
+        """Logins that were added by hand and have been dead for a day."""
+        for provider in self.providers():
+            for entry in self.entries(provider):
+                old = entry.last_status_at and now - entry.last_status_at > _DEAD_KEPT_SECONDS
+                if entry.is_dead and old and entry.source.startswith(MANUAL):
+                    self.drop(provider, entry.id)
+
+    def _list(self, provider: str) -> list[JsonValue]:
+        found = self._pools().get(provider, [])
+        return found if isinstance(found, list) else []
+
+    def _pools(self, *, make: bool = False) -> dict[str, JsonValue]:
+        found = self.raw.get("credential_pool")
+        if isinstance(found, dict):
+            return found
+        fresh: dict[str, JsonValue] = {}
+        if make:
+            self.raw["credential_pool"] = fresh
+        return fresh
+
+
+def _entry(raw: JsonValue) -> Entry | None:
+    try:
+        return read_entry(raw) if isinstance(raw, dict) else None
+    except DecodeError:
+        return None
+
+
+class Store:
+    """The file of one home. Read when it has changed; changed under a lock that all processes
+    share, and replaced as a whole."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self.path = home.root / FILE
+        self.lock = SharedLock(home, home.root / "auth.lock")
+        self._known: tuple[Signature | None, Document] = (None, Document())
+
+    @property
+    def signature(self) -> Signature | None:
+        """Differs whenever the file does; None when there is none."""
+        return signature_of(self.path)
+
+    async def read(self) -> Document:
+        """What it says now, not to be changed. ConfigError when it is damaged."""
+        found = self.signature
+        if found is None or found != self._known[0]:
+            self._known = (found, await self.read_fresh())
+        return self._known[1]
+
+    def peek(self) -> Document:
+        """The same at once, for those who cannot wait for a program that is writing."""
+        found = self.signature
+        if found is None or found != self._known[0]:
+            self._known = (found, self._parsed())
+        return self._known[1]
+
+    async def read_fresh(self) -> Document:
+        """What it says now, to be changed by the holder of the lock. Programs that write in place
+        are given a moment to finish."""
+        for pause in _READ_AGAIN_SECONDS:
+            try:
+                return self._parsed()
+            except ConfigError:
+                await asyncio.sleep(pause)
+        return self._parsed()
+
+    async def edit(self, change: Callable[[Document], T]) -> T:
+        """Apply a change to what is in the file at that moment."""
+        async with self.lock.held():
+            document = await self.read_for_edit()
+            result = change(document)
+            self.write(document)
+            return result
+
+    async def read_for_edit(self) -> Document:
+        """A damaged file is copied, so that nothing in it is lost whatever happens next."""
+        try:
+            return await self.read_fresh()
+        except ConfigError as error:
+            copy = self.path.with_name(f"{FILE}.damaged")
+            replace_file(self._home, copy, self.path.read_bytes())
+            raise ConfigError(f"{error} A copy is in {copy.name}.") from error
+
+    def write(self, document: Document) -> None:
+        """Only for the holder of the lock. Durable when it returns."""
+        data = msgspec.json.format(msgspec.json.encode(document.raw), indent=2)
+        replace_file(self._home, self.path, data + b"\n")
+
+    def _parsed(self) -> Document:
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return Document()
+        except OSError as error:
+            raise ConfigError(f"Cannot read {self.path} ({error.strerror}).") from error
+        try:
+            raw = decode(dict[str, JsonValue], data)
+        except DecodeError as error:
+            raise ConfigError(
+                f"{self.path} is damaged ({str(error).rstrip('.')}); mend it, or move it away and "
+                "log in anew."
+            ) from error
+        version = raw.get("version", VERSION)
+        if isinstance(version, int) and version > VERSION:
+            raise ConfigError(f"{self.path} is of a newer version ({version}); update Hermes.")
+        return Document(raw)
+
+
+def signature_of(path: Path) -> Signature | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_ino, found.st_mtime_ns, found.st_size)

@@ -1,0 +1,82 @@
+"""What the commands about keys and logins share: the accounts of a home, and a screen to log in."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from hermes.app.accounts import Accounts, opened
+from hermes.config.secrets import environment
+from hermes.surfaces.cli.place import config_of
+from hermes.surfaces.cli.style import styled
+
+T = TypeVar("T")
+
+
+def with_accounts(ctx: click.Context, work: Callable[[Accounts], Coroutine[Any, Any, T]]) -> T:
+    """Run some work on the accounts of the home that the options stand for."""
+
+    async def whole() -> T:
+        async with opened(config_of(ctx), env=environment()) as accounts:
+            return await work(accounts)
+
+    return asyncio.run(whole())
+
+
+class TerminalScreen:
+    """Shows where to go, and opens a browser where there is one to be seen."""
+
+    def __init__(self, *, browser: bool) -> None:
+        self._browser = browser and _has_browser(environment())
+
+    def show_code(self, url: str, code: str, *, whole_url: str, seconds: float) -> None:
+        print(f"Open  {styled(whole_url or url, 'bold')}")
+        print(f"and {'check' if whole_url else 'type in'} the code  {styled(code, 'bold')}")
+        print(f"Waiting for up to {max(1, round(seconds / 60))} min; Ctrl+C stops.", flush=True)
+        self._open(whole_url or url)
+
+    def show_page(self, url: str, *, paste: bool) -> None:
+        print(f"Open  {styled(url, 'bold')}")
+        if paste:
+            print("If the browser does not come back by itself, paste here what it shows:")
+        sys.stdout.flush()
+        self._open(url)
+
+    async def pasted(self) -> str:
+        """A line of stdin. Read without a thread, which could not be stopped when the browser
+        comes back first."""
+        loop = asyncio.get_running_loop()
+        line: asyncio.Future[str] = loop.create_future()
+
+        def read() -> None:
+            text = sys.stdin.readline()
+            if text.strip() and not line.done():
+                line.set_result(text)
+            elif not text:
+                loop.remove_reader(sys.stdin)
+
+        try:
+            loop.add_reader(sys.stdin, read)
+        except (OSError, ValueError):
+            return await line
+        try:
+            return await line
+        finally:
+            loop.remove_reader(sys.stdin)
+
+    def _open(self, url: str) -> None:
+        if self._browser:
+            import webbrowser
+
+            webbrowser.open(url)
+
+
+def _has_browser(env: Mapping[str, str]) -> bool:
+    """Not over a remote shell, and not where only a browser inside this terminal would open."""
+    if env.get("SSH_CONNECTION") or env.get("SSH_TTY"):
+        return False
+    return sys.platform == "darwin" or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))

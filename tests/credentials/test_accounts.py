@@ -1,0 +1,151 @@
+"""From settings and environment to the keys of a provider."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes.app.accounts import Accounts, opened, pool_name
+from hermes.config.home import Home
+from hermes.config.load import load
+from hermes.core.errors import NotFound
+from hermes.core.world import World
+from hermes.credentials.pool import Pool
+from hermes.providers.http import Http
+from hermes.providers.keys import OneKey
+from hermes.providers.vendor import Vendor, shipped
+
+PLAIN = """
+import sys
+from pathlib import Path
+from hermes.app.accounts import Accounts
+from hermes.config.home import Home
+from hermes.config.load import load
+from hermes.core.world import World
+from hermes.providers.http import Http
+from hermes.providers.vendor import shipped
+
+config = load(Home(Path(sys.argv[1])), env={"OPENROUTER_API_KEY": "sk-or-1234"})
+accounts = Accounts(config, world=World(), http=Http(), env={})
+keys = accounts.keys_for("openrouter", shipped().vendors["openrouter"])
+assert keys.credential.key == "sk-or-1234"
+print(*[name for name in sys.modules if name.startswith("hermes.credentials")])
+"""
+
+
+def accounts(home: Home, env: Mapping[str, str], flags: dict[str, Any] | None = None) -> Accounts:
+    config = load(home, flags=flags or {}, env=dict(env))
+    return Accounts(config, world=World(), http=Http(), env=env)
+
+
+def vendor(name: str) -> Vendor:
+    found = shipped().vendor(name)
+    assert found is not None
+    return found
+
+
+def test_one_key_stands_alone(home: Home) -> None:
+    keys = accounts(home, {"OPENROUTER_API_KEY": "sk-or-1234"}).keys_for(
+        "openrouter", vendor("openrouter")
+    )
+    assert isinstance(keys, OneKey)
+    assert (keys.credential.key, keys.credential.source) == ("sk-or-1234", "OPENROUTER_API_KEY")
+    assert not home.root.exists()
+
+
+def test_one_key_loads_nothing_of_this_room(home: Home) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PLAIN, str(home.root)], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == []
+
+
+async def test_numbered_variables_are_shared_out(home: Home) -> None:
+    env = {"OPENROUTER_API_KEY": "sk-or-1", "OPENROUTER_API_KEY_2": "sk-or-2"}
+    found = accounts(home, env)
+    keys = found.keys_for("openrouter", vendor("openrouter"))
+    assert isinstance(keys, Pool)
+    assert found.keys_for("openrouter", vendor("openrouter")) is keys
+    rows = await found.rows("openrouter")
+    assert [(row.label, row.source) for row in rows] == [
+        ("OPENROUTER_API_KEY", "env:OPENROUTER_API_KEY"),
+        ("OPENROUTER_API_KEY_2", "env:OPENROUTER_API_KEY_2"),
+    ]
+
+
+async def test_keys_added_by_hand_are_shared_out_with_the_rest(home: Home) -> None:
+    env = {"OPENROUTER_API_KEY": "sk-or-1"}
+    found = accounts(home, env)
+    await found.add_key("openrouter", "sk-or-added", label="spare")
+    assert isinstance(found.keys_for("openrouter", vendor("openrouter")), Pool)
+    # A file that says nothing of a provider does not concern it.
+    deepseek = accounts(home, {"DEEPSEEK_API_KEY": "sk-ds-1"})
+    assert isinstance(deepseek.keys_for("deepseek", vendor("deepseek")), OneKey)
+
+
+def test_the_settings_come_before_the_environment(home: Home) -> None:
+    env = {"OPENROUTER_API_KEY": "sk-or-1", "MY_KEY": "sk-mine", "MY_KEY_2": "sk-mine-2"}
+    found = accounts(home, env, {"providers.openrouter.api_key": "sk-config"})
+    keys = found.keys_for("openrouter", vendor("openrouter"))
+    assert isinstance(keys, OneKey)
+    assert (keys.credential.key, keys.credential.source) == ("sk-config", "")
+    named = accounts(home, env, {"providers.openrouter.key_env": "MY_KEY"})
+    lent = named.lent("openrouter", vendor("openrouter"))
+    assert [each.key for each in lent] == ["sk-mine", "sk-mine-2"]
+
+
+def test_a_server_of_ones_own_needs_no_key(home: Home) -> None:
+    keys = accounts(home, {}).keys_for("custom", vendor("custom"))
+    assert isinstance(keys, OneKey)
+    assert keys.credential.key == ""
+
+
+def test_each_endpoint_of_ones_own_has_its_own_keys() -> None:
+    assert pool_name("my-box", vendor("custom")) == "custom:my-box"
+    assert pool_name("or", vendor("or")) == "openrouter"
+
+
+async def test_whether_there_are_keys_is_known_without_asking(home: Home) -> None:
+    assert not await accounts(home, {}).has_keys("deepseek", vendor("deepseek"))
+    found = accounts(home, {"DEEPSEEK_API_KEY": "sk-ds-1"})
+    assert await found.has_keys("deepseek", vendor("deepseek"))
+    await found.add_key("xai", "xai-added")
+    assert await accounts(home, {}).has_keys("xai", vendor("xai"))
+
+
+async def test_the_secrets_of_the_file_are_known_to_those_who_hide_them(home: Home) -> None:
+    found = accounts(home, {})
+    assert found.secret_values() == frozenset()
+    await found.add_key("xai", "xai-added")
+    assert found.secret_values() == {"xai-added"}
+    assert found.active_provider() == ""
+
+
+async def test_the_overview_shows_who_has_keys(home: Home, tmp_path: Path) -> None:
+    gh = tmp_path / ".config/gh/hosts.yml"
+    gh.parent.mkdir(parents=True)
+    gh.write_text("github.com:\n  oauth_token: gho_1234\n")
+    env = {"DEEPSEEK_API_KEY": "sk-ds-1", "GH_TOKEN": "gho_9999", "HOME": str(tmp_path)}
+    settings = {
+        "providers.my-box.base_url": "http://127.0.0.1:1",
+        "providers.my-box.api_key": "k1234",
+    }
+    async with opened(load(home, flags=settings, env=env), env=env) as found:
+        await found.add_key("xai", "xai-added")
+        assert [row.provider for row in await found.rows()] == [
+            "xai",
+            "deepseek",
+            "custom:my-box",
+            "copilot",
+        ]
+
+
+async def test_an_unknown_provider_is_told_with_names_that_come_near(home: Home) -> None:
+    with pytest.raises(NotFound) as caught:
+        await accounts(home, {}).rows("deepsek")
+    assert "deepseek" in caught.value.near
