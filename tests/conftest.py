@@ -1,8 +1,10 @@
-"""What every test shares: one event loop backend, and long runs only on request."""
+"""What every test shares: one event loop backend, judged requests, long runs only on request."""
 
 from __future__ import annotations
 
 import pytest
+
+pytest_plugins = ["tests.judges.plugin"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hermes.codec.values import JsonObject
 from hermes.testing.conversation import Said, SaidCall, said_in
-from hermes.testing.wires.draft import seal
+from hermes.testing.wires.draft import seal, sealer
 from hermes.testing.wires.table import WIRES
 
 WireName = Literal["chat", "responses", "messages"]
@@ -208,6 +208,12 @@ SCHEMALESS = {"type": "function", "function": {"name": "a", "parameters": {}}}
 LOOK = {"type": "function", "function": TOOL}
 CALL = ("messages", 2, "tool_calls", 0)
 
+
+def foreign_detail() -> JsonObject:
+    text = "Hm."
+    return {"type": "reasoning.text", "text": text, "signature": seal(text, sealer("chat", "n"))}
+
+
 CHAT_WRONGS: list[tuple[Change, str]] = [
     (drop("model"), "model: a non-empty string is required"),
     (at("messages", set=[]), "messages: a non-empty list is required"),
@@ -222,7 +228,8 @@ CHAT_WRONGS: list[tuple[Change, str]] = [
     (drop("messages", 4, "tool_call_id"), "the result None answers no tool call before it"),
     (at(*CALL, "id", set=""), "messages[2].tool_calls[0]: a non-empty id is required"),
     (at(*CALL, "id", set="a b"), "the id 'a b' may only have [a-zA-Z0-9_-]"),
-    (at(*CALL, "id", set="c2"), "messages[2]: the call id 'c2' occurs twice"),
+    (at(*CALL, "id", set="c2"), "messages: the call id 'c2' occurs twice"),
+    (at(*CALL, "id", set="c" * 41), "messages[2].tool_calls[0]: an id has at most 40 characters"),
     (at(*CALL, "type", set="tool"), "must be {id, type: 'function', function: …}"),
     (at(*CALL, "function", "name", set="a.b"), "'a.b' is no tool name"),
     (at(*CALL, "function", "arguments", set={}), "arguments must be a string"),
@@ -233,6 +240,9 @@ CHAT_WRONGS: list[tuple[Change, str]] = [
         at("messages", 1, "content", set=None),
         "messages[1]: content must be a string or a non-empty",
     ),
+    (at("messages", 1, "content", set=" "), "messages[1]: content must not be empty"),
+    (at("messages", 1, "content", set=[{"type": "text", "text": ""}]), "a text part needs text"),
+    (at("messages", 2, "reasoning_details", set=[foreign_detail()]), "or is that of another model"),
     (at("messages", 1, "content", set=[{"type": "image"}]), "cannot have a part of type 'image'"),
     (at("messages", 1, "content", set=[{"type": "text"}]), "messages[1]: a text part needs text"),
     (at("messages", 1, "content", set=[{"type": "image_url"}]), "needs image_url.url"),
@@ -249,6 +259,7 @@ CHAT_WRONGS: list[tuple[Change, str]] = [
 ]
 
 ANSWERED = {"role": "assistant", "content": "x"}
+FOREIGN = seal("", sealer("messages", "m"))
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e"}
 
 RESPONSES_WRONGS: list[tuple[Change, str]] = [
@@ -275,13 +286,21 @@ RESPONSES_WRONGS: list[tuple[Change, str]] = [
     (put("input", 4, item=THOUGHT), "input[4]: reasoning without the item that it led to"),
     (put("input", 2, item=THOUGHT | {"encrypted_content": ""}), "encrypted_content must not be"),
     (put("input", 2, item={"type": "reasoning"}), "input[2]: reasoning needs a summary list"),
+    (put("input", 2, item=THOUGHT | {"encrypted_content": FOREIGN}), "or is that of another model"),
+    (at("input", 0, "content", 0, "text", set="\n"), "input[0]: a text part needs text"),
     (at("tools", set=[{"name": "a"}]), "tools[0]: a type is required"),
     (at("tools", set=[{"type": "function", "name": "a"}]), "a JSON Schema of type 'object' is"),
 ]
 
 USE = ("messages", 1, "content", 1)
 MARK = {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}
-THINKING = {"type": "thinking", "thinking": "Hm.", "signature": seal("Hm.")}
+THINKING = {
+    "type": "thinking",
+    "thinking": "Hm.",
+    "signature": seal("Hm.", sealer("messages", "m")),
+}
+
+BUDGET = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4000}
 
 MESSAGES_WRONGS: list[tuple[Change, str]] = [
     (drop("model"), "model: a non-empty string is required"),
@@ -312,6 +331,8 @@ MESSAGES_WRONGS: list[tuple[Change, str]] = [
     (put("messages", 2, "content", 0, item={"type": "text", "text": "x"}), "must come before all"),
     (put("messages", 1, "content", 0, item=THINKING | {"signature": ""}), "and its signature"),
     (put("messages", 1, "content", 0, item=THINKING | {"thinking": "Ha."}), "does not fit"),
+    (put("messages", 1, "content", 9, item=THINKING), "messages.1: the last block must not be"),
+    (lambda b: b.update(BUDGET), "the last assistant message must start with a thinking block"),
     (put("messages", 1, "content", 0, item={"type": "redacted_thinking"}), "needs its data"),
     (at("messages", 0, "content", set=[MARK] * 5), "at most 4 blocks may have cache_control"),
     (at("thinking", set={"type": "enabled", "budget_tokens": 9}), "must be at least 1024"),
@@ -352,5 +373,5 @@ def test_a_rich_request_is_allowed() -> None:
     messages = messages_body(SAID) | {"tools": [{"name": "a", "input_schema": {"type": "object"}}]}
     messages["messages"][1]["content"].insert(0, THINKING)
     messages["messages"][0]["content"] = [MARK] * 4
-    messages |= {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4000}
+    messages |= BUDGET
     assert wrongs("messages", messages) == []

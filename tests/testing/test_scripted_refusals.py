@@ -32,6 +32,7 @@ async def test_bytes_that_cannot_be_read_are_refused(raw: bytes, reason: str) ->
     assert server.steps_left == 1
 
 
+@pytest.mark.unjudged
 async def test_a_violation_is_answered_in_the_words_of_the_wire() -> None:
     async with ScriptedServer([says("x")]) as server, httpx2.AsyncClient(verify=False) as http:
         answer = await http.post(f"{server.url}/v1/messages", json={"model": "m"}, headers=VERSION)
@@ -44,6 +45,7 @@ async def test_a_violation_is_answered_in_the_words_of_the_wire() -> None:
     }
 
 
+@pytest.mark.unjudged
 async def test_a_lenient_server_answers_all_the_same() -> None:
     async with (
         ScriptedServer([says("x")], strict=False) as server,

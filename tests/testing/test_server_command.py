@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from hermes.codec.values import JsonObject
+from tests.judges.judge import complaints_of_log
 
 CHAT = "/v1/chat/completions"
 HI: JsonObject = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
@@ -53,6 +54,7 @@ def test_the_command_serves_a_file_and_logs_requests(tmp_path: Path) -> None:
         (1, "chat", HI),
         (2, "chat", HI),
     ]
+    assert complaints_of_log(log) == []
 
 
 @pytest.mark.parametrize(

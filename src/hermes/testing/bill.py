@@ -10,12 +10,14 @@ from hermes.testing.steps import Step
 
 
 class Prices(Value, forbid_unknown_fields=True):
-    """US dollars per million tokens, which is the same number in millionths per token."""
+    """US dollars per million tokens, which is the same number in millionths per token. `told`
+    means that answers say what they cost, as some vendors do."""
 
     input: float = 0.0
     output: float = 0.0
     cache_read: float = 0.0
     cache_write: float = 0.0
+    told: bool = True
 
     def micros(self, usage: Usage) -> Decimal:
         """Millionths of a dollar, exactly."""
@@ -53,12 +55,12 @@ class Bill:
         return float(self.micros / 1_000_000)
 
     def charge(self, n: int, model: str, usage: Usage) -> float | None:
-        """The price in dollars, or None where the server has no prices."""
+        """The price in dollars, or None where the answer does not tell it."""
         if self.prices is None:
             return None
         micros = self.prices.micros(usage)
         self.charges.append(Charge(n=n, model=model, usage=usage, micros=micros))
-        return float(micros / 1_000_000)
+        return float(micros / 1_000_000) if self.prices.told else None
 
 
 def _exact(price: float) -> Decimal:

@@ -13,7 +13,8 @@ from hermes.testing.wires.table import WIRES, WireName
 
 def damaged(whole: Answer, broken: Break, draft: Draft, wire: WireName) -> Answer:
     if broken.before_head:
-        return whole._replace(head=b"", frames=(), end="hold")
+        end = broken.how if broken.how in ("cut", "reset") else "hold"
+        return whole._replace(head=b"", frames=(), chunked=False, end=end)
     match broken.how:
         case "cut" | "reset" as end:
             return whole._replace(frames=tuple(_kept(whole, broken)), end=end)

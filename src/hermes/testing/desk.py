@@ -14,7 +14,7 @@ from hermes.testing.damage import damaged
 from hermes.testing.request import Request, Violation
 from hermes.testing.script import Rule, Script, ScriptOver, mismatch
 from hermes.testing.steps import Failure, Step
-from hermes.testing.wires.draft import Draft, DraftCall, written
+from hermes.testing.wires.draft import Draft, DraftCall, sealer, written
 from hermes.testing.wires.table import WIRES, WireName
 
 CHOSEN_ID = re.compile(rb'"(?:call|toolu)_(\d+)"')
@@ -74,6 +74,7 @@ class Desk:
             usage=usage,
             wants_usage=_wants_usage(request.body),
             cost=self.bill.charge(request.n, model, usage),
+            sealer=sealer(wire, request.model),
         )
         whole = reply(draft, wire, stream=request.stream)
         return damaged(whole, step.breaks, draft, wire) if step.breaks else whole

@@ -27,6 +27,7 @@ from hermes.testing.steps import Step
 from hermes.testing.tally import Tally
 from hermes.testing.threads import running_in_thread
 from hermes.testing.wires.table import WireName, wire_of
+from hermes.testing.witness import testify
 
 
 class ScriptedServer:
@@ -182,6 +183,7 @@ class ScriptedServer:
             del kept[: max(0, len(kept) - self._keep)]
         if self._log is not None:
             _write_line(self._log, request)
+        testify(request)
         tally.add()
         return request
 

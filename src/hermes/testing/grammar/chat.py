@@ -11,12 +11,15 @@ from hermes.testing.grammar.shape import (
     count_wrongs,
     duplicate_wrongs,
     id_wrongs,
+    is_blank,
     model_wrongs,
     name_wrongs,
     objects,
     schema_wrongs,
+    seal_wrongs,
     tool_list_wrongs,
 )
+from hermes.testing.wires.draft import sealer
 
 PARTS = {
     "system": {"text"},
@@ -25,6 +28,9 @@ PARTS = {
     "assistant": {"text", "refusal"},
     "tool": {"text", "image_url"},
 }
+
+
+MAX_ID = 40
 
 
 def wrongs(body: JsonObject, _headers: dict[str, str]) -> Iterator[str]:
@@ -41,6 +47,7 @@ def wrongs(body: JsonObject, _headers: dict[str, str]) -> Iterator[str]:
         yield "messages: every entry must be an object"
     else:
         yield from _conversation(messages)
+        yield from _seals(messages, sealer("chat", str(body.get("model"))))
 
 
 def _options(body: JsonObject) -> Iterator[str]:
@@ -85,6 +92,8 @@ def _conversation(messages: list[JsonObject]) -> Iterator[str]:
             yield from _calls(message, pairing, where)
         before = role
     yield from pairing.settle("end of messages")
+    made = [call for message in messages for call in objects(message.get("tool_calls"))]
+    yield from duplicate_wrongs([call.get("id") for call in made], "messages: the call id")
     if before not in ("user", "tool"):
         yield f"the last message is from {before!r}: there is nothing to answer"
 
@@ -102,8 +111,10 @@ def _order(role: str, before: str, where: str) -> Iterator[str]:
 def _content(role: str, message: JsonObject, where: str) -> Iterator[str]:
     content = message.get("content")
     if isinstance(content, str):
-        return
-    if isinstance(content, list) and content:
+        # A tool may have nothing to say, and a call may be all there is.
+        if is_blank(content) and role != "tool" and not message.get("tool_calls"):
+            yield f"{where}: content must not be empty"
+    elif isinstance(content, list) and content:
         for part in content:
             yield from _part(role, part, where)
     elif role != "assistant" or content is not None or not message.get("tool_calls"):
@@ -114,7 +125,7 @@ def _part(role: str, part: JsonValue, where: str) -> Iterator[str]:
     kind = part.get("type") if isinstance(part, dict) else None
     if kind not in PARTS[role]:
         yield f"{where}: a {role} message cannot have a part of type {kind!r}"
-    elif kind == "text" and not isinstance(part.get("text"), str):
+    elif kind == "text" and is_blank(part.get("text")):
         yield f"{where}: a text part needs text"
     elif kind == "image_url":
         image = part.get("image_url")
@@ -132,10 +143,19 @@ def _calls(message: JsonObject, pairing: Pairing, where: str) -> Iterator[str]:
         place = f"{where}.tool_calls[{number}]"
         function = call.get("function")
         yield from id_wrongs(call.get("id"), place)
+        if len(str(call.get("id"))) > MAX_ID:
+            yield f"{place}: an id has at most {MAX_ID} characters"
         if call.get("type") != "function" or not isinstance(function, dict):
             yield f"{place}: must be {{id, type: 'function', function: …}}"
         else:
             yield from name_wrongs(function.get("name"), f"{place}.function.name")
             yield from arguments_wrongs(function.get("arguments"), f"{place}.function")
         pairing.call(call.get("id"))
-    yield from duplicate_wrongs([call.get("id") for call in made], f"{where}: the call id")
+
+
+def _seals(messages: list[JsonObject], by: str) -> Iterator[str]:
+    """Aggregators carry signed reasoning in blocks of their own."""
+    for at, message in enumerate(messages):
+        for detail in objects(message.get("reasoning_details")):
+            text = str(detail.get("text", ""))
+            yield from seal_wrongs(detail.get("signature"), text, by, f"messages[{at}]")

@@ -10,18 +10,21 @@ from hermes.testing.grammar.shape import (
     count_wrongs,
     duplicate_wrongs,
     id_wrongs,
+    is_blank,
     model_wrongs,
     name_wrongs,
     objects,
     schema_wrongs,
+    seal_wrongs,
     tool_list_wrongs,
 )
-from hermes.testing.wires.draft import SEAL, seal
+from hermes.testing.wires.draft import sealer
 
 BLOCKS = {
     "user": {"text", "image", "document", "tool_result", "search_result"},
     "assistant": {"text", "thinking", "redacted_thinking", "tool_use"},
 }
+THOUGHTS = ("thinking", "redacted_thinking")
 MAX_CACHE_MARKS = 4
 
 
@@ -46,6 +49,8 @@ def wrongs(body: JsonObject, headers: dict[str, str]) -> Iterator[str]:
         yield "messages: every entry must be an object"
     else:
         yield from _conversation(messages)
+        yield from _seals(messages, sealer("messages", str(body.get("model"))))
+        yield from _thinking_goes_on(body, messages)
 
 
 def _system(system: JsonValue) -> Iterator[str]:
@@ -133,6 +138,8 @@ def _content(role: str, content: JsonValue, where: str) -> tuple[list[JsonObject
         for number, block in enumerate(blocks)
         for reason in _block(role, block, f"{where}.content.{number}")
     ]
+    if role == "assistant" and blocks[-1].get("type") in THOUGHTS:
+        reasons.append(f"{where}: the last block must not be thinking")
     return blocks, reasons
 
 
@@ -140,7 +147,7 @@ def _block(role: str, block: JsonObject, where: str) -> Iterator[str]:
     kind = block.get("type")
     if kind not in BLOCKS[role]:
         yield f"{where}: a {role} message cannot have a block of type {kind!r}"
-    elif kind == "text" and not str(block.get("text") or "").strip():
+    elif kind == "text" and is_blank(block.get("text")):
         yield f"{where}: text blocks must be non-empty"
     elif kind == "image" and not isinstance(block.get("source"), dict):
         yield f"{where}: an image needs a source"
@@ -156,12 +163,30 @@ def _block(role: str, block: JsonObject, where: str) -> Iterator[str]:
 
 
 def _thinking(block: JsonObject, where: str) -> Iterator[str]:
-    """A signature that the scripted server chose proves that the text came back unchanged."""
     text, signature = block.get("thinking"), block.get("signature")
     if not isinstance(text, str) or not isinstance(signature, str) or not signature:
         yield f"{where}: thinking needs its text and its signature"
-    elif signature.startswith(SEAL) and signature != seal(text):
-        yield f"{where}: the signature does not fit the thinking"
+
+
+def _seals(messages: list[JsonObject], by: str) -> Iterator[str]:
+    for at, message in enumerate(messages):
+        for number, block in enumerate(objects(message.get("content"))):
+            if block.get("type") == "thinking":
+                where = f"messages.{at}.content.{number}"
+                text = str(block.get("thinking"))
+                yield from seal_wrongs(block.get("signature"), text, by, where)
+
+
+def _thinking_goes_on(body: JsonObject, messages: list[JsonObject]) -> Iterator[str]:
+    """With a budget for thinking, calls that are being answered must begin with the thought that
+    led to them."""
+    thinking = body.get("thinking")
+    if not isinstance(thinking, dict) or thinking.get("type") != "enabled" or len(messages) < 2:
+        return
+    asked, answered = (objects(message.get("content")) for message in messages[-2:])
+    in_between = any(block.get("type") == "tool_result" for block in answered)
+    if in_between and asked and asked[0].get("type") not in THOUGHTS:
+        yield "thinking: the last assistant message must start with a thinking block"
 
 
 def _results(blocks: list[JsonObject], pairing: Pairing, where: str) -> Iterator[str]:

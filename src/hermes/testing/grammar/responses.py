@@ -11,12 +11,15 @@ from hermes.testing.grammar.shape import (
     count_wrongs,
     duplicate_wrongs,
     id_wrongs,
+    is_blank,
     model_wrongs,
     name_wrongs,
     objects,
     schema_wrongs,
+    seal_wrongs,
     tool_list_wrongs,
 )
+from hermes.testing.wires.draft import sealer
 
 PARTS = {
     "system": {"input_text"},
@@ -44,6 +47,7 @@ def wrongs(body: JsonObject, _headers: dict[str, str]) -> Iterator[str]:
         yield "input: every entry must be an object"
     else:
         yield from _conversation(given)
+        yield from _seals(given, sealer("responses", str(body.get("model"))))
 
 
 def _tools(tools: list[JsonObject]) -> Iterator[str]:
@@ -108,7 +112,7 @@ def _part(role: str, part: JsonValue, where: str) -> Iterator[str]:
     kind = part.get("type") if isinstance(part, dict) else None
     if kind not in PARTS[role]:
         yield f"{where}: a {role} message cannot have a part of type {kind!r}"
-    elif kind in ("input_text", "output_text") and not isinstance(part.get("text"), str):
+    elif kind in ("input_text", "output_text") and is_blank(part.get("text")):
         yield f"{where}: a text part needs text"
     elif kind == "input_image" and not (part.get("image_url") or part.get("file_id")):
         yield f"{where}: an image part needs image_url"
@@ -137,6 +141,13 @@ def _reasoning(item: JsonObject, following: list[JsonObject], where: str) -> Ite
     produced = after.get("type") in ("function_call", "reasoning")
     if not produced and after.get("role") != "assistant":
         yield f"{where}: reasoning without the item that it led to"
+
+
+def _seals(items: list[JsonObject], by: str) -> Iterator[str]:
+    for at, item in enumerate(items):
+        if item.get("type") == "reasoning":
+            text = "".join(str(part.get("text")) for part in objects(item.get("summary")))
+            yield from seal_wrongs(item.get("encrypted_content"), text, by, f"input[{at}]")
 
 
 def _call_ids(items: list[JsonObject]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, JsonValue
+from hermes.testing.wires.draft import SEAL, seal
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ID = re.compile(r"[a-zA-Z0-9_-]+")
@@ -70,6 +71,17 @@ def duplicate_wrongs(names: list[JsonValue], what: str) -> Iterator[str]:
         if isinstance(name, str) and name in seen:
             yield f"{what} {name!r} occurs twice"
         seen.add(str(name))
+
+
+def seal_wrongs(sealed: JsonValue, text: str, by: str, where: str) -> Iterator[str]:
+    """A seal that the scripted server chose proves that the reasoning is unchanged and came from
+    the model that is asked now."""
+    if isinstance(sealed, str) and sealed.startswith(SEAL) and sealed != seal(text, by):
+        yield f"{where}: the seal does not fit the reasoning, or is that of another model"
+
+
+def is_blank(text: JsonValue) -> bool:
+    return not isinstance(text, str) or not text.strip()
 
 
 def objects(value: JsonValue) -> list[JsonObject]:

@@ -32,6 +32,8 @@ class DraftCall(Value):
 
 
 class Draft(Value):
+    """`sealer` is who signs its reasoning."""
+
     step: Step
     n: int
     model: str
@@ -40,12 +42,13 @@ class Draft(Value):
     usage: Usage
     wants_usage: bool = False
     cost: float | None = None
+    sealer: str = ""
 
     @property
     def sealed(self) -> str | None:
         """The signature of the reasoning, None where nothing was thought or none is wanted."""
         if self.step.sealed is None:
-            return seal(self.step.reasoning) if self.step.reasoning else None
+            return seal(self.step.reasoning, self.sealer) if self.step.reasoning else None
         return self.step.sealed or None
 
     @property
@@ -73,7 +76,12 @@ def written(call: Call, chosen_id: str, *, without_id: bool) -> DraftCall:
 SEAL = "seal_"
 
 
-def seal(text: str) -> str:
-    """A signature that proves by itself that the text is unchanged."""
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
-    return SEAL + digest.hexdigest()
+def sealer(wire: str, model: str) -> str:
+    """Who signs reasoning: what one model wrote is of no use to another, nor on another wire."""
+    return f"{wire}:{model}"
+
+
+def seal(text: str, by: str = "") -> str:
+    """A signature that proves by itself who gave it and that the text is unchanged."""
+    signed = f"{by}\n{text}".encode("utf-8", "surrogatepass")
+    return SEAL + hashlib.blake2b(signed, digest_size=16).hexdigest()

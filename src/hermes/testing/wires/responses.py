@@ -156,8 +156,7 @@ def _argument_changes(draft: Draft, item: JsonObject) -> Iterator[Change]:
     if isinstance(item["arguments"], str):
         for piece in draft.pieces(item["arguments"]):
             yield "response.function_call_arguments.delta", place | {"delta": piece}
-    done = {"name": item["name"], "arguments": item["arguments"]}
-    yield "response.function_call_arguments.done", place | done
+    yield "response.function_call_arguments.done", place | {"arguments": item["arguments"]}
 
 
 def _usage(draft: Draft) -> JsonObject:
