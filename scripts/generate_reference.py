@@ -15,8 +15,8 @@ import click
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
+from hermes.commands.catalogue import COMMANDS
 from hermes.commands.registry import SlashCommand
-from hermes.commands.session import COMMANDS
 from hermes.config.migrate import newest_version
 from hermes.config.schema import (
     ANY_NAME,
@@ -241,6 +241,10 @@ PLACE_VARIABLES = (
 TERMINAL_VARIABLES = (
     ("NO_COLOR", "Any value: no colours."),
     ("TERM", "`dumb`: no colours, no cursor movement, a plain prompt."),
+    ("DISPLAY", "Whether a login may open a browser."),
+    ("WAYLAND_DISPLAY", "Like `DISPLAY`."),
+    ("SSH_CONNECTION", "Set by a remote login: no browser is opened."),
+    ("SSH_TTY", "Like `SSH_CONNECTION`."),
     ("TMUX", "Whether rows are broken anew when the window gets narrower."),
     ("XTERM_VERSION", "The same."),
     ("VISUAL", "The editor of `hermes config edit`."),

@@ -20,8 +20,11 @@ ROOMS: dict[str, set[str]] = {
     "policy": {"codec", "core"},
     "journal": {"codec", "core"},
     "providers": {"codec", "core"},
+    "credentials": {"codec", "core", "config", "providers"},
     "workspaces": {"codec", "core"},
+    "undo": {"codec", "core", "workspaces"},
     "tools": {"codec", "core", "workspaces"},
+    "recall": {"codec", "core", "journal"},
     "context": {"codec", "core"},
     "testing": {"codec", "core"},
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
-from hermes.commands.session import COMMANDS as SLASH_COMMANDS
+from hermes.commands.catalogue import COMMANDS as SLASH_COMMANDS
 from hermes.providers.vendor import shipped
 from hermes.surfaces.cli.root import root
 from hermes.tools.catalogue import TARGETS

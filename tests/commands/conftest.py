@@ -9,8 +9,8 @@ import pytest
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
+from hermes.commands.catalogue import COMMANDS
 from hermes.commands.registry import Registry
-from hermes.commands.session import COMMANDS
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hermes.commands.catalogue import COMMANDS
 from hermes.commands.registry import Here, Outcome, Registry, Shown, SlashCommand, Suggestion
-from hermes.commands.session import COMMANDS
 from hermes.core.errors import UsageError
 from tests.commands.conftest import Talk
 

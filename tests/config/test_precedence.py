@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermes.codec.json import plain
 from hermes.config.home import Home
 from hermes.config.layers import Held, Source, SourceKind
 from hermes.config.load import Config, load
@@ -20,6 +21,7 @@ from hermes.config.schema import (
     all_settings,
     alternatives,
     format_key,
+    is_section,
     without_bounds,
 )
 from hermes.config.settings import OVERRIDES, Override, Settings
@@ -39,20 +41,23 @@ words = st.from_regex(r"[a-z]{1,8}", fullmatch=True)
 
 
 def sample(kind: Any) -> st.SearchStrategy[Any]:
-    plain, _ = without_bounds(alternatives(without_bounds(kind)[0])[0])
+    bare, _ = without_bounds(alternatives(without_bounds(kind)[0])[0])
     simple: dict[Any, st.SearchStrategy[Any]] = {
         bool: st.booleans(),
         int: st.integers(1, 10**6),
         float: st.integers(1, 10**6).map(float),
         str: words,
     }
-    if plain in simple:
-        return simple[plain]
-    if get_origin(plain) is Literal:
-        return st.sampled_from([choice for choice in get_args(plain) if choice])
-    if get_origin(plain) is tuple:
+    if bare in simple:
+        return simple[bare]
+    if get_origin(bare) is Literal:
+        return st.sampled_from([choice for choice in get_args(bare) if choice])
+    if get_origin(bare) is tuple and is_section(section := get_args(bare)[0]):
+        return st.lists(st.builds(section, model=words), min_size=1).map(tuple)
+    if get_origin(bare) is tuple:
         return st.lists(words, min_size=1).map(tuple)
-    return st.dictionaries(words, words, min_size=1)
+    held = get_args(bare)[1] if get_args(bare) else str
+    return st.dictionaries(words, words if held is Any else sample(held), min_size=1)
 
 
 class Said:
@@ -75,9 +80,9 @@ class Said:
             self._variables[place][override.variable] = "1" if override.when_true else word
             value = override.when_true or value
         elif place == "file":
-            self._lines = block_lines(self.path, value, 0)
+            self._lines = block_lines(self.path, plain(value), 0)
         else:
-            self._given[place][self.key] = value
+            self._given[place][self.key] = plain(value)
         name = override.variable if override is not None else ""
         self.expected.append(Held(value=value, source=Source(kind=place, name=name)))
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.config.model_settings import ProviderSettings
 from hermes.config.nearest import nearest_keys
 from hermes.config.schema import (
     all_settings,
@@ -16,7 +17,7 @@ from hermes.config.schema import (
     format_key,
     parse_key,
 )
-from hermes.config.settings import OVERRIDES, SHORT_FORMS, ProviderSettings, Settings
+from hermes.config.settings import OVERRIDES, SHORT_FORMS, Settings
 from hermes.core.errors import UsageError
 
 

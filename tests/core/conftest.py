@@ -11,7 +11,9 @@ import pytest
 from hermes.core.commands import Command, Say
 from hermes.core.events import Event, Record, ReplyAdded, SessionOpened, ToolFinished, TurnEnded
 from hermes.core.messages import Message, ToolResult
-from hermes.core.ports import Policy, Provider
+from hermes.core.meter import Budgeting
+from hermes.core.metered import Cost, Metered
+from hermes.core.ports import Meter, Policy, Provider
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.recorder import Recorder
 from hermes.core.session import Parts, Session
@@ -47,6 +49,9 @@ class Run:
         self.model: Provider = ScriptedProvider()
         self.tools: tuple[Tool, ...] = ()
         self.limits = Limits()
+        self.budgeting = Budgeting()
+        self.cost: Cost = lambda usage: None
+        self.max_output: int | None = None
         self.attended = False
         self.approval_seconds = 5.0
         self.settings = PolicySettings()
@@ -133,7 +138,8 @@ class Run:
     def _parts(self) -> Parts:
         return Parts(
             journal=self.journal,
-            connect=lambda _model, _provider: (self.model, self.limits),
+            connect=self._connect,
+            budgeting=lambda: self.budgeting,
             view=lambda messages: Prompt(
                 system="You are tested.", messages=messages, tools=Tools(self.tools).specs
             ),
@@ -149,6 +155,18 @@ class Run:
             attended=self.attended,
             approval_seconds=self.approval_seconds,
         )
+
+    def _connect(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
+        metered = Metered(
+            self.model,
+            meter,
+            world=self.world,
+            model=model,
+            provider=provider,
+            cost=self.cost,
+            max_output=self.max_output,
+        )
+        return metered, self.limits
 
     def _open(self) -> Session:
         opened = SessionOpened(

@@ -13,6 +13,7 @@ from hermes.core.errors import ToolError, UsageError
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    CallSettled,
     MessageReceived,
     ModelCalled,
     QuestionAsked,
@@ -93,6 +94,10 @@ async def put(ctx: ToolContext, path: str) -> ToolOutput:
     return ToolOutput.text(path)
 
 
+# Asked about, because its text does not tell where it writes.
+TOUCH = "touch ${PLACE:-.}/a"
+
+
 @tool(effects=lambda place, a: (RunCommand(script=a["command"], cwd=place.cwd),))
 async def shell(ctx: ToolContext, command: str) -> ToolOutput:
     """Run a command."""
@@ -124,11 +129,13 @@ async def test_one_turn_in_the_order_in_which_it_happens(run: Run) -> None:
         TurnStarted,
         ModelCalled,
         *(type(e) for e in events if type(e).__name__ == "CallNamed"),
+        CallSettled,
         ReplyAdded,
         ToolIntended,
         ToolStarted,
         ToolFinished,
         ModelCalled,
+        CallSettled,
         ReplyAdded,
         TurnEnded,
     ]
@@ -231,7 +238,7 @@ async def test_a_tool_that_hides_its_effect_meets_the_gate_all_the_same(run: Run
 async def test_a_question_of_the_policy_goes_to_the_person_and_is_remembered(run: Run) -> None:
     run.attended = True
     run.model = ScriptedProvider(
-        calls("shell", command="touch a"), calls("shell", command="touch a"), says("done")
+        calls("shell", command=TOUCH), calls("shell", command=TOUCH), says("done")
     )
     run.tools = (shell,)
     talk = asyncio.ensure_future(run.say("touch it"))
@@ -248,7 +255,7 @@ async def test_a_question_of_the_policy_goes_to_the_person_and_is_remembered(run
 @pytest.mark.parametrize(("word", "why"), [("deny", "the person said no"), ("yes!", "said no")])
 async def test_anything_but_an_offered_scope_is_a_no(run: Run, word: str, why: str) -> None:
     run.attended = True
-    run.model = ScriptedProvider(calls("shell", command="touch a"), says("ok"))
+    run.model = ScriptedProvider(calls("shell", command=TOUCH), says("ok"))
     run.tools = (shell,)
     talk = asyncio.ensure_future(run.say("touch it"))
     asked = await run.wait_for(ApprovalAsked)
@@ -261,7 +268,7 @@ async def test_anything_but_an_offered_scope_is_a_no(run: Run, word: str, why: s
 
 async def test_no_answer_in_time_is_a_no(run: Run) -> None:
     run.attended, run.approval_seconds = True, 0.01
-    run.model = ScriptedProvider(calls("shell", command="touch a"), says("ok"))
+    run.model = ScriptedProvider(calls("shell", command=TOUCH), says("ok"))
     run.tools = (shell,)
     await run.say("touch it")
     assert "no answer came in time" in run.results()[0].text
@@ -435,7 +442,7 @@ async def test_a_stop_kills_the_whole_running_command_and_skips_the_rest(run: Ru
 
 async def test_a_stop_ends_a_wait_for_approval(run: Run) -> None:
     run.attended, run.approval_seconds = True, 60
-    run.model = ScriptedProvider(calls("shell", command="touch a"))
+    run.model = ScriptedProvider(calls("shell", command=TOUCH))
     run.tools = (shell,)
     await run.send(Say(text="go"))
     await run.wait_for(ApprovalAsked)
@@ -444,6 +451,21 @@ async def test_a_stop_ends_a_wait_for_approval(run: Run) -> None:
         await run.session.settled()
     assert run.ended().reason == "interrupted"
     assert not (run.project / "a").exists()
+
+
+async def test_an_answer_may_come_the_moment_the_question_is_seen(run: Run) -> None:
+    run.attended, run.approval_seconds = True, 60
+    run.model = ScriptedProvider(calls("shell", command=TOUCH), says("done"))
+    run.tools = (shell,)
+    seen = run.session.subscribe()
+    await run.send(Say(text="go"))
+    async with asyncio.timeout(10):
+        async for record in seen:
+            if isinstance(record.event, ApprovalAsked):
+                await run.send(Answer(id=record.event.id, text="once"))
+                break
+        await run.session.settled()
+    assert run.text() == "done"
 
 
 async def test_a_loop_ends_the_turn_and_the_session_goes_on(run: Run) -> None:

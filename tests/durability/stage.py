@@ -28,6 +28,7 @@ from tests.durability.observing import LOOK_SECONDS
 ROOT = Path(__file__).parents[2]
 PROGRAM = str(Path(sys.executable).with_name("hermes"))
 SECONDS = 60.0
+KEY = "sk-test-0123456789"
 
 # The provider under which each wire format is reached; see `Stage.env` and `Stage.settings`.
 PROVIDERS: dict[WireName, str] = {
@@ -50,7 +51,7 @@ class Stage:
         self.server = server
         self.work.mkdir(parents=True)
         self.home.mkdir(mode=0o700)
-        own = f'providers: {{replies: {{base_url: "{server.url}/v1", api_key: k, '
+        own = f'providers: {{replies: {{base_url: "{server.url}/v1", api_key: {KEY}, '
         own += "api_mode: codex_responses}}\n"
         self.home.joinpath("config.yaml").write_text(own + settings)
 
@@ -62,9 +63,9 @@ class Stage:
             "HOME": str(self.work.parent),
             "HERMES_HOME": str(self.home),
             "OPENAI_BASE_URL": f"{self.server.url}/v1",
-            "OPENAI_API_KEY": "k",
+            "OPENAI_API_KEY": KEY,
             "ANTHROPIC_BASE_URL": self.server.url,
-            "ANTHROPIC_API_KEY": "k",
+            "ANTHROPIC_API_KEY": KEY,
         }
 
     async def start(self, *words: str, kill_at: str = "") -> Process:

@@ -54,13 +54,14 @@ async def test_a_turn_that_fills_the_disk_is_taken_up_later(tmp_path: Path) -> N
     def model(request: Request) -> Step:
         if request.results or request.last_text != "one":
             return says(f"You said: {request.last_text.splitlines()[0]}")
-        return calls("terminal", command=FILL.format(stage.home))
+        return calls("terminal", command=FILL.format(disk))
 
     async with ScriptedServer(model) as server:
         stage = Stage(tmp_path / "stage", server)
-        with mounted(tmp_path / "mount", "size=4m") as stage.home:
+        with mounted(tmp_path / "mount", "size=4m") as disk:
+            stage.home = disk / "home"
             assert_told(await stage.ask("one"))
-            stage.home.joinpath("filler").unlink()
+            disk.joinpath("filler").unlink()
             (session_id,) = await stage.session_ids()
             assert (await stage.ask("two", resume=session_id)).code == 0
             records = await stage.records(session_id)

@@ -66,6 +66,7 @@ async def test_the_events_of_the_answer_come_as_they_do_at_home(tmp_path: Path) 
         "message_received",
         "turn_started",
         "model_called",
+        "call_settled",
         "reply_added",
         "turn_ended",
     ]

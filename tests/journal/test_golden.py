@@ -65,7 +65,7 @@ async def test_derived_tables_of_an_old_journal_come_out_the_same(
 ) -> None:
     db = sqlite3.connect(tmp_path / "hermes.db", isolation_level=None)
     for table in DERIVED_TABLES:
-        db.execute(f"DROP TABLE {table}")
+        db.execute(f"DROP TABLE IF EXISTS {table}")
     db.close()
     async with journal_in(tmp_path) as journal:
         ids = await all_ids(journal)

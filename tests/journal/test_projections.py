@@ -15,15 +15,9 @@ from hermes.core.events import (
     Titled,
 )
 from hermes.core.messages import Usage
-from hermes.journal.listing import (
-    SessionFilter,
-    SessionInfo,
-    Spending,
-    list_sessions,
-    session_info,
-    spending,
-)
+from hermes.journal.listing import SessionFilter, SessionInfo, list_sessions, session_info
 from hermes.journal.schema import DERIVED_TABLES
+from hermes.journal.spending import Spending, spending
 from tests.journal.samples import BEGINNING, HandClock, exchange, journal_in, opened, replied, said
 
 DAY = 86_400
@@ -115,6 +109,8 @@ async def test_the_ledger_adds_up_by_day_and_cause(tmp_path: Path) -> None:
             model="small-1",
             provider="acme",
             cause="compaction",
+            principal="owner",
+            job="one",
             calls=0,
             replies=1,
             usage=priced,

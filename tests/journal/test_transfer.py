@@ -21,8 +21,9 @@ from hermes.core.messages import ToolMessage
 from hermes.core.transcript import fold
 from hermes.journal.intake import Imported, import_file, import_lines
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.listing import list_sessions, session_info, spending
+from hermes.journal.listing import list_sessions, session_info
 from hermes.journal.sessions import fork, lineage
+from hermes.journal.spending import spending
 from hermes.journal.transfer import all_ids, export_lines, export_markdown
 from hermes.journal.verify import verify
 from tests.journal.samples import BEGINNING, exchange, journal_in, opened, replied, said

@@ -11,7 +11,7 @@ import pytest
 
 from hermes.core.errors import Fenced, JournalError
 from hermes.core.world import World
-from hermes.journal.journal import SqliteJournal
+from hermes.journal.journal import SMALL, SqliteJournal
 from hermes.journal.transaction import Transaction
 from tests.journal.samples import HandClock, journal_in, opened, said
 
@@ -60,7 +60,9 @@ async def test_a_bad_job_does_not_spoil_the_others(tmp_path: Path) -> None:
         void, _ = await journal.create("void", [opened()])
         await journal.release(void)
         points.gate.clear()
-        first = asyncio.create_task(journal.append(good, [said("0")]))
+        # Too much for the caller's own thread.
+        many = [said("0")] * (SMALL + 1)
+        first = asyncio.create_task(journal.append(good, many))
         await asyncio.sleep(0.02)
         tasks = [
             asyncio.create_task(journal.append(good, [said("1")])),
@@ -74,7 +76,7 @@ async def test_a_bad_job_does_not_spoil_the_others(tmp_path: Path) -> None:
         kinds = [type(outcome) for outcome in outcomes]
         assert kinds == [tuple, tuple, Fenced, JournalError, tuple]
         events = [record.event for record in await journal.read("good")]
-        assert events == [opened(), said("0"), said("1"), said("2")]
+        assert events == [opened(), *many, said("1"), said("2")]
         query = "SELECT count(*) FROM meta WHERE name = 'half'"
         assert await journal.reading(lambda db: db.execute(query).fetchone()) == (0,)
 
@@ -84,7 +86,8 @@ async def test_a_job_whose_caller_gave_up_before_it_began_is_dropped(tmp_path: P
     async with journal:
         lease, _ = await journal.create("one", [opened()])
         points.gate.clear()
-        first = asyncio.create_task(journal.append(lease, [said("first")]))
+        many = [said(f"first {number}") for number in range(SMALL + 1)]
+        first = asyncio.create_task(journal.append(lease, many))
         await asyncio.sleep(0.02)
         second = asyncio.create_task(journal.append(lease, [said("second")]))
         await asyncio.sleep(0.02)
@@ -92,7 +95,7 @@ async def test_a_job_whose_caller_gave_up_before_it_began_is_dropped(tmp_path: P
         await asyncio.sleep(0)
         points.gate.set()
         await first
-        assert [record.event for record in await journal.read("one")][1:] == [said("first")]
+        assert [record.event for record in await journal.read("one")][1:] == many
 
 
 def test_making_a_journal_touches_nothing(tmp_path: Path) -> None:

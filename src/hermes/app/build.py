@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from hermes.app.choice import Choice, Models
+from hermes.app.budgets import Budgets
+from hermes.app.judging import policy_settings
+from hermes.app.models.choice import Choice
+from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text, view_of
 from hermes.app.toolbox import Tools, wanted_names
@@ -18,19 +21,20 @@ from hermes.config.load import Config
 from hermes.config.logs import Logging
 from hermes.context.system import join
 from hermes.core.budget import Budget
+from hermes.core.caps import Caps
 from hermes.core.commands import Say, SwitchModel
 from hermes.core.errors import NotFound
 from hermes.core.events import Record, SessionOpened
 from hermes.core.guardrails import Guardrails
-from hermes.core.ports import Provider, Workspace
+from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.recorder import Recorder
-from hermes.core.session import Parts, Session
+from hermes.core.session import Connect, Parts, Session
 from hermes.core.tools import ToolSettings
 from hermes.core.transcript import Transcript, fold
 from hermes.core.turn import Limits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import Rules
 from hermes.workspaces.environment import child_environment
 from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.shell import ShellSettings
@@ -63,10 +67,15 @@ class App:
         self.env = env
         self.news: list[str] = [finding.text for finding in config.findings]
         self.journal = SqliteJournal(config.home.journal, world)
-        self.models = Models(config, world)
+        self.models = Models(config, world, env=env)
         self.tools = Tools()
+        # Three seams for whoever plays a session again: they are others then.
+        self.new_recorder: Callable[..., Recorder] = Recorder
+        self.person = str(Path.home())
+        self.state = str(config.home.root.resolve())
         self._log_files = log_files
         self._budget = budget
+        self._budgets = Budgets(config, env)
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
 
     async def __aenter__(self) -> App:
@@ -114,8 +123,16 @@ class App:
             self._watch_inbox(session),
             self._watch_processes(session),
             self._retain(session),
+            self._name(session),
         ):
             tasks.append(asyncio.ensure_future(_quietly(work)))
+
+    def switch_back(self, session: Session, model: str, provider: str) -> None:
+        """Return to this model after the next turn."""
+        from hermes.app.models.switching import switch_back
+
+        work = switch_back(session, session.subscribe(), model, provider)
+        self._open[session.id][1].append(asyncio.ensure_future(_quietly(work)))
 
     async def close(self) -> None:
         for session, _ in tuple(self._open.values()):
@@ -133,9 +150,14 @@ class App:
 
         return Library(self.journal, self.home)
 
+    @property
+    def caps(self) -> Caps:
+        """What may be spent, as the settings say now."""
+        return self._budgets.caps
+
     def window(self, model: str, provider: str) -> int:
         """How many tokens the model takes at once."""
-        return self.models.connect(model, provider)[1]
+        return self.models.window(model, provider)
 
     async def _wanted(self, opening: Opening) -> str:
         """The id of the session to go on with, "" for a new one."""
@@ -168,22 +190,29 @@ class App:
             tools=tools,
             principal=opening.principal,
             parent=opening.parent,
+            job=opening.job or await self._job_of(opening.parent),
         )
         session_id = opening.session_id or self.world.new_session_id()
-        recorder = Recorder(self.journal, session_id, self.world, opening=opened)
+        recorder = self.new_recorder(self.journal, session_id, self.world, opening=opened)
         return Session(self._parts(session_id, opened, opening), recorder)
+
+    async def _job_of(self, parent: str) -> str:
+        """What a sub-session is a part of: the same as the session that it works for."""
+        return await self.library.job_of(parent) if parent else ""
 
     async def _resume(self, session_id: str, opening: Opening) -> Session:
         lease = await self.journal.acquire(session_id)
-        transcript = fold(await self.journal.read(session_id))
+        records = await self.journal.read(session_id)
+        transcript = fold(records)
         opened = transcript.opened
         if opened is None:
             await self.journal.release(lease)
             raise NotFound(f"The beginning of session {session_id} cannot be read.")
-        recorder = Recorder(
+        recorder = self.new_recorder(
             self.journal, session_id, self.world, lease=lease, transcript=transcript
         )
-        session = Session(self._parts(session_id, opened, opening), recorder)
+        parts = self._parts(session_id, opened, opening, after=records[-1].n)
+        session = Session(parts, recorder)
         await self._follow_choice(session, transcript)
         return session
 
@@ -213,30 +242,51 @@ class App:
         cwd = Path(opening.cwd or self.settings.terminal.cwd).expanduser()
         return str(cwd.resolve())
 
-    def _parts(self, session_id: str, opened: SessionOpened, opening: Opening) -> Parts:
+    def _parts(
+        self, session_id: str, opened: SessionOpened, opening: Opening, *, after: int = 0
+    ) -> Parts:
         tools = self.tools.choose(opened.tools)
-        root = opened.cwd
-        if not Path(root).is_dir():
-            root = str(Path.cwd())
-            if opened.cwd:
-                self.news.append(f"{opened.cwd} is gone; this session goes on in {root}.")
+        root = self._root(opened)
+        workspace = self._workspace(session_id, root)
         return Parts(
             journal=self.journal,
-            connect=self._connect,
+            connect=self._taped(session_id, opening, workspace, after),
+            budgeting=lambda: self._budgets.of(opened),
             view=view_of(opened.system, tools.specs, self.settings),
             toolbox=tools,
-            workspace=self._workspace(session_id, root),
-            policy=self._policy(root, attended=opening.attended),
+            workspace=workspace,
+            policy=self._policy(root, opening),
             world=self.world,
             attended=opening.attended,
             budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
         )
 
-    def _connect(self, model: str, provider: str) -> tuple[Provider, Limits]:
+    def _root(self, opened: SessionOpened) -> str:
+        if Path(opened.cwd).is_dir():
+            return opened.cwd
+        root = str(Path.cwd())
+        if opened.cwd:
+            self.news.append(f"{opened.cwd} is gone; this session goes on in {root}.")
+        return root
+
+    def _taped(
+        self, session_id: str, opening: Opening, workspace: Workspace, after: int
+    ) -> Connect:
+        """The way to models, past a tape where sessions are to be recorded."""
+        if not self.settings.sessions.record:
+            return self._connect
+        from hermes.app.taping import Taping
+
+        return Taping(self, session_id, opening, workspace, after).around(self._connect)
+
+    def _connect(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
+        connected, window = self.models.connect(model, provider, meter)
+        return connected, self._limits(window)
+
+    def _limits(self, window: int) -> Limits:
         settings = self.settings
-        connected, window = self.models.connect(model, provider)
-        limits = Limits(
+        return Limits(
             max_steps=settings.agent.max_turns,
             window=window,
             guardrails=convert(Guardrails, plain(settings.tool_loop_guardrails)),
@@ -250,20 +300,15 @@ class App:
                 clarify_timeout=settings.agent.clarify_timeout,
             ),
         )
-        return connected, limits
 
-    def _policy(self, root: str, *, attended: bool) -> Rules:
-        approvals = self.settings.approvals
-        approved = not attended and approvals.noninteractive_mode == "approve"
+    def _policy(self, root: str, opening: Opening) -> Rules:
+        mode = self.settings.approvals.noninteractive_mode
+        approved = not opening.attended and mode == "approve"
         return Rules(
-            PolicySettings(
-                mode="off" if approved else approvals.mode,
-                deny=approvals.deny,
-                allowed=self.settings.command_allowlist,
-            ),
+            policy_settings(self.config, surface=opening.source, approved=approved),
             root=root,
-            home=str(Path.home()),
-            state=str(self.home.root.resolve()),
+            home=self.person,
+            state=self.state,
             keep=self._keep_allowed,
         )
 
@@ -298,6 +343,13 @@ class App:
             verb = "archived" if settings.mode == "archive" else "removed"
             count = len(done.pruned.removed)
             session.tell(f"{count} session(s) older than {settings.days} days were {verb}.")
+
+    async def _name(self, session: Session) -> None:
+        from hermes.app.titles import Titles
+
+        titles = Titles(self.models, self.settings, self.library)
+        if titles.wanted(session):
+            await titles.follow(session, session.subscribe())
 
     async def _watch_inbox(self, session: Session) -> None:
         seen = -1

@@ -12,15 +12,16 @@ from hermes.config.home import Home
 from hermes.config.settings import RetentionSettings
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record
-from hermes.journal import intake, listing, removal, sessions, transfer, upkeep, verify
-from hermes.journal.ages import parse_age, parse_date
+from hermes.journal import intake, listing, removal, sessions, spending, transfer, upkeep, verify
+from hermes.journal.ages import parse_age, parse_date, parse_since
 from hermes.journal.index.search import Hit, SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.intake import Imported
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.listing import SessionFilter, SessionInfo, Spending
+from hermes.journal.listing import SessionFilter, SessionInfo
 from hermes.journal.removal import Pruned
 from hermes.journal.sessions import Lineage
+from hermes.journal.spending import Spending
 from hermes.journal.transfer import Redact, Said
 from hermes.journal.upkeep import Stats
 from hermes.journal.verify import Problem
@@ -40,6 +41,7 @@ __all__ = [
     "Stats",
     "parse_age",
     "parse_date",
+    "parse_since",
 ]
 
 # How many sessions are compared with a name that nobody has, and how many are then shown.
@@ -202,7 +204,11 @@ class Library:
     ) -> tuple[Spending, ...]:
         if self._is_empty():
             return ()
-        return await listing.spending(self._journal, session_id=session_id, since=since)
+        return await spending.spending(self._journal, session_id=session_id, since=since)
+
+    async def job_of(self, session_id: str) -> str:
+        """What a session is a part of, for the accounts; its own id where nobody knows it."""
+        return await spending.job_of(self._journal, session_id)
 
     def _is_empty(self) -> bool:
         return not self._home.journal.exists()

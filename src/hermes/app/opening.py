@@ -9,7 +9,8 @@ from hermes.core.effects import Principal
 class Opening(Value):
     """A new session, unless `resume` names one (id, beginning of an id, or title) or `newest` is
     given: "" for the newest of this source, else a title. `attended` means that somebody can
-    answer questions. Empty strings leave a choice to the settings."""
+    answer questions. `job` is what the session is a part of, for spending caps. Empty strings
+    leave a choice to the settings."""
 
     source: str
     attended: bool
@@ -21,6 +22,7 @@ class Opening(Value):
     principal: Principal = "owner"
     session_id: str = ""
     parent: str = ""
+    job: str = ""
     rules: bool = True
 
     def with_extra(self, extra: str) -> Opening:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
-from hermes.app.choice import Choice
+from hermes.app.models.choice import Choice
 from hermes.app.opening import Opening
 from hermes.config.home import Home
 from hermes.config.settings import Settings

@@ -14,6 +14,8 @@ def explain(ended: TurnEnded, *, answered: bool) -> str:
             return _unusual(ended.detail, answered)
         case "interrupted":
             return "Interrupted."
+        case "paused":
+            return f"Paused: {ended.error}" if ended.error else "Paused at a spending cap."
         case "failed" | "crashed":
             return ended.error or f"The turn failed ({ended.detail})."
         case "budget":

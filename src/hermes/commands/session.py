@@ -17,9 +17,11 @@ from hermes.commands.registry import (
     SlashCommand,
     Suggestion,
 )
+from hermes.commands.spent import cap_states
 from hermes.commands.visible import one_line
 from hermes.core.commands import Retitle, Rewind
 from hermes.core.messages import Usage, UserMessage
+from hermes.core.transcript import Transcript
 
 RECENT = 10
 
@@ -69,11 +71,14 @@ async def usage(here: Here, argument: str) -> Outcome:
     transcript = here.session.transcript
     window = here.app.window(transcript.model, transcript.provider)
     share = transcript.last_prompt * 100 // window if window else 0
-    return Shown(
-        text=f"Session   {_tokens(transcript.usage)}\n"
-        f"Context   {short_count(transcript.last_prompt)} / {short_count(window)} ({share}%)\n"
-        f"Model     {transcript.model} ({transcript.provider})"
-    )
+    lines = [
+        f"Session   {_tokens(transcript.usage)}",
+        *_assumed(transcript),
+        f"Context   {short_count(transcript.last_prompt)} / {short_count(window)} ({share}%)",
+        f"Model     {transcript.model} ({transcript.provider})",
+        *(f"Budget    {cap}" for cap in await cap_states(here.app)),
+    ]
+    return Shown(text="\n".join(lines))
 
 
 async def quit_(here: Here, argument: str) -> Outcome:
@@ -145,6 +150,18 @@ def _said(here: Here) -> list[str]:
     return [
         first.text for first in firsts if isinstance(first, UserMessage) and first.origin == "user"
     ]
+
+
+def _assumed(transcript: Transcript) -> list[str]:
+    """Calls that are under way, or whose end was never heard of."""
+    calls = transcript.unsettled.values()
+    if not calls:
+        return []
+    most = sum((call.usage for call in calls), Usage())
+    count = short_count(most.prompt + most.output)
+    price = "" if most.cost is None else f", {money(most.cost)}"
+    words = "1 call" if len(calls) == 1 else f"{len(calls)} calls"
+    return [f"Assumed   {words} whose end is not known: up to {count} tokens{price}"]
 
 
 def _tokens(used: Usage) -> str:

@@ -12,6 +12,7 @@ FLAGS = {
     "model": "model.default",
     "provider": "model.provider",
     "max_turns": "agent.max_turns",
+    "record": "sessions.record",
 }
 
 

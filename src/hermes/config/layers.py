@@ -179,7 +179,7 @@ class FileReader:
 
 def _long_form(path: Path, value: JsonValue) -> JsonValue:
     short = SHORT_FORMS.get(format_key(path))
-    return {short: value} if short and isinstance(value, str) else value
+    return {short: value} if short and isinstance(value, str | int | float) else value
 
 
 def _short(value: JsonValue) -> str:

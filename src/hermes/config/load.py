@@ -21,6 +21,7 @@ from hermes.config.layers import (
     given_layer,
     variable_layers,
 )
+from hermes.config.legacy import modernised
 from hermes.config.migrate import MIGRATIONS, Migration, migrated, newest_version, version_of
 from hermes.config.schema import (
     ANY_NAME,
@@ -114,7 +115,7 @@ def load(
     document = read_document(home) if use_file else Document()
     findings = [*env_file.findings, *document.findings]
     variables = {**process, **env_file.variables}
-    data = _current(document.data, findings, steps)
+    data = modernised(_current(document.data, findings, steps))
     file_layer = FileReader(variables, findings).read(data) if data else {}
     places: list[tuple[VariablePlace, Mapping[str, str]]] = [
         ("environment", process),

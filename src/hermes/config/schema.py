@@ -169,7 +169,7 @@ def describe(kind: Any) -> str:
     if get_origin(plain) is Literal:
         return "one of " + ", ".join(word or "''" for word in get_args(plain))
     if get_origin(plain) is tuple:
-        return "a list of text"
+        return "a list of mappings" if is_section(get_args(plain)[0]) else "a list of text"
     return _WORDS.get(plain, "a mapping") + "".join(_bounds(meta) for meta in metas)
 
 

@@ -1,39 +1,26 @@
 """Every setting there is, with its kind, default and meaning, and the variables that override it.
 
 Documentation, checks, `hermes config` and the loader all read these classes: a key is added here
-and nowhere else.
+or in `model_settings` and nowhere else.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
-
-from hermes.codec.values import JsonObject, Value
-from hermes.config.schema import SECRET
-
-Count = Annotated[int, Meta(ge=0)]
-Positive = Annotated[int, Meta(ge=1)]
-Seconds = Annotated[float, Meta(gt=0)]
-ApiMode = Literal["", "chat_completions", "codex_responses", "anthropic_messages"]
-Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"]
-
-
-class ModelSettings(Value):
-    """Which model answers. `model: NAME` is short for `model: {default: NAME}`."""
-
-    default: Annotated[str, "Name of the model, as its provider spells it."] = ""
-    provider: Annotated[str, "Who serves it; empty chooses by the keys that are there."] = ""
-    base_url: Annotated[str, "Address of the endpoint, for a custom provider."] = ""
-    api_key: Annotated[str, SECRET, "Key of the endpoint; better kept in `.env`."] = ""
-    api_mode: Annotated[ApiMode, "Wire format; empty takes the provider's own."] = ""
-    context_length: Annotated[
-        Positive | None, "Context window in tokens; null takes what is known of the model."
-    ] = None
-    max_tokens: Annotated[
-        Positive | None, "Longest answer in tokens; null leaves it to the provider."
-    ] = None
+from hermes.codec.values import Value
+from hermes.config.kinds import Count, Effort, Positive, Seconds
+from hermes.config.model_settings import (
+    AuxiliarySettings,
+    BudgetSettings,
+    CooldownSettings,
+    FallbackSettings,
+    ModelSettings,
+    OpenRouterSettings,
+    PoolStrategy,
+    ProviderSettings,
+    RoutingSettings,
+)
 
 
 class AgentSettings(Value):
@@ -42,6 +29,10 @@ class AgentSettings(Value):
     max_turns: Annotated[Positive, "Model calls that one turn may make."] = 90
     api_max_retries: Annotated[Positive, "Attempts at one model call before giving up."] = 3
     reasoning_effort: Annotated[Effort, "How hard to think; empty is the provider's default."] = ""
+    reasoning_overrides: Annotated[
+        dict[str, Effort], "How hard models think whose name contains this."
+    ] = {}
+    service_tier: Annotated[str, "Service tier to ask for, where a provider has several."] = ""
     system_prompt: Annotated[str, "Text added to the end of the system prompt."] = ""
     clarify_timeout: Annotated[
         Seconds, "Seconds to wait for an answer to a question of the agent."
@@ -53,8 +44,10 @@ class AgentSettings(Value):
     )
     environment_hint: Annotated[str, "A note on this machine for the system prompt."] = ""
     local_stream_stale_timeout: Annotated[
-        Seconds, "Seconds without a byte after which a local model counts as stuck."
-    ] = 900
+        Seconds | None,
+        "Seconds without a byte after which a local model counts as stuck; null waits as long as "
+        "its server shows that it works.",
+    ] = None
 
 
 class TerminalSettings(Value):
@@ -148,6 +141,9 @@ class RetentionSettings(Value):
 
 
 class SessionSettings(Value):
+    record: Annotated[
+        bool, "Keep the raw bytes of model calls, so that sessions can be replayed."
+    ] = False
     retention: RetentionSettings = RetentionSettings()
 
 
@@ -159,30 +155,6 @@ class LoggingSettings(Value):
     ] = "INFO"
     max_size_mb: Annotated[Positive, "Size at which a file is rotated."] = 5
     backup_count: Annotated[Count, "Rotated files that are kept."] = 3
-
-
-class ProviderModelSettings(Value):
-    """What is known of one model of a provider."""
-
-    context_length: Annotated[Positive | None, "Context window in tokens."] = None
-    max_output_tokens: Annotated[Positive | None, "Longest answer in tokens."] = None
-    timeout_seconds: Annotated[Seconds | None, "Longest request."] = None
-
-
-class ProviderSettings(Value):
-    """An endpoint of your own, or other values for one that is built in."""
-
-    enabled: Annotated[bool, "Whether it may be chosen."] = True
-    base_url: Annotated[str, "Address of the endpoint."] = ""
-    api_key: Annotated[str, SECRET, "Its key; better kept in `.env` and named by `key_env`."] = ""
-    key_env: Annotated[str, "The variable that holds its key."] = ""
-    api_mode: Annotated[ApiMode, "Its wire format."] = ""
-    default_model: Annotated[str, "The model to use when none is named."] = ""
-    request_timeout_seconds: Annotated[Seconds | None, "Longest request."] = None
-    stale_timeout_seconds: Annotated[Seconds | None, "Longest silence within a stream."] = None
-    extra_headers: Annotated[dict[str, str], SECRET, "Headers added to each request."] = {}
-    extra_body: Annotated[JsonObject, "Fields added to each request."] = {}
-    models: dict[str, ProviderModelSettings] = {}
 
 
 class LocalSettings(Value):
@@ -237,6 +209,18 @@ class Settings(Value):
     local: LocalSettings = LocalSettings()
     network: NetworkSettings = NetworkSettings()
     security: SecuritySettings = SecuritySettings()
+    model_aliases: Annotated[dict[str, str], "Short names for models: `fast: openrouter:…`."] = {}
+    fallback_providers: Annotated[
+        tuple[FallbackSettings, ...], "Models that go on when the chosen one cannot, in order."
+    ] = ()
+    provider_routing: RoutingSettings = RoutingSettings()
+    openrouter: OpenRouterSettings = OpenRouterSettings()
+    credential_pool_strategies: Annotated[
+        dict[str, PoolStrategy], "How a key is picked from several of one provider."
+    ] = {}
+    credential_pool_cooldowns: CooldownSettings = CooldownSettings()
+    budget: BudgetSettings = BudgetSettings()
+    auxiliary: AuxiliarySettings = AuxiliarySettings()
 
 
 class Override(Value):
@@ -257,6 +241,7 @@ OVERRIDES = (
     Override(variable="HERMES_MAX_TOKENS", key="model.max_tokens"),
     Override(variable="HERMES_MAX_ITERATIONS", key="agent.max_turns"),
     Override(variable="HERMES_EPHEMERAL_SYSTEM_PROMPT", key="agent.system_prompt"),
+    Override(variable="HERMES_RECORD", key="sessions.record"),
     Override(variable="TERMINAL_CWD", key="terminal.cwd"),
     Override(variable="TERMINAL_TIMEOUT", key="terminal.timeout"),
     Override(variable="TERMINAL_MAX_FOREGROUND_TIMEOUT", key="terminal.max_foreground_timeout"),
@@ -278,5 +263,8 @@ OVERRIDES = (
     Override(variable="HERMES_REDACT_SECRETS", key="security.redact_secrets"),
 )
 
-# `model: NAME` in a file means `model.default: NAME`.
-SHORT_FORMS = {"model": "default"}
+# `model: NAME` in a file means `model.default: NAME`, `budget.day: 2` means two dollars.
+SHORT_FORMS = {
+    "model": "default",
+    **{f"budget.{period}": "usd" for period in ("day", "month", "person", "job", "task")},
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.codec.values import JsonObject
+from hermes.codec.values import JsonObject, JsonValue
 from hermes.config.files import replace_file
 from hermes.config.home import Home
 from hermes.config.migrate import (
@@ -69,9 +69,17 @@ class SettingsFile:
 
     def _long_forms(self, changes: Changes) -> Changes:
         """`model: NAME` must become a mapping before another key of `model` can stand in it."""
-        return {
-            (name,): {inner: self.data[name]}
-            for name, inner in SHORT_FORMS.items()
-            if isinstance(self.data.get(name), str)
-            and any(len(path) > 1 and path[0] == name for path in changes)
-        }
+        found: Changes = {}
+        for key, inner in SHORT_FORMS.items():
+            path = tuple(key.split("."))
+            value = self._at(path)
+            is_inside = any(len(each) > len(path) and each[: len(path)] == path for each in changes)
+            if isinstance(value, str | int | float) and is_inside:
+                found[path] = {inner: value}
+        return found
+
+    def _at(self, path: tuple[str, ...]) -> JsonValue:
+        found: JsonValue = self.data
+        for name in path:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found

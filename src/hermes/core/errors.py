@@ -9,6 +9,7 @@ HermesError                what happened and the next step, in one sentence
 │   ├── Fenced             this process owned the session and lost it
 │   └── DiskFull           nothing was written
 ├── ProviderError          a model call failed; `reason` is one of REASONS
+├── BudgetReached          a spending cap does not allow the next model call
 └── ToolError              meant for the model: words that help it to go on
     └── EffectDenied       the policy or a person said no
 """
@@ -76,7 +77,9 @@ Reason = Literal[
 
 class ProviderError(HermesError):
     """`retry_after` is the server's own wish in seconds; `retryable` is about the same request
-    with the same key; `limit` is a context window learned from the error."""
+    with the same key; `limit` is a context window learned from the error. `unsent` means that the
+    request surely never left, `begun` that it was accepted before it failed: what it has cost is
+    known in neither case by its `status`."""
 
     def __init__(
         self,
@@ -88,6 +91,8 @@ class ProviderError(HermesError):
         retry_after: float | None = None,
         limit: int | None = None,
         body: str = "",
+        unsent: bool = False,
+        begun: bool = False,
     ) -> None:
         super().__init__(message)
         self.reason: Reason = reason
@@ -96,6 +101,39 @@ class ProviderError(HermesError):
         self.retry_after = retry_after
         self.limit = limit
         self.body = body
+        self.unsent = unsent
+        self.begun = begun
+
+
+class BudgetReached(HermesError):
+    """`scope` and `key` say which cap it is; `cap`, `spent` and `asked` are amounts in `unit`.
+    `pending` is the part of `spent` that is only reserved, for calls whose end is not known."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        scope: Literal["day", "month", "person", "job", "task"],
+        key: str,
+        unit: Literal["usd", "tokens"],
+        cap: float,
+        spent: float,
+        asked: float,
+        pending: float = 0.0,
+    ) -> None:
+        super().__init__(message)
+        self.scope: Literal["day", "month", "person", "job", "task"] = scope
+        self.key = key
+        self.unit: Literal["usd", "tokens"] = unit
+        self.cap = cap
+        self.spent = spent
+        self.asked = asked
+        self.pending = pending
+
+    @property
+    def is_passing(self) -> bool:
+        """There will be room if the calls that are under way cost little."""
+        return self.pending > 0 and self.spent - self.pending + self.asked <= self.cap
 
 
 class ToolError(HermesError):

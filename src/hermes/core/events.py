@@ -12,7 +12,8 @@ from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, Tex
 
 class SessionOpened(Value, tag="session_opened"):
     """The first event of a session. `system` is sent verbatim for as long as the session lives.
-    A fork names its parent and the number of the last record it shares with it."""
+    A fork names its parent and the number of the last record it shares with it. `job` is what the
+    session is a part of, for the accounts; empty means its parent, else the session itself."""
 
     source: str
     cwd: str
@@ -23,6 +24,7 @@ class SessionOpened(Value, tag="session_opened"):
     principal: Principal = "owner"
     parent: str = ""
     parent_n: int = 0
+    job: str = ""
 
 
 class SessionEnded(Value, tag="session_ended"):
@@ -64,12 +66,39 @@ class Steered(Value, tag="steered"):
 
 
 class ModelCalled(Value, tag="model_called"):
-    """A call is about to be made; `reserved` is the worst case of its cost, if it is known."""
+    """A request is about to be made; `reserved` is the most that it may cost. `call` is its own
+    id, under which it is settled. Without one it is an old record, settled by the ReplyAdded."""
 
     model: str
     provider: str
+    call: str = ""
     cause: str = "chat"
     reserved: Usage | None = None
+
+
+class CallSettled(Value, tag="call_settled"):
+    """What a request has cost. If that is not `certain`, `usage` is the most that it can be, and
+    a later CallSettled of the same call may say it better."""
+
+    call: str
+    usage: Usage
+    certain: bool = True
+    model: str = ""
+    provider: str = ""
+
+
+CapScope = Literal["day", "month", "person", "job", "task"]
+
+
+class CapRaised(Value, tag="cap_raised"):
+    """A person allowed more than the settings do. `key` names the day, month, person, job or turn
+    that it is for; `usd` and `tokens` come on top."""
+
+    scope: CapScope
+    key: str
+    usd: float = 0.0
+    tokens: int = 0
+    by: str = "owner"
 
 
 class ReplyAdded(Value, tag="reply_added"):
@@ -152,11 +181,14 @@ class Rewound(Value, tag="rewound"):
     turns: int
 
 
-EndReason = Literal["done", "interrupted", "failed", "budget", "partial", "guardrail", "crashed"]
+EndReason = Literal[
+    "done", "interrupted", "failed", "budget", "partial", "guardrail", "crashed", "paused"
+]
 
 
 class TurnEnded(Value, tag="turn_ended"):
-    """`detail` is the finer reason, `error` a sentence for a person when the turn failed."""
+    """`detail` is the finer reason, `error` a sentence for a person when the turn failed or was
+    paused at a spending cap."""
 
     reason: EndReason
     usage: Usage
@@ -188,6 +220,8 @@ DurableEvent: TypeAlias = (
     | QuestionAnswered
     | Rewound
     | TurnEnded
+    | CallSettled
+    | CapRaised
 )
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

@@ -6,11 +6,10 @@ import logging
 from contextlib import aclosing
 
 from hermes.codec.values import Value, replace
-from hermes.core.errors import HermesError, ProviderError
+from hermes.core.errors import BudgetReached, HermesError, ProviderError
 from hermes.core.events import (
     EndReason,
     MessageReceived,
-    ModelCalled,
     ReplyAdded,
     Steered,
     ToolFinished,
@@ -45,6 +44,8 @@ async def run_turn(turn: Turn) -> None:
         ending = await _steps(turn)
     except Stopped:
         ending = Ending(reason="interrupted", detail="interrupted_by_user")
+    except BudgetReached as error:
+        ending = Ending(reason="paused", detail=f"cap({error.scope})", error=str(error))
     except HermesError as error:
         reason = error.reason if isinstance(error, ProviderError) else type(error).__name__
         ending = Ending(reason="failed", detail=reason, error=str(error))
@@ -84,14 +85,15 @@ async def _steer(turn: Turn) -> None:
 
 async def _ask(turn: Turn, *, words_only: bool = False) -> Reply:
     """The model's reply, noted and not yet committed: it is safe together with what follows."""
-    transcript = turn.recorder.transcript
-    await turn.recorder.commit(ModelCalled(model=transcript.model, provider=transcript.provider))
-    turn.world.reach("model.called")
-    prompt = turn.view(tuple(transcript.messages))
+    turn.recorder.foresee()
+    prompt = turn.view(tuple(turn.recorder.transcript.messages))
     if words_only:
         # The tools stay, so that the beginning of the request does too.
         prompt = replace(prompt, words_only=True)
+    turn.meter.begin_reply(turn.stop)
     reply = await unless(turn.stop, _stream(turn, prompt))
+    if not turn.meter.has_booked:
+        raise RuntimeError("a model was asked past the meter")
     turn.world.reach("reply.received")
     turn.usage += reply.usage
     turn.recorder.note(

@@ -7,9 +7,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Literal, Protocol
 
 from hermes.codec.values import Value
+from hermes.core.caps import Caps
 from hermes.core.commands import Command
 from hermes.core.effects import Decision, Effect, Principal, RunCommand, Scope
-from hermes.core.events import DurableEvent, Record
+from hermes.core.events import CallSettled, DurableEvent, ModelCalled, Record
+from hermes.core.messages import Usage
 from hermes.core.prompt import Delta, Prompt, Reply
 
 
@@ -18,6 +20,20 @@ class Provider(Protocol):
     Wrappers (retry, fallback, metering) are providers too."""
 
     def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]: ...
+
+
+class Meter(Protocol):
+    """Books every request to a model of one session."""
+
+    async def reserve(self, call: ModelCalled, least: Usage) -> Usage:
+        """Durable when it returns; BudgetReached when a cap does not even allow `least`. What was
+        granted: `call.reserved` itself where no cap is set, else at most as much, and then the
+        answer must be kept within it."""
+        ...
+
+    def settle(self, settled: CallSettled) -> None:
+        """Durable with the next commit."""
+        ...
 
 
 class Policy(Protocol):
@@ -65,6 +81,21 @@ class Journal(Protocol):
     ) -> tuple[Record, ...]:
         """Durable when it returns, all or nothing, numbered without gaps. Fenced when the lease
         is void. A MessageReceived whose key the session has already is left out."""
+        ...
+
+    async def book(
+        self,
+        lease: Lease,
+        events: Sequence[DurableEvent],
+        call: ModelCalled,
+        *,
+        least: Usage,
+        caps: Caps,
+        turn_id: str = "",
+    ) -> tuple[Record, ...]:
+        """Append the events and the call, with as much reserved for it as the caps leave, counted
+        over all processes. BudgetReached when they do not leave `least`; then nothing is
+        written."""
         ...
 
     async def read(self, session_id: str, *, after: int = 0) -> tuple[Record, ...]:

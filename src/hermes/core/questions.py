@@ -50,6 +50,7 @@ class Questions:
             scopes=asked.scopes,
             expires_seconds=self._approval_seconds,
         )
+        self._open_up(question.id)
         await self._recorder.commit(question)
         choice, by = await self._wait(question.id, question.expires_seconds, stop)
         if choice not in asked.scopes:
@@ -75,14 +76,22 @@ class Questions:
             choices=choices,
             expires_seconds=seconds,
         )
+        self._open_up(question.id)
         await self._recorder.commit(question)
-        words, by = await self._wait(question.id, seconds, stop)
+        try:
+            words, by = await self._wait(question.id, seconds, stop)
+        except asyncio.CancelledError:
+            self._recorder.note(QuestionAnswered(id=question.id, text="", by="stop"))
+            raise
         await self._recorder.commit(QuestionAnswered(id=question.id, text=words, by=by))
         return words or None
 
+    def _open_up(self, question_id: str) -> None:
+        """Before anybody sees the question: an answer may come at once."""
+        self._open[question_id] = asyncio.get_running_loop().create_future()
+
     async def _wait(self, question_id: str, seconds: float, stop: asyncio.Event) -> tuple[str, str]:
-        future: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
-        self._open[question_id] = future
+        future = self._open[question_id]
         late = asyncio.ensure_future(self._world.clock.sleep(seconds))
         stopping = asyncio.ensure_future(stop.wait())
         try:

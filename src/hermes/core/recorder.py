@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
-from hermes.core.events import DurableEvent, LiveEvent, Record, SessionOpened
+from hermes.core.caps import Caps
+from hermes.core.events import (
+    DurableEvent,
+    LiveEvent,
+    MessageReceived,
+    ModelCalled,
+    Record,
+    SessionOpened,
+)
+from hermes.core.messages import Usage
 from hermes.core.ports import Journal, Lease
 from hermes.core.subscription import Subscription
 from hermes.core.transcript import Transcript
@@ -33,6 +43,7 @@ class Recorder:
         self._world = world
         self._turn_id = self.transcript.turn_id
         self._noted: list[DurableEvent] = []
+        self._foreseen: dict[int, DurableEvent] = {}
         self._turn = asyncio.Lock()
         self._readers: list[Subscription] = []
         if opening is not None and lease is None:
@@ -52,22 +63,30 @@ class Recorder:
     def note(self, *events: DurableEvent) -> None:
         self._noted.extend(events)
 
+    def foresee(self) -> None:
+        """Let the transcript show what is noted already: a prompt is made of it, which nobody sees
+        before the commit that books it. Messages wait for their record numbers."""
+        for event in self._noted:
+            if not isinstance(event, MessageReceived) and id(event) not in self._foreseen:
+                self._foreseen[id(event)] = event
+                self.transcript.apply(self._unnumbered(event))
+
     async def commit(self, *events: DurableEvent) -> tuple[Record, ...]:
         """Durable, applied and shown when this returns, also if the caller is cancelled while
         it waits: the journal and the transcript never part ways."""
         self._noted.extend(events)
         return await asyncio.shield(asyncio.ensure_future(self._flush()))
 
+    async def book(self, call: ModelCalled, least: Usage, caps: Caps) -> ModelCalled:
+        """Commit a call together with what is noted, reserved as far as the caps leave room.
+        BudgetReached when they do not leave `least`; what is noted then stays so."""
+        flush = self._flush(Booking(call, least, caps))
+        *_, record = await asyncio.shield(asyncio.ensure_future(flush))
+        assert isinstance(record.event, ModelCalled)
+        return record.event
+
     def show(self, event: LiveEvent) -> None:
-        self._publish(
-            Record(
-                session_id=self.session_id,
-                n=0,
-                turn_id=self._turn_id,
-                at=self._world.clock.now(),
-                event=event,
-            )
-        )
+        self._publish(self._unnumbered(event))
 
     async def release(self) -> None:
         for reader in tuple(self._readers):
@@ -76,29 +95,54 @@ class Recorder:
             await self._journal.release(self.lease)
             self.lease = None
 
-    async def _flush(self) -> tuple[Record, ...]:
+    async def _flush(self, booking: Booking | None = None) -> tuple[Record, ...]:
         async with self._turn:
-            batch, self._noted = self._noted, []
-            if not batch:
-                return ()
-            try:
-                records = await self._append(batch)
-            except BaseException:
-                self._noted = batch + self._noted
-                raise
-            for record in records:
-                self.transcript.apply(record)
-                self._publish(record)
-            return records
+            if booking is not None and self.lease is None:
+                # A session that nobody has spoken in yet begins with its side work.
+                await self._write(None)
+            return await self._write(booking) if self._noted or booking else ()
 
-    async def _append(self, batch: list[DurableEvent]) -> tuple[Record, ...]:
+    async def _write(self, booking: Booking | None) -> tuple[Record, ...]:
+        batch, self._noted = self._noted, []
+        try:
+            records = await self._append(batch, booking)
+        except BaseException:
+            self._noted = batch + self._noted
+            raise
+        for record in records:
+            if self._foreseen.pop(id(record.event), None) is None:
+                self.transcript.apply(record)
+            self._publish(record)
+        return records
+
+    async def _append(
+        self, batch: list[DurableEvent], booking: Booking | None
+    ) -> tuple[Record, ...]:
         if self.lease is None:
             assert self._opening is not None
             self.lease, records = await self._journal.create(
                 self.session_id, (self._opening, *batch), turn_id=self._turn_id
             )
             return records
-        return await self._journal.append(self.lease, batch, turn_id=self._turn_id)
+        if booking is None:
+            return await self._journal.append(self.lease, batch, turn_id=self._turn_id)
+        return await self._journal.book(
+            self.lease,
+            batch,
+            booking.call,
+            least=booking.least,
+            caps=booking.caps,
+            turn_id=self._turn_id,
+        )
+
+    def _unnumbered(self, event: DurableEvent | LiveEvent) -> Record:
+        return Record(
+            session_id=self.session_id,
+            n=0,
+            turn_id=self._turn_id,
+            at=self._world.clock.now(),
+            event=event,
+        )
 
     def _publish(self, record: Record) -> None:
         for reader in self._readers:
@@ -107,3 +151,11 @@ class Recorder:
     def _leave(self, reader: Subscription) -> None:
         if reader in self._readers:
             self._readers.remove(reader)
+
+
+class Booking(NamedTuple):
+    """A call that is to be made, and what allows it."""
+
+    call: ModelCalled
+    least: Usage
+    caps: Caps

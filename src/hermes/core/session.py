@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from typing import assert_never
 
 from hermes.core.budget import Budget
@@ -43,7 +44,8 @@ from hermes.core.messages import (
     UserMessage,
     user_says,
 )
-from hermes.core.ports import Journal, Policy, ProcessNotice, Provider, Workspace
+from hermes.core.meter import Budgeting, SessionMeter
+from hermes.core.ports import Journal, Meter, Policy, ProcessNotice, Provider, Workspace
 from hermes.core.prompt import Notice
 from hermes.core.questions import DENY, Questions
 from hermes.core.recorder import Recorder
@@ -54,12 +56,13 @@ from hermes.core.world import World
 
 log = logging.getLogger(__name__)
 
-Connect = Callable[[str, str], tuple[Provider, Limits]]
+Connect = Callable[[str, str, Meter], tuple[Provider, Limits]]
 
 
 class Parts:
     """What a session is made of; `app` puts it together. `connect` makes the provider for a
-    model and provider name, with the limits that this model sets."""
+    model and provider name, with the limits that this model sets; every request that it makes is
+    booked with the meter. `budgeting` tells how much the session may spend at that moment."""
 
     def __init__(
         self,
@@ -74,6 +77,7 @@ class Parts:
         attended: bool,
         approval_seconds: float = 60,
         budget: Budget | None = None,
+        budgeting: Callable[[], Budgeting] = Budgeting,
     ) -> None:
         self.journal = journal
         self.connect = connect
@@ -85,6 +89,7 @@ class Parts:
         self.attended = attended
         self.approval_seconds = approval_seconds
         self.budget = budget
+        self.budgeting = budgeting
 
 
 class Session:
@@ -106,6 +111,7 @@ class Session:
             opened.principal if opened else "owner",
             recorder.transcript.origins,
         )
+        self._meter = SessionMeter(recorder, self._questions, parts.world, parts.budgeting)
         self._provider: tuple[Provider, Limits] | None = None
         self._kept = Kept()
         self._turn: Turn | None = None
@@ -113,6 +119,8 @@ class Session:
         self._work: asyncio.Task[None] | None = None
         self._poll_lock = asyncio.Lock()
         self._closing = False
+        # Whoever made these calls is gone; what they have cost will not be heard any more.
+        recorder.note(*recorder.transcript.open_calls)
 
     @property
     def id(self) -> str:
@@ -125,6 +133,11 @@ class Session:
     @property
     def busy(self) -> bool:
         return self._work is not None and not self._work.done()
+
+    @property
+    def meter(self) -> Meter:
+        """For side work of this session: what it costs is booked here."""
+        return self._meter
 
     def subscribe(self) -> Subscription:
         return self._recorder.subscribe()
@@ -143,7 +156,7 @@ class Session:
             case Answer():
                 self._questions.answer(command.id, command.text, command.by)
             case SwitchModel():
-                self._provider = self._parts.connect(command.model, command.provider)
+                self._provider = self._connect(command.model, command.provider)
                 event = ModelSwitched(model=command.model, provider=command.provider)
                 await self._recorder.commit(event)
             case Rewind():
@@ -210,7 +223,14 @@ class Session:
             await asyncio.wait((self._work,), timeout=5)
             self._work.cancel()
         await self._parts.workspace.close()
+        await self._write_the_rest()
         await self._recorder.release()
+
+    async def _write_the_rest(self) -> None:
+        """What the last calls have cost, as far as the journal still takes it."""
+        if self._recorder.lease is not None:
+            with suppress(JournalError):
+                await self._recorder.commit()
 
     async def _carry_out(self, waiting_id: int, command: Command) -> None:
         match command:
@@ -283,7 +303,7 @@ class Session:
 
     def _new_turn(self) -> Turn:
         if self._provider is None:
-            self._provider = self._parts.connect(self.transcript.model, self.transcript.provider)
+            self._provider = self._connect(self.transcript.model, self.transcript.provider)
         provider, limits = self._provider
         return Turn(
             recorder=self._recorder,
@@ -293,12 +313,16 @@ class Session:
             workspace=self._parts.workspace,
             gate=self._gate,
             questions=self._questions,
+            meter=self._meter,
             kept=self._kept,
             limits=limits,
             budget=Budget(limits.max_steps, self._parts.budget),
             world=self._parts.world,
             stop=self._stop,
         )
+
+    def _connect(self, model: str, provider: str) -> tuple[Provider, Limits]:
+        return self._parts.connect(model, provider, self._meter)
 
 
 def _with_key(command: Say | Steer, key: str) -> Say | Steer:

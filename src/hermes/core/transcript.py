@@ -9,6 +9,8 @@ from hermes.codec.values import JsonObject
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    CallSettled,
+    CapRaised,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
@@ -39,7 +41,9 @@ from hermes.core.messages import (
 
 
 class Transcript:
-    """Grows by `apply` only, so folding the journal gives the same as living through it."""
+    """Grows by `apply` only, so folding the journal gives the same as living through it. `usage`
+    is what calls have surely cost; `unsettled` are those that did not end or whose cost is not
+    certain, with the most that it can be."""
 
     def __init__(self) -> None:
         self.opened: SessionOpened | None = None
@@ -48,6 +52,7 @@ class Transcript:
         self.provider = ""
         self.messages: list[Message] = []
         self.usage = Usage()
+        self.unsettled: dict[str, CallSettled] = {}
         self.turn_id = ""
         self.turn_usage = Usage()
         self.last_prompt = 0
@@ -58,6 +63,8 @@ class Transcript:
         self.turn_starts: list[int] = []
         self._latest: dict[str, JsonObject] = {}
         self._origins = frozenset({"user"})
+        self._open: set[str] = set()
+        self._booked_turn: str | None = None
 
     def apply(self, record: Record) -> None:
         event = record.event
@@ -77,8 +84,12 @@ class Transcript:
                 self._start_turn(record.turn_id, event)
             case Steered():
                 self.messages.extend(self._take(event.takes))
+            case ModelCalled():
+                self._call(event, record.turn_id)
+            case CallSettled():
+                self._settle(event)
             case ReplyAdded():
-                self._add_reply(event)
+                self._add_reply(event, record.turn_id)
             case ToolIntended():
                 self.intended[event.call_id] = event
             case ToolStarted():
@@ -93,7 +104,7 @@ class Transcript:
                 self._rewind(event.turns)
             case TurnEnded():
                 self.turn_id = ""
-            case ModelCalled() | SessionEnded():
+            case SessionEnded() | CapRaised():
                 pass
             case _:
                 # Live events are never recorded; whoever passes one has a bug.
@@ -114,6 +125,11 @@ class Transcript:
                 case _:
                     assert_never(message)
         return ()
+
+    @property
+    def open_calls(self) -> tuple[CallSettled, ...]:
+        """The calls of which nothing was heard any more, each with the most that it can cost."""
+        return tuple(self.unsettled[call] for call in self.unsettled if call in self._open)
 
     def next_turn(self) -> int | None:
         """The record number of the oldest message that waits for a turn."""
@@ -145,9 +161,32 @@ class Transcript:
         self._origins |= {message.origin for message in taken}
         return taken
 
-    def _add_reply(self, event: ReplyAdded) -> None:
+    def _call(self, event: ModelCalled, turn_id: str) -> None:
+        self._booked_turn = turn_id if event.call else None
+        if event.call:
+            self._open.add(event.call)
+            self.unsettled[event.call] = CallSettled(
+                call=event.call,
+                usage=event.reserved or Usage(),
+                certain=False,
+                model=event.model,
+                provider=event.provider,
+            )
+
+    def _settle(self, event: CallSettled) -> None:
+        self._open.discard(event.call)
+        if self.unsettled.pop(event.call, None) is None:
+            return
+        if event.certain:
+            self.usage += event.usage
+        else:
+            self.unsettled[event.call] = event
+
+    def _add_reply(self, event: ReplyAdded, turn_id: str) -> None:
         self.messages.append(event.message)
-        self.usage += event.usage
+        if turn_id != self._booked_turn:
+            # Old records have no settlements: there the reply says what it has cost.
+            self.usage += event.usage
         self.turn_usage += event.usage
         self.last_prompt = event.usage.prompt
         self.intended.clear()

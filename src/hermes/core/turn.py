@@ -11,6 +11,7 @@ from hermes.core.budget import Budget
 from hermes.core.gate import Gate
 from hermes.core.guardrails import Guardrails, LoopWatch
 from hermes.core.messages import Message
+from hermes.core.meter import SessionMeter
 from hermes.core.ports import Provider, Workspace
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.questions import Questions
@@ -66,6 +67,7 @@ class Turn:
         workspace: Workspace,
         gate: Gate,
         questions: Questions,
+        meter: SessionMeter,
         kept: Kept,
         limits: Limits,
         budget: Budget,
@@ -79,6 +81,7 @@ class Turn:
         self.workspace = workspace
         self.gate = gate
         self.questions = questions
+        self.meter = meter
         self.kept = kept
         self.limits = limits
         self.budget = budget

@@ -19,6 +19,14 @@ def parse_age(text: str) -> float:
     return float(match[1]) * _SECONDS[match[2].lower()]
 
 
+def parse_since(text: str, now: float) -> float:
+    """Seconds since 1970 of a date, of UTC where it names no zone, or of so long ago."""
+    if _AGE.fullmatch(text):
+        return now - parse_age(text)
+    is_day = len(text.strip()) == len("2026-05-01")
+    return parse_date(f"{text.strip()}T00:00:00+00:00" if is_day else text)
+
+
 def parse_date(text: str) -> float:
     """Seconds since 1970 of an ISO date or time, local unless it names a zone; UsageError."""
     try:

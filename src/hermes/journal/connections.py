@@ -22,15 +22,20 @@ BUSY_SECONDS = 10.0
 WAL_BYTES = 4 << 20
 
 
-def connect(path: Path, *, mode: str) -> sqlite3.Connection:
-    """`mode` is SQLite's: "rw" for a file that exists, "rwc" to create it."""
-    db = sqlite3.connect(
+def unprepared(path: Path, *, mode: str) -> sqlite3.Connection:
+    """A connection in which no statement was run yet, so that nothing of the file was read."""
+    return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
         timeout=BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,
     )
+
+
+def connect(path: Path, *, mode: str) -> sqlite3.Connection:
+    """`mode` is SQLite's: "rw" for a file that exists, "rwc" to create it."""
+    db = unprepared(path, mode=mode)
     try:
         db.execute("PRAGMA synchronous = FULL")
         # Checkpoints are made by `checkpoints`, never in the middle of somebody's append.

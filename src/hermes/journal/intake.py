@@ -12,7 +12,7 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.core.errors import UsageError
 from hermes.core.events import Titled
-from hermes.journal import titles
+from hermes.journal import ledger, titles
 from hermes.journal.chatlog import SAFE_ID, ChatLine, ChatLog
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.rows import read_rows
@@ -95,6 +95,7 @@ async def _import_session(journal: SqliteJournal, line: SessionLine, number: int
         shared = line.parent_n if _has_parent(tx, line) else 0
         # A fork whose parent is elsewhere stands alone, with copies of what they shared.
         parent = line.parent if shared == line.parent_n else ""
+        ledger.take_back(tx.db, line.id)
         session = tx.create(line.id, parent=parent, parent_n=shared)
         for item, event in events:
             if item.n > shared:

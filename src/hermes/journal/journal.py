@@ -10,14 +10,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+from hermes.core.caps import NO_CAPS, Caps
 from hermes.core.commands import Command
 from hermes.core.errors import JournalError, UsageError
-from hermes.core.events import DurableEvent, Record, SessionOpened
+from hermes.core.events import DurableEvent, ModelCalled, Record, SessionOpened
+from hermes.core.messages import Usage
 from hermes.core.ports import Lease, Waiting
 from hermes.core.world import World
 from hermes.journal import inbox, leases, schema
 from hermes.journal.connections import Readers, open_reader
 from hermes.journal.faults import is_damage
+from hermes.journal.granting import grant
 from hermes.journal.reading import Lost, quarantine, read_session
 from hermes.journal.rows import PAGE_DAMAGE
 from hermes.journal.shapes import Stored, stored
@@ -98,6 +101,29 @@ class SqliteJournal:
 
         numbers = await self.writing(work, is_small=len(items) <= SMALL)
         return _records(lease.session_id, events, numbers, turn_id, now)
+
+    async def book(
+        self,
+        lease: Lease,
+        events: Sequence[DurableEvent],
+        call: ModelCalled,
+        *,
+        least: Usage,
+        caps: Caps,
+        turn_id: str = "",
+    ) -> tuple[Record, ...]:
+        if caps == NO_CAPS:
+            return await self.append(lease, (*events, call), turn_id=turn_id)
+        items, now = encoded(events), self.world.clock.now()
+
+        def work(tx: Transaction) -> tuple[ModelCalled, tuple[int, ...]]:
+            session = tx.held(lease)
+            granted = grant(tx, session, items, call, least, caps, turn_id=turn_id, at=now)
+            written = [*items, stored(granted)]
+            return granted, tx.write(session, written, turn_id=turn_id, at=now)
+
+        granted, numbers = await self.writing(work, is_small=len(items) < SMALL)
+        return _records(lease.session_id, (*events, granted), numbers, turn_id, now)
 
     async def read(self, session_id: str, *, after: int = 0) -> tuple[Record, ...]:
         """Records that a fork shares keep the id of the session that stores them."""

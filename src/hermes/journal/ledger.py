@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from hermes.codec.json import DecodeError
-from hermes.core.events import DurableEvent, MessageReceived
+from hermes.core.events import CapRaised, DurableEvent, MessageReceived
 from hermes.journal import schema
 from hermes.journal.rows import last_n, read_rows
-from hermes.journal.summaries import Spent, Summary
+from hermes.journal.summaries import Change, Entry, Spent, Summary, picos
 from hermes.journal.versions import event_of, is_newer
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,23 @@ ON CONFLICT(session, day, model, provider, cause) DO UPDATE SET
     reasoning = reasoning + excluded.reasoning, cost = cost + excluded.cost,
     unpriced = unpriced + excluded.unpriced
 """
+_ASSUME = f"INSERT OR REPLACE INTO assumed VALUES ({','.join('?' * (len(Entry._fields) + 1))})"
+_SETTLE = "DELETE FROM assumed WHERE session = ? AND call = ?"
+_RAISE = (
+    "INSERT INTO raised VALUES (?, ?, ?, ?, ?) ON CONFLICT(session, scope, key) DO UPDATE SET"
+    " cost = cost + excluded.cost, tokens = tokens + excluded.tokens"
+)
+_DAILY = (
+    "INSERT INTO daily VALUES (?, ?, ?, ?) ON CONFLICT(day, principal) DO UPDATE SET"
+    " tokens = tokens + excluded.tokens, cost = cost + excluded.cost"
+)
+_JOB = (
+    "INSERT INTO jobs VALUES (?, ?, ?) ON CONFLICT(job) DO UPDATE SET"
+    " tokens = tokens + excluded.tokens, cost = cost + excluded.cost"
+)
 _KEY = "INSERT OR IGNORE INTO message_keys VALUES (?, ?, ?)"
+
+Changed = tuple[Summary, Change]
 
 
 def save(db: sqlite3.Connection, summaries: Iterable[Summary]) -> None:
@@ -34,12 +50,38 @@ def save(db: sqlite3.Connection, summaries: Iterable[Summary]) -> None:
 
 
 def load(db: sqlite3.Connection, session: int) -> Summary | None:
-    row = db.execute("SELECT * FROM summaries WHERE session = ?", (session,)).fetchone()
-    return Summary.of_row(row) if row else None
+    query = "SELECT s.id, m.* FROM summaries AS m JOIN sessions AS s USING (session)"
+    row = db.execute(f"{query} WHERE session = ?", (session,)).fetchone()
+    if row is None:
+        return None
+    summary = Summary.of_row(row[1:], row[0])
+    columns = ", ".join(Entry._fields)
+    for entry in db.execute(f"SELECT {columns} FROM assumed WHERE session = ?", (session,)):
+        summary.assumed[entry[0]] = Entry(*entry)
+    return summary
 
 
-def charge(db: sqlite3.Connection, spent: Iterable[tuple[int, Spent]]) -> None:
-    db.executemany(_CHARGE, [_charge_row(session, item) for session, item in spent])
+def charge(db: sqlite3.Connection, changed: Sequence[Changed]) -> None:
+    """Write changes of the ledger, in the order in which they came."""
+    _charge_sessions(db, changed)
+    counted = [(summary, each) for summary, each in changed if each.spent or each.assumed]
+    if counted:
+        db.executemany(_DAILY, [(c.day, s.principal, c.tokens, c.cost) for s, c in counted])
+        db.executemany(_JOB, [(s.job, c.tokens, c.cost) for s, c in counted])
+
+
+def _charge_sessions(db: sqlite3.Connection, changed: Sequence[Changed]) -> None:
+    """All but the totals over sessions."""
+    items = [(summary.session, change) for summary, change in changed]
+    # An entry that comes and goes at once is put in before it is taken out.
+    if assumed := [(session, *c.assumed) for session, c in items if c.assumed]:
+        db.executemany(_ASSUME, assumed)
+    if gone := [(session, c.gone) for session, c in items if c.gone]:
+        db.executemany(_SETTLE, gone)
+    if spent := [_charge_row(session, c.spent) for session, c in items if c.spent]:
+        db.executemany(_CHARGE, spent)
+    if raised := [_raise_row(session, c.raised) for session, c in items if c.raised]:
+        db.executemany(_RAISE, raised)
 
 
 def _charge_row(session: int, spent: Spent) -> tuple[object, ...]:
@@ -48,8 +90,12 @@ def _charge_row(session: int, spent: Spent) -> tuple[object, ...]:
     return (
         *(session, spent.day, spent.model, spent.provider, spent.cause),
         *(spent.calls, spent.replies, usage.input, usage.output, usage.cache_read),
-        *(usage.cache_write, usage.reasoning, usage.cost or 0.0, unpriced),
+        *(usage.cache_write, usage.reasoning, picos(usage.cost), unpriced),
     )
+
+
+def _raise_row(session: int, raised: CapRaised) -> tuple[object, ...]:
+    return (session, raised.scope, raised.key, picos(raised.usd), raised.tokens)
 
 
 def remember_key(db: sqlite3.Connection, session: int, key: str, n: int) -> bool:
@@ -75,24 +121,72 @@ def rebuild(db: sqlite3.Connection) -> None:
     """Make all derived tables anew, inside the caller's transaction."""
     log.info("rebuilding the derived tables of the journal")
     schema.create_projections(db)
-    for session, parent_n in db.execute("SELECT session, parent_n FROM sessions").fetchall():
-        rebuild_session(db, session, parent_n)
+    for row in db.execute("SELECT session, parent_n, id FROM sessions").fetchall():
+        _rebuild_rows(db, *row)
+    total_up(db)
 
 
-def rebuild_session(db: sqlite3.Connection, session: int, parent_n: int) -> Summary:
-    for table in schema.DERIVED_TABLES:
+def rebuild_session(db: sqlite3.Connection, session: int, parent_n: int, id: str) -> Summary:
+    for table in schema.SESSION_TABLES:
         db.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
-    summary = Summary(session, parent_n)
-    spent: list[tuple[int, Spent]] = []
+    summary = _rebuild_rows(db, session, parent_n, id)
+    total_up(db)
+    return summary
+
+
+def total_up(db: sqlite3.Connection) -> None:
+    """Add up the totals over sessions from what each of them has spent."""
+    every = (
+        "SELECT u.day, m.principal, m.job, u.input + u.cache_read + u.cache_write + u.output"
+        " AS tokens, u.cost FROM usage AS u JOIN summaries AS m USING (session) UNION ALL "
+        "SELECT a.day, m.principal, m.job, a.input + a.output, a.cost FROM assumed AS a"
+        " JOIN summaries AS m USING (session) UNION ALL "
+        "SELECT day, principal, job, input + cache_read + cache_write + output + assumed_input"
+        " + assumed_output, cost + assumed_cost FROM carried"
+    )
+    sums = f"sum(tokens), sum(cost) FROM ({every})"
+    db.execute("DELETE FROM daily")
+    db.execute("DELETE FROM jobs")
+    db.execute(f"INSERT INTO daily SELECT day, principal, {sums} GROUP BY 1, 2")
+    db.execute(f"INSERT INTO jobs SELECT job, {sums} GROUP BY 1")
+
+
+def carry(db: sqlite3.Connection, session: int) -> None:
+    """Keep what a session has spent, before it goes; the totals stay as they are."""
+    db.execute(
+        "INSERT INTO carried SELECT s.id, m.principal, m.job, u.day, u.model, u.provider, u.cause,"
+        " u.calls, u.replies, u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cost,"
+        " u.unpriced, 0, 0, 0, 0, 0 FROM usage AS u JOIN summaries AS m USING (session)"
+        " JOIN sessions AS s USING (session) WHERE session = ?",
+        (session,),
+    )
+    db.execute(
+        "INSERT INTO carried SELECT s.id, m.principal, m.job, a.day, a.model, a.provider, a.cause,"
+        " 0, 0, 0, 0, 0, 0, 0, 0, 0, count(*), sum(a.input), sum(a.output), sum(a.cost),"
+        " sum(1 - a.priced) FROM assumed AS a JOIN summaries AS m USING (session)"
+        " JOIN sessions AS s USING (session) WHERE session = ? GROUP BY 1, 2, 3, 4, 5, 6, 7",
+        (session,),
+    )
+
+
+def take_back(db: sqlite3.Connection, session_id: str) -> None:
+    """A deleted session is going to be taken in again with all its events: it counts by these."""
+    if db.execute("DELETE FROM carried WHERE id = ?", (session_id,)).rowcount:
+        total_up(db)
+
+
+def _rebuild_rows(db: sqlite3.Connection, session: int, parent_n: int, id: str) -> Summary:
+    summary = Summary(session, parent_n, id)
+    changed: list[Changed] = []
     for n, turn_id, at, event in _readable(db, session):
-        item = summary.add(event, turn_id=turn_id, at=at)
-        if item is not None:
-            spent.append((session, item))
+        change = summary.add(event, turn_id=turn_id, at=at)
+        if change is not None:
+            changed.append((summary, change))
         if isinstance(event, MessageReceived) and event.key:
             db.execute(_KEY, (session, event.key, n))
     summary.last_n = max(parent_n, last_n(db, session))
     save(db, [summary])
-    charge(db, spent)
+    _charge_sessions(db, changed)
     return summary
 
 

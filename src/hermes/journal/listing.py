@@ -8,7 +8,7 @@ from typing import Any
 from hermes.codec.values import Value
 from hermes.core.messages import Usage
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.summaries import DAY_SECONDS, Summary
+from hermes.journal.summaries import Summary
 
 
 class SessionInfo(Value):
@@ -55,21 +55,6 @@ class SessionFilter(Value):
     ended: bool | None = None
 
 
-class Spending(Value):
-    """A line of the usage ledger. `day` is an ISO date in UTC; `unpriced` replies have no known
-    cost."""
-
-    session_id: str
-    day: str
-    model: str
-    provider: str
-    cause: str
-    calls: int
-    replies: int
-    usage: Usage
-    unpriced: int = 0
-
-
 EVERYTHING = SessionFilter()
 
 _COLUMNS = ", ".join(f"m.{name}" for name in Summary.COLUMNS)
@@ -107,22 +92,6 @@ async def session_info(journal: SqliteJournal, session_id: str) -> SessionInfo |
     return await journal.reading(lambda db: info_of(db, session_id))
 
 
-async def spending(
-    journal: SqliteJournal, *, session_id: str | None = None, since: float = 0.0
-) -> tuple[Spending, ...]:
-    """The usage ledger, oldest day first."""
-    query = (
-        "SELECT s.id, date(u.day * 86400, 'unixepoch'), u.model, u.provider, u.cause, u.calls,"
-        " u.replies, u.unpriced, u.input, u.output, u.cache_read, u.cache_write, u.reasoning,"
-        " u.cost FROM usage AS u JOIN sessions AS s USING (session)"
-        " WHERE u.day >= ?1 AND (?2 IS NULL OR s.id = ?2)"
-        " ORDER BY u.day, s.id, u.model, u.provider, u.cause"
-    )
-    values = (int(since // DAY_SECONDS), session_id)
-    rows = await journal.reading(lambda db: db.execute(query, values).fetchall())
-    return tuple(_spending(row) for row in rows)
-
-
 def select(
     db: sqlite3.Connection, wanted: SessionFilter, *, limit: int | None, offset: int = 0
 ) -> tuple[SessionInfo, ...]:
@@ -154,7 +123,7 @@ def conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
 
 def _info(row: tuple[Any, ...]) -> SessionInfo:
     id, parent, parent_n, *rest = row
-    summary = Summary.of_row(tuple(rest))
+    summary = Summary.of_row(tuple(rest), id)
     usage = Usage(
         input=summary.input,
         output=summary.output,
@@ -168,22 +137,3 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
 
 
 _SAME = tuple(name for name in SessionInfo.__struct_fields__ if name in Summary.COLUMNS)
-
-
-def _spending(row: tuple[Any, ...]) -> Spending:
-    id, day, model, provider, cause, calls, replies, unpriced, *tokens, cost = row
-    names = ("input", "output", "cache_read", "cache_write", "reasoning")
-    usage = Usage(
-        **dict(zip(names, tokens, strict=True)), cost=cost if replies > unpriced else None
-    )
-    return Spending(
-        session_id=id,
-        day=day,
-        model=model,
-        provider=provider,
-        cause=cause,
-        calls=calls,
-        replies=replies,
-        usage=usage,
-        unpriced=unpriced,
-    )

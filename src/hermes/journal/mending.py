@@ -13,7 +13,7 @@ from hermes.codec.json import DecodeError
 from hermes.core.events import SessionOpened
 from hermes.journal import ledger, schema
 from hermes.journal.carving import LOG, SESSIONS, carve
-from hermes.journal.connections import connect
+from hermes.journal.connections import connect, unprepared
 from hermes.journal.faults import is_damage, name_of
 from hermes.journal.rows import PAGE_DAMAGE
 from hermes.journal.versions import event_of, is_newer
@@ -28,6 +28,7 @@ _BY_ROWID = {
     "inbox": "id",
     "quarantine": "event",
     "removed": "session",
+    "carried": "rowid",
 }
 _WHOLE = ("meta", "owners")
 _STEP = 1_000
@@ -38,7 +39,7 @@ def mend(path: Path, now: float) -> bool:
     lock. The damaged file stays beside it under another name."""
     kept = path.with_name(f"{path.name}.damaged-{int(now)}")
     try:
-        with closing(connect(path, mode="rw")) as db:
+        with closing(_opened(path)) as db:
             if _is_sound(db):
                 return False
             _copy_file(db, kept)
@@ -52,6 +53,17 @@ def mend(path: Path, now: float) -> bool:
         _replace(path, kept, now)
     log.warning("the journal was damaged and is mended", extra={"kept": str(kept)})
     return True
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """The file, also when its list of tables is damaged: then no statement can be run in it, but
+    it can be copied, and overwritten by another."""
+    try:
+        return connect(path, mode="rw")
+    except sqlite3.DatabaseError as error:
+        if not name_of(error).startswith("SQLITE_CORRUPT"):
+            raise
+    return unprepared(path, mode="rw")
 
 
 def _replace(path: Path, kept: Path, now: float) -> None:
@@ -104,7 +116,8 @@ def _refill(
         for table in _WHOLE:
             _put(other, table, _tried(db, f"SELECT * FROM {table}"))
         for table, key in _BY_ROWID.items():
-            _put(other, table, _readable(db, table, key))
+            if _tried(db, f"SELECT 1 FROM sqlite_master WHERE name = '{table}'"):
+                _put(other, table, _readable(db, table, key))
     for file in files:
         # What the trees of the old file have lost sight of. Deleted records may still lie about.
         _put(other, "sessions", carve(file, SESSIONS))

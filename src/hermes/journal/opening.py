@@ -34,6 +34,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         if is_new:
             schema.create(db)
         else:
+            schema.migrate(db)
             schema.mend_shapes(db)
             if not schema.projections_are_whole(db):
                 ledger.rebuild(db)

@@ -13,14 +13,14 @@ from pathlib import Path
 from hermes.codec.json import encode
 from hermes.codec.values import Value, replace
 from hermes.core.errors import JournalError, NotFound, SessionBusy, UsageError
-from hermes.journal import leases
+from hermes.journal import leases, ledger
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import EVERYTHING, SessionFilter, info_of, select
-from hermes.journal.schema import DERIVED_TABLES
+from hermes.journal.schema import SESSION_TABLES
 from hermes.journal.transaction import Transaction
 from hermes.journal.transfer import SessionLine, session_line
 
-_OF_SESSION = (*DERIVED_TABLES, "log", "leases", "inbox", "quarantine", "sessions")
+_OF_SESSION = (*SESSION_TABLES, "log", "leases", "inbox", "quarantine", "sessions")
 
 
 class Pruned(Value):
@@ -110,6 +110,7 @@ def remove(tx: Transaction, journal: SqliteJournal, session_id: str) -> None:
         " ON CONFLICT(name) DO UPDATE SET value = max(value, excluded.value)",
         (last_id,),
     )
+    ledger.carry(tx.db, session)
     for table in _OF_SESSION:
         tx.db.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
     tx.db.execute("UPDATE sessions SET parent = NULL WHERE parent = ?", (session,))

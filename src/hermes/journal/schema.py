@@ -10,8 +10,8 @@ from hermes.journal.shapes import SHAPES
 
 log = logging.getLogger(__name__)
 
-FORMAT = 1
-PROJECTIONS = 1
+FORMAT = 2
+PROJECTIONS = 2
 
 TRUTH = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -47,6 +47,19 @@ CREATE INDEX quarantine_session ON quarantine(session);
 CREATE TABLE removed(session INTEGER PRIMARY KEY, id TEXT NOT NULL, at REAL NOT NULL);
 """
 
+# What deleted sessions have spent: it cannot be derived any more, and it still counts.
+CARRIED = """
+CREATE TABLE carried(
+    id TEXT NOT NULL, principal TEXT NOT NULL, job TEXT NOT NULL, day INTEGER NOT NULL,
+    model TEXT NOT NULL, provider TEXT NOT NULL, cause TEXT NOT NULL, calls INTEGER NOT NULL,
+    replies INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL,
+    cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, reasoning INTEGER NOT NULL,
+    cost INTEGER NOT NULL, unpriced INTEGER NOT NULL, assumed_calls INTEGER NOT NULL,
+    assumed_input INTEGER NOT NULL, assumed_output INTEGER NOT NULL,
+    assumed_cost INTEGER NOT NULL, assumed_unpriced INTEGER NOT NULL);
+CREATE INDEX carried_id ON carried(id);
+"""
+
 DERIVED = """
 CREATE TABLE summaries(
     session INTEGER PRIMARY KEY, last_n INTEGER NOT NULL, title TEXT NOT NULL,
@@ -56,22 +69,39 @@ CREATE TABLE summaries(
     message_count INTEGER NOT NULL, tool_call_count INTEGER NOT NULL,
     api_calls INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL,
     cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, reasoning INTEGER NOT NULL,
-    cost REAL, call_turn TEXT NOT NULL, call_cause TEXT NOT NULL);
+    cost REAL, call_turn TEXT NOT NULL, call_cause TEXT NOT NULL, call_booked INTEGER NOT NULL,
+    job TEXT NOT NULL, task TEXT NOT NULL, task_tokens INTEGER NOT NULL,
+    task_cost INTEGER NOT NULL);
 CREATE INDEX summaries_title ON summaries(title) WHERE title <> '';
 CREATE TABLE usage(
     session INTEGER NOT NULL, day INTEGER NOT NULL, model TEXT NOT NULL, provider TEXT NOT NULL,
     cause TEXT NOT NULL, calls INTEGER NOT NULL, replies INTEGER NOT NULL,
     input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL,
-    cache_write INTEGER NOT NULL, reasoning INTEGER NOT NULL, cost REAL NOT NULL,
+    cache_write INTEGER NOT NULL, reasoning INTEGER NOT NULL, cost INTEGER NOT NULL,
     unpriced INTEGER NOT NULL,
     PRIMARY KEY(session, day, model, provider, cause)) WITHOUT ROWID;
 CREATE INDEX usage_day ON usage(day);
+CREATE TABLE assumed(
+    session INTEGER NOT NULL, call TEXT NOT NULL, day INTEGER NOT NULL, turn TEXT NOT NULL,
+    model TEXT NOT NULL, provider TEXT NOT NULL, cause TEXT NOT NULL, input INTEGER NOT NULL,
+    output INTEGER NOT NULL, cost INTEGER NOT NULL, priced INTEGER NOT NULL,
+    open INTEGER NOT NULL, PRIMARY KEY(session, call)) WITHOUT ROWID;
+CREATE TABLE raised(
+    session INTEGER NOT NULL, scope TEXT NOT NULL, key TEXT NOT NULL, cost INTEGER NOT NULL,
+    tokens INTEGER NOT NULL, PRIMARY KEY(session, scope, key)) WITHOUT ROWID;
+CREATE INDEX raised_key ON raised(scope, key);
+CREATE TABLE daily(
+    day INTEGER NOT NULL, principal TEXT NOT NULL, tokens INTEGER NOT NULL,
+    cost INTEGER NOT NULL, PRIMARY KEY(day, principal)) WITHOUT ROWID;
+CREATE TABLE jobs(
+    job TEXT PRIMARY KEY, tokens INTEGER NOT NULL, cost INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE message_keys(
     session INTEGER NOT NULL, key TEXT NOT NULL, n INTEGER NOT NULL,
     PRIMARY KEY(session, key)) WITHOUT ROWID;
 """
 
-DERIVED_TABLES = ("summaries", "usage", "message_keys")
+SESSION_TABLES = ("summaries", "usage", "message_keys", "assumed", "raised")
+DERIVED_TABLES = (*SESSION_TABLES, "daily", "jobs")
 
 
 def is_current(db: sqlite3.Connection) -> bool:
@@ -92,9 +122,16 @@ def format_of(db: sqlite3.Connection) -> int:
 
 def create(db: sqlite3.Connection) -> None:
     """All tables of an empty file, inside the caller's transaction."""
-    _run(db, TRUTH)
+    _run(db, TRUTH + CARRIED)
     mend_shapes(db)
     create_projections(db)
+    db.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Tables of an earlier format become those of today, inside the caller's transaction."""
+    if format_of(db) < 2:
+        _run(db, CARRIED)
     db.execute(f"PRAGMA user_version = {FORMAT}")
 
 

@@ -80,6 +80,9 @@ SHAPES: tuple[Shape, ...] = (
     _shape("turn_ended", ',"reason":"'),
     _shape("turn_ended", ',"reason":"done","usage":{}}', ""),
     _shape("message_received", _USER, '"}]},"past":true}'),
+    _shape("call_settled"),
+    _shape("cap_raised"),
+    _shape("call_settled", ',"call":"call_'),
 )
 
 

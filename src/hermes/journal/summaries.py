@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from hermes.core.caps import day_of
 from hermes.core.events import (
+    CallSettled,
+    CapRaised,
     DurableEvent,
     MessageReceived,
     ModelCalled,
@@ -13,11 +16,17 @@ from hermes.core.events import (
     SessionEnded,
     SessionOpened,
     Titled,
+    TurnStarted,
 )
 from hermes.core.messages import Usage
 
 PREVIEW_CHARS = 120
-DAY_SECONDS = 86_400
+# Sums must come out the same in any order, so money is counted in whole millionths of a millionth.
+PICO = 1_000_000_000_000
+
+
+def picos(dollars: float | None) -> int:
+    return round((dollars or 0.0) * PICO)
 
 
 class Spent(NamedTuple):
@@ -32,17 +41,57 @@ class Spent(NamedTuple):
     replies: int
 
 
+class Entry(NamedTuple):
+    """A call whose cost is not certain, with the most that it can be. It is open as long as
+    nothing was heard of its end. The row of the table `assumed`, after its session."""
+
+    call: str
+    day: int
+    turn: str
+    model: str
+    provider: str
+    cause: str
+    input: int
+    output: int
+    cost: int
+    priced: int
+    open: int
+
+    @property
+    def tokens(self) -> int:
+        return self.input + self.output
+
+
+class Change(NamedTuple):
+    """What one event changes in the ledger: `spent` is added, `assumed` is put in the place of an
+    entry of the same call, `gone` is the call whose entry goes. `tokens` and `cost` are what the
+    totals of `day` grow by."""
+
+    day: int
+    tokens: int = 0
+    cost: int = 0
+    spent: Spent | None = None
+    assumed: Entry | None = None
+    gone: str = ""
+    raised: CapRaised | None = None
+
+
 class Summary:
     """The running totals of one session, changed in place by `add`. Attributes are the columns of
-    the table `summaries`, in their order. A fork counts its own records only."""
+    the table `summaries`, in their order, but for the `id` of the session and its `assumed` calls.
+    A fork counts its own records only. `task` is the newest turn, with what it has spent."""
 
     COLUMNS = (
         "session last_n title source cwd model provider principal preview started_at last_at"
         " ended_at end_reason message_count tool_call_count api_calls input output cache_read"
-        " cache_write reasoning cost call_turn call_cause"
+        " cache_write reasoning cost call_turn call_cause call_booked job task task_tokens"
+        " task_cost"
     ).split()
+    __slots__ = ("__dict__", "assumed", "id")
 
-    def __init__(self, session: int, last_n: int) -> None:
+    def __init__(self, session: int, last_n: int, id: str) -> None:
+        self.id = id
+        self.assumed: dict[str, Entry] = {}
         self.session = session
         self.last_n = last_n
         self.title = ""
@@ -67,10 +116,16 @@ class Summary:
         self.cost: float | None = None
         self.call_turn = ""
         self.call_cause = ""
+        self.call_booked = 0
+        self.job = id
+        self.task = ""
+        self.task_tokens = 0
+        self.task_cost = 0
 
     @classmethod
-    def of_row(cls, row: tuple[object, ...]) -> Summary:
+    def of_row(cls, row: tuple[object, ...], id: str) -> Summary:
         summary = cls.__new__(cls)
+        summary.id, summary.assumed = id, {}
         summary.__dict__.update(zip(cls.COLUMNS, row, strict=True))
         return summary
 
@@ -79,11 +134,12 @@ class Summary:
 
     def copy(self) -> Summary:
         other = Summary.__new__(Summary)
+        other.id, other.assumed = self.id, dict(self.assumed)
         other.__dict__.update(self.__dict__)
         return other
 
-    def add(self, event: DurableEvent, *, turn_id: str, at: float) -> Spent | None:
-        """Count one more event; what it adds to the ledger, if anything."""
+    def add(self, event: DurableEvent, *, turn_id: str, at: float) -> Change | None:
+        """Count one more event; what it changes in the ledger, if anything."""
         self.last_n += 1
         self.last_at = at
         # A title may be changed when nobody is in the session; anything else opens it again.
@@ -98,6 +154,12 @@ class Summary:
                 return self._add_reply(event, turn_id, at)
             case ModelCalled():
                 return self._add_call(event, turn_id, at)
+            case CallSettled():
+                return self._settle(event)
+            case TurnStarted():
+                self.task, self.task_tokens, self.task_cost = turn_id, 0, 0
+            case CapRaised():
+                return Change(day_of(at), raised=event)
             case SessionOpened():
                 self._open(event, at)
             case SessionEnded(reason=reason):
@@ -114,17 +176,51 @@ class Summary:
         self.started_at = self.started_at or at
         self.source, self.cwd, self.principal = event.source, event.cwd, event.principal
         self.model, self.provider = event.model, event.provider
+        self.job = event.job or event.parent or self.id
 
-    def _add_call(self, event: ModelCalled, turn_id: str, at: float) -> Spent:
+    def _add_call(self, event: ModelCalled, turn_id: str, at: float) -> Change:
         self.api_calls += 1
         self.call_turn, self.call_cause = turn_id, event.cause
-        day = int(at // DAY_SECONDS)
-        return Spent(day, event.model, event.provider, event.cause, Usage(), 1, 0)
+        self.call_booked = int(bool(event.call))
+        day = day_of(at)
+        if not event.call:
+            who = (event.model, event.provider, event.cause)
+            return Change(day, spent=Spent(day, *who, Usage(), 1, 0))
+        return self._assume(_entry(event, event.reserved or Usage(), turn_id, day))
 
-    def _add_reply(self, event: ReplyAdded, turn_id: str, at: float) -> Spent:
-        self.message_count += 1
-        self.tool_call_count += len(event.message.calls)
-        usage = event.usage
+    def _settle(self, event: CallSettled) -> Change | None:
+        """A call that is not known, or settled for good, does not change any more."""
+        before = self.assumed.get(event.call)
+        if before is None:
+            return None
+        model, provider = event.model or before.model, event.provider or before.provider
+        if not event.certain:
+            again = ModelCalled(model=model, provider=provider, call=event.call, cause=before.cause)
+            now = _entry(again, event.usage, before.turn, before.day)
+            return self._assume(now._replace(open=0))
+        del self.assumed[event.call]
+        self._count(event.usage)
+        spent = Spent(before.day, model, provider, before.cause, event.usage, 1, 1)
+        tokens, cost = _tokens(event.usage), picos(event.usage.cost)
+        return self._changed(before, tokens, cost)._replace(spent=spent, gone=event.call)
+
+    def _assume(self, now: Entry) -> Change:
+        before = self.assumed.get(now.call) or now._replace(input=0, output=0, cost=0)
+        self.assumed[now.call] = now
+        return self._changed(before, now.tokens, now.cost)._replace(assumed=now)
+
+    def _changed(self, before: Entry, tokens: int, cost: int) -> Change:
+        """The amounts of a call are these now."""
+        tokens, cost = tokens - before.tokens, cost - before.cost
+        self._spend_in(before.turn, tokens, cost)
+        return Change(before.day, tokens, cost)
+
+    def _spend_in(self, turn_id: str, tokens: int, cost: int) -> None:
+        if turn_id == self.task:
+            self.task_tokens += tokens
+            self.task_cost += cost
+
+    def _count(self, usage: Usage) -> None:
         self.input += usage.input
         self.output += usage.output
         self.cache_read += usage.cache_read
@@ -132,7 +228,38 @@ class Summary:
         self.reasoning += usage.reasoning
         if usage.cost is not None:
             self.cost = (self.cost or 0.0) + usage.cost
+
+    def _add_reply(self, event: ReplyAdded, turn_id: str, at: float) -> Change | None:
+        self.message_count += 1
+        self.tool_call_count += len(event.message.calls)
         # A call of another turn (a title made in the background) is not the cause of this reply.
-        cause = self.call_cause if self.call_turn == turn_id and self.call_cause else "chat"
-        day = int(at // DAY_SECONDS)
-        return Spent(day, event.model, event.provider, cause, usage, 0, 1)
+        is_called = self.call_turn == turn_id
+        if is_called and self.call_booked:
+            return None
+        usage = event.usage
+        self._count(usage)
+        tokens, cost = _tokens(usage), picos(usage.cost)
+        self._spend_in(turn_id, tokens, cost)
+        cause = self.call_cause if is_called and self.call_cause else "chat"
+        spent = Spent(day_of(at), event.model, event.provider, cause, usage, 0, 1)
+        return Change(spent.day, tokens, cost, spent)
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.prompt + usage.output
+
+
+def _entry(call: ModelCalled, usage: Usage, turn_id: str, day: int) -> Entry:
+    return Entry(
+        call=call.call,
+        day=day,
+        turn=turn_id,
+        model=call.model,
+        provider=call.provider,
+        cause=call.cause,
+        input=usage.prompt,
+        output=usage.output,
+        cost=picos(usage.cost),
+        priced=int(usage.cost is not None),
+        open=1,
+    )

@@ -13,7 +13,7 @@ from hermes.journal.chain import link, seed
 from hermes.journal.faults import is_damage
 from hermes.journal.rows import last_n
 from hermes.journal.shapes import Stored
-from hermes.journal.summaries import Spent, Summary
+from hermes.journal.summaries import Change, Summary
 
 _INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _NEWEST = "SELECT hash FROM log WHERE session = ? ORDER BY n DESC LIMIT 1"
@@ -46,7 +46,7 @@ class Transaction:
         self.written_bytes = 0
         self._known = heads
         self._rows: list[tuple[object, ...]] = []
-        self._spent: list[tuple[int, Spent]] = []
+        self._changed: list[tuple[Summary, Change]] = []
         self._dirty: set[int] = set()
         self._next_id = 0
 
@@ -67,7 +67,8 @@ class Transaction:
             (session_id, above, parent_n),
         ).lastrowid
         assert found is not None
-        self.heads[found] = Head(parent_n, seed(session_id), Summary(found, parent_n))
+        summary = Summary(found, parent_n, session_id)
+        self.heads[found] = Head(parent_n, seed(session_id), summary)
         return found
 
     def held(self, lease: Lease) -> int:
@@ -107,9 +108,9 @@ class Transaction:
             return
         self.db.executemany(_INSERT, self._rows)
         ledger.save(self.db, [self.heads[session].summary for session in self._dirty])
-        if self._spent:
-            ledger.charge(self.db, self._spent)
-        self._rows, self._spent, self._dirty = [], [], set()
+        if self._changed:
+            ledger.charge(self.db, self._changed)
+        self._rows, self._changed, self._dirty = [], [], set()
 
     def refresh(self, session: int) -> None:
         """Look again at the end of a session: others may have written since it was last known."""
@@ -139,9 +140,9 @@ class Transaction:
         id = self._new_id()
         self._rows.append((id, session, n, turn_id, item.shape, item.rest, at, head.hash))
         self.written_bytes += len(item.rest)
-        spent = head.summary.add(event, turn_id=turn_id, at=at)
-        if spent is not None:
-            self._spent.append((session, spent))
+        change = head.summary.add(event, turn_id=turn_id, at=at)
+        if change is not None:
+            self._changed.append((head.summary, change))
         return n
 
     def check_titles(self, session: int, events: Sequence[Stored]) -> None:
@@ -187,6 +188,6 @@ class Transaction:
         hash = newest[0] if newest else seed(session_id)
         n = max(parent_n, last_n(self.db, session))
         summary = ledger.load(self.db, session) or ledger.rebuild_session(
-            self.db, session, parent_n
+            self.db, session, parent_n, session_id
         )
         return Head(n, hash, summary)

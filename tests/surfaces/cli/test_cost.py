@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
+from hermes.core.events import CallSettled, ModelCalled, SessionOpened
 from hermes.core.messages import Usage
+from hermes.core.world import World
+from hermes.journal.journal import SqliteJournal
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import costs, says
 from tests.surfaces.cli.program import Program
 
 USED = Usage(input=100, output=20, cache_read=40, reasoning=5)
+OPENED = SessionOpened(source="cli", cwd="/", model="m", provider="p", system="")
+
+
+def called(call: str, most: Usage) -> ModelCalled:
+    return ModelCalled(model="m", provider="p", call=call, reserved=most)
 
 
 @pytest.fixture
 def spent(scripted: Program, model_server: ScriptedServer) -> Program:
-    """Two sessions with a model of unknown price, one with the offline assistant, which is free."""
+    """Two sessions with a model on this machine and one with the offline assistant; both are
+    free, unless somebody says otherwise."""
     model_server.add(*[costs(says("ok"), USED)] * 2)
     for prompt in ("one", "two"):
         assert scripted("-z", prompt).code == 0
@@ -32,20 +44,53 @@ def test_models_are_told_apart(spent: Program) -> None:
         "cache_read": 80,
         "cache_write": 0,
         "reasoning": 10,
-        "cost": None,
-        "unpriced": 2,
+        "cost": 0.0,
+        "unpriced": 0,
+        "assumed_calls": 0,
+        "assumed_tokens": 0,
+        "assumed_cost": 0.0,
     }
     assert (offline["model"], offline["calls"]) == ("offline-assistant", 1)
     assert (offline["cost"], offline["unpriced"]) == (0.0, 0)
 
 
-def test_the_table_has_a_total_that_admits_what_it_does_not_know(spent: Program) -> None:
+def test_the_table_has_a_total(spent: Program) -> None:
     head, _, *rows = spent("cost").out.splitlines()
     assert head.split() == ["Model", "Calls", "In", "Out", "Cost"]
     assert [row.split()[0] for row in rows] == ["offline-assistant", "scripted", "total"]
-    assert rows[0].endswith("$0.0000")
-    assert rows[1].split()[1:] == ["2", "280", "40", "unknown"]
-    assert rows[2].endswith("$0.0000 and 2 of unknown price")
+    assert rows[1].split()[1:] == ["2", "280", "40", "$0.0000"]
+    assert rows[2].endswith("$0.0000")
+
+
+async def unknown(home: Path) -> None:
+    """A session with one call of unknown price, and one whose end is not known."""
+    most = Usage(input=900, output=100, requests=1, cost=0.5)
+    async with SqliteJournal(home / "hermes.db", World()) as journal:
+        lease, _ = await journal.create("one", [OPENED])
+        settled = CallSettled(call="call_1", usage=USED)
+        await journal.append(lease, [called("call_1", Usage()), settled, called("call_2", most)])
+
+
+def test_what_is_not_known_is_admitted(program: Program) -> None:
+    program.home.mkdir(exist_ok=True)
+    asyncio.run(unknown(program.home))
+    head, _, row = program("cost", "--by", "person").out.splitlines()
+    assert head.split() == ["Person", "Calls", "In", "Out", "Cost", "Assumed"]
+    assert row.split() == ["owner", "2", "140", "20", "unknown", "up", "to", "$0.5000"]
+    (job,) = program("cost", "--by", "job", "--since", "1d", "--json").json
+    assert (job["job"], job["unpriced"], job["assumed_calls"]) == ("one", 1, 1)
+    assert (job["assumed_tokens"], job["assumed_cost"]) == (1000, 0.5)
+
+
+def test_a_cap_is_shown_with_what_it_leaves(spent: Program) -> None:
+    assert spent("config", "set", "budget.day", "2").code == 0
+    assert spent("cost").out.splitlines()[-1] == "today $0.00 of $2.00 (budget.day)"
+
+
+def test_the_day_to_begin_with_can_be_named(spent: Program) -> None:
+    assert len(spent("cost", "--since", "2020-01-01", "--json").json) == 2
+    assert spent("cost", "--since", "2199-01-01", "--json").json == []
+    assert spent("cost", "--since", "yesterday").code == 2
 
 
 @pytest.mark.parametrize(
@@ -77,3 +122,25 @@ def test_conversations_from_elsewhere_cost_nothing(program: Program) -> None:
 
 def test_nothing_spent_is_said(program: Program) -> None:
     assert program("cost") == (0, "No model call yet.\n", "")
+
+
+def test_a_turn_that_a_cap_forbids_is_paused_with_the_next_step(scripted: Program) -> None:
+    assert scripted("config", "set", "budget.task.tokens", "10").code == 0
+    paused = scripted("-z", "hello")
+    assert (paused.code, paused.out) == (1, "")
+    assert paused.err.startswith("Paused: The cap for one answer of 10 tokens ")
+    assert "`hermes config set budget.task.tokens 20`" in paused.err
+    assert scripted("cost").out == "No model call yet.\n"
+
+
+def test_after_the_cap_is_lifted_the_work_goes_on(
+    scripted: Program, model_server: ScriptedServer
+) -> None:
+    scripted("config", "set", "budget.job.tokens", "10")
+    assert scripted("-z", "What is it?").code == 1
+    assert scripted("config", "unset", "budget.job.tokens").code == 0
+    model_server.add(says("It is this."))
+    newest = scripted.sessions()[0]["id"]
+    assert scripted("-z", "Go on", "--resume", newest).out == "It is this.\n"
+    (request,) = model_server.requests
+    assert [said.text for said in request.said if said.role == "user"] == ["What is it?\n\nGo on"]

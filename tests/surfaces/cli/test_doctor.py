@@ -50,9 +50,9 @@ def test_a_provider_without_its_key_is_an_error_with_a_numbered_fix(hermes: Term
     hermes("config", "set", "model.provider", "openrouter")
     result = hermes("doctor")
     assert result.code == 1
-    assert "✗ openrouter is configured, but OPENROUTER_API_KEY is not set" in result.out
+    assert "✗ OpenRouter needs a key, and OPENROUTER_API_KEY is not set" in result.out
     assert re.search(
-        r"\d\. openrouter is .*\n     → `hermes config set OPENROUTER_API_KEY", result.out
+        r"\d\. OpenRouter needs .*\n     → run `hermes config set OPENROUTER_API_KEY", result.out
     )
     hermes("config", "set", "OPENROUTER_API_KEY", "sk-or-v1-0123456789")
     assert hermes("doctor").code == 0

@@ -110,7 +110,7 @@ def test_the_usage_file_tells_what_this_run_has_used(
             "cache_read_tokens": 40,
             "cache_write_tokens": 0,
             "reasoning_tokens": 5,
-            "estimated_cost_usd": None,
+            "estimated_cost_usd": 0.0,
             "completed": True,
             "error": "",
         }

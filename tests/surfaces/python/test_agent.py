@@ -110,6 +110,11 @@ def test_a_callback_that_fails_changes_nothing(programs: Programs) -> None:
     assert agent.chat("hi") == "fine"
 
 
+def touch(name: str) -> str:
+    """A command that asks for approval, because its text does not tell where it writes."""
+    return f"touch ${{PLACE:-.}}/{name}"
+
+
 def test_an_approval_is_asked_and_holds_as_answered(programs: Programs) -> None:
     asked: list[tuple[str, str]] = []
 
@@ -118,12 +123,12 @@ def test_an_approval_is_asked_and_holds_as_answered(programs: Programs) -> None:
         return "session" if "yes" in command else "deny"
 
     agent = programs.agent(
-        calls_many(("terminal", {"command": "touch yes"}), ("terminal", {"command": "touch no"})),
+        calls_many(("terminal", {"command": touch("yes")}), ("terminal", {"command": touch("no")})),
         says("ok"),
         approval_callback=approve,
     )
     agent.chat("touch them")
-    assert [command for command, _ in asked] == ["touch yes", "touch no"]
+    assert [command for command, _ in asked] == [touch("yes"), touch("no")]
     assert (programs.folder / "yes").exists()
     assert not (programs.folder / "no").exists()
 
@@ -139,7 +144,7 @@ def test_a_question_gets_the_callbacks_answer(programs: Programs) -> None:
 
 
 def test_without_callbacks_nobody_is_there_to_approve(programs: Programs) -> None:
-    agent = programs.agent(calls("terminal", command="touch no"), says("ok"))
+    agent = programs.agent(calls("terminal", command=touch("no")), says("ok"))
     result = agent.run_conversation("touch it")
     assert "nobody is here" in result["messages"][2]["content"]
 

@@ -33,6 +33,7 @@ OPTIONS = (
     Option("--max-turns", "max_turns", "count", "Most model calls in one turn.", "N"),
     Option("--yolo", "yolo", "flag", "Do not ask; what is never allowed stays so."),
     Option("--ignore-rules", "ignore_rules", "flag", "No project files, no SOUL.md."),
+    Option("--record", "record", "flag", "Keep what model calls said, for `hermes replay`."),
     Option("--usage-file", "usage_file", "path", "With -z: write tokens and cost here.", "FILE"),
     Option("-v --verbose", "verbose", "flag", "Show where an error came from."),
 )

@@ -15,13 +15,19 @@ from hermes.version import __version__
 
 # name: (module, what it does in a few words). The module has `command`.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "auth": ("auth", "Keys and logins of providers."),
     "chat": ("chat", "Talk in the terminal (also without a subcommand)."),
     "config": ("config", "Show, explain and change settings."),
     "cost": ("cost", "What model calls have cost, by model, day or cause."),
     "doctor": ("doctor", "Check this installation and say how to mend it."),
+    "fallback": ("fallback", "Models that go on when the chosen one cannot."),
+    "login": ("login", "Log in at a provider."),
+    "logout": ("logout", "Log out of a provider."),
     "logs": ("logs", "Read the log files."),
-    "model": ("model", "Install and show models that run on this machine."),
+    "model": ("model", "See and choose what answers; install local models."),
+    "policy": ("policy", "What may be done without a question, and why."),
     "prompt-size": ("prompt_size", "How many tokens the fixed part of a request takes."),
+    "replay": ("replay", "Play a recorded session again, offline."),
     "sessions": ("sessions", "List, search, export, fork and prune past sessions."),
     "trace": ("trace", "What happened in a session, step by step."),
 }

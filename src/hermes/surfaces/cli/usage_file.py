@@ -10,7 +10,14 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.commands.endings import explain
 from hermes.core.errors import UsageError
-from hermes.core.events import ModelSwitched, Record, ReplyAdded, SessionOpened, TurnEnded
+from hermes.core.events import (
+    CallSettled,
+    ModelSwitched,
+    Record,
+    ReplyAdded,
+    SessionOpened,
+    TurnEnded,
+)
 from hermes.core.messages import Usage
 
 
@@ -35,7 +42,9 @@ class UsageFile:
                 self._model, self._provider = event.model, event.provider
             case ReplyAdded() as event:
                 self._model, self._provider = event.model, event.provider
-                self._usage += event.usage
+            case CallSettled(usage=usage):
+                # Also what is only assumed: it may have been paid for.
+                self._usage += usage
             case TurnEnded() as event:
                 self._ended = event
             case _:

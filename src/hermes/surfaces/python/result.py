@@ -34,7 +34,7 @@ def result_of(
         "pending_steer": None,
         **_usage(session),
     }
-    if reason == "failed":
+    if reason in ("failed", "paused"):
         result["error"] = ended.error if ended else "the turn did not end"
         result["failure_reason"] = ended.detail if ended else "unknown"
     if reason == "guardrail" and ended:

@@ -48,9 +48,11 @@ def new_pane(tmp_path: Path, project: Path, bytecode: Path) -> Iterator[NewPane]
                 env |= {"HERMES_MODEL": "test"}
             else:
                 env |= {"HERMES_INFERENCE_PROVIDER": "offline"}
-            if settings:
+            if steps or settings:
+                # A script has no step for a title.
+                untitled = "auxiliary: {title_generation: {provider: none}}\n"
                 home.mkdir(mode=0o700, exist_ok=True)
-                (home / "config.yaml").write_text(settings)
+                (home / "config.yaml").write_text(untitled + settings)
                 (home / "config.yaml").chmod(0o600)
             pane = Pane(project, env, columns=columns, rows=rows)
             stack.callback(pane.close)

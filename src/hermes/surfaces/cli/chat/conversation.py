@@ -10,6 +10,7 @@ from typing import assert_never
 from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.codec.values import replace
+from hermes.commands.catalogue import COMMANDS
 from hermes.commands.registry import (
     Drafted,
     Left,
@@ -20,7 +21,6 @@ from hermes.commands.registry import (
     Shown,
     Suggestion,
 )
-from hermes.commands.session import COMMANDS
 from hermes.core.commands import Answer, End, Interrupt, Retitle, Say, Steer
 from hermes.core.errors import HermesError
 from hermes.core.events import (

@@ -31,6 +31,8 @@ from hermes.surfaces.cli.chat.tool_lines import diff_lines, tool_line, verbose_l
 
 Section = Literal["", "said", "tools", "words", "thoughts", "notice"]
 NOTICE_LINES = 6
+# Ends that a person must hear of in any case.
+STOPPED = ("interrupted", "paused")
 
 
 class Feed:
@@ -59,7 +61,7 @@ class Feed:
                 self._live.busy = True
                 for n in takes:
                     self._say(self._waiting.pop(n, None))
-            case ModelCalled():
+            case ModelCalled() if self._live.busy:  # side work goes on unseen
                 self._live.begin("thinking")
             case TextDelta(text=text):
                 self._stream(text)
@@ -231,7 +233,7 @@ class Feed:
         if is_error(ended):
             text = f"{self._screen.paint('error:', 'error')} {clean(words)}"
             self._print("notice", [text])
-        elif words and (self._display.turn_completion_explainer or ended.reason == "interrupted"):
+        elif words and (self._display.turn_completion_explainer or ended.reason in STOPPED):
             self.notice(words, warning=True)
 
     def _print(self, section: Section, rows: list[str], *, apart: bool = False) -> None:

@@ -96,13 +96,21 @@ def _print_value(
         print(_text(value) + (styled(f"  ({source})", "dim") if with_source else ""))
 
 
-@command.command(help="Where the value of a setting comes from, and what that hides.")
+@command.command(
+    help="Where the value of a setting comes from, and what that hides; `model`: who answers."
+)
 @click.argument("key")
 @as_json_option
 @click.pass_context
 def explain(ctx: click.Context, key: str, as_json: bool) -> None:
     config = config_of(ctx)
     _warn(finding for finding in config.findings if finding.level == "error")
+    if key == "model":
+        # Which model answers follows from more than one setting.
+        from hermes.surfaces.cli.explained import explain_model
+
+        explain_model(ctx, as_json=as_json)
+        return
     found = config.explain(key)
     hidden = [(str(held.source), _hidden(found, held.value)) for held in found.shadows]
     if as_json:

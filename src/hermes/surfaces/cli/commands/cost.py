@@ -1,4 +1,4 @@
-"""`hermes cost`: what model calls have used and cost, by model, day, cause or session."""
+"""`hermes cost`: what model calls have used and cost, by model, day, cause, person, job …"""
 
 from __future__ import annotations
 
@@ -7,43 +7,64 @@ from typing import Literal
 import click
 
 from hermes.app.build import App
-from hermes.app.library import Spending
+from hermes.app.library import Spending, parse_since
 from hermes.codec.values import JsonObject
+from hermes.commands.spent import CapState, cap_states
 from hermes.core.messages import Usage
 from hermes.surfaces.cli.output import as_json_option, print_json, print_table, with_app
 
-By = Literal["model", "day", "cause", "session", "provider"]
+By = Literal["model", "day", "cause", "person", "job", "session", "provider"]
+_FIELDS = {"person": "principal", "session": "session_id"}
 
 
 class Sum:
-    """Model calls that belong together. `unpriced` replies have no known price."""
+    """Model calls that belong together. `unpriced` replies have no known price; `assumed` is the
+    most that calls may have cost whose end is not known."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.usage = Usage()
         self.unpriced = 0
+        self.assumed = Usage()
+        self.assumed_calls = 0
 
     def add(self, line: Spending) -> None:
         self.calls += line.calls
         self.usage += line.usage
         self.unpriced += line.unpriced
+        self.assumed += line.assumed
+        self.assumed_calls += line.assumed_calls
 
     def price(self) -> str:
+        if self.calls == self.assumed_calls:
+            return "-"
         if self.usage.cost is None:
             return "unknown"
         more = f" and {self.unpriced} of unknown price" if self.unpriced else ""
         return f"${self.usage.cost:.4f}{more}"
 
+    def assumption(self) -> str:
+        """In dollars, or in tokens where there is no price."""
+        if not self.assumed_calls:
+            return ""
+        if self.assumed.cost is None:
+            return f"up to {self.assumed.prompt + self.assumed.output} tokens"
+        return f"up to ${self.assumed.cost:.4f}"
 
-@click.command(help="Tokens and cost of all model calls. Unknown prices are shown as unknown.")
+
+@click.command(
+    help="Tokens and cost of all model calls. Unknown prices are shown as unknown. Calls whose end "
+    "was never heard of, or that are under way, are shown apart with the most they can cost."
+)
 @click.option(
     "--by",
-    type=click.Choice(["model", "day", "cause", "session", "provider"]),
+    type=click.Choice(["model", "day", "cause", "person", "job", "session", "provider"]),
     default="model",
     show_default=True,
     help="What to add up.",
 )
 @click.option("--session", help="Only this session.")
+@click.option("--since", metavar="AGE|DATE", help="Only from then on: 7d, 12h, 2w, 2026-05-01.")
 @click.option(
     "--days",
     metavar="N",
@@ -53,34 +74,41 @@ class Sum:
 @as_json_option
 @click.pass_context
 def command(
-    ctx: click.Context, by: By, session: str | None, days: int | None, as_json: bool
+    ctx: click.Context,
+    by: By,
+    session: str | None,
+    since: str | None,
+    days: int | None,
+    as_json: bool,
 ) -> None:
-    async def work(app: App) -> tuple[Spending, ...]:
+    async def work(app: App) -> tuple[tuple[Spending, ...], tuple[CapState, ...]]:
         session_id = await app.library.find(session) if session else None
-        since = app.world.clock.now() - (days - 1) * 86_400 if days else 0.0
-        found = await app.library.spending(session_id=session_id, since=since)
+        now = app.world.clock.now()
+        first = parse_since(since, now) if since else 0.0
+        first = max(first, now - (days - 1) * 86_400) if days else first
+        found = await app.library.spending(session_id=session_id, since=first)
         # Replies that were brought in from elsewhere cost nothing here.
-        return tuple(line for line in found if line.calls or line.usage != Usage())
+        lines = tuple(line for line in found if line.calls or line.usage != Usage())
+        return lines, () if as_json or session else await cap_states(app)
 
-    lines = with_app(ctx, work)
+    lines, caps = with_app(ctx, work)
     sums = grouped(lines, by)
     if as_json:
         print_json([_columns(by, name, each) for name, each in sums.items()])
         return
     if not sums:
         print("No model call yet.")
-        return
-    rows = [_row(name, each) for name, each in sums.items()]
-    if len(rows) > 1:
-        rows.append(_row("total", added(lines)))
-    print_table([(by.capitalize(), "Calls", "In", "Out", "Cost"), *rows], (36, 7, 10, 10))
+    else:
+        _print_sums(by, sums, added(lines))
+    for cap in caps:
+        print(cap)
 
 
 def grouped(lines: tuple[Spending, ...], by: By) -> dict[str, Sum]:
     """Sorted by name."""
     found: dict[str, Sum] = {}
     for line in lines:
-        name = line.session_id if by == "session" else str(getattr(line, by))
+        name = str(getattr(line, _FIELDS.get(by, by)))
         found.setdefault(name, Sum()).add(line)
     return dict(sorted(found.items()))
 
@@ -92,9 +120,21 @@ def added(lines: tuple[Spending, ...]) -> Sum:
     return total
 
 
+def _print_sums(by: By, sums: dict[str, Sum], total: Sum) -> None:
+    rows = [_row(name, each) for name, each in sums.items()]
+    if len(rows) > 1:
+        rows.append(_row("total", total))
+    head: tuple[str, ...] = (by.capitalize(), "Calls", "In", "Out", "Cost")
+    if total.assumed_calls:
+        print_table([(*head, "Assumed"), *rows], (36, 7, 10, 10, 12))
+    else:
+        print_table([head, *(row[:-1] for row in rows)], (36, 7, 10, 10))
+
+
 def _row(name: str, each: Sum) -> tuple[str, ...]:
     usage = each.usage
-    return (name, str(each.calls), str(usage.prompt), str(usage.output), each.price())
+    amounts = (str(each.calls), str(usage.prompt), str(usage.output))
+    return (name, *amounts, each.price(), each.assumption())
 
 
 def _columns(by: By, name: str, each: Sum) -> JsonObject:
@@ -109,4 +149,7 @@ def _columns(by: By, name: str, each: Sum) -> JsonObject:
         "reasoning": usage.reasoning,
         "cost": usage.cost,
         "unpriced": each.unpriced,
+        "assumed_calls": each.assumed_calls,
+        "assumed_tokens": each.assumed.prompt + each.assumed.output,
+        "assumed_cost": each.assumed.cost if each.assumed_calls else 0.0,
     }

@@ -1,165 +1,239 @@
-"""`hermes model`: the models that run on this machine."""
+"""`hermes model`: see what can answer, and choose."""
 
 from __future__ import annotations
 
-import asyncio
 import sys
 
 import click
 
-from hermes.app.weights import (
-    ModelRow,
-    Weights,
-    count_words,
-    described,
-    install_model,
-    model_rows,
-    remove_model,
-    runtime_hint,
-    size_words,
-)
-from hermes.codec.json import encode
-from hermes.config.secrets import environment
+from hermes.app.models.choice import CUSTOM, EMBEDDED
+from hermes.app.models.models import Models
+from hermes.app.models.saving import save_choice
+from hermes.app.models.shelf import Card, Cards, Pick, ProviderRow, Shelf
+from hermes.codec.values import Value
+from hermes.commands.amounts import short_count
+from hermes.commands.cards import card_words, price_words
+from hermes.config.load import Config
 from hermes.core.errors import UsageError
+from hermes.surfaces.cli.commands.model_files import (
+    install,
+    is_file_of,
+    local_file,
+    remove,
+    show_file,
+    show_files,
+)
+from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table
 from hermes.surfaces.cli.place import config_of, home_of
+from hermes.surfaces.cli.shelf import with_models
 from hermes.surfaces.cli.style import mark, styled
 
-BAR_WIDTH = 30
-STEP_PERCENT = 10
+HOW = """\
+There is no terminal to choose in. Use instead:
+  hermes model list [PROVIDER]                         what can be chosen
+  hermes model set NAME [--provider P] [--base-url U]  choose for good
+  hermes model show                                    what answers now
+  hermes model install NAME                            fetch one that runs on this machine"""
+WIDTHS = (44, 8, 28, 10)
 
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+class Current(Value):
+    """What answers now, and who says so."""
+
+    card: Card
+    why: str = ""
 
 
 @click.group(
-    help="Models that run on this machine, from GGUF files. Without a command: list.",
+    help="See and choose what answers. Without a command: choose in the terminal.",
     invoke_without_command=True,
 )
+@click.option("--refresh", is_flag=True, help="Ask providers for their newest lists.")
 @click.pass_context
-def command(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_, as_json=False)
+def command(ctx: click.Context, refresh: bool) -> None:
+    if ctx.invoked_subcommand is not None:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print(HOW)
+        return
+    # The library that draws lists is for those who look at them.
+    from hermes.surfaces.cli.commands.model_wizard import run_wizard
+
+    run_wizard(ctx, refresh=refresh)
 
 
-@command.command("list", help="What is installed and what can be.")
+command.add_command(install)
+command.add_command(remove)
+
+
+@command.command("list", help="Providers and what they need; with one: its models.")
+@click.argument("provider", required=False, default="")
+@click.option("--refresh", is_flag=True, help="Ask for the newest list.")
 @as_json_option
 @click.pass_context
-def list_(ctx: click.Context, as_json: bool) -> None:
-    rows = model_rows(home_of(ctx))
+def list_(ctx: click.Context, provider: str, refresh: bool, as_json: bool) -> None:
+    if provider == EMBEDDED:
+        show_files(home_of(ctx), as_json=as_json)
+    elif provider:
+        _list_models(ctx, provider, refresh=refresh, as_json=as_json)
+    else:
+        _list_providers(ctx, as_json=as_json)
+
+
+def _list_models(ctx: click.Context, provider: str, *, refresh: bool, as_json: bool) -> None:
+    async def work(models: Models, _: Config) -> Cards:
+        return await Shelf(models).cards(provider, refresh=refresh)
+
+    found = with_models(ctx, work)
+    if found.problem:
+        _warn(found.problem)
     if as_json:
-        print(encode([_plain(row) for row in rows]).decode())
+        print_json(columns(found.cards))
+        return
+    table = [("Model", "Window", "Price", "Pictures")]
+    print_table([*table, *(_cells(card) for card in found.cards)], WIDTHS)
+    if not found.live:
+        print(styled("Known without asking; --refresh asks the provider.", "dim"))
+
+
+def _cells(card: Card) -> tuple[str, str, str, str]:
+    seen = {True: "yes", False: "no", None: ""}[card.vision]
+    return card.model, short_count(card.window), price_words(card), seen
+
+
+def _list_providers(ctx: click.Context, *, as_json: bool) -> None:
+    async def work(models: Models, _: Config) -> tuple[tuple[ProviderRow, ...], str]:
+        candidates = models.resolver.candidates()
+        place = models.resolver.places.find(candidates[0].provider) if candidates else None
+        return Shelf(models).providers(), place.name if place is not None else ""
+
+    rows, current = with_models(ctx, work)
+    if as_json:
+        print_json([{**_plain(row), "current": row.name == current} for row in rows])
         return
     for row in rows:
-        _print_row(row)
-    _warn_without_runtime()
+        sign = mark("ok") if row.usable else " "
+        arrow = " ← answers now" if row.name == current else ""
+        line = f"{sign} {row.name:<20} {row.label:<24}{arrow}"
+        print(line.rstrip() if row.usable else styled(f"{line} {_short(row)}".rstrip(), "dim"))
+    print("`hermes model list PROVIDER` shows its models, `hermes model set NAME` chooses one.")
 
 
-def _plain(row: ModelRow) -> dict[str, object]:
-    fields = {name: getattr(row, name) for name in row.__struct_fields__}
-    return {**fields, "installed": bool(row.path)}
+def _plain(row: ProviderRow) -> dict[str, object]:
+    return {name: getattr(row, name) for name in row.__struct_fields__}
 
 
-def _print_row(row: ModelRow) -> None:
-    if row.problem:
-        print(f"{mark('error')} {row.name:<16} {row.problem}")
-    elif row.path:
-        what = f"{count_words(row.parameters)} parameters, {size_words(row.size)}"
-        tools = "no tools" if row.reduced else "with tools"
-        print(f"{mark('ok')} {row.name:<16} {what}, {tools}  {styled(row.path, 'dim')}")
-    else:
-        line = f"  {row.name:<16} {size_words(row.size)}, {row.licence}. {row.note}"
-        print(f"{line} {styled(f'`hermes model install {row.name}`', 'dim')}")
+def _short(row: ProviderRow) -> str:
+    """What is missing, without the advice that would repeat in every line."""
+    return row.problem.partition(";")[0].rpartition(", and ")[2].rstrip(".")
 
 
-@command.command(help="Fetch a model by its name (see `hermes model list`).")
-@click.argument("name")
-@click.pass_context
-def install(ctx: click.Context, name: str) -> None:
-    meter = Meter()
-    try:
-        path, was_there = asyncio.run(
-            install_model(home_of(ctx), name, env=environment(), progress=meter)
-        )
-    finally:
-        meter.close()
-    if was_there:
-        print(f"{name} is installed already: {path}")
-    else:
-        print(f"{mark('ok')} {path}")
-    _warn_without_runtime()
-
-
-@command.command(help="What a GGUF file or an installed model is; without one: the configured.")
-@click.argument("file", required=False)
+@command.command(help="What answers now; with a name: what is known of that model or file.")
+@click.argument("name", required=False, default="")
+@click.option("--provider", default="", help="The provider of the named model.")
 @as_json_option
 @click.pass_context
-def show(ctx: click.Context, file: str | None, as_json: bool) -> None:
-    home = home_of(ctx)
-    known = described(home, file or _configured(ctx))
-    if as_json:
-        print(encode(_facts(known)).decode())
+def show(ctx: click.Context, name: str, provider: str, as_json: bool) -> None:
+    home, config = home_of(ctx), config_of(ctx)
+    if name and not provider and is_file_of(home, name):
+        show_file(home, name, as_json=as_json)
         return
-    for name, value in _facts(known).items():
-        print(f"{styled(f'{name:<14}', 'dim')} {value}")
-    print(known.line)
+    current = with_models(ctx, lambda models, _: _current(models, name, provider))
+    if not name and current is None and (file := local_file(config)):
+        show_file(home, file, as_json=as_json)
+        return
+    current = current or with_models(ctx, lambda models, _: _nearby(models))
+    if as_json:
+        print_json({**_plain_card(current.card), "why": current.why})
+        return
+    card = current.card
+    where = f" at {card.host} ({card.wire})" if card.host else ""
+    print(f"{styled(card.model, 'bold')} ({card.provider}){where}")
+    print(f"{card_words(card)}")
+    if current.why:
+        print(styled(f"chosen by {current.why}; `hermes config explain model` tells more", "dim"))
 
 
-def _configured(ctx: click.Context) -> str:
-    """The file of the settings, else the only one installed."""
-    if given := config_of(ctx).settings.local.model:
-        return given
-    files = [row.path for row in model_rows(home_of(ctx)) if row.path]
-    if len(files) != 1:
-        raise UsageError("Name a GGUF file or an installed model; `hermes model list` shows them.")
-    return files[0]
+async def _current(models: Models, name: str, provider: str) -> Current | None:
+    """The named model, else the one that is configured; None when none is."""
+    shelf, candidates = Shelf(models), models.resolver.candidates()
+    if name:
+        current = candidates[0].provider if candidates else ""
+        pick = await shelf.find(name, provider=provider, current=current)
+        return Current(card=pick.card)
+    if not candidates:
+        return None
+    choice = await models.choose()
+    return Current(card=shelf.card(choice.model, choice.provider), why=candidates[0].why)
 
 
-def _facts(known: Weights) -> dict[str, object]:
-    return {
-        "path": str(known.path),
-        "name": known.name,
-        "architecture": known.architecture,
-        "parameters": known.parameters,
-        "size": known.size,
-        "window": known.window,
-        "trained_window": known.trained,
-        "licence": known.licence,
-        "chat_template": known.has_template,
-        "reduced": known.small,
-    }
+async def _nearby(models: Models) -> Current:
+    choice = await models.choose()
+    card = Shelf(models).card(choice.model, choice.provider)
+    return Current(card=card, why="what is there: nothing is configured")
 
 
-@command.command(help="Delete an installed model.")
+def _plain_card(card: Card) -> dict[str, object]:
+    return {name: getattr(card, name) for name in card.__struct_fields__}
+
+
+@command.command("set", help="Choose the model for new sessions (a running one: /model).")
 @click.argument("name")
+@click.option("--provider", default="", help="Who serves it.")
+@click.option("--base-url", default="", help="Address of an endpoint of your own.")
 @click.pass_context
-def remove(ctx: click.Context, name: str) -> None:
-    print(f"removed {remove_model(home_of(ctx), name)}")
+def set_(ctx: click.Context, name: str, provider: str, base_url: str) -> None:
+    async def work(models: Models, config: Config) -> Pick:
+        if base_url:
+            return await choose_address(models, config, name, base_url, provider)
+        return await choose_model(models, config, name, provider)
+
+    pick = with_models(ctx, work)
+    for warning in pick.warnings:
+        _warn(warning)
+    print(f"{mark('ok')} {pick.card.model} ({pick.card.provider}): {card_words(pick.card)}")
+    for finding in config_of(ctx).findings:
+        if finding.key in ("model.default", "model.provider"):
+            _warn(finding.text)
 
 
-def _warn_without_runtime() -> None:
-    if hint := runtime_hint():
-        print(f"{styled('warning:', 'warn', sys.stderr)} {hint}", file=sys.stderr)
+async def choose_model(models: Models, config: Config, name: str, provider: str) -> Pick:
+    """Found and saved; nothing is saved when it cannot be used."""
+    candidates = models.resolver.candidates()
+    named = provider or models.resolver.names.read(name).provider
+    owner = models.resolver.names.owner(name)
+    current = candidates[0].provider if candidates else owner.name if owner is not None else ""
+    if name.endswith(".gguf"):
+        current = EMBEDDED
+    if not named and not current:
+        raise UsageError(f"Who serves {name}? Name a provider with --provider.")
+    pick = await Shelf(models).find(name, provider=provider, current=current)
+    url = models.found_url(pick.card.provider)
+    save_choice(config, pick.card.model, pick.card.provider, base_url=url)
+    return pick
 
 
-class Meter:
-    """How far a download is: a bar that is drawn again where a person looks, else a line for
-    every tenth. On stderr, so that the output stays what was asked for."""
+async def choose_address(
+    models: Models, config: Config, name: str, url: str, provider: str
+) -> Pick:
+    """An endpoint by its address. What it lists tells whether the address is right; a better one
+    is taken and said."""
+    if provider and provider != CUSTOM:
+        raise UsageError(
+            f"--base-url is for endpoints of your own; for {provider} set providers.{provider}."
+            "base_url with `hermes config set`."
+        )
+    better = (await Shelf(models).look_at(url)).url
+    warnings = []
+    if not better:
+        warnings.append(f"{url} does not list any models; check that it is right and running.")
+    elif better.rstrip("/") != url.rstrip("/"):
+        warnings.append(f"The models are at {better}; that address was saved.")
+    wish = models.wish(name, CUSTOM)
+    card = Shelf(models).card_at(wish, better or url)
+    save_choice(config, name, CUSTOM, base_url=better or url)
+    return Pick(card=card, warnings=tuple(warnings))
 
-    def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
-        self._shown = -1
 
-    def __call__(self, done: int, whole: int) -> None:
-        percent = done * 100 // whole
-        if self._live:
-            filled = percent * BAR_WIDTH // 100
-            bar = "█" * filled + "░" * (BAR_WIDTH - filled)
-            amounts = f"{done // 1_000_000} of {size_words(whole)}"
-            print(f"\r{bar} {percent:3}%  {amounts}", end="", file=sys.stderr, flush=True)
-            self._shown = percent
-        elif percent // STEP_PERCENT > self._shown // STEP_PERCENT:
-            self._shown = percent
-            print(f"{percent}% of {size_words(whole)}", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        if self._live and self._shown >= 0:
-            print(file=sys.stderr)
+def _warn(text: str) -> None:
+    print(f"{styled('warning:', 'warn', sys.stderr)} {text}", file=sys.stderr)

@@ -9,6 +9,7 @@ import click
 
 from hermes.app.build import App
 from hermes.app.library import Hit, Lineage, SessionInfo
+from hermes.app.opening import Opening
 from hermes.commands.visible import clean, one_line
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.transcript import fold
@@ -144,15 +145,36 @@ def _place(hit: Hit) -> str:
     "--at", metavar="N", type=click.IntRange(min=1), help="Last record to share (default: all)."
 )
 @click.option("--title", default="", help="Its title.")
+@click.option("-m", "--model", metavar="MODEL", help="Go on with this model.")
+@click.option("--provider", metavar="NAME", help="Go on with this provider.")
 @as_json_option
 @click.pass_context
-def fork(ctx: click.Context, session: str, at: int | None, title: str, as_json: bool) -> None:
-    async def work(app: App) -> str:
+def fork(
+    ctx: click.Context,
+    /,
+    session: str,
+    at: int | None,
+    title: str,
+    model: str | None,
+    provider: str | None,
+    as_json: bool,
+) -> None:
+    async def work(app: App) -> SessionInfo:
         session_id = await app.library.find(session)
-        return await app.library.fork(session_id, at=at, title=title)
+        made = await app.library.fork(session_id, at=at, title=title)
+        if app.models.asked_for():
+            # Opening it is what switches to the model that was asked for.
+            await app.leave(await app.open(Opening(source="cli", attended=False, resume=made)))
+        return await app.library.info(made)
 
+    root = ctx.find_root()
+    given = {"model": model, "provider": provider}
+    root.obj = {**(root.obj or {}), **{key: value for key, value in given.items() if value}}
     made = with_app(ctx, work)
-    print_json({"session_id": made}) if as_json else print(made)
+    if as_json:
+        print_json({"session_id": made.id, "model": made.model, "provider": made.provider})
+    else:
+        print(made.id)
 
 
 @command.command(help="Give a session a title; an empty one takes it away.")

@@ -11,18 +11,20 @@ import click
 
 from hermes.app.build import App
 from hermes.app.library import Imported, Problem
+from hermes.app.replay.file import packed
+from hermes.app.replay.gathering import gather
 from hermes.config.logs import masking
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.commands.session_filters import chosen, filter_options, is_narrowed
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 
 
-@click.command(help="Write sessions as JSON lines (or one as Markdown). Secrets are masked.")
+@click.command(help="Write sessions as JSON lines, or one as Markdown or to be replayed elsewhere.")
 @click.argument("out", default="-")
 @click.option("--session-id", "session", multiple=True, help="Only this one (repeatable).")
 @filter_options
-@click.option("--format", "form", type=click.Choice(["jsonl", "md"]), default="jsonl")
-@click.option("--no-redact", is_flag=True, help="Leave secrets as they are.")
+@click.option("--format", "form", type=click.Choice(["jsonl", "md", "replay"]), default="jsonl")
+@click.option("--no-redact", is_flag=True, help="Leave secrets as they are, not masked.")
 @as_json_option
 @click.pass_context
 def export(
@@ -35,8 +37,10 @@ def export(
     as_json: bool,
     **given: Any,
 ) -> None:
-    if form == "md" and len(session) != 1:
-        raise UsageError("Markdown is for one session; name it with --session-id.")
+    if form != "jsonl" and len(session) != 1:
+        raise UsageError(f"The format {form} is for one session; name it with --session-id.")
+    if form == "replay" and no_redact:
+        raise UsageError("A session to be replayed is always masked; leave out --no-redact.")
     if session and is_narrowed(given):
         raise UsageError("--session-id names the sessions; leave out the filters.")
 
@@ -70,12 +74,13 @@ async def _lines(
     redact = masking(app.config.secret_values()) if masked else None
     if form == "jsonl" or ids is None:
         return await app.library.export(ids, redact=redact)
-    text = await app.library.markdown(ids[0], redact=redact)
+    if form == "replay":
+        return _one(packed(await gather(app, ids[0])))
+    return _one((await app.library.markdown(ids[0], redact=redact)).encode())
 
-    async def one() -> AsyncIterator[bytes]:
-        yield text.encode()
 
-    return one()
+async def _one(data: bytes) -> AsyncIterator[bytes]:
+    yield data
 
 
 @click.command(

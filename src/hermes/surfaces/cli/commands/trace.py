@@ -12,6 +12,8 @@ from hermes.core.effects import Allow, Ask, Deny, subject
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    CallSettled,
+    CapRaised,
     Event,
     MessageReceived,
     ModelCalled,
@@ -61,6 +63,12 @@ def describe(event: Event) -> Iterator[str]:
             yield f"{event.message.origin}: {_line(event.message.text)}"
         case ModelCalled():
             yield f"asks {event.model} ({event.provider}) because of {event.cause}"
+        case CallSettled(certain=False):
+            price = "price unknown" if event.usage.cost is None else f"${event.usage.cost:.6f}"
+            yield f"{event.model}: how this call ended is not known; assumed {price} at most"
+        case CapRaised():
+            more = f"${event.usd:.2f}" if event.usd else f"{event.tokens} tokens"
+            yield f"{event.by} allowed {more} more for {event.scope} {event.key}"
         case ReplyAdded():
             usage = event.usage
             price = "price unknown" if usage.cost is None else f"${usage.cost:.6f}"

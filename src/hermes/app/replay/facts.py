@@ -1,0 +1,140 @@
+"""What a tape tells of the program that made it: settings, places, the way to each model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hermes.app.models.choice import WITHIN
+from hermes.app.models.models import Models, wish_of
+from hermes.codec.json import convert, plain
+from hermes.codec.values import JsonObject, JsonValue, Value, replace
+from hermes.config.load import Config
+from hermes.config.schema import find_setting
+from hermes.config.settings import Settings
+from hermes.core.errors import HermesError
+from hermes.providers.endpoint import Endpoint
+from hermes.providers.recorded.frames import Run, Way
+from hermes.providers.recorded.masks import Mask
+from hermes.providers.vendor import shipped
+from hermes.version import __version__
+
+# Stands for a key that was there; it can be sent nowhere.
+ANY_KEY = "key-of-the-recording"
+
+
+class Facts(Value):
+    """`home` and `state` are the folders of the person and of Hermes, `root` that of the session,
+    and `cwd` is where its shell was. `variables` are those that lead to providers, without the
+    keys in them."""
+
+    settings: JsonObject
+    home: str
+    state: str
+    attended: bool
+    root: str = ""
+    cwd: str = ""
+    variables: dict[str, str] = {}
+
+
+class Known(Value):
+    """Where a wish for a model led."""
+
+    provider: str
+    model: str
+    endpoint: Endpoint
+    base_url: str = ""
+
+
+class WayFacts(Value):
+    known: tuple[Known, ...] = ()
+
+
+def run_of(
+    config: Config,
+    *,
+    mask: Mask,
+    after: int,
+    at: float,
+    attended: bool,
+    root: str,
+    cwd: str,
+) -> Run:
+    facts = Facts(
+        settings=_without_secrets(plain(config.settings), ()),
+        home=str(Path.home()),
+        state=str(config.home.root.resolve()),
+        attended=attended,
+        root=root,
+        cwd=cwd,
+        variables=_variables(config),
+    )
+    return Run(version=__version__, after=after, at=at, facts=mask.json(plain(facts)))
+
+
+def way_of(models: Models, settings: Settings, mask: Mask, model: str, provider: str) -> Way:
+    """Where this model and those to fall back to are asked, as far as they can be reached."""
+    found = [_known(lambda: models.endpoint(model, provider), provider, model)]
+    for wish in map(wish_of, settings.fallback_providers):
+        found.append(
+            _known(
+                partial(models.resolver.endpoint, wish), wish.provider, wish.model, wish.base_url
+            )
+        )
+    facts = WayFacts(known=tuple(known for known in found if known is not None))
+    return Way(model=model, provider=provider, facts=mask.json(plain(facts)))
+
+
+def _known(
+    find: Callable[[], Endpoint], provider: str, model: str, base_url: str = ""
+) -> Known | None:
+    if provider in WITHIN:
+        return None
+    try:
+        found = find()
+    except HermesError:
+        return None
+    bare = replace(found, key="", headers={}, url=_bare(found.url))
+    return Known(provider=provider, model=model, base_url=_bare(base_url), endpoint=bare)
+
+
+def facts_in(run: Run) -> Facts:
+    return convert(Facts, run.facts)
+
+
+def known_in(ways: tuple[Way, ...]) -> Iterator[Known]:
+    for way in ways:
+        yield from convert(WayFacts, way.facts).known
+
+
+def _without_secrets(value: JsonValue, path: tuple[str, ...]) -> Any:
+    """Settings that hold a secret are left out; what else they say stays."""
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for key, item in value.items():
+        here = (*path, key)
+        setting = find_setting(Settings, here)
+        if setting is None or not setting.secret:
+            kept[key] = _without_secrets(item, here)
+    return kept
+
+
+def _variables(config: Config) -> dict[str, str]:
+    """Which keys were there, each as another word, and the addresses that belong to them."""
+    found = {
+        name: f"{ANY_KEY}-{number}" for number, name in enumerate(config.secrets.names(), start=1)
+    }
+    for vendor in shipped().vendors.values():
+        if vendor.url_env and (url := config.secrets.get(vendor.url_env)):
+            found[vendor.url_env] = _bare(url)
+    return found
+
+
+def _bare(url: str) -> str:
+    """Without a name and a password before the host, or a query behind the path."""
+    head, separator, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{head}{separator}{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"

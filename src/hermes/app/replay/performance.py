@@ -1,0 +1,156 @@
+"""One journal that is played into, process after process, and what is to be said of it after."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from hermes.app.opening import Opening
+from hermes.app.replay.conductor import Conductor
+from hermes.app.replay.facts import facts_in, known_in
+from hermes.app.replay.gates import Gates
+from hermes.app.replay.journal import seed
+from hermes.app.replay.parts import Part, shell_before
+from hermes.app.replay.recording import Line, Recording
+from hermes.app.replay.rehearsal import Play, Rehearsal, config_of
+from hermes.app.replay.report import Divergence, Report
+from hermes.app.replay.score import Score
+from hermes.app.replay.tools import Mode, Results
+from hermes.codec.json import encode
+from hermes.codec.values import replace
+from hermes.config.home import Home
+from hermes.core.events import SessionOpened
+from hermes.core.ports import Provider
+from hermes.core.tools import Tool
+from hermes.core.world import World
+from hermes.journal.journal import SqliteJournal
+from hermes.journal.rows import read_rows
+from hermes.providers.http import tap_of_task
+from hermes.providers.recorded.player import Player
+
+
+class Performance:
+    """`home` is a folder that nobody else uses."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        home: Path,
+        *,
+        tools: Mapping[str, Tool],
+        system: str | None,
+        mode: Mode,
+        requests_may_differ: bool,
+        then: Provider | None,
+        env: Mapping[str, str],
+        copy: Path | None,
+    ) -> None:
+        lines = recording.lines if system is None else _with_system(recording, system)
+        self.score = Score(lines, goes_on=then is not None)
+        self._recording = recording
+        self._home = home
+        self._requests_may_differ = requests_may_differ
+        self._requests = 0
+        self._differing: Divergence | None = None
+        self._play = Play(
+            self.score,
+            Results(self.score.events, recording.kept),
+            mode=mode,
+            tools=tools,
+            then=then,
+            env=env,
+            copy=copy,
+        )
+
+    async def begin(self, place: int) -> None:
+        """Everything before this place is as it was."""
+        self._home.mkdir(mode=0o700)
+        async with SqliteJournal(Home(self._home).journal, World()) as journal:
+            lines = self.score.lines[:place]
+            await seed(journal, self._recording.session_id, lines, self._recording.shared)
+
+    async def play(self, part: Part) -> bool:
+        """In a task of its own, out of which no request gets past the tape. Whether any reply was
+        taken from the records for want of one."""
+        return await asyncio.create_task(self._play_part(part))
+
+    async def report(self, restarts: tuple[int, ...], words: tuple[str, ...]) -> Report:
+        score, diverged = self.score, self.score.divergence
+        report = Report(
+            session_id=self._recording.session_id,
+            records=len(score.lines),
+            played=len(score.lines) if diverged is None else score.diverged_at,
+            requests=self._requests,
+            restarts=restarts,
+            words=words,
+            divergence=diverged,
+            request=self._differing,
+        )
+        async with SqliteJournal(Home(self._home).journal, World()) as journal:
+            if diverged is None:
+                return replace(report, hashes=await self._hashes(journal))
+            if not score.is_free:
+                return report
+            records = await journal.read(self._recording.session_id, after=diverged.n - 1)
+            return replace(report, after=records)
+
+    async def _play_part(self, part: Part) -> bool:
+        facts = facts_in(part.tape.run if part.tape is not None else self._recording.now)
+        lines = self.score.lines[self._recording.shared : part.start]
+        gates = Gates(self.score, part.start, requests_may_differ=self._requests_may_differ)
+        tap_of_task.set(Player((), gates))
+        player = Player(part.tape.exchanges, gates) if part.tape is not None else None
+        self.score.asks_on = lambda: player is not None and player.upcoming is not None
+        conductor = gates.conductor = Conductor(self.score, part.start, part.end)
+        app = Rehearsal(
+            config_of(facts, self._home),
+            facts,
+            self._play,
+            conductor,
+            gates,
+            start=part.start,
+            player=player,
+            known=known_in(part.tape.ways) if part.tape is not None else (),
+            cwd=facts.cwd or shell_before(lines),
+        )
+        try:
+            await conductor.perform(await app.open(self._opening(facts.attended)))
+        finally:
+            await conductor.leave()
+            await app.close()
+        self._requests += gates.requests
+        self._differing = self._differing or gates.differing
+        return app.without_tape
+
+    def _opening(self, attended: bool) -> Opening:
+        opened = self.score.events[self._recording.shared]
+        assert isinstance(opened, SessionOpened)
+        return Opening(source=opened.source, attended=attended, resume=self._recording.session_id)
+
+    async def _hashes(self, journal: SqliteJournal) -> Literal["same", "differ", "unknown"]:
+        own = self.score.lines[self._recording.shared :]
+        if not all(line.hash for line in own):
+            return "unknown"
+        found = await journal.reading(lambda db: _chain(db, self._recording.session_id))
+        return "same" if found == [line.hash for line in own] else "differ"
+
+
+def _chain(db: sqlite3.Connection, session_id: str) -> list[str]:
+    query = "SELECT session FROM sessions WHERE id = ?"
+    session = db.execute(query, (session_id,)).fetchone()[0]
+    return [row.hash.hex() for row in read_rows(db, session).whole]
+
+
+def _with_system(recording: Recording, system: str) -> tuple[Line, ...]:
+    """The same session, had it been opened with another system text."""
+    place = recording.shared
+    opened = recording.lines[place].event
+    assert isinstance(opened, SessionOpened)
+    body = msgspec.Raw(encode(replace(opened, system=system)))
+    changed = replace(recording.lines[place], body=body, hash="")
+    return (*recording.lines[:place], changed, *recording.lines[place + 1 :])

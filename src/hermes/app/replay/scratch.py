@@ -1,0 +1,129 @@
+"""A real workspace in a copy: tools see the paths of the record, the copy is what they change."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from hermes.codec.values import replace
+from hermes.core.effects import RunCommand
+from hermes.core.errors import UsageError
+from hermes.core.ports import (
+    CommandResult,
+    FileInfo,
+    Match,
+    Processes,
+    ProcessInfo,
+    SearchFound,
+    SearchQuery,
+    Workspace,
+)
+
+MAX_BYTES = 500_000_000
+MAX_FILES = 50_000
+
+
+class ScratchWorkspace:
+    """Wherever the folder of the record is named, its copy is meant, and the other way round."""
+
+    def __init__(self, inner: Workspace, *, root: str, copy: str) -> None:
+        self._inner = inner
+        self._root = root
+        self._copy = copy
+
+    @property
+    def root(self) -> str:
+        return self._root
+
+    @property
+    def cwd(self) -> str:
+        return self._out(self._inner.cwd)
+
+    @property
+    def processes(self) -> Processes:
+        return self._inner.processes
+
+    def resolve(self, path: str) -> str:
+        return self._out(self._inner.resolve(self._in(path)))
+
+    async def stat(self, path: str) -> FileInfo | None:
+        found = await self._inner.stat(self._in(path))
+        return replace(found, path=path) if found is not None else None
+
+    async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
+        found = await self._inner.list_folder(self._in(path))
+        return tuple(replace(each, path=self._out(each.path)) for each in found)
+
+    async def read_bytes(self, path: str) -> bytes:
+        return await self._inner.read_bytes(self._in(path))
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        await self._inner.write_bytes(self._in(path), data)
+
+    async def delete(self, path: str) -> None:
+        await self._inner.delete(self._in(path))
+
+    async def search(self, query: SearchQuery) -> SearchFound:
+        found = await self._inner.search(replace(query, root=self._in(query.root)))
+        matches = tuple(self._shown(match) for match in found.matches)
+        files = tuple(map(self._out, found.files))
+        return SearchFound(matches=matches, files=files, cut=found.cut)
+
+    async def run(
+        self,
+        effect: RunCommand,
+        *,
+        timeout: float,
+        stop: asyncio.Event,
+        max_bytes: int,
+        pty: bool = False,
+        on_output: Callable[[str], None] | None = None,
+    ) -> CommandResult:
+        done = await self._inner.run(
+            self._moved(effect), timeout=timeout, stop=stop, max_bytes=max_bytes, pty=pty
+        )
+        return replace(done, output=self._out(done.output), cwd=self._out(done.cwd))
+
+    async def spawn(
+        self,
+        effect: RunCommand,
+        *,
+        notify: bool = False,
+        watch: tuple[str, ...] = (),
+        pty: bool = False,
+    ) -> ProcessInfo:
+        info = await self._inner.spawn(self._moved(effect), notify=notify, watch=watch, pty=pty)
+        return replace(info, command=effect.script, cwd=self._out(info.cwd))
+
+    async def scratch(self, name: str, data: bytes) -> str:
+        return await self._inner.scratch(name, data)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def _in(self, text: str) -> str:
+        return text.replace(self._root, self._copy)
+
+    def _out(self, text: str) -> str:
+        return text.replace(self._copy, self._root)
+
+    def _moved(self, effect: RunCommand) -> RunCommand:
+        return replace(effect, script=self._in(effect.script), cwd=self._in(effect.cwd))
+
+    def _shown(self, match: Match) -> Match:
+        return replace(match, path=self._out(match.path))
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """UsageError when there is nothing to copy, or too much of it."""
+    if not source.is_dir():
+        raise UsageError(f"{source} is not here, so tools cannot run live; leave out --tools live.")
+    files = size = 0
+    for path in source.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            files, size = files + 1, size + path.stat().st_size
+        if files > MAX_FILES or size > MAX_BYTES:
+            raise UsageError(f"{source} is too large to be copied for a replay with live tools.")
+    shutil.copytree(source, target, symlinks=True)

@@ -1,0 +1,214 @@
+"""The tools of a replay: planned and judged for real, with the results that they gave then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from hermes.app.replay.gates import Gates
+from hermes.app.toolbox import Tools
+from hermes.codec.json import DecodeError
+from hermes.codec.values import JsonObject
+from hermes.core.effects import (
+    DeletePath,
+    Effect,
+    FetchUrl,
+    ReadPath,
+    RunCommand,
+    SignalProcess,
+    WritePath,
+)
+from hermes.core.errors import EffectDenied, ToolError
+from hermes.core.events import ApprovalAsked, DurableEvent, QuestionAsked, ReplyAdded, ToolFinished
+from hermes.core.messages import Image, Text, ToolCall, ToolResult
+from hermes.core.prompt import ToolSpec
+from hermes.core.tools import Tool, ToolContext, ToolOutput
+from hermes.core.turn import Toolbox
+
+Mode = Literal["recorded", "live"]
+UNKNOWN_CALL = "This call was never made in the recording, so nobody knows its result."
+
+
+class Results:
+    """What tools gave in a recording. `kept` are texts that were put aside, by their paths."""
+
+    def __init__(self, events: list[DurableEvent], kept: Mapping[str, str]) -> None:
+        self._kept = kept
+        self._made = _made(events)
+
+    def output(self, result: ToolResult) -> ToolOutput:
+        """As the tool gave it: whole, and without the words that were added behind it."""
+        parts, details = result.parts, dict(result.details)
+        last = parts[-1] if parts else None
+        if len(parts) > 1 and isinstance(last, Text) and last.text.startswith("\n\n["):
+            parts = parts[:-1]
+        whole = self._kept.get(str(details.get("persisted", "")))
+        if whole is not None:
+            del details["persisted"]
+            parts = (Text(text=whole), *(part for part in parts if isinstance(part, Image)))
+        return ToolOutput(parts=parts, details=details, failed=result.failed, origin=result.origin)
+
+    def of(self, tool: Tool, arguments: JsonObject) -> ToolOutput:
+        """What this very call gave when it was first made."""
+        for call, result in self._made:
+            if result.name == tool.name and _decoded(tool, call) == arguments:
+                return self.output(result)
+        return ToolOutput.text(UNKNOWN_CALL, failed=True)
+
+
+class ReplayTools(Tools):
+    """`changed` are tools that take the place of those of the same name. `moved` is told where a
+    command has left the shell."""
+
+    def __init__(
+        self,
+        gates: Gates,
+        results: Results,
+        *,
+        mode: Mode,
+        changed: Mapping[str, Tool],
+        moved: Callable[[str], None],
+    ) -> None:
+        super().__init__()
+        self._gates = gates
+        self._results = results
+        self._mode: Mode = mode
+        self._changed = changed
+        self._moved = moved
+
+    def choose(self, names: tuple[str, ...]) -> Toolbox:  # type: ignore[override]
+        return _Toolbox(super().choose(names), self._changed, self._wrapped)
+
+    def _wrapped(self, tool: Tool) -> Tool:
+        if self._mode == "live":
+            return LiveTool(tool, self._gates)
+        return PlayedTool(tool, self._gates, self._results, self._moved)
+
+
+class _Toolbox:
+    def __init__(
+        self, inner: Toolbox, changed: Mapping[str, Tool], wrap: Callable[[Tool], Tool]
+    ) -> None:
+        self._inner = inner
+        self._changed = changed
+        self._wrap = wrap
+        kept = [changed[spec.name].spec if spec.name in changed else spec for spec in inner.specs]
+        known = {spec.name for spec in kept}
+        added = [tool.spec for name, tool in changed.items() if name not in known]
+        self._specs = tuple(sorted((*kept, *added), key=lambda spec: spec.name))
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return self._specs
+
+    def load(self, name: str) -> Tool | None:
+        found = self._changed.get(name) or self._inner.load(name)
+        return self._wrap(found) if found is not None else None
+
+
+class _Likeness(Tool):
+    """Everything but the run of another tool."""
+
+    def __init__(self, real: Tool) -> None:
+        self.name = real.name
+        self.description = real.description
+        self.parameters = real.parameters
+        self.effects = real.effects
+        self.repeat = real.repeat
+        self.interactive = real.interactive
+        self.real = real
+
+
+class PlayedTool(_Likeness):
+    """Asks what it asked then, and gives what it gave then, when its turn has come."""
+
+    def __init__(
+        self, real: Tool, gates: Gates, results: Results, moved: Callable[[str], None]
+    ) -> None:
+        super().__init__(real)
+        self._gates = gates
+        self._results = results
+        self._moved = moved
+
+    async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
+        branch = self._gates.clock.branch()
+        while True:
+            due = await self._gates.next_of(ctx.call_id)
+            match due:
+                case None:
+                    return self._results.of(self, arguments)
+                case ToolFinished(result=result):
+                    branch.spend(due.seconds)
+                    self._follow_shell(result)
+                    return self._results.output(result)
+                case QuestionAsked():
+                    await ctx.ask(due.question, due.choices)
+                case ApprovalAsked():
+                    await _attempt(ctx, due.effect)
+
+    def _follow_shell(self, result: ToolResult) -> None:
+        cwd = result.details.get("cwd")
+        if isinstance(cwd, str) and "session_id" not in result.details:
+            self._moved(cwd)
+
+
+class LiveTool(_Likeness):
+    """Really runs, and ends when its turn has come."""
+
+    def __init__(self, real: Tool, gates: Gates) -> None:
+        super().__init__(real)
+        self._gates = gates
+
+    async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
+        branch, failed = self._gates.clock.branch(), None
+        with self._gates.at_work():
+            try:
+                output = await self.real(ctx, arguments)
+            except ToolError as error:
+                failed = error
+        due = await self._gates.next_of(ctx.call_id)
+        if isinstance(due, ToolFinished):
+            branch.spend(due.seconds)
+        if failed is not None:
+            raise failed
+        return output
+
+
+async def _attempt(ctx: ToolContext, effect: Effect) -> None:
+    """Do what the tool did when it was asked about it; nothing happens, but the gate is passed."""
+    workspace = ctx.workspace
+    try:
+        match effect:
+            case ReadPath(path=path):
+                await workspace.stat(path)
+            case WritePath(path=path):
+                await workspace.write_bytes(path, b"")
+            case DeletePath(path=path):
+                await workspace.delete(path)
+            case RunCommand():
+                await workspace.run(effect, timeout=1, stop=ctx.stop, max_bytes=1)
+            case SignalProcess(process_id=process_id):
+                await workspace.processes.kill(process_id)
+            case FetchUrl():
+                return
+    except EffectDenied:
+        return
+
+
+def _made(events: list[DurableEvent]) -> list[tuple[ToolCall, ToolResult]]:
+    """Every call with its result."""
+    found = []
+    calls: dict[str, ToolCall] = {}
+    for event in events:
+        if isinstance(event, ReplyAdded):
+            calls = {call.id: call for call in event.message.calls}
+        elif isinstance(event, ToolFinished) and event.result.call_id in calls:
+            found.append((calls[event.result.call_id], event.result))
+    return found
+
+
+def _decoded(tool: Tool, call: ToolCall) -> JsonObject | None:
+    try:
+        return tool.parameters.decode(call.arguments)
+    except DecodeError:
+        return None

@@ -1,0 +1,31 @@
+"""What is known of a model, in a few words."""
+
+from __future__ import annotations
+
+from hermes.app.models.shelf import Card
+from hermes.commands.amounts import short_count
+
+
+def card_words(card: Card) -> str:
+    """Window, price and eyesight, as far as they are known."""
+    parts = [f"window {short_count(card.window)}" if card.window else "window unknown"]
+    parts.append(price_words(card))
+    if card.vision is not None:
+        parts.append("sees pictures" if card.vision else "no pictures")
+    if card.tools is False:
+        parts.append("no tools")
+    return ", ".join(parts)
+
+
+def price_words(card: Card) -> str:
+    if card.included:
+        return "no charge per token"
+    if card.price_input is None or card.price_output is None:
+        return "price unknown"
+    if not card.price_input and not card.price_output:
+        return "free"
+    return f"{_dollars(card.price_input)} in / {_dollars(card.price_output)} out per M"
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:.2f}" if amount >= 0.1 or not amount else f"${amount:.3g}"

@@ -1,0 +1,7 @@
+"""All slash commands that come with the program."""
+
+from __future__ import annotations
+
+from hermes.commands import model, session
+
+COMMANDS = (*session.COMMANDS, *model.COMMANDS)

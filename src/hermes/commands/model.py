@@ -1,0 +1,174 @@
+"""`/model`: which model answers in this session, and how to change that between two turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.app.models.choice import WITHIN
+from hermes.app.models.saving import save_choice
+from hermes.app.models.shelf import Card, Cards, Shelf
+from hermes.app.models.switching import switch
+from hermes.codec.values import Value
+from hermes.commands.amounts import short_count
+from hermes.commands.cards import card_words
+from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
+from hermes.core.errors import HermesError, NotFound, UsageError
+
+SHOWN = 15
+SUGGESTED = 30
+FLAGS = {
+    "--session": "session",
+    "--global": "global",
+    "--once": "once",
+    "--refresh": "refresh",
+    "--force": "force",
+}
+
+
+class Wanted(Value):
+    """What was typed after `/model`."""
+
+    name: str = ""
+    provider: str = ""
+    flags: frozenset[str] = frozenset()
+
+
+async def model(here: Here, argument: str) -> Outcome:
+    wanted = read(argument)
+    shelf = Shelf(here.app.models)
+    if not wanted.name and not wanted.provider:
+        return Shown(text=await _overview(here, shelf, refresh="refresh" in wanted.flags))
+    now = here.session.transcript
+    name = await _numbered(here, shelf, wanted.name)
+    pick = await shelf.find(
+        name,
+        provider=wanted.provider,
+        current=now.provider,
+        refresh="refresh" in wanted.flags,
+    )
+    lines = list(pick.warnings)
+    if "force" not in wanted.flags and (tight := _too_tight(here, pick.card, argument)):
+        return Shown(text="\n".join((*lines, tight)))
+    before = (now.model, now.provider)
+    await switch(here.session, pick.card.model, pick.card.provider)
+    lines.append(f"{pick.card.model} ({pick.card.provider}): {card_words(pick.card)}.")
+    lines.append(_kept(here, wanted, pick.card, before))
+    return Shown(text="\n".join(lines))
+
+
+def read(argument: str) -> Wanted:
+    """UsageError for an option that is not known."""
+    words, names, provider, flags = argument.split(), [], "", set()
+    while words:
+        word = words.pop(0)
+        if word == "--provider":
+            if not words:
+                raise UsageError("--provider needs the name of a provider.")
+            provider = words.pop(0)
+        elif word in FLAGS:
+            flags.add(FLAGS[word])
+        elif word.startswith("--"):
+            raise UsageError(
+                f"/model has no option {word}; there are --provider, {', '.join(FLAGS)}."
+            )
+        else:
+            names.append(word)
+    if len(names) > 1:
+        raise UsageError("/model takes one name; models have no spaces in theirs.")
+    if len(flags & {"session", "global", "once"}) > 1:
+        raise UsageError("--session, --global and --once exclude each other; give one of them.")
+    return Wanted(name="".join(names), provider=provider, flags=frozenset(flags))
+
+
+async def models_like(here: Here, begun: str) -> Sequence[Suggestion]:
+    """Names that hold what was typed: the user's aliases, models of this provider, providers."""
+    word = begun.rpartition(" ")[2]
+    if word.startswith("--"):
+        fitting = [flag for flag in ("--provider", *FLAGS) if flag.startswith(word)]
+        return [Suggestion(text=flag, replaces=len(word)) for flag in fitting]
+    resolver = here.app.models.resolver
+    place = resolver.places.find(here.session.transcript.provider)
+    names = dict.fromkeys(here.app.settings.model_aliases, "alias")
+    if place is not None:
+        names |= dict.fromkeys(resolver.known_models(place), place.name)
+    names |= dict.fromkeys((f"{name}:" for name in resolver.places.names()), "provider")
+    fitting = [name for name in names if word.lower() in name.lower()]
+    return [
+        Suggestion(text=name, words=names[name], replaces=len(word)) for name in fitting[:SUGGESTED]
+    ]
+
+
+COMMANDS = (
+    SlashCommand(
+        "model",
+        "Show or change the model; --once for the next turn, --global for good.",
+        model,
+        arguments="[name] [--provider p] [--session|--global|--once] [--refresh]",
+        category="info",
+        complete=models_like,
+    ),
+)
+
+
+async def _overview(here: Here, shelf: Shelf, *, refresh: bool) -> str:
+    now = here.session.transcript
+    card = shelf.card(now.model, now.provider)
+    lines = [f"{now.model} ({now.provider}): {card_words(card)}."]
+    listed = await _listed(here, shelf, refresh=refresh)
+    if listed.problem:
+        lines.append(listed.problem)
+    for number, each in enumerate(listed.cards[:SHOWN], start=1):
+        mark = "  (this one)" if each.model == now.model else ""
+        lines.append(f"{number:3}  {each.model}  {card_words(each)}{mark}")
+    if len(listed.cards) > SHOWN:
+        lines.append(f"     … and {len(listed.cards) - SHOWN} more; Tab after /model finds them.")
+    others = [row.name for row in shelf.providers() if row.usable and row.name != now.provider]
+    lines.append(f"Other providers: {', '.join(others)}.")
+    lines.append("Use /model with a number, a name, or provider:name.")
+    return "\n".join(lines)
+
+
+async def _listed(here: Here, shelf: Shelf, *, refresh: bool = False) -> Cards:
+    provider = here.session.transcript.provider
+    if provider in WITHIN:
+        return Cards(cards=())
+    try:
+        return await shelf.cards(provider, refresh=refresh)
+    except HermesError as error:
+        return Cards(cards=(), problem=str(error))
+
+
+async def _numbered(here: Here, shelf: Shelf, name: str) -> str:
+    """The model behind a number of the list; anything else is left as it is."""
+    if not (name.isdecimal() and 1 <= int(name) <= SHOWN):
+        return name
+    cards = (await _listed(here, shelf)).cards
+    if int(name) > len(cards):
+        raise NotFound(f"The list has {len(cards)} models.")
+    return cards[int(name) - 1].model
+
+
+def _too_tight(here: Here, card: Card, argument: str) -> str:
+    """Why the conversation does not fit, and what could be done; "" when it does."""
+    used = here.session.transcript.last_prompt
+    if not card.window or used <= card.window:
+        return ""
+    ways = [way for way in ("/compress", "/new") if here.registry.find(way[1:]) is not None]
+    return (
+        f"This conversation has {short_count(used)} tokens, and {card.model} holds "
+        f"{short_count(card.window)}; nothing was changed. First use {' or '.join(ways)}, or "
+        f"switch all the same with /model {argument} --force."
+    )
+
+
+def _kept(here: Here, wanted: Wanted, card: Card, before: tuple[str, str]) -> str:
+    """For how long the choice holds, after making it so."""
+    if "once" in wanted.flags:
+        here.app.switch_back(here.session, *before)
+        return f"For the next turn; then {before[0]} again."
+    by_default = here.app.settings.model.persist_switch_by_default and "session" not in wanted.flags
+    if "global" in wanted.flags or by_default:
+        url = here.app.models.found_url(card.provider)
+        save_choice(here.app.config, card.model, card.provider, base_url=url)
+        return "Saved: new sessions begin with it too."
+    return "For this session; --global keeps it for new ones."

@@ -1,0 +1,69 @@
+"""Older ways to write down endpoints and fallbacks, read as if they were written today."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.codec.values import JsonObject, JsonValue
+
+_MODES = {
+    "chat": "chat_completions",
+    "openai": "chat_completions",
+    "responses": "codex_responses",
+    "messages": "anthropic_messages",
+    "anthropic": "anthropic_messages",
+}
+# Other names of the settings of an endpoint.
+_NAMES = {"api": "base_url", "url": "base_url", "transport": "api_mode", "model": "default_model"}
+
+
+def modernised(data: JsonObject) -> JsonObject:
+    """The same settings in today's keys; the document itself when it needs no change. What is
+    written in both ways counts as it is written today."""
+    found = dict(data)
+    if isinstance(listed := found.pop("custom_providers", None), list):
+        found["providers"] = {**_by_name(listed), **_mapping(found.get("providers"))}
+    elif listed is not None:
+        found["custom_providers"] = listed
+    if isinstance(providers := found.get("providers"), dict):
+        found["providers"] = {name: _endpoint(held) for name, held in providers.items()}
+    if (spare := found.pop("fallback_model", None)) is not None:
+        chain = found.get("fallback_providers")
+        found["fallback_providers"] = [*(chain if isinstance(chain, list) else ()), _spare(spare)]
+    return found if found != data else data
+
+
+def _by_name(listed: list[JsonValue]) -> JsonObject:
+    """Entries without a name are called after their place."""
+    found: JsonObject = {}
+    for place, entry in enumerate(listed, start=1):
+        if isinstance(entry, dict):
+            held = {key: value for key, value in entry.items() if key != "name"}
+            found[_plain(entry.get("name")) or f"custom-{place}"] = held
+    return found
+
+
+def _plain(name: JsonValue) -> str:
+    """A name that can be typed: `My Box` becomes `my-box`."""
+    return re.sub(r"[^a-z0-9._-]+", "-", name.strip().lower()) if isinstance(name, str) else ""
+
+
+def _endpoint(held: JsonValue) -> JsonValue:
+    if not isinstance(held, dict):
+        return held
+    renamed = {_NAMES.get(key, key): value for key, value in held.items() if key in _NAMES}
+    kept = {key: value for key, value in held.items() if key not in _NAMES}
+    whole = {**renamed, **kept}
+    if isinstance(mode := whole.get("api_mode"), str):
+        whole["api_mode"] = _MODES.get(mode, mode)
+    if isinstance(models := whole.get("models"), list):
+        whole["models"] = {str(name): {} for name in models}
+    return whole if whole != held else held
+
+
+def _spare(given: JsonValue) -> JsonValue:
+    return {"model": given} if isinstance(given, str) else given
+
+
+def _mapping(given: JsonValue) -> JsonObject:
+    return given if isinstance(given, dict) else {}

@@ -1,0 +1,76 @@
+"""Spending caps: what they are, and the names of the periods, people and work that they are for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from hermes.codec.values import Value
+from hermes.core.events import CapScope
+
+DAY_SECONDS = 86_400
+SCOPES: tuple[CapScope, ...] = ("day", "month", "person", "job", "task")
+
+
+class Cap(Value):
+    """The most that may be spent, in dollars, in tokens, or both."""
+
+    usd: float | None = None
+    tokens: int | None = None
+
+    @property
+    def is_set(self) -> bool:
+        return self.usd is not None or self.tokens is not None
+
+
+NO_CAP = Cap()
+
+
+class Caps(Value):
+    """`person` is for one principal on one day, `job` for a session with its sub-sessions, `task`
+    for one turn. Days and months are those of UTC."""
+
+    day: Cap = NO_CAP
+    month: Cap = NO_CAP
+    person: Cap = NO_CAP
+    job: Cap = NO_CAP
+    task: Cap = NO_CAP
+
+    def of(self, scope: CapScope) -> Cap:
+        found: Cap = getattr(self, scope)
+        return found
+
+    def given(self) -> Iterator[tuple[CapScope, Cap]]:
+        """Those that are set."""
+        return ((scope, cap) for scope in SCOPES if (cap := self.of(scope)).is_set)
+
+    @property
+    def in_dollars(self) -> bool:
+        return any(cap.usd is not None for _, cap in self.given())
+
+
+NO_CAPS = Caps()
+
+
+def day_of(at: float) -> int:
+    """Days since 1970."""
+    return int(at // DAY_SECONDS)
+
+
+def first_day_of_month(at: float) -> int:
+    return day_of(at) - time.gmtime(at).tm_mday + 1
+
+
+def cap_key(scope: CapScope, *, at: float, principal: str, job: str, turn_id: str) -> str:
+    """What a cap counts for at that time."""
+    match scope:
+        case "day":
+            return time.strftime("%Y-%m-%d", time.gmtime(at))
+        case "month":
+            return time.strftime("%Y-%m", time.gmtime(at))
+        case "person":
+            return f"{principal} {time.strftime('%Y-%m-%d', time.gmtime(at))}"
+        case "job":
+            return job
+        case "task":
+            return turn_id

@@ -1,0 +1,167 @@
+"""The only way to a model: every request is booked before it is made, and settled after it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from hermes.codec.values import replace
+from hermes.core.errors import ProviderError
+from hermes.core.events import CallSettled, ModelCalled
+from hermes.core.messages import Usage
+from hermes.core.ports import Meter, Provider
+from hermes.core.prompt import Delta, Notice, Prompt, Reply
+from hermes.core.prompt_bound import PromptBound, message_bound
+from hermes.core.world import World
+
+# An answer that may not even be this long is not worth its prompt.
+LEAST_OUTPUT = 256
+# When the longest answer of a model is not known: more than almost any model can write, and what
+# one whose answer must be limited is told, which almost any can.
+UNKNOWN_OUTPUT = 131_072
+UNKNOWN_LIMIT = 16_384
+# Refusals of a server that is too busy to begin.
+_TOO_BUSY = (503, 529)
+
+Cost = Callable[[Usage], float | None]
+
+
+class Metered:
+    """Sits directly around a provider that really asks. `cost` is the price of some usage in
+    dollars, None when it is not known; a cost that the provider itself tells wins. `max_output`
+    is the model's longest answer, `cause` what its calls are for."""
+
+    def __init__(
+        self,
+        inner: Provider,
+        meter: Meter,
+        *,
+        world: World,
+        model: str,
+        provider: str,
+        cost: Cost,
+        max_output: int | None,
+        cause: str = "chat",
+    ) -> None:
+        self._inner = inner
+        self._meter = meter
+        self._world = world
+        self._model = model
+        self._provider = provider
+        self._cost = cost
+        self._max_output = max_output
+        self._cause = cause
+        self._bound = PromptBound()
+
+    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        request = await self._book(prompt)
+        self._world.reach("model.called")
+        settled = began = False
+        try:
+            async with aclosing(self._inner.reply(request.prompt)) as parts:
+                async for part in parts:
+                    if isinstance(part, Reply):
+                        part = self._answered(request, part)
+                        settled = True
+                    began |= not isinstance(part, Notice)
+                    yield part
+        except ProviderError as error:
+            if not settled and _is_free(error, began=began):
+                self._settle(request, Usage(requests=1, cost=0.0))
+                settled = True
+            raise
+        finally:
+            if not settled:
+                self._settle(request, request.granted, certain=False)
+
+    async def _book(self, prompt: Prompt) -> _Request:
+        prompt_tokens, longest = self._bound.of(prompt), self._longest(prompt)
+        most = self._worst(prompt_tokens, longest)
+        least = self._worst(prompt_tokens, min(longest, LEAST_OUTPUT))
+        call = ModelCalled(
+            model=self._model,
+            provider=self._provider,
+            call=self._world.new_id("call"),
+            cause=self._cause,
+            reserved=most,
+        )
+        try:
+            granted = await self._meter.reserve(call, least)
+        except asyncio.CancelledError:
+            # The booking may be in the journal, but nothing was sent.
+            self._meter.settle(_settlement(call, Usage(requests=1, cost=0.0)))
+            raise
+        if granted is not most:
+            prompt = replace(prompt, max_tokens=self._limit(prompt, granted))
+        return _Request(call, prompt, granted)
+
+    def _answered(self, request: _Request, reply: Reply) -> Reply:
+        """The reply with its price, settled."""
+        usage = self._priced(reply.usage)
+        if reply.message.stop == "cut":
+            self._settle(request, request.granted, certain=False)
+        elif usage.estimated and usage.cost != 0:
+            # Nobody told how much it was, but it was no more than could be seen of it.
+            output = min(message_bound(reply.message), request.granted.output)
+            most = self._worst(request.granted.input, output)
+            self._settle(request, most, certain=False, reply=reply)
+            self._bound.learn(request.prompt, most.input)
+        else:
+            self._settle(request, usage, reply=reply)
+            told = request.granted.input if usage.estimated else usage.prompt
+            self._bound.learn(request.prompt, told)
+        return replace(reply, usage=usage)
+
+    def _settle(
+        self, request: _Request, usage: Usage, *, certain: bool = True, reply: Reply | None = None
+    ) -> None:
+        settled = _settlement(request.call, usage, certain=certain)
+        if reply is not None:
+            settled = replace(settled, model=reply.model, provider=reply.provider)
+        self._meter.settle(settled)
+
+    def _longest(self, prompt: Prompt) -> int:
+        ceiling = self._max_output or UNKNOWN_OUTPUT
+        if prompt.max_tokens is None:
+            return ceiling
+        return min(prompt.max_tokens, ceiling) if self._max_output else prompt.max_tokens
+
+    def _limit(self, prompt: Prompt, granted: Usage) -> int:
+        if self._max_output is None and prompt.max_tokens is None:
+            return min(granted.output, UNKNOWN_LIMIT)
+        return granted.output
+
+    def _worst(self, prompt_tokens: int, output: int) -> Usage:
+        """The dearest way to charge so many tokens: fresh, or put into a cache."""
+        fresh = self._cost(Usage(input=prompt_tokens, output=output, requests=1))
+        cached = self._cost(Usage(cache_write=prompt_tokens, output=output, requests=1))
+        cost = None if fresh is None or cached is None else max(fresh, cached)
+        return Usage(input=prompt_tokens, output=output, requests=1, cost=cost)
+
+    def _priced(self, usage: Usage) -> Usage:
+        return usage if usage.cost is not None else replace(usage, cost=self._cost(usage))
+
+
+class _Request:
+    """One request that is booked: `prompt` is what may be sent for what was granted."""
+
+    def __init__(self, call: ModelCalled, prompt: Prompt, granted: Usage) -> None:
+        self.call = call
+        self.prompt = prompt
+        self.granted = granted
+
+
+def _settlement(call: ModelCalled, usage: Usage, *, certain: bool = True) -> CallSettled:
+    return CallSettled(
+        call=call.call, usage=usage, certain=certain, model=call.model, provider=call.provider
+    )
+
+
+def _is_free(error: ProviderError, *, began: bool) -> bool:
+    """Surely not billed: it never got there, or was refused instead of answered."""
+    if error.unsent:
+        return True
+    if began or error.begun or error.status is None:
+        return False
+    return 400 <= error.status < 500 or error.status in _TOO_BUSY

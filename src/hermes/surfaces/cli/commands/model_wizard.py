@@ -1,0 +1,244 @@
+"""`hermes model` in a terminal: choose a provider, give it what it needs, choose a model."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from getpass import getpass
+
+import click
+
+from hermes.app.models.choice import EMBEDDED, WITHIN
+from hermes.app.models.models import Models
+from hermes.app.models.saving import save_chain, save_choice, save_endpoint, save_task
+from hermes.app.models.shelf import Card, ProviderRow, Shelf
+from hermes.app.weights import model_rows, size_words
+from hermes.commands.amounts import short_count
+from hermes.commands.cards import card_words, price_words
+from hermes.config.edit import set_from_text
+from hermes.config.load import Config
+from hermes.config.model_settings import AuxiliarySettings, AuxiliaryTaskSettings, FallbackSettings
+from hermes.core.errors import HermesError
+from hermes.surfaces.cli.commands.fallback import added
+from hermes.surfaces.cli.picker import Picker, Row
+from hermes.surfaces.cli.place import config_of
+from hermes.surfaces.cli.shelf import with_models
+from hermes.surfaces.cli.style import mark, styled
+
+CUSTOM, SIDE, CHAIN = "+custom", "+auxiliary", "+fallback"
+MORE = (
+    Row(text="Endpoint of your own …", value=CUSTOM, note="any server by its address"),
+    Row(text="Models for side work …", value=SIDE, note="titles, summaries, vision"),
+    Row(text="Fallback chain …", value=CHAIN, note="who goes on when the model cannot"),
+)
+TASKS = tuple(
+    name
+    for name in AuxiliarySettings.__struct_fields__
+    if isinstance(getattr(AuxiliarySettings(), name), AuxiliaryTaskSettings)
+)
+
+
+def run_wizard(ctx: click.Context, *, refresh: bool) -> None:
+    while True:
+        # Each step reads the settings anew: a key that was just given counts at once.
+        picked = with_models(ctx, lambda models, _: _pick_provider(models))
+        if picked is None:
+            print("The model stays as it was.")
+            return
+        if picked == SIDE:
+            _side_work(ctx, refresh=refresh)
+        elif picked == CHAIN:
+            _chain(ctx, refresh=refresh)
+        elif picked == CUSTOM:
+            if _own_endpoint(ctx):
+                return
+        elif _choose_on(ctx, picked, refresh=refresh):
+            return
+
+
+def _choose_on(ctx: click.Context, provider: str, *, refresh: bool) -> bool:
+    """Whether a model was chosen and saved."""
+    if not _has_what_it_needs(ctx, provider):
+        return False
+    card = with_models(ctx, lambda models, _: _pick_model(models, provider, refresh=refresh))
+    if card is None:
+        return False
+    save_choice(config_of(ctx), card.model, card.provider)
+    print(f"{mark('ok')} {card.model} ({card.provider}): {card_words(card)}")
+    print(styled("Saved for new sessions; a running one changes with /model.", "dim"))
+    return True
+
+
+async def _pick_provider(models: Models, *, more: bool = True) -> str | None:
+    rows = Shelf(models).providers()
+    candidates = models.resolver.candidates()
+    place = models.resolver.places.find(candidates[0].provider) if candidates else None
+    current = place.name if place is not None else ""
+    usable = [_provider_row(row, current) for row in rows if row.usable]
+    others = [_provider_row(row, current) for row in rows if not row.usable]
+    title = "Who should answer?"
+    listed = [*usable, *(MORE if more else ()), *others]
+    return await Picker(title, listed, chosen=current).run()
+
+
+def _provider_row(row: ProviderRow, current: str) -> Row:
+    note = "answers now" if row.name == current else "" if row.usable else "needs a key or login"
+    text = row.label or row.name
+    behind = row.name if row.label and row.label != row.name else ""
+    note = " · ".join(part for part in (behind, note) if part)
+    return Row(text=text, value=row.name, note=note, faint=not row.usable)
+
+
+def _has_what_it_needs(ctx: click.Context, provider: str) -> bool:
+    """Ask for the key where one is missing; where only a login helps, say how."""
+    if provider in WITHIN:
+        return True
+
+    async def look(models: Models, _: Config) -> tuple[ProviderRow, tuple[str, ...]]:
+        row = next(row for row in Shelf(models).providers() if row.name == provider)
+        return row, models.resolver.places.get(provider).vendor.keys
+
+    row, names = with_models(ctx, look)
+    if row.usable:
+        return True
+    if not names:
+        print(f"{row.problem}")
+        return False
+    print(f"{row.label} needs a key." + (f" Get one at {row.signup}" if row.signup else ""))
+    key = getpass(f"{names[0]} (not shown; empty leaves): ").strip()
+    if not key:
+        return False
+    edited = set_from_text(config_of(ctx).home, names[0], key)
+    print(f"{mark('ok')} {edited.key} = {edited.shown} ({edited.place})")
+    return True
+
+
+async def _pick_model(models: Models, provider: str, *, refresh: bool) -> Card | None:
+    """One of the provider's models, or a name as it was typed."""
+    shelf = Shelf(models)
+    if provider in WITHIN:
+        name = await _pick_file(models) if provider == EMBEDDED else ""
+        if name is None:
+            return None
+        choice = await models.take(provider, name)
+        return shelf.card(choice.model, choice.provider)
+    try:
+        found = await shelf.cards(provider, refresh=refresh)
+    except HermesError as error:
+        print(str(error))
+        return None
+    if found.problem:
+        print(styled(found.problem, "warn"))
+    rows = [Row(text=card.model, value=card.model, note=_facts(card)) for card in found.cards]
+    now = models.resolver.candidates()
+    chosen = now[0].model if now else ""
+    taken = await Picker("Which model?", rows, chosen=chosen, as_typed=_as_typed).run()
+    if taken is None:
+        return None
+    known = next((card for card in found.cards if card.model == taken), None)
+    return known or shelf.card(taken, models.resolver.places.get(provider).name)
+
+
+async def _pick_file(models: Models) -> str | None:
+    rows = [
+        Row(text=row.name, value=row.path, note=size_words(row.size))
+        for row in model_rows(models.home)
+        if row.path and not row.problem
+    ]
+    if not rows:
+        print("No model is installed; `hermes model install smollm2` fetches a small one.")
+        return None
+    return await Picker("Which file?", rows).run()
+
+
+def _facts(card: Card) -> str:
+    pictures = " · sees pictures" if card.vision else ""
+    return f"{short_count(card.window):>6} · {price_words(card)}{pictures}"
+
+
+def _as_typed(text: str) -> Row:
+    return Row(text=f"use {text!r} as typed", value=text, faint=True)
+
+
+def _own_endpoint(ctx: click.Context) -> bool:
+    """Ask for the address, look what is there, give it a name."""
+    url = input("Address, such as http://127.0.0.1:8000/v1 (empty leaves): ").strip()
+    if not url:
+        return False
+    key = getpass("Key, if it wants one (not shown): ").strip()
+
+    looked = with_models(ctx, lambda models, _: Shelf(models).look_at(url, key))
+    better, kind = looked.url, looked.kind
+    if not better:
+        print(styled(f"{url} does not list any models; check that it runs.", "warn"))
+    elif better.rstrip("/") != url.rstrip("/"):
+        print(f"The models are at {better}; that address is used.")
+    if kind:
+        print(f"It is a server of the kind {kind}.")
+    host = url.partition("://")[2].partition("/")[0].partition(":")[0].lower()
+    guess = re.sub(r"[^a-z0-9-]+", "-", host) or "box"
+    name = input(f"Name for it [{guess}]: ").strip() or guess
+    config = config_of(ctx)
+    variable = re.sub(r"[^A-Z0-9]+", "_", name.upper()) + "_API_KEY" if key else ""
+    if key:
+        set_from_text(config.home, variable, key)
+    save_endpoint(config, name, better or url, variable)
+    return _choose_on(ctx, name, refresh=True)
+
+
+def _side_work(ctx: click.Context, *, refresh: bool) -> None:
+    settings = config_of(ctx).settings.auxiliary
+    rows = [_task_row(name, getattr(settings, name)) for name in TASKS]
+    task = asyncio.run(Picker("Which side work?", rows).run())
+    if task is None:
+        return
+    ways = (
+        Row(text="auto", value="auto", note="a small model of the same vendor, never a dearer one"),
+        Row(text="main", value="main", note="the model that answers"),
+        Row(text="another …", value="other"),
+    )
+    way = asyncio.run(Picker(task, ways).run())
+    if way == "other":
+        card = _any_model(ctx, refresh=refresh)
+        provider, model = (card.provider, card.model) if card is not None else ("", "")
+    else:
+        provider, model = way or "", ""
+    if provider:
+        save_task(config_of(ctx), task, provider, model)
+        print(f"{mark('ok')} {task}: {provider} {model}".rstrip())
+
+
+def _task_row(name: str, own: AuxiliaryTaskSettings) -> Row:
+    return Row(text=name, value=name, note=" ".join((own.provider, own.model)).strip())
+
+
+def _any_model(ctx: click.Context, *, refresh: bool) -> Card | None:
+    picked = with_models(ctx, lambda models, _: _pick_provider(models, more=False))
+    if picked is None or not _has_what_it_needs(ctx, picked):
+        return None
+    return with_models(ctx, lambda models, _: _pick_model(models, picked, refresh=refresh))
+
+
+def _chain(ctx: click.Context, *, refresh: bool) -> None:
+    while True:
+        config = config_of(ctx)
+        chain = config.settings.fallback_providers
+        picked = asyncio.run(Picker("Who goes on?", _chain_rows(chain)).run())
+        if picked is None:
+            return
+        if picked == "add":
+            card = _any_model(ctx, refresh=refresh)
+            if card is not None:
+                entry = FallbackSettings(provider=card.provider, model=card.model)
+                save_chain(config, added(chain, entry, None))
+        else:
+            save_chain(config, tuple(e for n, e in enumerate(chain) if str(n) != picked))
+
+
+def _chain_rows(chain: Sequence[FallbackSettings]) -> list[Row]:
+    rows = [Row(text="add one …", value="add")]
+    for number, each in enumerate(chain):
+        text = f"{number + 1}. {each.model} ({each.provider})"
+        rows.append(Row(text=text, value=str(number), note="Enter takes it out"))
+    return rows

@@ -1,0 +1,138 @@
+"""A list to choose from in a terminal: arrows move, typing searches, Enter takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.cursor_shapes import CursorShape
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import FormattedTextControl, Layout, Window
+from prompt_toolkit.output import Output
+from prompt_toolkit.utils import get_cwidth
+
+from hermes.codec.values import Value
+from hermes.commands.visible import one_line
+
+ROWS = 14
+HINT = "↑↓ move · type to search · Enter takes · Esc leaves"
+
+
+class Row(Value):
+    """`value` is what choosing it means; `note` stands behind the text; a `faint` row is one that
+    needs something first."""
+
+    text: str
+    value: str
+    note: str = ""
+    faint: bool = False
+
+
+class Picker:
+    """`as_typed` makes a row of what was typed when nothing else has that name."""
+
+    def __init__(
+        self,
+        title: str,
+        rows: Sequence[Row],
+        *,
+        chosen: str = "",
+        as_typed: Callable[[str], Row] | None = None,
+    ) -> None:
+        self._title = title
+        self._rows = tuple(rows)
+        self._as_typed = as_typed
+        self._typed = ""
+        values = [row.value for row in rows]
+        self._place = values.index(chosen) if chosen in values else 0
+
+    async def run(self, *, input: Input | None = None, output: Output | None = None) -> str | None:
+        """The value of the row that was taken; None when the person left."""
+        app: Application[str | None] = Application(
+            layout=Layout(Window(FormattedTextControl(self._drawn, show_cursor=False))),
+            key_bindings=self._keys(),
+            erase_when_done=True,
+            cursor=CursorShape.BLOCK,
+            input=input,
+            output=output,
+        )
+        app.ttimeoutlen = 0.05
+        return await app.run_async()
+
+    @property
+    def shown(self) -> tuple[Row, ...]:
+        """The rows that hold every word that was typed."""
+        words = self._typed.lower().split()
+        found = tuple(
+            row for row in self._rows if all(w in f"{row.text} {row.note}".lower() for w in words)
+        )
+        typed = self._typed.strip()
+        if self._as_typed is None or not typed or any(row.text == typed for row in found):
+            return found
+        return (*found, self._as_typed(typed))
+
+    def _drawn(self) -> StyleAndTextTuples:
+        rows = self.shown
+        first = max(0, min(self._place - ROWS // 2, len(rows) - ROWS))
+        width = max((get_cwidth(row.text) for row in rows[first : first + ROWS]), default=0)
+        lines: StyleAndTextTuples = [
+            ("bold", self._title),
+            ("", "  "),
+            ("fg:ansicyan", self._typed),
+        ]
+        for place, row in enumerate(rows[first : first + ROWS], start=first):
+            here = place == self._place
+            style = "reverse" if here else "fg:ansibrightblack" if row.faint else ""
+            gap = " " * (min(width, 48) - get_cwidth(row.text))
+            lines.append((style, f"\n{'❯' if here else ' '} {row.text}{gap}"))
+            lines.append(("fg:ansibrightblack", f"  {one_line(row.note, 60)}"))
+        if not rows:
+            lines.append(("fg:ansiyellow", "\n  Nothing is called that."))
+        more = len(rows) - ROWS
+        rest = f"{len(rows)} in all · " if more > 0 else ""
+        lines.append(("fg:ansibrightblack", f"\n{rest}{HINT}"))
+        return lines
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        steps = {"up": -1, "c-p": -1, "down": 1, "c-n": 1, "pageup": -ROWS, "pagedown": ROWS}
+        for name, step in steps.items():
+            keys.add(name)(self._mover(step))
+
+        @keys.add("enter")
+        def take(event: KeyPressEvent) -> None:
+            if rows := self.shown:
+                event.app.exit(result=rows[self._place].value)
+
+        @keys.add("escape")
+        @keys.add("c-c")
+        @keys.add("c-d")
+        def leave(event: KeyPressEvent) -> None:
+            event.app.exit(result=None)
+
+        @keys.add("backspace")
+        def erase(event: KeyPressEvent) -> None:
+            self._search(self._typed[:-1])
+
+        @keys.add("c-u")
+        def clear(event: KeyPressEvent) -> None:
+            self._search("")
+
+        @keys.add(Keys.Any)
+        @keys.add(Keys.BracketedPaste)
+        def typed(event: KeyPressEvent) -> None:
+            self._search(self._typed + "".join(c for c in event.data if c.isprintable()))
+
+        return keys
+
+    def _mover(self, step: int) -> Callable[[KeyPressEvent], None]:
+        def move(event: KeyPressEvent) -> None:
+            self._place = max(0, min(self._place + step, len(self.shown) - 1))
+
+        return move
+
+    def _search(self, typed: str) -> None:
+        self._typed, self._place = typed, 0

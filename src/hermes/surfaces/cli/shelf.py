@@ -1,0 +1,29 @@
+"""The models of the settings that a command works on, without a session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import click
+
+from hermes.app.models.models import Models
+from hermes.config.load import Config
+from hermes.config.secrets import environment
+from hermes.core.world import World
+from hermes.surfaces.cli.place import config_of
+
+T = TypeVar("T")
+
+
+def with_models(ctx: click.Context, work: Callable[[Models, Config], Coroutine[Any, Any, T]]) -> T:
+    async def whole() -> T:
+        config = config_of(ctx)
+        models = Models(config, World(), env=environment())
+        try:
+            return await work(models, config)
+        finally:
+            await models.close()
+
+    return asyncio.run(whole())

@@ -1,0 +1,87 @@
+"""A recording is one file that can be sent to somebody: whole, or refused."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from hermes.app.replay.file import lines_of, load, packed
+from hermes.app.replay.recording import Recording
+from hermes.app.replay.replay import replay
+from hermes.core.errors import UsageError
+from hermes.testing.faults import dripped
+from hermes.testing.steps import calls, says
+from tests.app.replay.recorded import record
+from tests.app.replay.stories import BIG, THREE
+from tests.app.replay.telling import forked, killed
+
+
+@pytest.fixture
+async def recording(tmp_path: Path) -> Recording:
+    letters = dripped(says("naïve 🙂 日本語"), size=3)
+    return await record(tmp_path / "home", THREE, letters)
+
+
+async def test_what_was_packed_is_read_back_as_it_was(recording: Recording, tmp_path: Path) -> None:
+    for name, data in (("a.gz", packed(recording)), ("b.jsonl", b"".join(lines_of(recording)))):
+        tmp_path.joinpath(name).write_bytes(data)
+        assert load(tmp_path / name) == recording
+    assert packed(recording) == packed(recording)
+
+
+async def test_a_file_is_played_from_any_folder(recording: Recording, tmp_path: Path) -> None:
+    file = tmp_path / "shared.gz"
+    file.write_bytes(packed(recording))
+    report = await replay(file)
+    assert (report.divergence, report.hashes) == (None, "same")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 0.999])
+async def test_a_file_that_was_cut_is_refused(
+    recording: Recording, tmp_path: Path, share: float
+) -> None:
+    for data in (packed(recording), b"".join(lines_of(recording))):
+        file = tmp_path / "cut"
+        file.write_bytes(data[: int(len(data) * share)])
+        with pytest.raises(UsageError):
+            load(file)
+
+
+@pytest.mark.parametrize("data", [b"", b"hello", b"{}\n", b'{"end":0}\n', gzip.compress(b"x")])
+def test_any_other_file_is_refused(data: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "other"
+    file.write_bytes(data)
+    with pytest.raises(UsageError, match="other"):
+        load(file)
+
+
+async def test_texts_that_were_put_aside_travel_with_the_file(tmp_path: Path) -> None:
+    settings = "tool_output: {max_bytes: 500000, max_lines: 9000}\n"
+    recording = await record(
+        tmp_path / "home", calls("terminal", command=BIG), says("Long."), settings=settings
+    )
+    ((path, text),) = recording.kept.items()
+    assert text.count("\n") > 2_000
+    os.unlink(path)  # noqa: PTH108
+    file = tmp_path / "shared.gz"
+    file.write_bytes(packed(recording))
+    assert (await replay(file)).divergence is None
+
+
+async def test_a_branch_stands_alone_in_its_file(tmp_path: Path) -> None:
+    steps = (says("One."), says("Two."), THREE, says("Three."))
+    recording = await record(tmp_path / "home", *steps, play=forked)
+    assert recording.shared == 6
+    file = tmp_path / "branch.gz"
+    file.write_bytes(packed(recording))
+    assert (await replay(file)).hashes == "same"
+
+
+async def test_a_session_that_died_and_was_never_opened_again_is_played(tmp_path: Path) -> None:
+    play = killed("tool.started", then="")
+    recording = await record(tmp_path / "home", THREE, says("Never said."), play=play)
+    report = await replay(recording)
+    assert (report.divergence, report.hashes) == (None, "same")

@@ -1,0 +1,44 @@
+"""Nobody says anything: nothing is asked, nothing is booked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes.app.build import App
+from hermes.app.opening import Opening
+from hermes.config.home import Home
+from hermes.config.load import load
+from hermes.core.commands import Say
+from hermes.core.world import World
+from hermes.testing.clock import VirtualClock
+from hermes.testing.server import ScriptedServer
+from hermes.testing.steps import says
+
+DAY_SECONDS = 86_400
+
+
+class MinuteClock(VirtualClock):
+    """Whoever looks around many times in a second looks once in a minute: a day is long."""
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(max(60.0, seconds))
+
+
+async def test_an_idle_day_costs_nothing(tmp_path: Path) -> None:
+    async with ScriptedServer(lambda _: says("Hello.")) as server:
+        home = Home(tmp_path / "home")
+        env = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "k", "HOME": str(tmp_path)}
+        config = load(home, env=env, flags={"model.default": "scripted"})
+        clock = MinuteClock(settle_seconds=0.001)
+        async with App(config, env=env, world=World(clock=clock)) as app:
+            session = await app.open(Opening(source="test", attended=True, cwd=str(tmp_path)))
+            app.attend(session)
+            await session.send(Say(text="Hi"))
+            await session.settled()
+            # The session gets its title.
+            await clock.advance(600)
+            asked = (server.received.count, server.probed.count)
+            before = (await app.library.spending(), await app.journal.read(session.id))
+            await clock.advance(DAY_SECONDS)
+            assert (server.received.count, server.probed.count) == asked
+            assert (await app.library.spending(), await app.journal.read(session.id)) == before

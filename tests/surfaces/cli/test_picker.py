@@ -1,0 +1,48 @@
+"""The list to choose from, driven by its keys."""
+
+from __future__ import annotations
+
+import pytest
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from hermes.surfaces.cli.picker import Picker, Row
+
+FRUIT = tuple(Row(text=name, value=name) for name in ("apple", "banana", "cherry", "blue berry"))
+
+
+async def press(picker: Picker, keys: str) -> str | None:
+    with create_pipe_input() as typed:
+        typed.send_text(keys)
+        return await picker.run(input=typed, output=DummyOutput())
+
+
+@pytest.mark.parametrize(
+    ("keys", "taken"),
+    [
+        ("\r", "apple"),
+        ("\x1b[B\x1b[B\r", "cherry"),
+        ("\x1b[B\x1b[A\x1b[A\r", "apple"),
+        ("an\r", "banana"),
+        ("berry blue\r", "blue berry"),
+        ("xyz\x7f\x7f\x7fch\r", "cherry"),
+        ("zzz\x15\r", "apple"),
+        ("\x1b[6~\r", "blue berry"),
+        ("\x03", None),
+        ("zzz\r\x03", None),
+    ],
+)
+async def test_keys_move_search_take_and_leave(keys: str, taken: str | None) -> None:
+    assert await press(Picker("Fruit", FRUIT), keys) == taken
+
+
+async def test_it_begins_at_what_is_chosen_now() -> None:
+    assert await press(Picker("Fruit", FRUIT, chosen="cherry"), "\r") == "cherry"
+
+
+async def test_what_was_typed_may_be_an_answer_of_its_own() -> None:
+    def as_typed(text: str) -> Row:
+        return Row(text=f"use {text}", value=text)
+
+    assert await press(Picker("Fruit", FRUIT, as_typed=as_typed), "durian\r") == "durian"
+    assert await press(Picker("Fruit", FRUIT, as_typed=as_typed), "apple\r") == "apple"
