@@ -79,6 +79,7 @@ async def _steps(turn: Turn) -> Ending:
 
 
 async def _steer(turn: Turn) -> None:
+    await turn.recorder.caught_up()
     if waiting := turn.recorder.transcript.steers():
         turn.recorder.note(Steered(takes=waiting))
 

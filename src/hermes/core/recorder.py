@@ -85,6 +85,12 @@ class Recorder:
         assert isinstance(record.event, ModelCalled)
         return record.event
 
+    async def caught_up(self) -> None:
+        """What others have begun to write is in the transcript when this returns, so that the order
+        of the journal says who could know what."""
+        async with self._turn:
+            pass
+
     def show(self, event: LiveEvent) -> None:
         self._publish(self._unnumbered(event))
 
