@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from threading import RLock
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -13,6 +14,9 @@ T = TypeVar("T")
 
 _encoder = msgspec.json.Encoder()
 _sorted_encoder = msgspec.json.Encoder(order="sorted")
+# What msgspec learns of a kind when it meets it first is kept with the kind, and two threads that
+# learn the same at once end the process.
+_learning = RLock()
 
 
 class DecodeError(ValueError):
@@ -21,7 +25,8 @@ class DecodeError(ValueError):
 
 @lru_cache(maxsize=256)
 def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind)
+    with _learning:
+        return msgspec.json.Decoder(kind)
 
 
 def decode(kind: type[T], raw: bytes | str) -> T:
@@ -35,7 +40,8 @@ def decode(kind: type[T], raw: bytes | str) -> T:
 def convert(kind: type[T], raw: object, *, lenient: bool = False) -> T:
     """The value of that kind held by plain lists and dicts; lenient also takes "5" for 5."""
     try:
-        return msgspec.convert(raw, kind, strict=not lenient)
+        with _learning:
+            return msgspec.convert(raw, kind, strict=not lenient)
     except (msgspec.ValidationError, UnicodeError) as error:
         raise DecodeError(str(error)) from error
 
