@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,20 @@ from hermes.core.world import World
 from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.processes import ProcessLimits
 from hermes.workspaces.shell import ShellSettings
+from tests.workspaces.containers import remove_containers, usable
+from tests.workspaces.fake_daytona import FakeDaytona
+from tests.workspaces.fake_modal import FakeModal
+from tests.workspaces.places import (
+    AnyPlace,
+    confined_missing,
+    container_place,
+    daytona_place,
+    local_place,
+    modal_place,
+    ssh_place,
+)
+from tests.workspaces.sshd import Sshd
+from tests.workspaces.sshd import missing as ssh_missing
 
 
 class Place:
@@ -89,3 +103,53 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     for info in await place.workspace.processes.list():
         await place.workspace.processes.kill(info.id)
     await place.workspace.close()
+
+
+PLACES = (
+    "local",
+    "bubblewrap",
+    "landlock",
+    "ssh",
+    pytest.param("container", marks=pytest.mark.slow),
+    pytest.param("daytona", marks=pytest.mark.slow),
+    pytest.param("modal", marks=pytest.mark.slow),
+)
+
+
+@pytest.fixture(scope="session")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    if why := ssh_missing():
+        pytest.skip(why)
+    server = Sshd(tmp_path_factory.mktemp("sshd"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=PLACES)
+async def anyplace(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[AnyPlace]:
+    """Every place that this machine has, each with a reason when it has not."""
+    match request.param:
+        case "ssh":
+            place = ssh_place(tmp_path, request.getfixturevalue("sshd"))
+        case "local":
+            place = local_place(tmp_path)
+        case "daytona":
+            fake = FakeDaytona(tmp_path / "daytona")
+            request.addfinalizer(fake.stop)
+            place = daytona_place(tmp_path, fake)
+        case "modal":
+            modal = FakeModal(tmp_path / "modal")
+            request.addfinalizer(modal.stop)
+            place = modal_place(tmp_path, modal)
+        case "container":
+            if isinstance(settings := usable(), str):
+                pytest.skip(settings)
+            place = container_place(tmp_path, settings)
+        case wanted:
+            if why := confined_missing(wanted):
+                pytest.skip(why)
+            place = local_place(tmp_path, wanted)
+    yield place
+    await place.close()
+    if request.param == "container":
+        remove_containers()

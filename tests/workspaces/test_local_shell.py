@@ -11,11 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hermes.core.effects import RunCommand
 from hermes.core.errors import ToolError
 from hermes.core.ports import CommandResult
 from hermes.core.world import World
+from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.process_tree import members
-from hermes.workspaces.shell import Shell, ShellSettings
+from hermes.workspaces.shell import ShellSettings
 
 if TYPE_CHECKING:
     from tests.workspaces.conftest import Place
@@ -327,14 +329,12 @@ async def test_a_nul_byte_or_a_missing_shell_is_told(place: Place) -> None:
 def test_any_value_of_a_variable_survives(tmp_path: Path, value: str) -> None:
     async def both_ways() -> str:
         env = {"PATH": os.defpath, "GIVEN": value, "LANG": "C.UTF-8"}
-        folder = tmp_path / "shell"
-        shell = Shell("/", folder, world=World(), env=env, settings=ShellSettings())
+        shell = LocalWorkspace("/", state=tmp_path, world=World(), env=env)
         for script in ('export KEPT="$GIVEN"; unset GIVEN', "true", 'printf %s "$KEPT"'):
             result = await shell.run(
-                script, "/", timeout=9, stop=asyncio.Event(), max_bytes=9_999, pty=False,
-                on_output=None,
+                RunCommand(script=script, cwd="/"),
+                timeout=9, stop=asyncio.Event(), max_bytes=9_999,
             )  # fmt: skip
-        assert shell._state.changed.get("KEPT", "") == value
         return result.output
 
     (tmp_path / "shell" / "snapshot.json").unlink(missing_ok=True)

@@ -35,6 +35,7 @@ from hermes.core.turn import Limits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import Rules
+from hermes.workspaces.confinement.sandbox import Confinement
 from hermes.workspaces.environment import child_environment
 from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.shell import ShellSettings
@@ -330,6 +331,13 @@ class App:
                 init_files=terminal.shell_init_files,
                 auto_source_bashrc=terminal.auto_source_bashrc,
                 passthrough=terminal.env_passthrough,
+            ),
+            confinement=Confinement(
+                wanted=terminal.confinement,
+                network=terminal.confinement_network,
+                hidden=(self.state, *terminal.confinement_hidden),
+                writable=terminal.confinement_writable,
+                cache=str(self.home.cache / "confined"),
             ),
         )
 

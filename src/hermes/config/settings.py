@@ -64,6 +64,17 @@ class TerminalSettings(Value):
     ] = ()
     shell_init_files: Annotated[tuple[str, ...], "Files to source when a shell starts."] = ()
     auto_source_bashrc: Annotated[bool, "Source ~/.bashrc when a shell starts."] = True
+    confinement: Annotated[
+        Literal["off", "auto", "bubblewrap", "landlock"],
+        "What keeps commands inside the workspace; `auto` takes what works here.",
+    ] = "off"
+    confinement_network: Annotated[bool, "Confined commands may use the network."] = False
+    confinement_hidden: Annotated[
+        tuple[str, ...], "Paths that confined commands cannot see, besides the usual ones."
+    ] = ()
+    confinement_writable: Annotated[
+        tuple[str, ...], "Paths outside the workspace that confined commands may change."
+    ] = ()
 
 
 class ToolOutputSettings(Value):

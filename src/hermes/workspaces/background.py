@@ -11,10 +11,8 @@ from msgspec.structs import replace
 
 from hermes.core.ports import ProcessInfo, ProcessNotice
 from hermes.core.world import Clock
-from hermes.workspaces.child import ExitWatch
 from hermes.workspaces.process_log import ProcessLog
 from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
-from hermes.workspaces.process_tree import identity
 from hermes.workspaces.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -22,6 +20,11 @@ log = logging.getLogger(__name__)
 NOTICE_CHARACTERS = 2_000
 HIT_LINES = 20
 HIT_CHARACTERS = 300
+
+# Calls back once at the end of a process; calling what is returned takes that back.
+Follow = Callable[
+    [ProcessRecord, ProcessFolder, Callable[[int | None], None]], Callable[[], None] | None
+]
 
 
 class Background:
@@ -40,34 +43,22 @@ class Background:
         self._watch = watch
         self._clock = clock
         self._on_end = on_end
-        self._exit: ExitWatch | None = None
+        self._forget: Callable[[], None] | None = None
 
-    def begin(self) -> None:
+    def begin(self, follow: Follow) -> None:
         """Wait for the end, or notice that it has come already."""
         if self.record.ended_at is not None or not self.record.pid:
             self._end(None)
-            return
-        try:
-            self._exit = ExitWatch(self.record.pid, self._end)
-        except ProcessLookupError:
-            self._end(None)
-            return
-        # Asked while the watch holds on to the process. None is a child that has just ended.
-        if identity(self.record.pid) not in (None, self.record.identity):
-            self._exit.close()
-            self._end(None)
+        else:
+            self._forget = follow(self.record, self.folder, self._end)
 
     def release(self) -> None:
-        if self._exit:
-            self._exit.forget()
+        if self._forget:
+            self._forget()
 
     @property
     def running(self) -> bool:
         return not self.ended.is_set()
-
-    def is_same(self) -> bool:
-        """Whether the number still belongs to the process that was started."""
-        return identity(self.record.pid) == self.record.identity
 
     def update(self, **changes: Any) -> None:
         """Known here at once; on a full disk, only here."""

@@ -19,11 +19,11 @@ def quoted_line(text: str) -> str:
     return f"$'{escaped}'"
 
 
-def opening(cwd: str, old_cwd: str | None, definitions: str) -> str:
+def opening(cwd: str, old_cwd: str | None, definitions: str, preface: str = "") -> str:
     """Goes to the folder, with `cd -` still leading where it led, and defines what was defined."""
     back = f"={quoted(old_cwd)}" if old_cwd else ""
     line = f"builtin cd -- {quoted(cwd)} || exit 1; unset OLDPWD; export OLDPWD{back}; "
-    line += "shopt -s expand_aliases; "
+    line += f"{preface}shopt -s expand_aliases; "
     if definitions:
         line += f"builtin eval {quoted_line(definitions)}; "
     return line

@@ -15,7 +15,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from hermes.workspaces.process_tree import end_tree
 
@@ -35,12 +35,28 @@ _DEFAULT_SIGNALS = (
 )
 
 FileAction = tuple[int, int, int] | tuple[int, int, str, int, int]
+Sink = Callable[[bytes], None]
+# The descriptor of what a program may read once, beside its input.
+ASIDE = 9
+
+
+class Spawn(Protocol):
+    """Starts a program as leader of a new session; its number. Raises OSError."""
+
+    def __call__(
+        self,
+        program: str,
+        argv: tuple[str, ...],
+        env: Mapping[str, str],
+        actions: Sequence[FileAction],
+        /,
+    ) -> int: ...
 
 
 def spawn(
     program: str, argv: tuple[str, ...], env: Mapping[str, str], actions: Sequence[FileAction]
 ) -> int:
-    """Start a program as leader of a new session; its number. Raises OSError."""
+    """The plain way."""
     return os.posix_spawn(
         program,
         argv,
@@ -125,51 +141,61 @@ def exit_code(status: int) -> int:
 
 
 class Child:
-    """A running program whose output arrives in `sink`. Its input is empty, or a terminal that
-    says end-of-file. What it leaves behind may hold the pipe open: the end is the program's."""
+    """A running program whose output arrives in `sink`; its error output too, unless `errors` wants
+    it apart. Its input is `feed`, the descriptor `source`, nothing, or a terminal that says
+    end-of-file. `aside` is what it
+    can read once from descriptor ASIDE. What it leaves behind may hold a pipe open: the end is the
+    program's."""
 
     def __init__(
         self,
         program: str,
         argv: tuple[str, ...],
         env: Mapping[str, str],
-        sink: Callable[[bytes], None],
+        sink: Sink,
         *,
         pty: bool = False,
-        complaints: int | None = None,
+        errors: Sink | None = None,
+        feed: bytes | None = None,
+        aside: bytes = b"",
+        source: int = -1,
+        spawn: Spawn = spawn,
     ) -> None:
-        self._sink = sink
         self._loop = asyncio.get_running_loop()
-        self._source, self._far_end, actions = _terminal() if pty else _pipe(complaints)
+        self._held: list[int] = []
+        self._sources: list[_Source] = []
+        self._feed: _Feed | None = None
+        passed: list[int] = []
         try:
+            actions = (
+                self._terminal(sink) if pty else self._pipes(sink, errors, feed, source, passed)
+            )
+            if aside:
+                actions += self._aside(aside, passed, pty=pty)
             self.pid = spawn(program, argv, env, actions)
         except BaseException:
-            os.close(self._source)
-            os.close(self._far_end)
+            self._let_go()
             raise
-        if not pty:
-            os.close(self._far_end)
-            self._far_end = -1
+        finally:
+            for descriptor in passed:
+                os.close(descriptor)
         self.ended: asyncio.Future[int] = self._loop.create_future()
         self._watch = ExitWatch(self.pid, self._on_end)
-        self._loop.add_reader(self._source, self._on_output)
+        for each in self._sources:
+            each.begin()
+        if feed:
+            self.give(feed)
+
+    def give(self, data: bytes) -> None:
+        """All of its input, for one that was started with an empty `feed`."""
+        if self._feed:
+            self._feed.begin(data)
 
     async def wait(
         self, *, timeout: float | None, stop: asyncio.Event | None = None
     ) -> Literal["ended", "timeout", "stopped"]:
         """How the waiting came to its end; the program may still run."""
-        waits: set[asyncio.Future[object]] = {self.ended}  # type: ignore[arg-type]
-        stopping = asyncio.ensure_future(stop.wait()) if stop else None
-        if stopping:
-            waits.add(stopping)  # type: ignore[arg-type]
-        try:
-            await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if stopping:
-                stopping.cancel()
-        if self.ended.done():
-            return "ended"
-        return "stopped" if stop and stop.is_set() else "timeout"
+        return await first_of(self.ended, timeout=timeout, stop=stop)
 
     async def end(self, *, grace_seconds: float) -> None:
         """Make it end, with everything that it started; without grace, at once. It is reaped
@@ -180,27 +206,99 @@ class Child:
             await asyncio.wait({self.ended}, timeout=REAP_SECONDS)
 
     def close(self) -> None:
-        """Take what is left in the pipe and let go of it."""
-        if self._source < 0:
-            return
-        self._loop.remove_reader(self._source)
+        """Take what is left in the pipes and let go of them."""
+        for source in self._sources:
+            source.drain()
+        self._let_go()
+
+    def _pipes(
+        self, sink: Sink, errors: Sink | None, feed: bytes | None, source: int, passed: list[int]
+    ) -> list[FileAction]:
+        actions = [onto(source, 0) if source >= 0 else opened(0, os.devnull, os.O_RDONLY)]
+        if feed is not None:
+            far_end, near_end = os.pipe()
+            passed.append(far_end)
+            self._feed = _Feed(near_end, self._loop)
+            actions = [onto(far_end, 0)]
+        output = self._source(sink, passed)
+        complaints = output if errors is None else self._source(errors, passed)
+        return [*actions, onto(output, 1), onto(complaints, 2)]
+
+    def _source(self, sink: Sink, passed: list[int]) -> int:
+        source, far_end = os.pipe()
+        passed.append(far_end)
+        self._sources.append(_Source(source, sink, self._loop))
+        return far_end
+
+    def _terminal(self, sink: Sink) -> list[FileAction]:
+        """The new session opens it first and so gets it as its controlling terminal."""
+        far_end = self._new_terminal()
+        self._sources.append(_Source(os.dup(self._held[0]), sink, self._loop))
+        return [opened(0, os.ttyname(far_end), os.O_RDWR), onto(0, 1), onto(0, 2)]
+
+    def _aside(self, data: bytes, passed: list[int], *, pty: bool) -> list[FileAction]:
+        """Written before the program starts: it fits into a pipe, and nobody waits for it. Whoever
+        is told a password remembers it per terminal, so there must be a controlling one."""
+        reading, writing = os.pipe()
+        passed.append(reading)
+        os.write(writing, data)
+        os.close(writing)
+        if pty:
+            return [onto(reading, ASIDE)]
+        controlling = opened(ASIDE, os.ttyname(self._new_terminal()), os.O_RDWR)
+        return [controlling, onto(reading, ASIDE)]
+
+    def _new_terminal(self) -> int:
+        near_end, far_end = os.openpty()
+        self._held += (near_end, far_end)
+        fcntl.ioctl(far_end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        os.write(near_end, b"\x04")  # end of input for whoever reads
+        return far_end
+
+    def _let_go(self) -> None:
+        for part in (*self._sources, self._feed):
+            if part:
+                part.close()
+        for descriptor in self._held:
+            os.close(descriptor)
+        self._held.clear()
+
+    def _on_end(self, code: int | None) -> None:
+        if not self.ended.done():
+            self.ended.set_result(-1 if code is None else code)
+
+
+class _Source:
+    """The near end of something that a program writes into."""
+
+    def __init__(self, descriptor: int, sink: Sink, loop: asyncio.AbstractEventLoop) -> None:
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+        self._sink = sink
+        self._loop = loop
+
+    def begin(self) -> None:
+        self._loop.add_reader(self._descriptor, self._on_output)
+
+    def drain(self) -> None:
         for _ in range(LAST_READS):
-            if not self._read():
-                break
-        os.close(self._source)
-        self._source = -1
-        if self._far_end >= 0:
-            os.close(self._far_end)
-            self._far_end = -1
+            if self._descriptor < 0 or not self._read():
+                return
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            self._loop.remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
 
     def _on_output(self) -> None:
         if self._read() is False:
-            self._loop.remove_reader(self._source)
+            self._loop.remove_reader(self._descriptor)
 
     def _read(self) -> bool | None:
         """True when there was something, False at the end, None when there is nothing now."""
         try:
-            data = os.read(self._source, READ_BYTES)
+            data = os.read(self._descriptor, READ_BYTES)
         except BlockingIOError:
             return None
         except OSError:  # a terminal whose program has ended
@@ -209,26 +307,49 @@ class Child:
             self._sink(data)
         return bool(data)
 
-    def _on_end(self, code: int | None) -> None:
-        if not self.ended.done():
-            self.ended.set_result(-1 if code is None else code)
+
+class _Feed:
+    """The near end of a program's input."""
+
+    def __init__(self, descriptor: int, loop: asyncio.AbstractEventLoop) -> None:
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+        self._rest = memoryview(b"")
+        self._loop = loop
+
+    def begin(self, data: bytes) -> None:
+        self._rest = memoryview(data)
+        self._loop.add_writer(self._descriptor, self._on_room)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            self._loop.remove_writer(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _on_room(self) -> None:
+        try:
+            self._rest = self._rest[os.write(self._descriptor, self._rest) :]
+        except BlockingIOError:
+            return
+        except OSError:  # it does not read on
+            self._rest = self._rest[:0]
+        if not self._rest:
+            self.close()
 
 
-def _pipe(complaints: int | None) -> tuple[int, int, list[FileAction]]:
-    source, far_end = os.pipe()
-    os.set_blocking(source, False)
-    actions: list[FileAction] = [
-        opened(0, os.devnull, os.O_RDONLY),
-        onto(far_end, 1),
-        onto(far_end if complaints is None else complaints, 2),
-    ]
-    return source, far_end, actions
-
-
-def _terminal() -> tuple[int, int, list[FileAction]]:
-    """A pseudo-terminal. The new session opens it first and so gets it as its controlling one."""
-    source, far_end = os.openpty()
-    fcntl.ioctl(far_end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-    os.set_blocking(source, False)
-    os.write(source, b"\x04")  # end of input for whoever reads
-    return source, far_end, [opened(0, os.ttyname(far_end), os.O_RDWR), onto(0, 1), onto(0, 2)]
+async def first_of(
+    ended: asyncio.Future[Any], *, timeout: float | None, stop: asyncio.Event | None = None
+) -> Literal["ended", "timeout", "stopped"]:
+    waits: set[asyncio.Future[Any]] = {ended}
+    stopping = asyncio.ensure_future(stop.wait()) if stop else None
+    if stopping:
+        waits.add(stopping)
+    try:
+        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if stopping:
+            stopping.cancel()
+    if ended.done():
+        return "ended"
+    return "stopped" if stop and stop.is_set() else "timeout"

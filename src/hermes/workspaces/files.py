@@ -60,7 +60,7 @@ def _sync_folder(path: Path) -> None:
 
 def info_of(path: str) -> FileInfo | None:
     """What is at a path, links followed; None when nothing is."""
-    with _advice(path):
+    with advice(path):
         try:
             found = Path(path).stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -72,7 +72,7 @@ def info_of(path: str) -> FileInfo | None:
 
 def list_folder(path: str) -> tuple[FileInfo, ...]:
     """What is in a folder, by name; what cannot be looked at is of the kind "other"."""
-    with _advice(path):
+    with advice(path):
         names = sorted(entry.name for entry in Path(path).iterdir())
     return tuple(_entry(str(Path(path, name))) for name in names)
 
@@ -92,25 +92,22 @@ def _kind(found: os.stat_result) -> Literal["file", "folder", "other"]:
 
 
 def read_file(path: str, *, max_bytes: int = MAX_READ_BYTES) -> bytes:
-    with _advice(path):
+    with advice(path):
         # Opening a pipe waits for its writer; looking first does not.
         found = Path(path).stat()
-        _refuse_special(path, found)
+        refuse_special(path, _kind(found))
         if found.st_size > max_bytes:
-            raise ToolError(
-                f"{path} is too large to read whole ({found.st_size:,} bytes). "
-                "Look at parts of it with terminal: head, tail, sed -n, grep."
-            )
+            raise too_large(path, found.st_size)
         return Path(path).read_bytes()
 
 
 def write_file(path: str, data: bytes) -> None:
-    with _advice(path):
+    with advice(path):
         target = Path(os.path.realpath(path))
         mode = None
         with contextlib.suppress(FileNotFoundError):
             found = target.stat()
-            _refuse_special(path, found)
+            refuse_special(path, _kind(found))
             mode = stat.S_IMODE(found.st_mode)
         _refuse_device(path)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +115,7 @@ def write_file(path: str, data: bytes) -> None:
 
 
 def delete_file(path: str) -> None:
-    with _advice(path):
+    with advice(path):
         target = Path(path)
         if target.is_dir() and not target.is_symlink():
             target.rmdir()
@@ -126,9 +123,15 @@ def delete_file(path: str) -> None:
             target.unlink()
 
 
-def _refuse_special(path: str, found: os.stat_result) -> None:
+def too_large(path: str, size: int) -> ToolError:
+    return ToolError(
+        f"{path} is too large to read whole ({size:,} bytes). "
+        "Look at parts of it with terminal: head, tail, sed -n, grep."
+    )
+
+
+def refuse_special(path: str, kind: Literal["file", "folder", "other"]) -> None:
     _refuse_device(path)
-    kind = _kind(found)
     if kind == "folder":
         raise IsADirectoryError(errno.EISDIR, "is a directory", path)
     if kind == "other":
@@ -144,7 +147,7 @@ def _refuse_device(path: str) -> None:
 
 
 @contextlib.contextmanager
-def _advice(path: str) -> Iterator[None]:
+def advice(path: str) -> Iterator[None]:
     """Turns what the system says into words that help the model to go on."""
     try:
         yield

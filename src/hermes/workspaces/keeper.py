@@ -1,61 +1,155 @@
-"""Starts background processes under a keeper: a small process that outlives Hermes, holds the
-way in open and writes down the exit code."""
+"""Starts background processes on this machine under a keeper: a small process that outlives
+Hermes, holds the way in open and writes down the exit code."""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from hermes.workspaces.bash_text import argument
-from hermes.workspaces.child import FileAction, onto, spawn
-from hermes.workspaces.process_record import ProcessFolder
+from hermes.codec.values import replace
+from hermes.core.errors import ToolError
+from hermes.workspaces.bash_text import argument, opening, quoted
+from hermes.workspaces.child import ExitWatch, FileAction, onto
+from hermes.workspaces.confinement.reserved import Guard
+from hermes.workspaces.local_runner import LocalRunner
+from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
+from hermes.workspaces.process_tree import end_tree, identity, started_with
+from hermes.workspaces.shell_state import ShellState
+
+GRACE_SECONDS = 0.5
+READY_LOOKS = 400
 
 _WAY_IN = 8
 _TERMINAL_KEEPER = Path(__file__).with_name("terminal_keeper.py")
 
 # Job control gives the command a group of its own that takes signals like any other. The keeper
 # passes on what would end it, so that `kill <pid>` reaches the command and its exit code is told.
-_KEEPER = f"""set -m
+# What it says itself, of jobs that have ended, is not for the log.
+KEEPER = f"""set -m
+__folder=$1; builtin shift
 builtin trap 'exec {_WAY_IN}>&-' USR1
 for __signal in TERM INT HUP; do
   builtin trap "[[ \\$! ]] || builtin exit 143; builtin kill -$__signal -- -\\$!" $__signal
 done
-"$1" --norc --noprofile -c "$2" <&0 {_WAY_IN}>&- &
+exec 4>&1 5>&2 1>/dev/null 2>&1
+"$@" <&0 1>&4 2>&5 4>&- 5>&- {_WAY_IN}>&- &
 __child=$!
-exec 0</dev/null 1>/dev/null 2>&1
-builtin echo ready >"$3/ready"
+exec 0</dev/null 4>&- 5>&-
+builtin echo ready >"$__folder/ready"
 until builtin wait $__child; ! builtin kill -0 $__child; do :; done
 builtin wait $__child
 __code=$?
-builtin echo $__code >"$3/exit"
+builtin echo $__code >"$__folder/exit"
 builtin exit $__code
 """
 
 
-def start(
-    program: str, line: str, env: Mapping[str, str], folder: ProcessFolder, *, pty: bool
-) -> int:
-    """Begin a line of bash under a keeper, whose number is returned. Raises OSError. The folder is
-    among the keeper's arguments, by which it can be found."""
-    os.mkfifo(folder.stdin, 0o600)
-    words = (program, argument(line, folder.script), str(folder.path))
-    reading, writing = _pipe_ends(folder.stdin)
-    output = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    actions: list[FileAction] = [onto(reading, 0), onto(output, 1), onto(output, 2)]
-    actions.append(onto(writing, _WAY_IN))
-    try:
-        keeper: tuple[str, ...]
-        if pty:
-            keeper = (sys.executable, "-I", "-S", str(_TERMINAL_KEEPER))
-            env = {**env, "TERM": "xterm-256color"}
-            return spawn(sys.executable, (*keeper, *words), env, actions)
-        keeper = ("bash", "--norc", "--noprofile", "-c", _KEEPER, "bash")
-        return spawn(program, (*keeper, *words), env, actions)
-    finally:
-        for descriptor in (reading, writing, output):
+class LocalKeeper:
+    def __init__(self, runner: LocalRunner, *, preface: str = "") -> None:
+        self._runner = runner
+        self._preface = preface
+        self._guards: dict[str, Guard] = {}
+
+    async def start(
+        self, script: str, cwd: str, state: ShellState, folder: ProcessFolder, *, pty: bool
+    ) -> tuple[int, str]:
+        line = opening(cwd, state.changed.get("OLDPWD"), state.definitions, self._preface)
+        env = state.environment(self._runner.env)
+        if guard := self._runner.sandbox.guard():
+            self._guards[folder.path.name] = guard
+        pid = self._begin(f"{line}builtin eval {quoted(script)}", env, folder, pty=pty)
+        return pid, identity(pid) or ""
+
+    def _begin(self, line: str, env: dict[str, str], folder: ProcessFolder, *, pty: bool) -> int:
+        """The folder is among the keeper's arguments, by which it can be found."""
+        sandbox, program = self._runner.sandbox, self._runner.program()
+        os.mkfifo(folder.stdin, 0o600)
+        word = argument(line, folder.script)
+        inner = (program, "--norc", "--noprofile", "-c", word)
+        words = (str(folder.path), *sandbox.wrap(inner, readable=(str(folder.script),)))
+        reading, writing = _pipe_ends(folder.stdin)
+        output = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        actions: list[FileAction] = [onto(reading, 0), onto(output, 1), onto(output, 2)]
+        actions.append(onto(writing, _WAY_IN))
+        own = [str(file) for file in (folder.exit, folder.ready, folder.script)]
+        passed = [reading, writing, output]
+        keeper: tuple[str, ...] = ("bash", "--norc", "--noprofile", "-c", KEEPER, "bash")
+        try:
+            if pty:
+                ends = os.openpty()
+                passed += ends
+                actions += (onto(ends[1], 6), onto(ends[0], 7))
+                own.append(os.ttyname(ends[1]))
+                words = (words[0], own[-1], *words[1:])
+                program, env = sys.executable, {**env, "TERM": "xterm-256color"}
+                keeper = (program, "-I", "-S", str(_TERMINAL_KEEPER))
+            return sandbox.starter(own=own)(program, (*keeper, *words), env, actions)
+        finally:
+            for descriptor in passed:
+                os.close(descriptor)
+
+    async def find(self, record: ProcessRecord, folder: ProcessFolder) -> ProcessRecord:
+        if record.pid or not (pid := started_with(str(folder.path))):
+            return record
+        return replace(record, pid=pid, identity=identity(pid) or "")
+
+    def follow(
+        self, record: ProcessRecord, folder: ProcessFolder, ended: Callable[[int | None], None]
+    ) -> Callable[[], None] | None:
+        def end(code: int | None) -> None:
+            self._look_at_reserved(folder)
+            ended(code)
+
+        try:
+            watch = ExitWatch(record.pid, end)
+        except ProcessLookupError:
+            end(None)
+            return None
+        # Asked while the watch holds on to the process. None is a child that has just ended.
+        if identity(record.pid) not in (None, record.identity):
+            watch.close()
+            end(None)
+            return None
+        return watch.forget
+
+    def _look_at_reserved(self, folder: ProcessFolder) -> None:
+        guard = self._guards.pop(folder.path.name, None)
+        for name in guard.differences() if guard else ():
+            remark = f"[{name} was changed while this ran. Look at it before anything uses it.]\n"
+            with folder.log.open("ab") as log:
+                log.write(remark.encode())
+
+    async def write(self, record: ProcessRecord, folder: ProcessFolder, raw: bytes) -> None:
+        try:
+            descriptor = os.open(folder.stdin, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise ToolError(f"{record.id} does not read its input any more.") from error
+        try:
+            await _write_all(descriptor, raw)
+        finally:
             os.close(descriptor)
+
+    async def end_input(self, record: ProcessRecord, folder: ProcessFolder) -> None:
+        # Before the keeper is ready, the signal would end it.
+        for _ in range(READY_LOOKS):
+            if folder.is_ready() or identity(record.pid) != record.identity:
+                break
+            await asyncio.sleep(0.005)
+        if identity(record.pid) == record.identity:
+            os.kill(record.pid, signal.SIGUSR1)
+
+    async def kill(self, record: ProcessRecord, folder: ProcessFolder) -> bool:
+        if identity(record.pid) != record.identity:
+            return False
+        await end_tree(record.pid, grace_seconds=GRACE_SECONDS)
+        return True
+
+    async def remove(self, record: ProcessRecord, folder: ProcessFolder) -> None:
+        """Nothing is kept elsewhere."""
 
 
 def _pipe_ends(path: Path) -> tuple[int, int]:
@@ -66,3 +160,11 @@ def _pipe_ends(path: Path) -> tuple[int, int]:
         return reading, os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     finally:
         os.close(both)
+
+
+async def _write_all(descriptor: int, raw: bytes) -> None:
+    while raw:
+        try:
+            raw = raw[os.write(descriptor, raw) :]
+        except BlockingIOError:
+            await asyncio.sleep(0.01)

@@ -20,9 +20,14 @@ from hermes.core.ports import (
 )
 from hermes.core.world import World
 from hermes.workspaces import files
-from hermes.workspaces.processes import LocalProcesses, ProcessLimits
+from hermes.workspaces.confinement.protection import Protection
+from hermes.workspaces.confinement.sandbox import Confinement, Sandbox
+from hermes.workspaces.keeper import LocalKeeper
+from hermes.workspaces.local_runner import LocalRunner
+from hermes.workspaces.processes import ProcessLimits, SessionProcesses
 from hermes.workspaces.search.limits import EngineName, SearchLimits
 from hermes.workspaces.shell import Shell, ShellSettings
+from hermes.workspaces.sudo import Sudo
 
 if TYPE_CHECKING:
     from hermes.workspaces.search.local import LocalSearch
@@ -43,14 +48,26 @@ class LocalWorkspace:
         engine: EngineName | None = None,
         limits: SearchLimits | None = None,
         process_limits: ProcessLimits | None = None,
+        confinement: Confinement | None = None,
+        sudo: Sudo | None = None,
     ) -> None:
         self._root = os.path.realpath(root)
         self._state = state = state.absolute()
-        self._shell = Shell(
-            self._root, state / "shell", world=world, env=env, settings=shell or ShellSettings()
+        self._home = env.get("HOME", "/")
+        self._sandbox = Sandbox(confinement or Confinement(), self._root, state, env)
+        # What confined commands define is not to be run by others later.
+        folder = state / ("shell-confined" if self._sandbox.wanted else "shell")
+        settings = shell or ShellSettings()
+        runner = LocalRunner(
+            folder, world=world, env=env, sandbox=self._sandbox, program=settings.program
         )
-        self._processes = LocalProcesses(
-            state / "processes", shell=self._shell, world=world, limits=process_limits
+        self._shell = Shell(self._root, folder, runner=runner, settings=settings, sudo=sudo)
+        self._processes = SessionProcesses(
+            state / "processes",
+            shell=self._shell,
+            keeper=LocalKeeper(runner, preface=settings.limits.in_bash()),
+            world=world,
+            limits=process_limits,
         )
         self._searching: LocalSearch | None = None
         self._new_search = partial(_search, env, engine, limits or SearchLimits())
@@ -64,18 +81,26 @@ class LocalWorkspace:
         return self._shell.cwd
 
     @property
-    def processes(self) -> LocalProcesses:
+    def processes(self) -> SessionProcesses:
         return self._processes
 
     def resolve(self, path: str) -> str:
         if "\0" in path:
             raise ToolError("A path cannot hold a NUL byte.")
-        home = self._shell.home
+        home = self._shell.variable("HOME") or self._home
         if path == "~" or path.startswith("~/"):
             path = home + path[1:]
         elif path.startswith("~"):
             path = str(_another_home(path))
         return os.path.realpath(Path(self.cwd, path))
+
+    async def protection(self) -> Protection:
+        """What stands between commands and this machine now."""
+        return await asyncio.to_thread(self._sandbox.protection)
+
+    def grant_network(self, granted: bool = True) -> None:
+        """For the next commands of this session."""
+        self._sandbox.grant_network(granted)
 
     async def stat(self, path: str) -> FileInfo | None:
         return await asyncio.to_thread(files.info_of, path)

@@ -46,6 +46,9 @@ class ProcessFolder:
 
     def make(self, record: ProcessRecord) -> None:
         self.path.mkdir(parents=True, mode=0o700)
+        # A confined keeper may fill these two, but make nothing here.
+        for file in (self.exit, self.ready):
+            file.touch(mode=0o600)
         self.write(record)
 
     def read(self) -> ProcessRecord | None:
@@ -67,9 +70,16 @@ class ProcessFolder:
 
     def exit_time(self) -> float | None:
         try:
-            return self.exit.stat().st_mtime
+            found = self.exit.stat()
         except FileNotFoundError:
             return None
+        return found.st_mtime if found.st_size else None
+
+    def is_ready(self) -> bool:
+        try:
+            return self.ready.stat().st_size > 0
+        except FileNotFoundError:
+            return False
 
     def remove(self) -> None:
         if self.path.is_dir():

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, ToolError
 from hermes.core.ports import ProcessInfo, ProcessNotice
 from hermes.core.world import World
-from hermes.workspaces import keeper
 from hermes.workspaces.background import Background
-from hermes.workspaces.bash_text import quoted
 from hermes.workspaces.notices import Notices
 from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
-from hermes.workspaces.process_tree import end_tree, identity, started_with
 from hermes.workspaces.shell import Shell
+from hermes.workspaces.shell_state import ShellState
 from hermes.workspaces.watch import OverallLimit, Watch
 
 LOOK_SECONDS = 0.25
 GRACE_SECONDS = 0.5
-READY_LOOKS = 400
 PREVIEW_CHARACTERS = 200
 
 
@@ -37,32 +34,70 @@ class ProcessLimits(Value):
     input_seconds: float = 5.0
 
 
-class LocalProcesses:
+class Keeper(Protocol):
+    """Starts processes that outlive Hermes, and reaches them again. Their output and exit code
+    arrive in their folder, wherever they run."""
+
+    async def start(
+        self, script: str, cwd: str, state: ShellState, folder: ProcessFolder, *, pty: bool
+    ) -> tuple[int, str]:
+        """Its number and identity. Raises OSError, ValueError or ToolError."""
+        ...
+
+    async def find(self, record: ProcessRecord, folder: ProcessFolder) -> ProcessRecord:
+        """With its number, if it runs and nobody had the time to write that down."""
+        ...
+
+    def follow(
+        self, record: ProcessRecord, folder: ProcessFolder, ended: Callable[[int | None], None]
+    ) -> Callable[[], None] | None: ...
+
+    async def write(self, record: ProcessRecord, folder: ProcessFolder, raw: bytes) -> None: ...
+
+    async def end_input(self, record: ProcessRecord, folder: ProcessFolder) -> None: ...
+
+    async def kill(self, record: ProcessRecord, folder: ProcessFolder) -> bool:
+        """The whole tree; False when the number belongs to another process by now."""
+        ...
+
+    async def remove(self, record: ProcessRecord, folder: ProcessFolder) -> None:
+        """Clear away what it left elsewhere."""
+        ...
+
+
+class SessionProcesses:
     """Fulfils the port. `folder` holds one folder per process; whatever is there from an earlier
     Hermes is taken up at the first call."""
 
     def __init__(
-        self, folder: Path, *, shell: Shell, world: World, limits: ProcessLimits | None = None
+        self,
+        folder: Path,
+        *,
+        shell: Shell,
+        keeper: Keeper,
+        world: World,
+        limits: ProcessLimits | None = None,
     ) -> None:
         self._folder = folder
         self._shell = shell
+        self._keeper = keeper
         self._world = world
         self._limits = limits or ProcessLimits()
         self._processes: dict[str, Background] = {}
         self._overall = OverallLimit()
         self._news = Notices()
         self._looking: asyncio.Task[None] | None = None
+        self._taking_up = asyncio.Lock()
         self._taken_up = False
 
     async def spawn(
         self, script: str, cwd: str, *, notify: bool, watch: tuple[str, ...], pty: bool
     ) -> ProcessInfo:
-        self._take_up()
-        self._make_room()
-        entrance, env = await self._shell.entrance(cwd)
+        await self._take_up()
+        await self._make_room()
+        cwd, state = await self._shell.standing(cwd)
         process_id = self._world.new_id("proc")
         folder = ProcessFolder(self._folder / process_id)
-        line = f"{entrance}builtin eval {quoted(script)}"
         record = ProcessRecord(
             id=process_id,
             command=script,
@@ -74,34 +109,37 @@ class LocalProcesses:
         try:
             # Written down first, so that it is found again whenever this Hermes dies.
             folder.make(record)
-            pid = keeper.start(self._shell.program(), line, env, folder, pty=pty)
+            pid, identity = await self._keeper.start(script, cwd, state, folder, pty=pty)
         except (OSError, ValueError) as error:
             folder.remove()
             raise ToolError(f"The process cannot be started: {error}.") from error
+        except BaseException:
+            folder.remove()
+            raise
         self._world.reach("process.spawned")
-        record = replace(record, pid=pid, identity=identity(pid) or "")
+        record = replace(record, pid=pid, identity=identity)
         folder.write(record)
         return self._look_after(record, folder).info()
 
     async def list(self) -> tuple[ProcessInfo, ...]:
-        self._take_up()
-        self._forget_old()
+        await self._take_up()
+        await self._forget_old()
         return tuple(p.info(p.log.tail(PREVIEW_CHARACTERS)) for p in self._processes.values())
 
     async def poll(self, process_id: str) -> ProcessInfo:
-        process = self._find(process_id)
+        process = await self._find(process_id)
         text = process.fresh_text()
         return self._told(process).info(text)
 
     async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
-        process = self._find(process_id)
+        process = await self._find(process_id)
         lines = process.log.lines()
         start = offset if offset >= 0 else max(0, len(lines) + offset)
         text = "\n".join(lines[start : start + limit])
         return process.info(text, total_lines=len(lines))
 
     async def wait(self, process_id: str, *, timeout: float, stop: asyncio.Event) -> ProcessInfo:
-        process = self._find(process_id)
+        process = await self._find(process_id)
         waits = [asyncio.ensure_future(event.wait()) for event in (process.ended, stop)]
         try:
             await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -111,37 +149,24 @@ class LocalProcesses:
         return await self.poll(process_id)
 
     async def write(self, process_id: str, data: str) -> ProcessInfo:
-        process = self._open_for_input(process_id)
+        process = await self._open_for_input(process_id)
         raw = data.encode("utf-8", "replace")
         try:
-            descriptor = os.open(process.folder.stdin, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError as error:
-            raise ToolError(f"{process_id} does not read its input any more.") from error
-        try:
             async with asyncio.timeout(self._limits.input_seconds):
-                await _write_all(descriptor, raw)
+                await self._keeper.write(process.record, process.folder, raw)
         except (TimeoutError, BrokenPipeError) as error:
             raise ToolError(f"{process_id} does not read its input; not all was sent.") from error
-        finally:
-            os.close(descriptor)
         return process.info()
 
     async def close(self, process_id: str) -> ProcessInfo:
-        process = self._open_for_input(process_id)
-        # Before the keeper is ready, the signal would end it.
-        for _ in range(READY_LOOKS):
-            if not process.running or process.folder.ready.exists():
-                break
-            await asyncio.sleep(0.005)
-        if process.running and process.is_same():
-            os.kill(process.record.pid, signal.SIGUSR1)
+        process = await self._open_for_input(process_id)
+        await self._keeper.end_input(process.record, process.folder)
         process.update(input_closed=True)
         return process.info()
 
     async def kill(self, process_id: str) -> ProcessInfo:
-        process = self._find(process_id)
-        if process.running and process.is_same():
-            await end_tree(process.record.pid, grace_seconds=GRACE_SECONDS)
+        process = await self._find(process_id)
+        if process.running and await self._keeper.kill(process.record, process.folder):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(GRACE_SECONDS):
                     await process.ended.wait()
@@ -150,7 +175,7 @@ class LocalProcesses:
         return self._told(process).info()
 
     async def notices(self) -> AsyncIterator[ProcessNotice]:
-        self._take_up()
+        await self._take_up()
         async for notice in self._news.stream():
             yield notice
             # Told only now: whoever stopped in the middle gets it again, under the same key.
@@ -158,6 +183,10 @@ class LocalProcesses:
                 process = self._processes.get(notice.process_id)
                 if process and not process.record.told:
                     process.update(told=True)
+
+    @property
+    def any_running(self) -> bool:
+        return any(process.running for process in self._processes.values())
 
     async def shut(self) -> None:
         """Let go of the processes; they run on."""
@@ -170,37 +199,38 @@ class LocalProcesses:
         self._processes.clear()
         self._taken_up = False
 
-    def _find(self, process_id: str) -> Background:
-        self._take_up()
+    async def _find(self, process_id: str) -> Background:
+        await self._take_up()
         if found := self._processes.get(process_id):
             return found
         raise NotFound(f"There is no process {process_id}.", near=tuple(self._processes))
 
-    def _open_for_input(self, process_id: str) -> Background:
-        process = self._find(process_id)
+    async def _open_for_input(self, process_id: str) -> Background:
+        process = await self._find(process_id)
         if not process.running:
             raise ToolError(f"{process_id} has ended; it takes no input.")
         if process.record.input_closed:
             raise ToolError(f"The input of {process_id} is closed.")
         return process
 
-    def _take_up(self) -> None:
+    async def _take_up(self) -> None:
         """Look after what an earlier Hermes left, running or ended meanwhile."""
         if self._taken_up:
             return
-        self._taken_up = True
-        if not self._folder.is_dir():
-            return
-        folders = [ProcessFolder(path) for path in self._folder.iterdir()]
-        found = [(record, folder) for folder in folders if (record := folder.read())]
-        for record, folder in sorted(found, key=lambda pair: pair[0].started_at):
-            self._look_after(_numbered(record, folder), folder)
+        async with self._taking_up:
+            known = self._processes.keys()
+            paths = [*self._folder.iterdir()] if self._folder.is_dir() else []
+            folders = [ProcessFolder(path) for path in paths if path.name not in known]
+            found = [(record, folder) for folder in folders if (record := folder.read())]
+            for record, folder in sorted(found, key=lambda pair: pair[0].started_at):
+                self._look_after(await self._keeper.find(record, folder), folder)
+            self._taken_up = True
 
     def _look_after(self, record: ProcessRecord, folder: ProcessFolder) -> Background:
         watch = Watch(record.watch, self._overall)
         process = Background(record, folder, watch, self._world.clock, self._on_end)
         self._processes[record.id] = process
-        process.begin()
+        process.begin(self._keeper.follow)
         if process.running and not (self._looking and not self._looking.done()):
             self._looking = asyncio.create_task(self._look(), name="background processes")
         return process
@@ -232,45 +262,31 @@ class LocalProcesses:
             self._news.drop(_ended_key(process.record.id))
         return process
 
-    def _make_room(self) -> None:
-        self._forget_old()
+    async def _make_room(self) -> None:
+        await self._forget_old()
         most = self._limits.processes
         if len(self._processes) < most:
             return
         finished = [p for p in self._processes.values() if not p.running]
         if not finished:
             raise ToolError(f"{most} processes are running. Kill one first.")
-        self._forget(min(finished, key=lambda p: (not p.record.told, p.record.ended_at or 0)))
+        await self._forget(min(finished, key=lambda p: (not p.record.told, p.record.ended_at or 0)))
 
-    def _forget_old(self) -> None:
+    async def _forget_old(self) -> None:
         now = self._world.clock.now()
         for process in [p for p in self._processes.values() if not p.running]:
             age = now - (process.record.ended_at or now)
             told = process.record.told or not process.record.notify
             limits = self._limits
             if age > (limits.finished_seconds if told else limits.untold_seconds):
-                self._forget(process)
+                await self._forget(process)
 
-    def _forget(self, process: Background) -> None:
+    async def _forget(self, process: Background) -> None:
         del self._processes[process.record.id]
         self._news.drop(_ended_key(process.record.id))
+        await self._keeper.remove(process.record, process.folder)
         process.folder.remove()
-
-
-def _numbered(record: ProcessRecord, folder: ProcessFolder) -> ProcessRecord:
-    """With the number of its process, if that runs and nobody had the time to write it down."""
-    if record.pid or not (pid := started_with(str(folder.path))):
-        return record
-    return replace(record, pid=pid, identity=identity(pid) or "")
 
 
 def _ended_key(process_id: str) -> str:
     return f"{process_id}:ended"
-
-
-async def _write_all(descriptor: int, raw: bytes) -> None:
-    while raw:
-        try:
-            raw = raw[os.write(descriptor, raw) :]
-        except BlockingIOError:
-            await asyncio.sleep(0.01)

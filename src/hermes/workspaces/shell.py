@@ -4,38 +4,29 @@ aliases are carried over."""
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
-import os
-from collections.abc import Callable, Mapping
-from functools import cached_property
-from itertools import count
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 from msgspec.structs import replace
 
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
 from hermes.core.ports import CommandResult
-from hermes.core.world import World
 from hermes.workspaces import shell_state
-from hermes.workspaces.bash_text import argument, opening, quoted, recorded
-from hermes.workspaces.child import Child
+from hermes.workspaces.bash_text import quoted
+from hermes.workspaces.child import Sink
 from hermes.workspaces.environment import child_environment
-from hermes.workspaces.files import find_program
+from hermes.workspaces.limits import ResourceLimits
 from hermes.workspaces.output import LiveText, OutputWindow
-from hermes.workspaces.process_tree import end_tree, identity
-from hermes.workspaces.shell_state import Aftermath, AftermathReader, ShellState, merged
+from hermes.workspaces.runner import Finished, Runner
+from hermes.workspaces.shell_state import ShellState, merged
+from hermes.workspaces.sudo import Check, Sudo, uses_sudo
 
 log = logging.getLogger(__name__)
 
-GRACE_SECONDS = 0.3
 INIT_SECONDS = 10.0
-START_PAUSES = (0.05, 0.2, 0.5)
 INTERRUPTED = "[Command interrupted]"
-
-Sink = Callable[[bytes], None]
 
 
 class ShellSettings(Value):
@@ -48,36 +39,27 @@ class ShellSettings(Value):
     init_files: tuple[str, ...] = ()
     auto_source_bashrc: bool = True
     passthrough: tuple[str, ...] = ()
-
-
-class Finished(Value):
-    """How a command came to its end. Only one that ended by itself has an aftermath."""
-
-    how: Literal["ended", "timeout", "stopped"]
-    code: int
-    after: Aftermath | None = None
+    limits: ResourceLimits = ResourceLimits()
 
 
 class Shell:
-    """The shell of one session. `folder` is its own; `env` is what every command starts from."""
+    """The shell of one session, wherever its runner runs it. `folder` is on this machine."""
 
     def __init__(
         self,
         root: str,
         folder: Path,
         *,
-        world: World,
-        env: Mapping[str, str],
+        runner: Runner,
         settings: ShellSettings,
+        sudo: Sudo | None = None,
     ) -> None:
         self._root = root
         self._folder = folder
-        self._world = world
+        self._runner = runner
         self._settings = settings
-        self._given = env
-        self._numbers = count()
-        self._reader = AftermathReader()
-        self._leftovers: set[int] = set()
+        self._sudo = sudo
+        self._start: Mapping[str, str] = {}
         self._preparing = asyncio.Lock()
         self._prepared = False
         self._snapshot = folder / "snapshot.json"
@@ -85,32 +67,20 @@ class Shell:
         self._state = stored or ShellState(cwd=root)
         self._new = stored is None
 
-    @cached_property
-    def _env(self) -> dict[str, str]:
-        """What a command starts from; made when the first one does, as many sessions run none."""
-        given = {name: value for name, value in self._given.items() if name != "OLDPWD"}
-        return {**given, "PAGER": "cat", "GIT_PAGER": "cat"}
-
     @property
     def cwd(self) -> str:
         return self._state.cwd
 
-    @property
-    def home(self) -> str:
-        return self._state.changed.get("HOME") or self._given.get("HOME", "/")
+    def variable(self, name: str) -> str | None:
+        """As commands have set it; None when none has."""
+        return self._state.changed.get(name)
 
-    def program(self) -> str:
-        found = self._settings.program or find_program("bash", self._env.get("PATH", os.defpath))
-        if not found:
-            raise ToolError("There is no bash on this machine, so commands cannot run.")
-        return found
-
-    async def entrance(self, cwd: str) -> tuple[str, dict[str, str]]:
-        """Bash that takes a process of its own to where the shell is, and its environment."""
+    async def standing(self, cwd: str) -> tuple[str, ShellState]:
+        """For a process of its own that starts where the shell is: the folder and the state."""
         await self._prepare(asyncio.Event())
-        state = self._state
-        line = opening(self._existing(cwd), state.changed.get("OLDPWD"), state.definitions)
-        return line, state.environment(self._env)
+        if not await self._runner.is_folder(cwd):
+            cwd = await self._elsewhere(cwd)
+        return cwd, self._state
 
     async def run(
         self,
@@ -124,7 +94,6 @@ class Shell:
         on_output: Callable[[str], None] | None,
     ) -> CommandResult:
         await self._prepare(stop)
-        cwd = self._existing(cwd)
         window = OutputWindow(max_bytes)
         sinks: list[Sink] = [window.add]
         if on_output:
@@ -133,14 +102,19 @@ class Shell:
         finished = Finished(how="stopped", code=130)
         if not stop.is_set():
             finished = await self._execute(script, cwd, sinks, timeout=timeout, stop=stop, pty=pty)
+        if finished.how == "nowhere":
+            cwd = await self._elsewhere(cwd)
+            before = self._state
+            finished = await self._execute(script, cwd, sinks, timeout=timeout, stop=stop, pty=pty)
         if finished.after and self._settings.persistent:
-            self._adopt(merged(self._state, before, finished.after, cwd=cwd, start=self._env))
+            self._adopt(merged(self._state, before, finished.after, cwd=cwd, start=self._start))
         return self._result(window, finished)
 
     def _result(self, window: OutputWindow, finished: Finished) -> CommandResult:
         text = window.text()
-        if finished.how == "stopped":
-            text = f"{text.rstrip()}\n{INTERRUPTED}".lstrip()
+        remarks = (*finished.remarks, *((INTERRUPTED,) if finished.how == "stopped" else ()))
+        if remarks:
+            text = "\n".join((text.rstrip(), *remarks)).lstrip()
         return CommandResult(
             output=text,
             exit_code=finished.code,
@@ -154,56 +128,48 @@ class Shell:
         self,
         script: str,
         cwd: str,
-        sinks: list[Sink],
+        sinks: Sequence[Sink],
         *,
         timeout: float,
         stop: asyncio.Event,
         pty: bool,
     ) -> Finished:
-        note = self._folder / f"after-{os.getpid()}-{next(self._numbers)}"
-        child = await self._start(script, cwd, note, sinks, pty=pty)
-        try:
-            how = await child.wait(timeout=timeout, stop=stop)
-            if how != "ended":
-                await child.end(grace_seconds=GRACE_SECONDS)
-        finally:
-            if not child.ended.done():
-                await child.end(grace_seconds=0)
-            child.close()
-            after = self._reader.take(note)
-        self._remember_leftovers(child.pid)
-        if how == "ended":
-            return Finished(how=how, code=child.ended.result(), after=after)
-        return Finished(how=how, code=124 if how == "timeout" else 130)
+        preface, aside = self._settings.limits.in_bash(), b""
+        if self._sudo and self._runner.privileged and uses_sudo(script):
+            more, aside = await self._sudo.opening(self._aside_check(cwd, stop))
+            preface += more
+        return await self._runner.run(
+            script,
+            cwd,
+            self._state,
+            sinks,
+            timeout=timeout,
+            stop=stop,
+            pty=pty,
+            preface=preface,
+            aside=aside,
+        )
 
-    async def _start(
-        self, script: str, cwd: str, note: Path, sinks: list[Sink], *, pty: bool
-    ) -> Child:
-        """A start that fails did nothing and is tried again; a command that ran never is."""
-        state = self._state
-        line = opening(cwd, state.changed.get("OLDPWD"), state.definitions)
-        line = argument(line + recorded(script, str(note)), note.with_suffix(".sh"))
-        program, argv = self.program(), ("bash", "--norc", "--noprofile", "-c", line)
-        env = state.environment(self._env)
-        if pty and env.get("TERM", "dumb") == "dumb":
-            env["TERM"] = "xterm-256color"
-        for pause in START_PAUSES:
-            try:
-                return Child(program, argv, env, _through(sinks), pty=pty)
-            except (OSError, ValueError) as error:
-                if not _passing(error):
-                    raise ToolError(_start_advice(error)) from error
-            await self._world.clock.sleep(pause)
-        raise ToolError("The machine has no room for another process now. Try again later.")
+    def _aside_check(self, cwd: str, stop: asyncio.Event) -> Check:
+        """Whether a line of ours succeeds, given something to read aside."""
 
-    def _existing(self, cwd: str) -> str:
-        """The folder itself, or the session's when a command removed the one the shell was in."""
-        if Path(cwd).is_dir():
-            return cwd
+        async def succeeds(line: str, aside: bytes) -> bool:
+            state = ShellState(cwd=cwd)
+            finished = await self._runner.run(
+                line, cwd, state, (), timeout=INIT_SECONDS, stop=stop, pty=False, aside=aside
+            )
+            return finished.how == "ended" and finished.code == 0
+
+        return succeeds
+
+    async def _elsewhere(self, cwd: str) -> str:
+        """Where to go when a folder is missing: a command removed the one that the shell was in,
+        or somebody asked for one that never was."""
         if cwd != self.cwd:
             raise ToolError(f"There is no folder {cwd}. Check workdir.")
-        self._adopt(replace(self._state, cwd=self._root if Path(self._root).is_dir() else "/"))
-        return self.cwd
+        home = self._root if await self._runner.is_folder(self._root) else "/"
+        self._adopt(replace(self._state, cwd=home))
+        return home
 
     def _adopt(self, state: ShellState) -> None:
         if state != self._state:
@@ -217,63 +183,32 @@ class Shell:
         async with self._preparing:
             if not self._prepared:
                 self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                for stale in self._folder.glob("after-*"):
-                    stale.unlink(missing_ok=True)
-                if self._new and (files := self._init_files()):
-                    await self._read_init_files(files, stop)
+                self._start = await self._runner.prepare()
+                names = self._settings.init_files
+                if self._settings.auto_source_bashrc:
+                    names = (*names, "~/.bashrc")
+                if self._new and (files := self._runner.start_files(names)):
+                    await self._read_start_files(files, stop)
                 self._prepared = not stop.is_set()
 
-    def _init_files(self) -> list[Path]:
-        home = Path(self.home)
-        names = self._settings.init_files
-        if self._settings.auto_source_bashrc:
-            names = (*names, "~/.bashrc")
-        paths = (home / name.removeprefix("~/") for name in names)
-        return [path for path in paths if path.is_file()]
-
-    async def _read_init_files(self, files: list[Path], stop: asyncio.Event) -> None:
+    async def _read_start_files(self, files: Sequence[str], stop: asyncio.Event) -> None:
         """What they print is dropped; when they take too long, the session goes on without."""
-        script = "; ".join(("PS1='$ '", *(f"builtin . {quoted(str(path))}" for path in files)))
-        finished = await self._execute(
-            script, self.cwd, [], timeout=INIT_SECONDS, stop=stop, pty=False
+        reads = (f"[[ -f {quoted(file)} ]] && builtin . {quoted(file)}" for file in files)
+        finished = await self._runner.run(
+            "; ".join(("PS1='$ '", *reads)),
+            self.cwd,
+            self._state,
+            (),
+            timeout=INIT_SECONDS,
+            stop=stop,
+            pty=False,
         )
         if finished.after is None:
-            log.warning("shell start files did not finish", extra={"files": [*map(str, files)]})
+            log.warning("shell start files did not finish", extra={"files": [*files]})
             return
         visible = child_environment(finished.after.exports, self._settings.passthrough)
         now, after = self._state, replace(finished.after, exports=visible)
-        self._adopt(merged(now, now, after, cwd=after.cwd, start=self._env))
-
-    def _remember_leftovers(self, pid: int) -> None:
-        try:
-            os.killpg(pid, 0)
-        except (ProcessLookupError, PermissionError):
-            return
-        self._leftovers.add(pid)
+        self._adopt(merged(now, now, after, cwd=after.cwd, start=self._start))
 
     async def close(self) -> None:
-        """End what commands left running in their own process group."""
-        for pid in self._leftovers:
-            # A living process of this number is another one: the shell itself was reaped.
-            if identity(pid) is None:
-                await end_tree(pid, grace_seconds=GRACE_SECONDS)
-        self._leftovers.clear()
-
-
-def _through(sinks: list[Sink]) -> Sink:
-    def sink(data: bytes) -> None:
-        for one in sinks:
-            one(data)
-
-    return sink
-
-
-def _passing(error: Exception) -> bool:
-    shortage = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-    return isinstance(error, OSError) and error.errno in shortage
-
-
-def _start_advice(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return f"The shell cannot be started: {error.strerror}."
-    return "The command holds a NUL byte or broken Unicode. Remove it."
+        await self._runner.close()

@@ -62,12 +62,16 @@ class AftermathReader:
             path.unlink()
         except FileNotFoundError:
             return None
+        return self.read(raw)
+
+    def read(self, raw: bytes) -> Aftermath | None:
+        """None when it is not complete."""
         parts = raw.split(b"\0")
         if len(parts) != 4 or parts[3] != b".":
             return None
         cwd, exports, definitions, _ = parts
         if exports != self._raw:
-            self._raw, self._exports = exports, _parsed(exports)
+            self._raw, self._exports = exports, parsed(exports)
         return Aftermath(
             cwd=os.fsdecode(cwd.removesuffix(b"\n")),
             exports=self._exports,
@@ -75,7 +79,7 @@ class AftermathReader:
         )
 
 
-def _parsed(exports: bytes) -> dict[str, str]:
+def parsed(exports: bytes) -> dict[str, str]:
     """The output of `export -p`: one variable per line, whatever its value holds."""
     found = {}
     for line in exports.split(b"\n"):

@@ -1,13 +1,13 @@
 """A program of its own: keeps a command on a pseudo-terminal alive after Hermes has gone.
 
 Copies the terminal to standard output and standard input to the terminal; end of input comes as
-signal USR1. Runs without the package, as `python -I -S terminal_keeper.py BASH LINE FOLDER`."""
+signal USR1. Its ends are descriptors 6 and 7, which Hermes has opened: a confined keeper cannot.
+Runs without the package, as `python -I -S terminal_keeper.py FOLDER TERMINAL PROGRAM WORD…`."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-import pty
 import select
 import signal
 import struct
@@ -19,12 +19,14 @@ from types import FrameType
 CHUNK = 65_536
 LAST_READS = 64
 END_OF_INPUT = b"\x04"
+FAR_END, NEAR_END, WAY_IN = 6, 7, 8
 
 
-def main(program: str, line: str, folder: Path) -> int:
-    child, terminal = pty.fork()
+def main(folder: Path, name: str, words: list[str]) -> int:
+    terminal = NEAR_END
+    child = os.fork()
     if child == 0:
-        os.execv(program, ["bash", "--norc", "--noprofile", "-c", line])
+        _begin(name, words)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     news = _pass_signals_on(child, terminal)
     (folder / "ready").write_text("ready\n")
@@ -32,6 +34,17 @@ def main(program: str, line: str, folder: Path) -> int:
     code = code if code >= 0 else 128 - code
     (folder / "exit").write_text(f"{code}\n")
     return code
+
+
+def _begin(name: str, words: list[str]) -> None:
+    """In the child: the first terminal that the leader of a new session opens controls it."""
+    os.setsid()
+    descriptor = os.open(name, os.O_RDWR)
+    for target in (0, 1, 2):
+        os.dup2(descriptor, target)
+    for unneeded in (FAR_END, NEAR_END, WAY_IN, descriptor):
+        os.close(unneeded)
+    os.execv(words[0], words)
 
 
 def _pass_signals_on(child: int, terminal: int) -> int:
@@ -90,4 +103,4 @@ def _copy_some(terminal: int) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Protocol
 
 from hermes.workspaces.search.globs import translated
 
@@ -52,13 +53,36 @@ def _without_trailing_spaces(line: str) -> str:
     return bare + " " if escaped else bare
 
 
+class IgnoreFiles(Protocol):
+    """Where rules are read from."""
+
+    def text(self, folder: str) -> str:
+        """The folder's own .gitignore, "" when there is none."""
+        ...
+
+    def is_repository(self, folder: str) -> bool: ...
+
+
+class LocalIgnoreFiles:
+    def text(self, folder: str) -> str:
+        path = Path(folder, ".gitignore")
+        try:
+            return path.read_bytes().decode("utf-8", "surrogateescape") if path.is_file() else ""
+        except OSError:
+            return ""
+
+    def is_repository(self, folder: str) -> bool:
+        return Path(folder, ".git").exists()
+
+
 class IgnoreRules:
     """The rules that hold below `root`: of the folders on the way down to a path and, when the
     root lies in a git repository, of those up to the top of it. A repository inside is a world
     of its own."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, files: IgnoreFiles) -> None:
         self._root = root
+        self._files = files
         self._chains: dict[str, Chain] = {}
 
     def leaves_out(self, path: str, *, folder: bool) -> bool:
@@ -79,17 +103,13 @@ class IgnoreRules:
         return known
 
     def _own(self, folder: str) -> Chain:
-        path = Path(folder, ".gitignore")
-        try:
-            text = path.read_bytes().decode("utf-8", "surrogateescape") if path.is_file() else ""
-        except OSError:
-            text = ""
+        text = self._files.text(folder)
         return ((folder, IgnoreFile(text.removeprefix("\ufeff"))),) if text else ()
 
     def _ends_here(self, folder: str) -> bool:
-        if Path(folder, ".git").exists() or Path(folder).parent == Path(folder):
+        if self._files.is_repository(folder) or Path(folder).parent == Path(folder):
             return True
         return folder == self._root and not self._in_repository()
 
     def _in_repository(self) -> bool:
-        return any(Path(parent, ".git").exists() for parent in Path(self._root).parents)
+        return any(self._files.is_repository(str(parent)) for parent in Path(self._root).parents)

@@ -23,34 +23,24 @@ async def run_program(
 ) -> None:
     """Until it ends or `enough` is set. Complaints about single files are not made; anything
     else that it says on its error output means that it cannot do this search: ToolError."""
-    reading, writing = os.pipe()
-    os.set_blocking(reading, False)
+    complaints = bytearray()
+
+    def complain(data: bytes) -> None:
+        complaints.extend(data[: COMPLAINT_BYTES - len(complaints)])
+
     try:
         env = {"LC_ALL": "C", "PATH": os.defpath}
-        child = Child(program, (program, *arguments), env, sink, complaints=writing)
-        os.close(writing)
-        writing = -1
-        try:
-            await child.wait(timeout=None, stop=enough)
-        finally:
-            if not child.ended.done():
-                await child.end(grace_seconds=0)
-            child.close()
-        if not enough.is_set() and (words := _complaint(reading)):
-            raise ToolError(words)
+        child = Child(program, (program, *arguments), env, sink, errors=complain)
     except OSError as error:
         raise ToolError(f"{program}: {error.strerror}") from error
-    finally:
-        os.close(reading)
-        if writing >= 0:
-            os.close(writing)
-
-
-def _complaint(descriptor: int) -> str:
     try:
-        return os.read(descriptor, COMPLAINT_BYTES).decode("utf-8", "replace").strip()
-    except BlockingIOError:
-        return ""
+        await child.wait(timeout=None, stop=enough)
+    finally:
+        if not child.ended.done():
+            await child.end(grace_seconds=0)
+        child.close()
+    if complaints and not enough.is_set():
+        raise ToolError(complaints.decode("utf-8", "replace").strip())
 
 
 class NameReader:

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hermes.core.ports import SearchQuery
-from hermes.workspaces.search.gitignore import IgnoreRules
+from hermes.workspaces.search.gitignore import IgnoreFiles, IgnoreRules, LocalIgnoreFiles
 from hermes.workspaces.search.globs import FileGlob
 
 
 class Selection:
     """The files of one search. Every engine answers for exactly these."""
 
-    def __init__(self, query: SearchQuery) -> None:
+    def __init__(self, query: SearchQuery, ignore_files: IgnoreFiles | None = None) -> None:
         self.root = query.root.rstrip("/") or "/"
         self.hidden = query.hidden
         self.globs = [FileGlob(query.glob)]
         if query.target == "files":
             self.globs.append(FileGlob(query.pattern))
-        self._rules = IgnoreRules(self.root)
+        self._rules = IgnoreRules(self.root, ignore_files or LocalIgnoreFiles())
         self._folders: dict[str, bool] = {self.root: True}
 
     def takes(self, path: str) -> bool:

@@ -1,0 +1,150 @@
+"""Confinement by bubblewrap: own namespaces, the machine read-only, secrets covered up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from hermes.workspaces.child import FileAction, onto, spawn
+from hermes.workspaces.confinement import reserved
+from hermes.workspaces.confinement.protection import Protection
+from hermes.workspaces.confinement.scope import DOORS, RESOLVER, Scope, below
+from hermes.workspaces.confinement.seccomp import PACKET, VSOCK, filter_program
+
+_FILTER = 10
+_PROBE_SECONDS = 5.0
+_NAMESPACES = (
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--disable-userns",
+    "--die-with-parent",
+    "--cap-drop",
+    "ALL",
+)
+
+
+class Bubblewrap:
+    """Each command gets a tree of its own, and all that it starts ends with it. `fixes_names`:
+    reserved names that exist cannot be changed in it."""
+
+    fixes_names = True
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def protection(self, scope: Scope) -> Protection:
+        network = "the network is open" if scope.network else "no network"
+        return Protection(
+            kind="bubblewrap",
+            details=(
+                f"only {', '.join(scope.changeable())} and a private /tmp can be changed",
+                "keys, logins, browser profiles and the home of Hermes are out of sight",
+                f"own process, user and IPC namespaces; no new privileges; {network}",
+                "hooks, start files and editor settings that exist are read-only; new ones are "
+                "taken away after the command",
+            ),
+            gaps=(
+                "the rest of the home folder can be read",
+                *(("a command can send what it can read",) if scope.network else ()),
+            ),
+        )
+
+    def wrap(self, argv: Sequence[str], scope: Scope, readable: Sequence[str]) -> tuple[str, ...]:
+        return (self._program, *_arguments(scope, readable), "--", *argv)
+
+    def spawn(
+        self,
+        program: str,
+        argv: tuple[str, ...],
+        env: Mapping[str, str],
+        actions: Sequence[FileAction],
+        scope: Scope,
+        own: Sequence[str],
+    ) -> int:
+        """The filter is handed over in a descriptor, so for a keeper, too."""
+        code = filter_program((PACKET, VSOCK)) or b""
+        reading, writing = os.pipe()
+        try:
+            os.write(writing, code)
+            os.close(writing)
+            return spawn(program, argv, env, [*actions, onto(reading, _FILTER)])
+        finally:
+            os.close(reading)
+
+
+def obstacle(program: str) -> str:
+    """Why it cannot be used here; "" when it can."""
+    tried = (program, *_NAMESPACES, *_mounts(), "--unshare-net", "--", "/bin/true")
+    try:
+        done = subprocess.run(tried, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap: {error}"
+    return "" if done.returncode == 0 else done.stderr.decode("utf-8", "replace").strip()
+
+
+def _mounts() -> tuple[str, ...]:
+    return ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+
+
+def _arguments(scope: Scope, readable: Sequence[str]) -> Iterator[str]:
+    yield from _NAMESPACES
+    if not scope.network:
+        yield "--unshare-net"
+    if filter_program(()) is not None:
+        yield from ("--seccomp", str(_FILTER))
+    yield from _mounts()
+    yield from _closed_doors(scope)
+    for folder in ("/tmp", "/var/tmp"):
+        yield from ("--bind", scope.temporary, folder)
+    if scope.home != "/":
+        yield from ("--ro-bind-try", scope.home, scope.home)
+    changeable = scope.changeable()
+    secrets = scope.secrets()
+    inside = [s for s in secrets if any(below(s, folder) for folder in changeable)]
+    for secret in secrets:
+        if secret not in inside:
+            yield from _covered(secret)
+    for folder in changeable:
+        yield from ("--bind", folder, folder)
+        yield from _kept(folder)
+    for secret in inside:
+        yield from _covered(secret)
+    for folder in (scope.private, scope.cache):
+        yield from ("--bind", folder, folder)
+    for path in readable:
+        yield from ("--ro-bind-try", path, path)
+
+
+def _closed_doors(scope: Scope) -> Iterator[str]:
+    for folder in DOORS:
+        if Path(folder).is_dir() and not Path(folder).is_symlink():
+            yield from ("--tmpfs", folder)
+    if scope.network and Path(RESOLVER).is_dir():
+        yield from ("--ro-bind", RESOLVER, RESOLVER)
+
+
+def _covered(secret: str) -> tuple[str, ...]:
+    """A folder can still be passed through: something that is shown may lie in it."""
+    if Path(secret).is_dir():
+        return ("--perms", "0111", "--tmpfs", secret)
+    return ("--ro-bind", "/dev/null", secret)
+
+
+def _kept(folder: str) -> Iterator[str]:
+    """Reserved names stay as they are. A repository is a mount of its own, so that it cannot be
+    moved out of the way together with its hooks."""
+    repository = Path(folder, ".git")
+    if repository.is_dir() and not repository.is_symlink():
+        (repository / "hooks").mkdir(exist_ok=True)
+        yield from ("--bind", str(repository), str(repository))
+    elif repository.is_file():
+        yield from ("--ro-bind", str(repository), str(repository))
+    for name in (*reserved.FILES, *reserved.FOLDERS):
+        path = Path(folder, name)
+        if path.exists() and not path.is_symlink():
+            yield from ("--ro-bind", str(path), str(path))

@@ -1,0 +1,121 @@
+"""The bash that runs on the far side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hermes.workspaces.bash_text import quoted
+from hermes.workspaces.child import ASIDE
+from hermes.workspaces.far.calls import report
+from hermes.workspaces.shell_state import ShellState
+
+_LONGEST_ARGUMENT = 100_000
+
+# A folder of the session's own, that nobody else can have prepared.
+HOME_FOLDER = (
+    '__base="${HOME:-/}/.cache/hermes/far"; builtin umask 077; '
+    'mkdir -p "$__base" 2>/dev/null || { __base="/tmp/hermes-far-$UID"; mkdir -p "$__base"; '
+    "[[ -O $__base ]] || builtin exit 9; }; "
+)
+
+# A process that has ended may stay in the table for as long as nobody asks for it.
+ALIVE = """__alive() {
+  local line
+  { IFS= read -r line </proc/$1/stat; } 2>/dev/null || return 1
+  line=${line##*) }
+  [[ $line != [ZX]* ]]
+}
+"""
+# All that belongs to a process: its group, its session and whatever any of these started.
+_TREE = """__tree() {
+  local root=$1 again=1 file line pid fields
+  __found=([$root]=1)
+  while ((again)); do
+    again=0
+    for file in /proc/[0-9]*/stat; do
+      { IFS= read -r line <"$file"; } 2>/dev/null || continue
+      pid=${line%% *} fields=(${line##*) })
+      [[ ${fields[0]} == [ZX] || ${__found[$pid]} || $pid == $$ || $pid == 1 ]] && continue
+      if [[ ${__found[${fields[1]}]} || ${fields[2]} == $root || ${fields[3]} == $root ]]; then
+        __found[$pid]=1 again=1
+      fi
+    done
+  done
+}
+__living() {
+  local pid
+  for pid in "${!__found[@]}"; do __alive $pid && return; done
+  return 1
+}
+"""
+# The start of a process on this boot, to tell it from a later one with its number.
+IDENTITY = """__identity() {
+  local line fields
+  { IFS= read -r line </proc/$1/stat; } 2>/dev/null || return 1
+  fields=(${line##*) })
+  { IFS= read -r __boot </proc/sys/kernel/random/boot_id; } 2>/dev/null
+  __who="$__boot:${fields[19]}"
+}
+"""
+
+
+def end_tree(pid: int, *, grace_seconds: float, identity: str = "") -> str:
+    """Asks a tree to end and then makes it; without effect if the number is another's by now."""
+    check = ""
+    if identity:
+        check = f"__identity {pid} && [[ $__who == {quoted(identity)} ]] || builtin exit 3; "
+    rounds = round(grace_seconds / 0.02)
+    return f"""{IDENTITY}{ALIVE}{_TREE}{check}declare -a __found; __tree {pid}
+builtin kill -TERM -- -{pid} "${{!__found[@]}}" 2>/dev/null
+for ((__n = 0; __n < {rounds}; __n++)); do __living || break; sleep 0.02; done
+for __n in 1 2 3; do
+  builtin kill -KILL -- -{pid} "${{!__found[@]}}" 2>/dev/null
+  __living || break
+  sleep 0.02; __tree {pid}
+done
+true"""
+
+
+def kept_variables(start: Mapping[str, str]) -> str:
+    """Bash that makes the environment exactly this one."""
+    kept = "".join(f"export {name}={quoted(value)}\n" for name, value in start.items())
+    return f'for __n in $(compgen -e); do unset "$__n"; done 2>/dev/null\n{kept}'
+
+
+def variables(state: ShellState, file: str) -> str:
+    """Goes from whatever the far side starts with, by way of `file`, to the session's variables."""
+    unset = "".join(f"unset {name}; " for name in state.removed)
+    changed = (f"export {name}={quoted(value)}; " for name, value in state.changed.items())
+    return f"builtin . {quoted(file)}; {unset}{''.join(changed)}"
+
+
+def supervised(line: str, cwd: str, note: str, mark: str, *, pty: bool) -> str:
+    """Runs a line in a bash of its own group and reports, on the side: its number at once, at the
+    end what it left in the file `note`, and last its exit code, with a sign when something of it
+    runs on."""
+    word, prepare = quoted(line), ""
+    if len(line) > _LONGEST_ARGUMENT:
+        file = quoted(f"{note}.sh")
+        word, prepare = quoted(f"builtin . {file}"), f"builtin printf %s {quoted(line)} >{file}; "
+    inner = f"bash --norc --noprofile -c {word}"
+    command = terminal(inner) if pty else f"{inner} </dev/null"
+    nowhere = report(mark, "nowhere 1 0", out=4, side=3)
+    return f"""exec 3>&2 4>&1 2>&1
+builtin cd -- {quoted(cwd)} 2>/dev/null || {{ {nowhere}; builtin exit; }}
+{prepare}set -m
+{command} {ASIDE}<&0 3>&- 4>&- &
+__pid=$!
+builtin printf 'pid %s ;\\n' $__pid >&3
+exec </dev/null >/dev/null 2>&1
+builtin wait $__pid; __code=$?
+builtin kill -0 -- -$__pid && __left=1
+cat {quoted(note)} >&3; rm -f {quoted(note)} {quoted(note)}.sh
+{report(mark, "ended $__code ${__left:-0}", out=4, side=3)}"""
+
+
+def terminal(inner: str) -> str:
+    """A line on a pseudo-terminal, that says end-of-file at once or when its input ends."""
+    shell = 'SHELL="$(type -P bash)"'
+    settings = "stty cols 120 rows 40 2>/dev/null; "
+    line = f"[[ ${{TERM:-dumb}} == dumb ]] && export TERM=xterm-256color; {settings}exec {inner}"
+    return f"{shell} script -qefc {quoted(line)} /dev/null </dev/null"

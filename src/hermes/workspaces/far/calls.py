@@ -1,0 +1,177 @@
+"""Calls to a far bash: a whole answer, or a stream with a side channel of reports.
+
+What start files of the far side print before is dropped: both streams begin with a mark."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from hermes.codec.values import Value
+from hermes.core.errors import ToolError
+from hermes.core.world import World
+from hermes.workspaces.child import Sink, first_of
+from hermes.workspaces.far.machine import FarRun, Machine
+
+ANSWER_SECONDS = 60.0
+LOST = (
+    "The connection was lost; whether the command ran to its end is not known. "
+    "Check before repeating."
+)
+
+
+class Answer(Value):
+    code: int
+    out: bytes
+    errors: str
+
+
+class Call:
+    """One running bash line. `reports` gets what it says on the side, `final` are its last words
+    there, once all of its output is here. None means that the way was lost before."""
+
+    def __init__(self, mark: bytes, out: Sink, reports: Sink) -> None:
+        self.final: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        self._mark = mark
+        self._out = _Marked(mark, out, self._settle)
+        self._side = _Marked(mark, reports, self._settle)
+        self._run: FarRun | None = None
+
+    async def begin(self, machine: Machine, line: str, data: bytes) -> None:
+        mark = self._mark.decode()
+        marked = f"builtin echo {mark}; builtin echo {mark} >&2; {line}"
+        self._run = await machine.start(marked, data, self._out, self._side)
+        self._run.ended.add_done_callback(self._on_end)
+
+    def close(self) -> None:
+        if self._run:
+            self._run.close()
+        if not self.final.done():
+            self.final.set_result(None)
+
+    @property
+    def complaint(self) -> str:
+        """What the way itself said before the far side was reached."""
+        return self._side.before.decode("utf-8", "replace").strip()
+
+    def _settle(self) -> None:
+        if self._out.last is not None and self._side.last is not None and not self.final.done():
+            self.final.set_result(self._side.last)
+
+    def _on_end(self, _ended: asyncio.Future[int]) -> None:
+        self.close()  # takes what is left in the pipes
+
+
+class _Marked:
+    """Passes on what a stream holds between a line with the mark and the mark again, after which
+    come the last words and a line break."""
+
+    def __init__(self, mark: bytes, sink: Sink, ended: Callable[[], None]) -> None:
+        self._begin = mark + b"\n"
+        self._end = b"\0" + mark + b" "
+        self._sink = sink
+        self._ended = ended
+        self._held = b""
+        self._begun = False
+        self.before = b""
+        self.last: bytes | None = None
+
+    def __call__(self, data: bytes) -> None:
+        if self.last is not None:
+            return
+        self._held += data
+        if not self._begun:
+            self._look_for_begin()
+        if self._begun:
+            self._look_for_end()
+
+    def _look_for_begin(self) -> None:
+        at = self._held.find(self._begin)
+        if at < 0:
+            self.before = self._held
+            return
+        self._begun = True
+        self.before, self._held = self._held[:at], self._held[at + len(self._begin) :]
+
+    def _look_for_end(self) -> None:
+        at = self._held.find(self._end)
+        passed = len(self._held) - _begun(self._held, self._end) if at < 0 else at
+        if passed:
+            self._sink(self._held[:passed])
+            self._held = self._held[passed:]
+        if at >= 0 and b"\n" in self._held:
+            self.last = self._held[len(self._end) :].split(b"\n")[0]
+            self._ended()
+
+
+def _begun(data: bytes, word: bytes) -> int:
+    """How many of the last bytes may be the beginning of the word."""
+    sizes = range(min(len(data), len(word) - 1), 0, -1)
+    return next((size for size in sizes if word.startswith(data[-size:])), 0)
+
+
+class Calls:
+    """The way to one machine."""
+
+    def __init__(self, machine: Machine, world: World) -> None:
+        self.machine = machine
+        self._world = world
+        self._running: set[Call] = set()
+        self._used = world.clock.monotonic()
+
+    def new_mark(self) -> str:
+        return self._world.new_id("mark", digits=16)
+
+    async def stream(
+        self, line: Callable[[str], str], data: bytes, out: Sink, reports: Sink
+    ) -> Call:
+        """A line that is made with its mark and ends with `report(mark, words)`."""
+        await self.machine.open()
+        mark = self.new_mark()
+        call = Call(mark.encode(), out, reports)
+        self._running.add(call)
+        call.final.add_done_callback(lambda _final: self._ended(call))
+        try:
+            await call.begin(self.machine, line(mark), data)
+        except BaseException:
+            call.close()
+            raise
+        return call
+
+    def idle_seconds(self) -> float:
+        """Since the last call has ended; 0 while one runs."""
+        return 0.0 if self._running else self._world.clock.monotonic() - self._used
+
+    def _ended(self, call: Call) -> None:
+        self._running.discard(call)
+        self._used = self._world.clock.monotonic()
+
+    async def answer(
+        self, body: str, data: bytes = b"", *, timeout: float = ANSWER_SECONDS
+    ) -> Answer:
+        """Everything that a body of bash prints, and how it ended; it may `exit`. TimeoutError,
+        ToolError."""
+        out, errors = bytearray(), bytearray()
+        call = await self.stream(
+            lambda mark: f"( {body}\n); __status=$?; {report(mark, '$__status')}",
+            data,
+            out.extend,
+            errors.extend,
+        )
+        try:
+            if await first_of(call.final, timeout=timeout) == "timeout":
+                raise TimeoutError
+            final = call.final.result()
+        finally:
+            call.close()
+        if final is None:
+            raise ToolError(f"{LOST} {call.complaint}".strip())
+        return Answer(
+            code=int(final), out=bytes(out), errors=errors.decode("utf-8", "replace").strip()
+        )
+
+
+def report(mark: str, words: str, *, out: int = 1, side: int = 2) -> str:
+    """Bash that says the last words of a call, and before that the end of its output."""
+    both = f'{mark} "{words}" >&{side}'
+    return f"builtin printf '\\0%s \\n' {mark} >&{out}; builtin printf '\\0%s %s\\n' {both}"

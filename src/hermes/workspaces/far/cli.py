@@ -1,0 +1,205 @@
+"""Machines that a program of this one leads to: ssh, a container engine, apptainer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import subprocess
+from collections.abc import Mapping
+from typing import Protocol
+
+from hermes.core.errors import ToolError
+from hermes.workspaces.child import Child, Sink
+from hermes.workspaces.confinement.protection import Protection
+from hermes.workspaces.far.machine import FarRun
+
+NOW_SECONDS = 15.0
+_READ_BYTES = 65_536
+
+
+class Entrance(Protocol):
+    """The way in: words that run `bash` with the standard start on the other side."""
+
+    @property
+    def protection(self) -> Protection: ...
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """A program, found already, and its arguments."""
+        ...
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The variables of that program on this side."""
+        ...
+
+    async def open(self) -> None: ...
+
+    def open_now(self) -> None:
+        """Blocks; for whoever asks before anything else was done."""
+        ...
+
+    async def hibernate(self) -> None: ...
+
+    async def close(self, *, keep: bool = False) -> None: ...
+
+
+class CliMachine:
+    """Keeps one bash ready that waits for its line, so that a command does not wait for the start
+    of programs and start files."""
+
+    def __init__(self, entrance: Entrance) -> None:
+        self._entrance = entrance
+        self._asking: _Asking | None = None
+        self._spare: CliRun | None = None
+
+    @property
+    def protection(self) -> Protection:
+        return self._entrance.protection
+
+    async def open(self) -> None:
+        await self._entrance.open()
+
+    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> FarRun:
+        raw = line.encode("utf-8", "surrogateescape")
+        if b"\0" in raw:
+            raise ToolError("The command holds a NUL byte. Remove it.")
+        run = self._spare
+        if run is None or run.ended.done():
+            run = self._waiting()
+        run.begin(raw + b"\0" + data, out, errors)
+        self._spare = self._waiting()
+        return run
+
+    def _waiting(self) -> CliRun:
+        words = self._entrance.words
+        try:
+            return CliRun(words, self._entrance.env)
+        except OSError as error:
+            raise ToolError(f"{words[0]} cannot be started: {error.strerror}.") from error
+
+    def ask_now(self, line: str, data: bytes) -> bytes:
+        """One bash stays open for these, so that asking costs no start of a program."""
+        for attempt in (1, 2):
+            if self._asking is None:
+                self._entrance.open_now()
+                self._asking = _Asking(self._entrance.words, self._entrance.env)
+            try:
+                return self._asking.ask(line, data)
+            except (OSError, TimeoutError) as error:
+                self._asking.close()
+                self._asking = None
+                if attempt == 2 or isinstance(error, TimeoutError):
+                    raise ToolError("The machine cannot be reached now. Try again.") from error
+        raise AssertionError("unreachable")
+
+    async def hibernate(self) -> None:
+        self._let_go()
+        await self._entrance.hibernate()
+
+    async def close(self, *, keep: bool = False) -> None:
+        self._let_go()
+        await self._entrance.close(keep=keep)
+
+    def _let_go(self) -> None:
+        if self._asking:
+            self._asking.close()
+            self._asking = None
+        if self._spare:
+            self._spare.close()
+            self._spare = None
+
+
+class CliRun:
+    def __init__(self, words: tuple[str, ...], env: Mapping[str, str]) -> None:
+        self._out: Sink = _nowhere
+        self._errors: Sink = _nowhere
+        self._early: list[tuple[bool, bytes]] = []
+        self._begun = False
+        self._child = Child(
+            words[0],
+            words,
+            env,
+            lambda data: self._pass_on(data, is_error=False),
+            errors=lambda data: self._pass_on(data, is_error=True),
+            feed=b"",
+        )
+        self._closing: asyncio.Task[None] | None = None
+
+    @property
+    def ended(self) -> asyncio.Future[int]:
+        return self._child.ended
+
+    def begin(self, feed: bytes, out: Sink, errors: Sink) -> None:
+        self._begun, self._out, self._errors = True, out, errors
+        for is_error, data in self._early:
+            self._pass_on(data, is_error=is_error)
+        self._early.clear()
+        self._child.give(feed)
+
+    def close(self) -> None:
+        """The near program goes at once; nothing waits for it."""
+        self._child.close()
+        if not self._child.ended.done() and self._closing is None:
+            self._closing = asyncio.ensure_future(self._child.end(grace_seconds=0))
+
+    def _pass_on(self, data: bytes, *, is_error: bool) -> None:
+        if not self._begun:
+            self._early.append((is_error, data))
+        else:
+            (self._errors if is_error else self._out)(data)
+
+
+def _nowhere(_data: bytes) -> None:
+    """Until there is somebody to listen."""
+
+
+class _Asking:
+    """A far bash that answers questions one after the other: each is a line and its data, both
+    ended by NUL; so is each answer."""
+
+    _LOOP = (
+        'builtin printf "\\0"; while IFS= read -rd "" __line && IFS= read -rd "" __data; do '
+        'eval "$__line"; builtin printf "\\0"; done'
+    )
+
+    def __init__(self, words: tuple[str, ...], env: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            words,
+            env=dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._send(self._LOOP.encode() + b"\0")
+        self._receive()
+
+    def ask(self, line: str, data: bytes) -> bytes:
+        self._send(line.encode("utf-8", "surrogateescape") + b"\0" + data + b"\0")
+        return self._receive()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                pipe.close()
+
+    def _send(self, raw: bytes) -> None:
+        assert self._process.stdin
+        os.write(self._process.stdin.fileno(), raw)
+
+    def _receive(self) -> bytes:
+        assert self._process.stdout
+        descriptor, received = self._process.stdout.fileno(), b""
+        while not received.endswith(b"\0"):
+            ready, _, _ = select.select([descriptor], [], [], NOW_SECONDS)
+            if not ready:
+                raise TimeoutError
+            data = os.read(descriptor, _READ_BYTES)
+            if not data:
+                raise BrokenPipeError
+            received += data
+        return received[:-1]

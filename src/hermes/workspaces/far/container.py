@@ -1,0 +1,183 @@
+"""The way into a container of Docker or Podman, made with as few rights as ordinary work needs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from hermes.codec.values import Value
+from hermes.core.errors import ToolError
+from hermes.workspaces.confinement.protection import Protection
+from hermes.workspaces.far.blocking import done_now
+from hermes.workspaces.far.machine import BASH
+from hermes.workspaces.far.program import ran
+from hermes.workspaces.files import find_program
+from hermes.workspaces.limits import ResourceLimits
+from hermes.workspaces.process_tree import identity
+
+WORKSPACE = "/workspace"
+LABEL = "hermes.session"
+OWNER = "hermes.owner"
+
+_START_SECONDS = 600.0
+_STEP_SECONDS = 60.0
+# Reaps what others leave, and ends at once when it is asked to.
+_FIRST_PROCESS = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"
+_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER")
+
+
+class ContainerSettings(Value):
+    """`mount` is a folder of this machine that becomes the workspace; "" mounts nothing, and then
+    nothing of this machine is in reach. A container that is not `persistent` is gone with its
+    session. `engine_options` come before the engine's command, `extra` ones before the image."""
+
+    image: str = "nikolaik/python-nodejs:python3.11-nodejs20"
+    engine: Literal["", "docker", "podman"] = ""
+    persistent: bool = True
+    network: bool = True
+    mount: str = ""
+    volumes: tuple[str, ...] = ()
+    as_host_user: bool = False
+    limits: ResourceLimits = ResourceLimits(cpus=1, memory_mb=5120, processes=256)
+    tmp_mb: int = 512
+    engine_options: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+
+
+class ContainerEntrance:
+    """`key` names the session's container."""
+
+    def __init__(self, settings: ContainerSettings, key: str, env: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._env = env
+        self._key = key
+        self._name = "hermes-" + re.sub(r"[^A-Za-z0-9_.-]", "-", key)
+        self._runs = False
+        self._opening = asyncio.Lock()
+
+    @property
+    def protection(self) -> Protection:
+        settings = self._settings
+        shared = [path for path in (settings.mount, *settings.volumes) if path]
+        network = "the network is open" if settings.network else "no network"
+        return Protection(
+            kind="container",
+            details=(
+                f"commands run in a container of {settings.image}",
+                f"capabilities dropped but {', '.join(_CAPABILITIES)}; no new privileges; "
+                f"{network}",
+                f"limits: {_limits_in_words(settings.limits)}",
+            ),
+            gaps=tuple(f"{path} of this machine is mounted" for path in shared),
+        )
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        return self._env
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (*self._engine(), "exec", "-i", self._name, *BASH)
+
+    def _engine(self) -> tuple[str, ...]:
+        search_path = self._env.get("PATH", os.defpath)
+        names = (self._settings.engine,) if self._settings.engine else ("docker", "podman")
+        for name in names:
+            if program := find_program(name, search_path):
+                return (program, *self._settings.engine_options)
+        raise ToolError(
+            f"{' or '.join(names)} is not installed. Ask the user to install it or to choose "
+            "another terminal.backend."
+        )
+
+    async def open(self) -> None:
+        if self._runs:
+            return
+        async with self._opening:
+            if not self._runs:
+                await self._remove_orphans()
+                await self._start()
+                self._runs = True
+
+    def open_now(self) -> None:
+        if not self._runs:
+            done_now(self.open)
+
+    async def _start(self) -> None:
+        engine = self._engine()
+        asked = (*engine, "container", "inspect", "-f", "{{.State.Running}}", self._name)
+        found = await ran(asked, self._env, timeout=_STEP_SECONDS)
+        if found.code == 0 and found.out == "true":
+            return
+        words = (*engine, "start", self._name)
+        if found.code:
+            words = (*engine, "run", "-d", *self._options(), self._settings.image)
+            words = (*words, "bash", "-c", _FIRST_PROCESS)
+        started = await ran(words, self._env, timeout=_START_SECONDS)
+        if started.code:
+            last = started.errors.splitlines()[-1:] or ["no reason given"]
+            raise ToolError(f"The container cannot be started: {last[0]}")
+
+    def _options(self) -> Iterator[str]:
+        settings, limits = self._settings, self._settings.limits
+        yield from ("--name", self._name, "--hostname", "hermes", "--workdir", WORKSPACE)
+        yield from ("--label", f"{LABEL}={self._key}")
+        if not settings.persistent:
+            yield from ("--label", f"{OWNER}={os.getpid()}|{identity(os.getpid())}", "--rm")
+        yield from ("--cap-drop", "ALL", "--security-opt", "no-new-privileges")
+        for capability in _CAPABILITIES:
+            yield from ("--cap-add", capability)
+        yield from ("--tmpfs", f"/tmp:rw,nosuid,nodev,exec,size={settings.tmp_mb}m")
+        yield from ("--pids-limit", str(limits.processes or 256))
+        if limits.memory_mb:
+            yield from ("--memory", f"{limits.memory_mb}m")
+        if limits.cpus:
+            yield from ("--cpus", f"{limits.cpus:g}")
+        if limits.disk_mb:
+            yield from ("--storage-opt", f"size={limits.disk_mb}m")
+        if not settings.network:
+            yield "--network=none"
+        if settings.as_host_user:
+            yield from ("--user", f"{os.getuid()}:{os.getgid()}")
+        yield from ("-v", f"{settings.mount}:{WORKSPACE}" if settings.mount else WORKSPACE)
+        for volume in settings.volumes:
+            yield from ("-v", volume)
+        yield from settings.extra
+
+    async def _remove_orphans(self) -> None:
+        """Containers for one session only, whose Hermes has gone without a word."""
+        engine = self._engine()
+        shown = '{{.Names}} {{.Label "' + OWNER + '"}}'
+        if "podman" in engine[0]:
+            shown = '{{.Names}} {{index .Labels "' + OWNER + '"}}'
+        listing = (*engine, "ps", "-a", "--filter", f"label={OWNER}", "--format", shown)
+        listed = await ran(listing, self._env, timeout=_STEP_SECONDS)
+        for line in listed.out.splitlines():
+            name, _, owner = line.partition(" ")
+            pid, _, who = owner.partition("|")
+            if pid.isdecimal() and identity(int(pid)) != who:
+                await ran((*engine, "rm", "-f", "-v", name), self._env, timeout=_STEP_SECONDS)
+
+    async def hibernate(self) -> None:
+        """What is in a persistent container stays, but nothing runs in it any more."""
+        if self._runs:
+            self._runs = False
+            await ran((*self._engine(), "stop", "-t", "1", self._name), self._env, timeout=60)
+
+    async def close(self, *, keep: bool = False) -> None:
+        """A container whose processes are to run on is left alone."""
+        if not self._runs or (keep and self._settings.persistent):
+            return
+        self._runs = False
+        how = ("stop", "-t", "1") if self._settings.persistent else ("rm", "-f", "-v")
+        await ran((*self._engine(), *how, self._name), self._env, timeout=_STEP_SECONDS)
+
+
+def _limits_in_words(limits: ResourceLimits) -> str:
+    words = [f"{limits.processes or 256} processes"]
+    words += [f"{limits.memory_mb} MB memory"] if limits.memory_mb else []
+    words += [f"{limits.cpus:g} processors"] if limits.cpus else []
+    return ", ".join(words)

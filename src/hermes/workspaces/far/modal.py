@@ -1,0 +1,191 @@
+"""Sandboxes of Modal, by their own library, which is loaded when one is opened."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from pathlib import Path
+from typing import Any
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+from hermes.core.errors import ToolError
+from hermes.workspaces.child import Sink
+from hermes.workspaces.confinement.protection import Protection
+from hermes.workspaces.far.blocking import done_now
+from hermes.workspaces.far.machine import BASH, FarRun
+from hermes.workspaces.files import replace_file
+from hermes.workspaces.limits import ResourceLimits
+
+# The longest that the service keeps one.
+LIFETIME_SECONDS = 24 * 60 * 60
+
+
+class ModalSettings(Value):
+    app: str = "hermes-agent"
+    image: str = "nikolaik/python-nodejs:python3.11-nodejs20"
+    persistent: bool = True
+    network: bool = True
+    limits: ResourceLimits = ResourceLimits(cpus=1, memory_mb=5120)
+
+
+class _Kept(Value):
+    """What leads back to the session's sandbox, or to a picture of its files."""
+
+    sandbox: str = ""
+    image: str = ""
+
+
+class ModalMachine:
+    """`folder` is the session's, for the name of its last snapshot; `sdk` is the module `modal`."""
+
+    def __init__(self, settings: ModalSettings, folder: Path, sdk: Any = None) -> None:
+        self._settings = settings
+        self._file = folder / "modal.json"
+        self._sdk = sdk
+        self._sandbox: Any = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def protection(self) -> Protection:
+        network = "the network is open" if self._settings.network else "no network"
+        return Protection(
+            kind="cloud",
+            details=(f"commands run in a Modal sandbox; {network}",),
+            gaps=("files and commands are seen by the service",),
+        )
+
+    async def open(self) -> None:
+        async with self._opening:
+            if self._sandbox is not None and await self._sandbox.poll.aio() is None:
+                return
+            modal = self._modal()
+            kept = self._kept()
+            try:
+                self._sandbox = await self._again(modal, kept) or await self._new(modal, kept)
+            except modal.exception.Error as error:
+                raise ToolError(f"The Modal sandbox cannot be started: {error}") from error
+            self._keep(_Kept(sandbox=self._sandbox.object_id, image=kept.image))
+
+    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> FarRun:
+        raw = line.encode("utf-8", "surrogateescape")
+        if b"\0" in raw:
+            raise ToolError("The command holds a NUL byte. Remove it.")
+        run = ModalRun(out, errors)
+        await run.begin(self._sandbox, raw + b"\0" + data)
+        return run
+
+    def ask_now(self, line: str, data: bytes) -> bytes:
+        if self._sandbox is None:
+            done_now(self.open)
+        script = f'IFS= read -rd "" __data; {line}'
+        process = self._sandbox.exec(*BASH, text=False)
+        process.stdin.write(script.encode() + b"\0" + data + b"\0")
+        process.stdin.write_eof()
+        process.stdin.drain()
+        answer: bytes = process.stdout.read()
+        return answer
+
+    async def hibernate(self) -> None:
+        """A picture of the files is taken, and the sandbox ends; memory and processes do not
+        survive that."""
+        if self._sandbox is None:
+            return
+        image = await self._sandbox.snapshot_filesystem.aio()
+        await self._sandbox.terminate.aio()
+        self._sandbox = None
+        self._keep(_Kept(image=image.object_id))
+
+    async def close(self, *, keep: bool = False) -> None:
+        if self._sandbox is None or keep:
+            return
+        if self._settings.persistent:
+            await self.hibernate()
+            return
+        await self._sandbox.terminate.aio()
+        self._sandbox = None
+
+    def _modal(self) -> Any:
+        if self._sdk is None:
+            try:
+                self._sdk = importlib.import_module("modal")
+            except ImportError as error:
+                raise ToolError(
+                    "Modal sandboxes need the extra `modal`. Ask the user to install it."
+                ) from error
+        return self._sdk
+
+    async def _again(self, modal: Any, kept: _Kept) -> Any:
+        """The sandbox of an earlier Hermes, if it still runs."""
+        if not kept.sandbox:
+            return None
+        try:
+            sandbox = await modal.Sandbox.from_id.aio(kept.sandbox)
+            return sandbox if await sandbox.poll.aio() is None else None
+        except modal.exception.Error:
+            return None
+
+    async def _new(self, modal: Any, kept: _Kept) -> Any:
+        settings, limits = self._settings, self._settings.limits
+        app = await modal.App.lookup.aio(settings.app, create_if_missing=True)
+        if kept.image:
+            image = modal.Image.from_id(kept.image)
+        else:
+            image = modal.Image.from_registry(settings.image)
+        return await modal.Sandbox.create.aio(
+            "sleep",
+            "infinity",
+            app=app,
+            image=image,
+            cpu=limits.cpus or None,
+            memory=limits.memory_mb or None,
+            timeout=LIFETIME_SECONDS,
+            block_network=not settings.network,
+        )
+
+    def _kept(self) -> _Kept:
+        try:
+            return decode(_Kept, self._file.read_bytes())
+        except (FileNotFoundError, DecodeError):
+            return _Kept()
+
+    def _keep(self, kept: _Kept) -> None:
+        if self._settings.persistent:
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            replace_file(self._file, encode(kept))
+
+
+class ModalRun:
+    def __init__(self, out: Sink, errors: Sink) -> None:
+        self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._sinks = (out, errors)
+        self._work: asyncio.Task[None] | None = None
+
+    async def begin(self, sandbox: Any, feed: bytes) -> None:
+        process = await sandbox.exec.aio(*BASH, text=False)
+        process.stdin.write(feed)
+        process.stdin.write_eof()
+        await process.stdin.drain.aio()
+        self._work = asyncio.ensure_future(self._follow(process))
+
+    def close(self) -> None:
+        if self._work:
+            self._work.cancel()
+        if not self.ended.done():
+            self.ended.set_result(-1)
+
+    async def _follow(self, process: Any) -> None:
+        code = -1
+        try:
+            async with asyncio.TaskGroup() as group:
+                for stream, sink in zip((process.stdout, process.stderr), self._sinks, strict=True):
+                    group.create_task(_copy(stream, sink))
+            code = await process.wait.aio()
+        finally:
+            if not self.ended.done():
+                self.ended.set_result(code)
+
+
+async def _copy(stream: Any, sink: Sink) -> None:
+    async for data in stream:
+        sink(data)

@@ -1,0 +1,140 @@
+"""A far bash over nothing but "run this command and give me its text", as most cloud services offer
+it: input and output go through files over there, and are fetched piece by piece."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+from collections.abc import Callable
+from itertools import count
+
+from hermes.codec.values import Value
+from hermes.core.errors import ToolError
+from hermes.workspaces.bash_text import quoted
+from hermes.workspaces.child import Sink
+from hermes.workspaces.far.machine import READ_LINE
+
+# One argument of a program has at most 128 KiB, and base64 makes four bytes of three.
+PIECE_BYTES = 60_000
+FETCH_BYTES = 300_000
+PAUSES = (0.05, 0.1, 0.2, 0.4)
+SLOWEST_SECONDS = 1.0
+PLACE = "/tmp/.hermes-calls"
+
+
+class Executed(Value):
+    code: int
+    text: str
+
+
+# Blocks; ToolError when the service cannot be reached or refuses.
+Execute = Callable[[str], Executed]
+
+
+class Polled:
+    """Starts lines by way of an `execute`; `name` keeps the files of different ones apart."""
+
+    def __init__(self, execute: Execute, name: str) -> None:
+        self._execute = execute
+        self._name = name
+        self._numbers = count()
+
+    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> PolledRun:
+        raw = line.encode("utf-8", "surrogateescape")
+        if b"\0" in raw:
+            raise ToolError("The command holds a NUL byte. Remove it.")
+        place = f"{PLACE}/{self._name}-{next(self._numbers)}"
+        run = PolledRun(self._execute, place, out, errors)
+        await run.begin(raw + b"\0" + data)
+        return run
+
+    def ask_now(self, line: str, data: bytes) -> bytes:
+        packed = base64.b64encode(data).decode()
+        script = f"__data=$(printf %s {packed} | base64 -d; printf .); __data=${{__data%.}}; {line}"
+        done = self._execute(f"bash -c {quoted(f'{{ {script}; }} | base64 -w0')}")
+        return _unpacked(done.text.strip())
+
+
+class PolledRun:
+    def __init__(self, execute: Execute, place: str, out: Sink, errors: Sink) -> None:
+        self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._execute = execute
+        self._place = place
+        self._sinks = (out, errors)
+        self._fetched = [0, 0]
+        self._following: asyncio.Task[None] | None = None
+
+    async def begin(self, feed: bytes) -> None:
+        """Nothing runs before all of its input is there."""
+        place = self._place
+        await self._do(f"umask 077; mkdir -p {place} && : >{place}/in")
+        for at in range(0, len(feed), PIECE_BYTES):
+            piece = base64.b64encode(feed[at : at + PIECE_BYTES]).decode()
+            await self._do(f"printf %s {piece} | base64 -d >>{place}/in")
+        line = (
+            f"bash --norc --noprofile -c {quoted(READ_LINE)} <{place}/in >{place}/out "
+            f"2>{place}/err; echo $? >{place}/code; mv {place}/code {place}/done"
+        )
+        # Held by nobody: the service's own command ends at once.
+        detached = f"setsid bash -c {quoted(line)} </dev/null >/dev/null 2>&1 &"
+        await self._do(f"bash -c {quoted(detached)}")
+        self._following = asyncio.ensure_future(self._follow())
+
+    def close(self) -> None:
+        if self._following and not self._following.done():
+            self._following.cancel()
+        if not self.ended.done():
+            self.ended.set_result(-1)
+
+    async def _do(self, command: str) -> str:
+        done = await asyncio.to_thread(self._execute, command)
+        if done.code:
+            raise ToolError(f"The service could not do it: {done.text.strip()[:300]}")
+        return done.text
+
+    async def _follow(self) -> None:
+        """Until it has ended and everything is here, or the service is out of reach."""
+        quiet = 0
+        try:
+            while True:
+                code, fresh = await self._fetch()
+                if code is not None and not fresh:
+                    self._end(code)
+                    return
+                quiet = 0 if fresh else quiet + 1
+                if not fresh:
+                    pauses = PAUSES[quiet - 1 : quiet] or (SLOWEST_SECONDS,)
+                    await asyncio.sleep(pauses[0])
+        except ToolError:
+            self._end(-1)
+        finally:
+            with contextlib.suppress(ToolError):
+                await asyncio.to_thread(self._execute, f"rm -rf {self._place}")
+
+    async def _fetch(self) -> tuple[int | None, bool]:
+        """Whether it has ended is asked first: what it wrote before is then seen for sure."""
+        parts = [f"cat {self._place}/done 2>/dev/null || echo"]
+        for name, start in zip(("out", "err"), self._fetched, strict=True):
+            show = f"tail -c +{start + 1} {self._place}/{name} 2>/dev/null | head -c {FETCH_BYTES}"
+            parts.append(f"{show} | base64 -w0; echo")
+        lines = (await self._do("; ".join(parts))).split("\n")
+        fresh = False
+        for at, sink in enumerate(self._sinks):
+            data = _unpacked(lines[at + 1] if len(lines) > at + 1 else "")
+            self._fetched[at] += len(data)
+            if data:
+                fresh = True
+                sink(data)
+        return (int(lines[0]) if lines[0].strip() else None), fresh
+
+    def _end(self, code: int) -> None:
+        if not self.ended.done():
+            self.ended.set_result(code)
+
+
+def _unpacked(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise ToolError("The service answered with something else than was asked.") from error

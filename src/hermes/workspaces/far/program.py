@@ -1,0 +1,37 @@
+"""Short runs of programs of this machine that manage far ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hermes.codec.values import Value
+from hermes.core.errors import ToolError
+from hermes.workspaces.child import Child
+
+
+class Ran(Value):
+    code: int
+    out: str
+    errors: str
+
+
+async def ran(words: tuple[str, ...], env: Mapping[str, str], *, timeout: float) -> Ran:
+    """Everything that a program says; ToolError when it cannot be started or takes too long."""
+    out, errors = bytearray(), bytearray()
+    try:
+        child = Child(words[0], words, env, out.extend, errors=errors.extend)
+    except OSError as error:
+        raise ToolError(f"{words[0]} cannot be started: {error.strerror}.") from error
+    try:
+        how = await child.wait(timeout=timeout)
+    finally:
+        if not child.ended.done():
+            await child.end(grace_seconds=0)
+        child.close()
+    if how != "ended":
+        raise ToolError(f"{' '.join(words[:3])} did not end in {timeout:g} seconds.")
+    return Ran(
+        code=child.ended.result(),
+        out=out.decode("utf-8", "replace").strip(),
+        errors=errors.decode("utf-8", "replace").strip(),
+    )

@@ -1,0 +1,158 @@
+"""Runs scripts on a far machine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+
+from hermes.core.errors import ToolError
+from hermes.workspaces import shell_state
+from hermes.workspaces.bash_text import opening, quoted, recorded
+from hermes.workspaces.child import Sink, first_of
+from hermes.workspaces.environment import child_environment
+from hermes.workspaces.far import bash
+from hermes.workspaces.far.calls import LOST, Call, Calls
+from hermes.workspaces.runner import Finished
+from hermes.workspaces.shell_state import AftermathReader, ShellState
+
+GRACE_SECONDS = 0.3
+PREPARE_SECONDS = 60.0
+
+
+class FarRunner:
+    """`key` names the session on the far side; `given` are variables set for commands there; `made`
+    is a folder that is made if it is missing."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        *,
+        key: str,
+        given: Mapping[str, str],
+        passthrough: Sequence[str] = (),
+        sudo_works: bool = True,
+        made: Callable[[], str] | None = None,
+    ) -> None:
+        self._calls = calls
+        self._key = key
+        self._given = given
+        self._passthrough = passthrough
+        self._sudo_works = sudo_works
+        self._made = made
+        self._numbers = count()
+        self._reader = AftermathReader()
+        self._leftovers: set[int] = set()
+        self._preparing = asyncio.Lock()
+        self.folder = ""
+        self.start: dict[str, str] = {}
+
+    @property
+    def privileged(self) -> bool:
+        return self._sudo_works
+
+    async def prepare(self) -> Mapping[str, str]:
+        """Asks for the far environment; what is secret in it is hidden from commands."""
+        async with self._preparing:
+            if not self.folder:
+                await self._look_around()
+        return self.start
+
+    async def _look_around(self) -> None:
+        make = f"mkdir -p -- {quoted(self._made())} || builtin exit 8; " if self._made else ""
+        body = (
+            f'{make}{bash.HOME_FOLDER}__base="$__base/"{quoted(self._key)}; '
+            'mkdir -p "$__base/notes"; '
+            'builtin printf "%s\\0" "$__base"; builtin export -p'
+        )
+        answer = await self._calls.answer(body, timeout=PREPARE_SECONDS)
+        if answer.code:
+            raise ToolError(f"The machine gives no room for a session: {answer.errors}")
+        folder, exports = answer.out.split(b"\0", 1)
+        found = shell_state.parsed(exports) | dict(self._given)
+        found.pop("OLDPWD", None)
+        visible = child_environment(found, self._passthrough)
+        self.start = {**visible, "PAGER": "cat", "GIT_PAGER": "cat"}
+        kept = bash.kept_variables(self.start).encode("utf-8", "surrogateescape")
+        await self._calls.answer(f"umask 077; cat >{quoted(folder.decode())}/env.sh", kept)
+        self.folder = folder.decode()
+
+    async def is_folder(self, path: str) -> bool:
+        return (await self._calls.answer(f"[[ -d {quoted(path)} ]]")).code == 0
+
+    def start_files(self, names: Sequence[str]) -> Sequence[str]:
+        home = self.start.get("HOME", "/")
+        return [f"{home}/{name.removeprefix('~/')}" for name in names]
+
+    def opening(self, cwd: str, state: ShellState, preface: str) -> str:
+        around = bash.variables(state, f"{self.folder}/env.sh")
+        return around + opening(cwd, state.changed.get("OLDPWD"), state.definitions, preface)
+
+    async def run(
+        self,
+        script: str,
+        cwd: str,
+        state: ShellState,
+        sinks: Sequence[Sink],
+        *,
+        timeout: float,
+        stop: asyncio.Event,
+        pty: bool,
+        preface: str = "",
+        aside: bytes = b"",
+    ) -> Finished:
+        await self.prepare()
+        note = f"{self.folder}/notes/{next(self._numbers)}-{self._calls.new_mark()}"
+        line = self.opening(cwd, state, preface) + recorded(script, note)
+        reports = bytearray()
+
+        def out(data: bytes) -> None:
+            for sink in sinks:
+                sink(data)
+
+        call = await self._calls.stream(
+            lambda mark: bash.supervised(line, cwd, note, mark, pty=pty),
+            aside,
+            out,
+            reports.extend,
+        )
+        try:
+            how = await first_of(call.final, timeout=timeout, stop=stop)
+            if how != "ended":
+                await self._end(call, reports)
+        except BaseException:
+            await self._end(call, reports)
+            raise
+        finally:
+            call.close()
+        if how != "ended":
+            return Finished(how=how, code=124 if how == "timeout" else 130)
+        return self._finished(call, bytes(reports))
+
+    def _finished(self, call: Call, reports: bytes) -> Finished:
+        final = call.final.result()
+        if final is None:
+            raise ToolError(f"{LOST} {call.complaint}".strip())
+        how, code, left = final.split()
+        if how == b"nowhere":
+            return Finished(how="nowhere", code=1)
+        first, _, note = reports.partition(b"\n")
+        if left == b"1":
+            self._leftovers.add(int(first.split()[1]))
+        return Finished(how="ended", code=int(code), after=self._reader.read(note))
+
+    async def _end(self, call: Call, reports: bytearray) -> None:
+        """The tree on the far side, once it is known which."""
+        for _ in range(50):
+            if b";" in reports or call.final.done():
+                break
+            await asyncio.sleep(0.02)
+        if call.final.done() or b";" not in reports:
+            return
+        pid = int(reports.split()[1])
+        await self._calls.answer(bash.end_tree(pid, grace_seconds=GRACE_SECONDS))
+
+    async def close(self) -> None:
+        for pid in self._leftovers:
+            await self._calls.answer(bash.end_tree(pid, grace_seconds=GRACE_SECONDS))
+        self._leftovers.clear()

@@ -1,0 +1,119 @@
+"""Searches the files of a far machine with its grep; what is selected is decided on this side, by
+the same rules as for local files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from hermes.core.errors import ToolError
+from hermes.core.ports import SearchFound, SearchQuery
+from hermes.workspaces.bash_text import quoted
+from hermes.workspaces.far.calls import Calls
+from hermes.workspaces.search.dialects import for_grep
+from hermes.workspaces.search.limits import SearchLimits
+from hermes.workspaces.search.lines import MatchReader
+from hermes.workspaces.search.pattern import parse
+from hermes.workspaces.search.selection import Selection
+
+_RG = (
+    "rg --no-config --no-messages --color=never --null --no-require-git --no-ignore-parent "
+    "--no-ignore-global --no-ignore-exclude --no-ignore-dot --glob='!.git' --files"
+)
+_GREP = "grep --extended-regexp --no-messages --color=never --null"
+# Stands between the parts of a listing; nothing else there looks like it.
+_BREAK = b"//"
+_LINES = "--text --line-number --with-filename --no-group-separator"
+
+
+class FarSearch:
+    def __init__(self, calls: Calls, limits: SearchLimits) -> None:
+        self._calls = calls
+        self._limits = limits
+
+    async def find(self, query: SearchQuery) -> SearchFound:
+        limits = self._limits
+        if query.target == "content":
+            pattern = os.fsdecode(for_grep(parse(query.pattern)))
+        try:
+            dated, cut = await self._selected(query)
+            if query.target == "files":
+                dated.sort(key=lambda pair: (-pair[0], pair[1]))
+                names = tuple(name for _, name in dated[: limits.files])
+                return SearchFound(files=names, cut=cut or len(dated) > limits.files)
+            reader = MatchReader(most=limits.matches, line_bytes=limits.line_bytes)
+            names = tuple(sorted((name for _, name in dated), key=lambda n: n.encode().split(b"/")))
+            await self._lines(query, pattern, names, reader)
+        except TimeoutError:
+            return SearchFound(cut=True)
+        return SearchFound(matches=tuple(reader.matches), cut=cut or reader.full)
+
+    async def _selected(self, query: SearchQuery) -> tuple[list[tuple[float, str]], bool]:
+        """All files that the query is about, with their times."""
+        answer = await self._calls.answer(_listing(query), timeout=self._limits.seconds)
+        if answer.code == 7:
+            raise ToolError(f"{query.root} does not exist. Check the path.")
+        parts = answer.out.split(b"\0")
+        at = parts.index(_BREAK)
+        selection = Selection(query, ignore_files=FarIgnoreFiles(parts[at + 1 :]))
+        found = []
+        for entry in parts[:at]:
+            when, _, name = os.fsdecode(entry).partition(" ")
+            if name and selection.takes(name):
+                found.append((float(when), name))
+        most = self._limits.candidates
+        return found[:most], len(found) > most
+
+    async def _lines(
+        self, query: SearchQuery, pattern: str, names: tuple[str, ...], reader: MatchReader
+    ) -> None:
+        regexp = quoted(f"--regexp={pattern}")
+        context = f"--context={query.context}"
+        body = (
+            f"export LC_ALL=C; xargs -0 -r {_GREP} -I --files-with-matches {regexp} -- | "
+            f"xargs -0 -r {_GREP} {_LINES} {context} {regexp} --; true"
+        )
+        data = "".join(f"{name}\0" for name in names).encode()
+        answer = await self._calls.answer(body, data, timeout=self._limits.seconds)
+        if answer.errors:
+            raise ToolError(f"The machine's grep cannot do this search: {answer.errors}")
+        reader.add(answer.out)
+
+
+def _listing(query: SearchQuery) -> str:
+    """Bash that prints the files, then the ignore files and where repositories begin, below and
+    above. Programs may show too much: what counts is decided later."""
+    root = quoted(query.root)
+    hide = "-name .git" if query.hidden else "-name '.*'"
+    more = " --hidden" if query.hidden else ""
+    return f"""[[ -e {root} ]] || builtin exit 7
+if [[ -f {root} ]]; then stat --printf '%.9Y %n\\0' -- {root}
+elif type -P rg >/dev/null; then
+  {_RG}{more} -- {root} | xargs -0 -r stat --printf '%.9Y %n\\0' --
+else find {root} -mindepth 1 {hide} -prune -o -type f -printf '%T@ %p\\0'; fi
+builtin printf '\\0%s\\0' {_BREAK.decode()}
+__show() {{ if [[ $1 == */.git ]]; then builtin printf '%s\\0\\0' "$1"
+  else builtin printf '%s\\0' "$1"; tr -d '\\0' <"$1"; builtin printf '\\0'; fi; }}
+find {root} '(' -name .git -prune -o -name .gitignore ')' -print0 2>/dev/null |
+  while IFS= read -rd '' __f; do __show "$__f"; done
+__d={root}
+while [[ $__d == /?* ]]; do
+  __d=${{__d%/*}}
+  for __f in "$__d/.git" "$__d/.gitignore"; do [[ -e $__f ]] && __show "$__f"; done
+done; true"""
+
+
+class FarIgnoreFiles:
+    """What the machine told about them, as pairs of a path and a text."""
+
+    def __init__(self, parts: Sequence[bytes]) -> None:
+        self._texts = {
+            os.fsdecode(name): text.decode("utf-8", "surrogateescape")
+            for name, text in zip(parts[::2], parts[1::2], strict=False)
+        }
+
+    def text(self, folder: str) -> str:
+        return self._texts.get(f"{folder.rstrip('/')}/.gitignore", "")
+
+    def is_repository(self, folder: str) -> bool:
+        return f"{folder.rstrip('/')}/.git" in self._texts

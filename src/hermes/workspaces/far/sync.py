@@ -1,0 +1,151 @@
+"""Copies of declared files on a far machine: skills and credentials over there, results back here.
+Only what differs is moved, by its hash."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from pathlib import Path, PurePosixPath
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+from hermes.core.errors import ToolError
+from hermes.workspaces.bash_text import quoted
+from hermes.workspaces.far.calls import Calls
+from hermes.workspaces.far.files import FarFiles
+from hermes.workspaces.files import replace_file
+
+_LARGEST_BYTES = 32 * 1024 * 1024
+
+
+class Declared(Value):
+    """A file or folder of this machine and its place on the other. Without `back` it is read-only
+    over there, and nothing of it comes back."""
+
+    near: str
+    far: str
+    back: bool = False
+
+
+class Moved(Value):
+    """Paths on this machine. A file that was changed on both sides stays as it is here, and the
+    other one comes beside it, with `.far` at its end."""
+
+    sent: tuple[str, ...] = ()
+    fetched: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+
+
+class FileSync:
+    """`file` remembers the hashes of the last time."""
+
+    def __init__(self, calls: Calls, file: Path) -> None:
+        self._calls = calls
+        self._files = FarFiles(calls)
+        self._file = file
+
+    async def send(self, declared: Declared) -> Moved:
+        """What is new or changed here; nothing that was changed over there is overwritten if it
+        is to come back."""
+        known = self._known()
+        near = await asyncio.to_thread(_near_hashes, declared.near)
+        far = await self._far_hashes(declared.far)
+        sent = []
+        for name, digest in near.items():
+            key = f"{declared.far}\0{name}"
+            theirs = far.get(name)
+            changed_there = theirs is not None and theirs != known.get(key)
+            if theirs != digest and not (declared.back and changed_there and key in known):
+                data = await asyncio.to_thread(Path(declared.near, name).read_bytes)
+                await self._write(declared, name, data)
+                sent.append(str(Path(declared.near, name)))
+            if theirs == digest or not (declared.back and changed_there and key in known):
+                known[key] = digest
+        self._keep(known)
+        return Moved(sent=tuple(sent))
+
+    async def fetch(self, declared: Declared) -> Moved:
+        """What is new or changed over there."""
+        if not declared.back:
+            return Moved()
+        known = self._known()
+        near = await asyncio.to_thread(_near_hashes, declared.near)
+        far = await self._far_hashes(declared.far)
+        fetched: list[str] = []
+        conflicts: list[str] = []
+        for name, digest in far.items():
+            key = f"{declared.far}\0{name}"
+            if digest in (near.get(name), known.get(key)):
+                continue
+            ours = near.get(name)
+            clash = ours is not None and ours != known.get(key)
+            target = _inside(declared.near, f"{name}.far" if clash else name)
+            data = await self._files.read_bytes(_far_path(declared.far, name))
+            await asyncio.to_thread(_put, target, data)
+            (conflicts if clash else fetched).append(str(target))
+            if not clash:
+                known[key] = digest
+        self._keep(known)
+        return Moved(fetched=tuple(fetched), conflicts=tuple(conflicts))
+
+    async def _write(self, declared: Declared, name: str, data: bytes) -> None:
+        path = _far_path(declared.far, name)
+        await self._files.write_bytes(path, data)
+        mode = "600" if declared.back else "400"
+        await self._calls.answer(f"chmod {mode} {quoted(path)}")
+
+    async def _far_hashes(self, root: str) -> dict[str, str]:
+        where = quoted(root)
+        answer = await self._calls.answer(
+            f"[[ -e {where} ]] || builtin exit 0; "
+            f"find {where} -type f -size -{_LARGEST_BYTES}c -exec sha256sum -z -- {{}} +"
+        )
+        if answer.code:
+            raise ToolError(f"The files at {root} cannot be compared: {answer.errors}")
+        found = {}
+        for entry in filter(None, answer.out.split(b"\0")):
+            digest, _, path = os.fsdecode(entry).partition("  ")
+            relative = PurePosixPath(path).relative_to(root)
+            found["" if str(relative) == "." else str(relative)] = digest
+        return found
+
+    def _known(self) -> dict[str, str]:
+        try:
+            return decode(dict[str, str], self._file.read_bytes())
+        except (FileNotFoundError, DecodeError):
+            return {}
+
+    def _keep(self, known: dict[str, str]) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        replace_file(self._file, encode(known), durable=False)
+
+
+def _far_path(root: str, name: str) -> str:
+    return str(PurePosixPath(root, name)) if name else root
+
+
+def _inside(root: str, name: str) -> Path:
+    """Names come from the other side: they must not lead out of the folder."""
+    if name in ("", ".far"):
+        return Path(root + name)
+    target = Path(root, name)
+    if not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(root)):
+        raise ToolError(f"{name} leads out of {root}; it was not fetched.")
+    return target
+
+
+def _near_hashes(root: str) -> dict[str, str]:
+    top = Path(root)
+    files = [top] if top.is_file() else [path for path in top.rglob("*") if path.is_file()]
+    found = {}
+    for path in files:
+        if not path.is_symlink() and path.stat().st_size < _LARGEST_BYTES:
+            name = "" if path == top else str(path.relative_to(top))
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def _put(target: Path, data: bytes) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(target, data)

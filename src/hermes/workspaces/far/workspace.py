@@ -1,0 +1,220 @@
+"""A workspace on a machine that is reached by a line of bash: ssh, containers, clouds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from hermes.core.effects import RunCommand
+from hermes.core.errors import ToolError
+from hermes.core.ports import CommandResult, FileInfo, ProcessInfo, SearchFound, SearchQuery
+from hermes.core.world import World
+from hermes.workspaces.confinement.protection import Protection
+from hermes.workspaces.far.calls import Calls
+from hermes.workspaces.far.files import FarFiles
+from hermes.workspaces.far.keeper import FarKeeper
+from hermes.workspaces.far.machine import Machine
+from hermes.workspaces.far.runner import FarRunner
+from hermes.workspaces.far.search import FarSearch
+from hermes.workspaces.far.sync import FileSync
+from hermes.workspaces.processes import ProcessLimits, SessionProcesses
+from hermes.workspaces.search.limits import SearchLimits
+from hermes.workspaces.shell import Shell, ShellSettings
+from hermes.workspaces.sudo import Sudo
+
+log = logging.getLogger(__name__)
+
+# `~` is the home folder of the far side; what does not exist yet is a path all the same.
+_RESOLVE = (
+    'case "$__data" in "~"|"~/"*) __data="$HOME${__data:1}";; esac; '
+    '__real=$(realpath -m -- "$__data" 2>/dev/null || readlink -f -- "$__data"; printf .); '
+    "__real=${__real%$'\\n.'}; builtin printf %s \"${__real:-$__data}\""
+)
+
+
+class FarWorkspace:
+    """Fulfils the port for one session. `root` is a folder over there, absolute or below `~`;
+    `state` is a folder on this side for snapshots, logs and records; `given` are variables that
+    commands get over there. After `idle_seconds` without a call or a process the machine may
+    sleep; 0 leaves it awake. A missing root is made only with `make_root`: on a machine of one's
+    own it is a mistake."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        root: str,
+        *,
+        state: Path,
+        world: World,
+        given: Mapping[str, str] | None = None,
+        shell: ShellSettings | None = None,
+        limits: SearchLimits | None = None,
+        process_limits: ProcessLimits | None = None,
+        sudo: Sudo | None = None,
+        idle_seconds: float = 0,
+        make_root: bool = False,
+    ) -> None:
+        self._machine = machine
+        self._idle_seconds = idle_seconds
+        self._dozing: asyncio.Task[None] | None = None
+        self._wanted_root = root
+        self._known_root = root if root.startswith("/") else ""
+        self._state = state.absolute()
+        self._calls = Calls(machine, world)
+        settings = shell or ShellSettings()
+        self._runner = FarRunner(
+            self._calls,
+            key=state.name,
+            given=given or {},
+            passthrough=settings.passthrough,
+            sudo_works=sudo is not None,
+            made=(lambda: self.root) if make_root else None,
+        )
+        self._files = FarFiles(self._calls)
+        self._search = FarSearch(self._calls, limits or SearchLimits())
+        self._settings, self._sudo = settings, sudo
+        self._world, self._process_limits = world, process_limits
+        self._parts: tuple[Shell, SessionProcesses] | None = None
+
+    @property
+    def root(self) -> str:
+        if not self._known_root:
+            self._known_root = self._resolved(self._wanted_root)
+        return self._known_root
+
+    @property
+    def cwd(self) -> str:
+        return self._shell.cwd
+
+    @property
+    def processes(self) -> SessionProcesses:
+        return self._living()[1]
+
+    @property
+    def _shell(self) -> Shell:
+        return self._living()[0]
+
+    def _living(self) -> tuple[Shell, SessionProcesses]:
+        """Made when they are needed: the root may have to be asked for."""
+        if self._parts is None:
+            shell = Shell(
+                self.root,
+                self._state / "shell",
+                runner=self._runner,
+                settings=self._settings,
+                sudo=self._sudo,
+            )
+            preface = self._settings.limits.in_bash()
+            processes = SessionProcesses(
+                self._state / "processes",
+                shell=shell,
+                keeper=FarKeeper(self._runner, self._calls, self._world.clock, preface=preface),
+                world=self._world,
+                limits=self._process_limits,
+            )
+            self._parts = (shell, processes)
+        return self._parts
+
+    async def protection(self) -> Protection:
+        return self._machine.protection
+
+    def resolve(self, path: str) -> str:
+        """Asks the machine, and blocks until it has answered: links are only known there."""
+        if "\0" in path:
+            raise ToolError("A path cannot hold a NUL byte.")
+        if not path.startswith(("/", "~")):
+            path = f"{self.cwd.rstrip('/')}/{path}"
+        return self._resolved(path)
+
+    def _resolved(self, path: str) -> str:
+        raw = path.encode("utf-8", "surrogateescape")
+        return self._machine.ask_now(_RESOLVE, raw).decode("utf-8", "surrogateescape")
+
+    async def stat(self, path: str) -> FileInfo | None:
+        return await self._files.stat(path)
+
+    async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
+        return await self._files.list_folder(path)
+
+    async def read_bytes(self, path: str) -> bytes:
+        return await self._files.read_bytes(path)
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        await self._files.write_bytes(path, data)
+
+    async def delete(self, path: str) -> None:
+        await self._files.delete(path)
+
+    async def search(self, query: SearchQuery) -> SearchFound:
+        return await self._search.find(query)
+
+    async def run(
+        self,
+        effect: RunCommand,
+        *,
+        timeout: float,
+        stop: asyncio.Event,
+        max_bytes: int,
+        pty: bool = False,
+        on_output: Callable[[str], None] | None = None,
+    ) -> CommandResult:
+        self._doze()
+        return await self._shell.run(
+            effect.script,
+            effect.cwd,
+            timeout=timeout,
+            stop=stop,
+            max_bytes=max_bytes,
+            pty=pty,
+            on_output=on_output,
+        )
+
+    async def spawn(
+        self,
+        effect: RunCommand,
+        *,
+        notify: bool = False,
+        watch: tuple[str, ...] = (),
+        pty: bool = False,
+    ) -> ProcessInfo:
+        return await self.processes.spawn(
+            effect.script, effect.cwd, notify=notify, watch=watch, pty=pty
+        )
+
+    def sync(self) -> FileSync:
+        """Moves declared files in both directions."""
+        return FileSync(self._calls, self._state / "synced.json")
+
+    async def scratch(self, name: str, data: bytes) -> str:
+        await self._runner.prepare()
+        path = f"{self._runner.folder}/scratch/{name.replace('/', '_').lstrip('.')}"
+        await self._files.write_bytes(path, data)
+        return path
+
+    def _doze(self) -> None:
+        if self._idle_seconds and (self._dozing is None or self._dozing.done()):
+            self._dozing = asyncio.create_task(self._hibernate(), name="idle machine")
+
+    async def _hibernate(self) -> None:
+        """Once nothing has happened for long enough; the next command starts this again."""
+        while (idle := self._calls.idle_seconds()) < self._idle_seconds:
+            await self._world.clock.sleep(max(self._idle_seconds - idle, 0.05))
+        try:
+            await self._machine.hibernate()
+        except ToolError as error:
+            log.warning("machine does not sleep", extra={"why": str(error)})
+
+    async def close(self) -> None:
+        """Ends what foreground commands left behind, and the connection. Background processes run
+        on as long as their machine does."""
+        if self._dozing:
+            self._dozing.cancel()
+        keep = False
+        if self._parts:
+            shell, processes = self._parts
+            keep = processes.any_running
+            await processes.shut()
+            await shell.close()
+        await self._machine.close(keep=keep)

@@ -1,0 +1,176 @@
+"""Runs scripts on this machine, openly or confined."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+
+from hermes.core.errors import ToolError
+from hermes.core.world import World
+from hermes.workspaces.bash_text import argument, opening, recorded
+from hermes.workspaces.child import Child, Sink
+from hermes.workspaces.confinement.sandbox import Sandbox
+from hermes.workspaces.files import find_program
+from hermes.workspaces.process_tree import end_tree, identity
+from hermes.workspaces.runner import Finished
+from hermes.workspaces.shell_state import AftermathReader, ShellState
+
+GRACE_SECONDS = 0.3
+START_PAUSES = (0.05, 0.2, 0.5)
+NAMES_SHOWN = 4
+
+
+class LocalRunner:
+    """`folder` is the session's own, for what commands leave; `env` is what they start from."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        world: World,
+        env: Mapping[str, str],
+        sandbox: Sandbox,
+        program: str = "",
+    ) -> None:
+        self._folder = Path(sandbox.notes) if sandbox.wanted else folder
+        self._world = world
+        self._given = env
+        self._program = program
+        self.sandbox = sandbox
+        self._numbers = count()
+        self._reader = AftermathReader()
+        self._leftovers: set[int] = set()
+
+    @cached_property
+    def env(self) -> dict[str, str]:
+        """Made when the first command starts, as many sessions run none."""
+        given = {name: value for name, value in self._given.items() if name != "OLDPWD"}
+        return {**self.sandbox.environment(given), "PAGER": "cat", "GIT_PAGER": "cat"}
+
+    @property
+    def privileged(self) -> bool:
+        return not self.sandbox.confines
+
+    def program(self) -> str:
+        found = self._program or find_program("bash", self.env.get("PATH", os.defpath))
+        if not found:
+            raise ToolError("There is no bash on this machine, so commands cannot run.")
+        return found
+
+    async def prepare(self) -> Mapping[str, str]:
+        if self.sandbox.wanted:
+            await asyncio.to_thread(self.sandbox.enter)
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for stale in self._folder.glob("after-*"):
+            stale.unlink(missing_ok=True)
+        return self.env
+
+    async def is_folder(self, path: str) -> bool:
+        return Path(path).is_dir()  # noqa: ASYNC240
+
+    def start_files(self, names: Sequence[str]) -> Sequence[str]:
+        home = Path(self.env.get("HOME", "/"))
+        paths = (home / name.removeprefix("~/") for name in names)
+        return [str(path) for path in paths if path.is_file()]
+
+    async def run(
+        self,
+        script: str,
+        cwd: str,
+        state: ShellState,
+        sinks: Sequence[Sink],
+        *,
+        timeout: float,
+        stop: asyncio.Event,
+        pty: bool,
+        preface: str = "",
+        aside: bytes = b"",
+    ) -> Finished:
+        if not Path(cwd).is_dir():  # noqa: ASYNC240
+            return Finished(how="nowhere", code=1)
+        guard = self.sandbox.guard()
+        note = self._folder / f"after-{os.getpid()}-{next(self._numbers)}"
+        line = opening(cwd, state.changed.get("OLDPWD"), state.definitions, preface)
+        line = argument(line + recorded(script, str(note)), note.with_suffix(".sh"))
+        child = await self._start(line, state, _through(sinks), pty=pty, aside=aside)
+        try:
+            how = await child.wait(timeout=timeout, stop=stop)
+            if how != "ended":
+                await child.end(grace_seconds=GRACE_SECONDS)
+        finally:
+            if not child.ended.done():
+                await child.end(grace_seconds=0)
+            child.close()
+            after = self._reader.take(note)
+        self._remember_leftovers(child.pid)
+        remarks = _remarks(guard.undo()) if guard else ()
+        if how == "ended":
+            return Finished(how=how, code=child.ended.result(), after=after, remarks=remarks)
+        return Finished(how=how, code=124 if how == "timeout" else 130, remarks=remarks)
+
+    async def _start(
+        self, line: str, state: ShellState, sink: Sink, *, pty: bool, aside: bytes
+    ) -> Child:
+        """A start that fails did nothing and is tried again; a command that ran never is."""
+        program = self.program()
+        words = self.sandbox.wrap((program, "--norc", "--noprofile", "-c", line))
+        env = state.environment(self.env)
+        if pty and env.get("TERM", "dumb") == "dumb":
+            env["TERM"] = "xterm-256color"
+        # The shell's own name shows in its complaints.
+        argv = words if self.sandbox.confines else ("bash", *words[1:])
+        start = self.sandbox.starter()
+        for pause in START_PAUSES:
+            try:
+                return Child(words[0], argv, env, sink, pty=pty, aside=aside, spawn=start)
+            except (OSError, ValueError) as error:
+                if not _passing(error):
+                    raise ToolError(_start_advice(error)) from error
+            await self._world.clock.sleep(pause)
+        raise ToolError("The machine has no room for another process now. Try again later.")
+
+    def _remember_leftovers(self, pid: int) -> None:
+        try:
+            os.killpg(pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return
+        self._leftovers.add(pid)
+
+    async def close(self) -> None:
+        """End what commands left running in their own process group."""
+        for pid in self._leftovers:
+            # A living process of this number is another one: the shell itself was reaped.
+            if identity(pid) is None:
+                await end_tree(pid, grace_seconds=GRACE_SECONDS)
+        self._leftovers.clear()
+
+
+def _remarks(names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
+    return (f"[Put back as before, because these names are reserved: {shown}. Ask the user.]",)
+
+
+def _through(sinks: Sequence[Sink]) -> Sink:
+    def sink(data: bytes) -> None:
+        for one in sinks:
+            one(data)
+
+    return sink
+
+
+def _passing(error: Exception) -> bool:
+    shortage = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+    return isinstance(error, OSError) and error.errno in shortage
+
+
+def _start_advice(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"The shell cannot be started: {error.strerror}."
+    return "The command holds a NUL byte or broken Unicode. Remove it."

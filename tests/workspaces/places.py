@@ -1,0 +1,205 @@
+"""The same session in every kind of place that a workspace can be in."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from hermes.core.effects import RunCommand
+from hermes.core.ports import CommandResult, ProcessInfo, Workspace
+from hermes.core.world import World
+from hermes.workspaces.confinement.sandbox import Confinement, Wanted, find_means
+from hermes.workspaces.far.cli import CliMachine
+from hermes.workspaces.far.container import WORKSPACE, ContainerEntrance, ContainerSettings
+from hermes.workspaces.far.daytona import DaytonaMachine, DaytonaSettings
+from hermes.workspaces.far.modal import ModalMachine, ModalSettings
+from hermes.workspaces.far.ssh import SshEntrance
+from hermes.workspaces.far.workspace import FarWorkspace
+from hermes.workspaces.local import LocalWorkspace
+from hermes.workspaces.shell import ShellSettings
+from hermes.workspaces.sudo import Sudo
+from tests.workspaces.fake_daytona import KEY, FakeDaytona
+from tests.workspaces.fake_modal import FakeModal
+from tests.workspaces.sshd import Sshd
+
+
+class New(Protocol):
+    """Makes a workspace in the same place with the same state."""
+
+    def __call__(self, shell: ShellSettings, sudo: Sudo | None, /) -> Workspace: ...
+
+
+class AnyPlace:
+    """`home` is the home folder of commands, as seen by them."""
+
+    def __init__(self, kind: str, new: New, *, home: str) -> None:
+        self.kind = kind
+        self.home = home
+        self.shell = ShellSettings()
+        self.sudo: Sudo | None = None
+        self.stop = asyncio.Event()
+        # A time to sleep that no other test uses, so that its processes can be counted.
+        self.long = str(100_000 + time.time_ns() % 800_000)
+        self._new = new
+        self.workspace = new(self.shell, self.sudo)
+
+    @property
+    def root(self) -> str:
+        return self.workspace.root
+
+    async def reopen(self) -> Workspace:
+        await self.workspace.close()
+        self.workspace = self._new(self.shell, self.sudo)
+        return self.workspace
+
+    async def run(
+        self,
+        script: str,
+        *,
+        cwd: str = "",
+        timeout: float = 30,
+        max_bytes: int = 50_000,
+        pty: bool = False,
+        on_output: Callable[[str], None] | None = None,
+    ) -> CommandResult:
+        return await self.workspace.run(
+            RunCommand(script=script, cwd=cwd or self.workspace.cwd),
+            timeout=timeout,
+            stop=self.stop,
+            max_bytes=max_bytes,
+            pty=pty,
+            on_output=on_output,
+        )
+
+    async def output(self, script: str, **options: Any) -> str:
+        return (await self.run(script, **options)).output
+
+    async def spawn(self, script: str, **options: Any) -> ProcessInfo:
+        effect = RunCommand(script=script, cwd=self.workspace.cwd, background=True)
+        return await self.workspace.spawn(effect, **options)
+
+    async def ended(self, process_id: str) -> ProcessInfo:
+        info = await self.workspace.processes.wait(process_id, timeout=30, stop=asyncio.Event())
+        assert info.status == "exited"
+        return info
+
+    async def running(self) -> int:
+        """How many processes sleep `long`, as seen from inside."""
+        word = self.long
+        # Split, so that the counting shell does not count itself.
+        script = (
+            f"w={word[0]}; w=$w'{word[1:]}'; n=0; for f in /proc/[0-9]*/cmdline; do "
+            '{ grep -qzx -- "$w" $f; } 2>/dev/null && n=$((n+1)); done; echo $n'
+        )
+        return int(await self.output(script))
+
+    async def close(self) -> None:
+        for info in await self.workspace.processes.list():
+            await self.workspace.processes.kill(info.id)
+        await self.workspace.close()
+
+
+def confined_missing(wanted: Wanted) -> str:
+    means, obstacles = find_means(wanted, os.environ.get("PATH", os.defpath))
+    return "" if means else "; ".join(obstacles)
+
+
+def local_place(folder: Path, wanted: Wanted = "off") -> AnyPlace:
+    folder = folder.resolve()
+    root, home = folder / "project", folder / "home"
+    root.mkdir()
+    home.mkdir()
+    env = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+    }
+
+    def new(shell: ShellSettings, sudo: Sudo | None, /) -> Workspace:
+        return LocalWorkspace(
+            str(root),
+            state=folder / "state",
+            world=World(),
+            env=env,
+            shell=shell,
+            sudo=sudo,
+            confinement=Confinement(wanted=wanted),
+        )
+
+    return AnyPlace("local" if wanted == "off" else wanted, new, home=str(home))
+
+
+def ssh_place(folder: Path, sshd: Sshd) -> AnyPlace:
+    folder = folder.resolve()
+    (folder / "project").mkdir()
+
+    def new(shell: ShellSettings, sudo: Sudo | None, /) -> Workspace:
+        entrance = SshEntrance(sshd.settings(), folder / "ssh", {"PATH": os.defpath})
+        return FarWorkspace(
+            CliMachine(entrance),
+            str(folder / "project"),
+            state=folder / "state",
+            world=World(),
+            shell=shell,
+            sudo=sudo,
+        )
+
+    return AnyPlace("ssh", new, home=str(sshd.home))
+
+
+def container_place(folder: Path, settings: ContainerSettings) -> AnyPlace:
+    key = f"test-{os.getpid()}-{time.time_ns()}"
+
+    def new(shell: ShellSettings, sudo: Sudo | None, /) -> Workspace:
+        entrance = ContainerEntrance(settings, key, os.environ)
+        return FarWorkspace(
+            CliMachine(entrance),
+            WORKSPACE,
+            state=folder / key,
+            world=World(),
+            shell=shell,
+            sudo=sudo,
+        )
+
+    return AnyPlace("container", new, home="/root")
+
+
+def daytona_place(
+    folder: Path, fake: FakeDaytona, *, persistent: bool = True, idle_seconds: float = 0
+) -> AnyPlace:
+    """The folder of the sandbox is the home of its commands, as a real one's is."""
+    settings = DaytonaSettings(url=f"{fake.url}/api", key=KEY, persistent=persistent)
+    home = fake.home("hermes-state").resolve()
+
+    def new(shell: ShellSettings, sudo: Sudo | None, /) -> Workspace:
+        return FarWorkspace(
+            DaytonaMachine(settings, "state"),
+            "~/project",
+            state=folder / "state",
+            world=World(),
+            shell=shell,
+            sudo=sudo,
+            idle_seconds=idle_seconds,
+            make_root=True,
+        )
+
+    return AnyPlace("daytona", new, home=str(home))
+
+
+def modal_place(folder: Path, fake: FakeModal) -> AnyPlace:
+    def new(shell: ShellSettings, sudo: Sudo | None, /) -> Workspace:
+        return FarWorkspace(
+            ModalMachine(ModalSettings(), folder / "state", sdk=fake),
+            str(folder / "project"),
+            state=folder / "state",
+            world=World(),
+            shell=shell,
+            sudo=sudo,
+        )
+
+    (folder / "project").mkdir(exist_ok=True)
+    return AnyPlace("modal", new, home=str(fake.folder / "sb-0"))
