@@ -12,13 +12,13 @@ from hermes.app.models.models import Models
 from hermes.config.home import Home
 from hermes.config.load import Config, load
 from hermes.core.errors import ProviderError
-from hermes.core.events import CallSettled, ModelCalled
-from hermes.core.messages import Image, Text, Usage, UserMessage, user_says
+from hermes.core.messages import Image, Text, UserMessage, user_says
 from hermes.core.prompt import Prompt
 from hermes.core.world import World
 from hermes.testing.faults import paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import fails, says
+from tests.app.ledger import Ledger
 from tests.providers.asking import NapClock
 
 TITLE = Prompt(system="Name it.", messages=(user_says("hello"),))
@@ -43,7 +43,7 @@ class Side:
         )
 
     def order(self, task: str = "title_generation", prompt: Prompt = TITLE) -> list[str]:
-        return [str(link) for link in self.auxiliary.links(task, prompt, None)]
+        return [str(link) for link in self.auxiliary.links(task, prompt, Ledger())]
 
 
 Make = Callable[..., Side]
@@ -63,22 +63,6 @@ async def side(tmp_path: Path) -> AsyncIterator[Make]:
     yield make
     for each in made:
         await each.models.close()
-
-
-class Ledger:
-    """A meter that grants everything and remembers what for."""
-
-    def __init__(self) -> None:
-        self.causes: list[str] = []
-        self.settled: list[Usage] = []
-
-    async def reserve(self, call: ModelCalled, least: Usage) -> Usage:
-        assert call.reserved is not None
-        self.causes.append(call.cause)
-        return call.reserved
-
-    def settle(self, settled: CallSettled) -> None:
-        self.settled.append(settled.usage)
 
 
 def box(server: ScriptedServer, name: str = "box", model: str = "m") -> str:
@@ -173,7 +157,7 @@ async def test_after_an_error_the_next_one_is_asked_and_that_is_told_once(side: 
         config = f"providers: {{{box(broke)}, {box(spare, 'spare', 's')}}}\n"
         found = side(config, {}, "m", "box")
         texts = [
-            (await found.auxiliary.ask("title_generation", TITLE, None)).message.text
+            (await found.auxiliary.ask("title_generation", TITLE, Ledger())).message.text
             for _ in range(2)
         ]
         assert texts == ["one", "two"]
@@ -186,9 +170,9 @@ async def test_an_unwell_model_is_asked_again_after_ten_minutes(side: Make) -> N
         found = side(f"providers: {{{box(server)}}}\n", {}, "m", "box")
         for _ in range(2):
             with pytest.raises(ProviderError):
-                await found.auxiliary.ask("approval", TITLE, None)
+                await found.auxiliary.ask("approval", TITLE, Ledger())
         await found.clock.sleep(600)
-        reply = await found.session().ask("approval", TITLE, None)
+        reply = await found.session().ask("approval", TITLE, Ledger())
         assert reply.message.text == "well again"
         assert len(server.requests) == 2
 
@@ -198,7 +182,7 @@ async def test_a_failure_is_told_once_per_task_and_raised_each_time(side: Make) 
         found = side(f"providers: {{{box(server)}}}\n", {}, "m", "box")
         for _ in range(3):
             with pytest.raises(ProviderError):
-                await found.auxiliary.ask("approval", TITLE, None)
+                await found.auxiliary.ask("approval", TITLE, Ledger())
         assert len(found.told) == 1
         assert found.told[0].startswith("Approval did not work: box (127.0.0.1, m) refused the key")
 
@@ -206,7 +190,7 @@ async def test_a_failure_is_told_once_per_task_and_raised_each_time(side: Make) 
 async def test_passing_troubles_are_retried_as_often_as_set(side: Make) -> None:
     async with ScriptedServer([fails(500), fails(500), says("third")]) as server:
         found = side(f"providers: {{{box(server)}}}\n", {}, "m", "box")
-        reply = await found.auxiliary.ask("mcp", TITLE, None)
+        reply = await found.auxiliary.ask("mcp", TITLE, Ledger())
         assert reply.message.text == "third"
 
 
@@ -216,7 +200,7 @@ async def test_a_task_has_its_time(side: Make) -> None:
         config = f"providers: {{{box(server)}}}\nauxiliary: {{approval: {{timeout: 0.2}}}}\n"
         found = side(config, {}, "m", "box")
         with pytest.raises(ProviderError, match=r"did not answer within 0\.2 s"):
-            await found.auxiliary.ask("approval", TITLE, None)
+            await found.auxiliary.ask("approval", TITLE, Ledger())
 
 
 def test_the_usual_times_are_those_of_the_tasks() -> None:

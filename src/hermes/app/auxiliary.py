@@ -61,7 +61,7 @@ class Auxiliary:
         self._tell = tell
         self._told: set[tuple[str, str]] = set()
 
-    async def ask(self, task: str, prompt: Prompt, meter: Meter | None) -> Reply:
+    async def ask(self, task: str, prompt: Prompt, meter: Meter) -> Reply:
         """The answer of the first model that can give one; ProviderError when none can. Spending
         caps hold as for everything else, and what it costs is booked under the task."""
         own = self._own(task)
@@ -85,7 +85,7 @@ class Auxiliary:
         self._say(task, "failed", f"{_words(task).capitalize()} did not work: {why}")
         raise why
 
-    def links(self, task: str, prompt: Prompt, meter: Meter | None) -> Iterator[Link]:
+    def links(self, task: str, prompt: Prompt, meter: Meter) -> Iterator[Link]:
         """Who can be asked for this task as things are, best first."""
         tokens = guessed_tokens(prompt)
         attempts = self._settings.auxiliary.transient_retries + 1

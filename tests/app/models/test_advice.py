@@ -14,6 +14,7 @@ from hermes.core.errors import ProviderError
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails
+from tests.app.ledger import Ledger
 from tests.providers.asking import NapClock, ask
 
 KEY = "sk-ant-0123456789"
@@ -36,7 +37,7 @@ async def opened(tmp_path: Path) -> AsyncIterator[Callable[..., Models]]:
 
 async def words(models: Models, model: str, provider: str) -> str:
     with pytest.raises(ProviderError) as raised:
-        await ask(models.connect(model, provider)[0])
+        await ask(models.connect(model, provider, Ledger())[0])
     return str(raised.value)
 
 

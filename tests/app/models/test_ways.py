@@ -15,6 +15,7 @@ from hermes.core.prompt import Notice
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import fails, says
+from tests.app.ledger import Ledger
 from tests.providers.asking import NapClock, ask
 
 Open = Callable[..., Models]
@@ -47,7 +48,7 @@ async def test_another_key_is_tried_before_another_model(opened: Open) -> None:
             BOX_KEY="first-0123456789",
             BOX_KEY_2="second-0123456789",
         )
-        heard = await ask(models.connect("m", "box")[0])
+        heard = await ask(models.connect("m", "box", Ledger())[0])
         keys = [request.headers["authorization"] for request in server.requests]
     assert (heard.shown, heard.whole.provider) == ("second key", "box")
     assert keys == ["Bearer first-0123456789", "Bearer second-0123456789"]
@@ -67,7 +68,7 @@ async def test_the_chain_leaves_out_what_cannot_be_used_and_the_model_itself(ope
             "  - {provider: box, model: m}\n"
             f"  - {{base_url: '{last.url}/v1', model: l, context_length: 9000}}\n"
         )
-        heard = await ask(models.connect("m", "box")[0])
+        heard = await ask(models.connect("m", "box", Ledger())[0])
     notices = [delta.text for delta in heard.deltas if isinstance(delta, Notice)]
     assert notices == ["m (box) does not know the model; l (custom) goes on."]
     assert heard.shown == "from the last"
@@ -85,7 +86,7 @@ async def test_sessions_of_a_run_share_what_they_know_of_limits(opened: Open) ->
             "fallback_providers: [{provider: spare, model: s}]\n"
         )
         for _ in range(2):
-            await ask(models.connect("m", "box")[0])
+            await ask(models.connect("m", "box", Ledger())[0])
     assert (len(server.requests), len(spare.requests)) == (1, 2)
 
 
@@ -93,7 +94,7 @@ async def test_without_a_chain_the_error_comes_as_it_is(opened: Open) -> None:
     async with ScriptedServer([fails(404)]) as server:
         models = opened(f"providers: {{box: {{base_url: '{server.url}/v1'}}}}\n")
         with pytest.raises(ProviderError, match="does not know the model"):
-            await ask(models.connect("m", "box")[0])
+            await ask(models.connect("m", "box", Ledger())[0])
 
 
 async def test_the_offline_assistant_may_be_the_last_resort(opened: Open) -> None:
@@ -102,11 +103,11 @@ async def test_the_offline_assistant_may_be_the_last_resort(opened: Open) -> Non
             f"providers: {{box: {{base_url: '{server.url}/v1'}}}}\n"
             "fallback_providers: [{provider: offline, model: offline-assistant}]\n"
         )
-        heard = await ask(models.connect("m", "box")[0])
+        heard = await ask(models.connect("m", "box", Ledger())[0])
     assert heard.whole.provider == "offline"
 
 
 async def test_a_provider_without_a_model_is_no_way(opened: Open) -> None:
     models = opened("providers: {box: {base_url: 'http://10.0.0.1/v1'}}\n")
     with pytest.raises(ConfigError, match="Name a model of box"):
-        models.connect("", "box")
+        models.connect("", "box", Ledger())

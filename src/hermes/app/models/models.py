@@ -96,7 +96,7 @@ class Models:
         return self.resolver.can_reach(self.wish(model, provider))
 
     def connect(
-        self, model: str, provider: str, meter: Meter | None = None, *, cause: str = "chat"
+        self, model: str, provider: str, meter: Meter, *, cause: str = "chat"
     ) -> tuple[Provider, int]:
         """A provider for one session, and the model's window in tokens. Where there are models to
         fall back to, it goes on with them."""
@@ -120,9 +120,7 @@ class Models:
         """The address of the server that was found, for who wants to keep it."""
         return self._found.url if provider == CUSTOM and self._found is not None else ""
 
-    def chain(
-        self, entries: Iterable[FallbackSettings], meter: Meter | None, *, cause: str
-    ) -> list[Link]:
+    def chain(self, entries: Iterable[FallbackSettings], meter: Meter, *, cause: str) -> list[Link]:
         """The links of these entries; one that cannot be used as things are is left out."""
         links: dict[str, Link] = {}
         for entry in entries:
@@ -133,9 +131,14 @@ class Models:
             links.setdefault(link.who, link)
         return list(links.values())
 
-    def link(
-        self, wish: Wish, meter: Meter | None, *, cause: str, attempts: int | None = None
-    ) -> Link:
+    def check(self, wish: Wish) -> None:
+        """UsageError or ConfigError when the wish cannot be fulfilled; nobody is asked."""
+        if wish.provider in WITHIN:
+            self._inside.window(wish.model, wish.provider)
+        elif not self.resolver.endpoint(wish).model:
+            raise ConfigError(f"Name a model of {wish.provider}.")
+
+    def link(self, wish: Wish, meter: Meter, *, cause: str, attempts: int | None = None) -> Link:
         """UsageError or ConfigError when the wish cannot be fulfilled."""
         if wish.provider in WITHIN:
             inside = self._inside.provider(wish.model, wish.provider)

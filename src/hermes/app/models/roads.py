@@ -41,7 +41,7 @@ class Roads:
         self,
         endpoint: Endpoint,
         wish: Wish,
-        meter: Meter | None,
+        meter: Meter,
         *,
         cause: str,
         attempts: int | None = None,
@@ -59,7 +59,7 @@ class Roads:
             http=self._http,
             world=self._world,
             settings=settings,
-            gate=self._gate(meter, cause) if meter is not None else None,
+            gate=self._gate(meter, cause),
             ring=self._ring(endpoint, wish),
             lessons=lessons,
         )
@@ -70,20 +70,19 @@ class Roads:
             patient=Advised(way.patient, endpoint, adviser, lessons),
         )
 
-    def within(self, inner: Provider, wish: Wish, meter: Meter | None, *, cause: str) -> Way:
+    def within(self, inner: Provider, wish: Wish, meter: Meter, *, cause: str) -> Way:
         """The way to a model of this process, which costs nothing and is booked all the same."""
-        if meter is not None:
-            inner = Metered(
-                inner,
-                meter,
-                world=self._world,
-                model=wish.model,
-                provider=wish.provider,
-                cost=FREE.cost,
-                max_output=None,
-                cause=cause,
-            )
-        return Way(eager=inner, patient=inner)
+        booked = Metered(
+            inner,
+            meter,
+            world=self._world,
+            model=wish.model,
+            provider=wish.provider,
+            cost=FREE.cost,
+            max_output=None,
+            cause=cause,
+        )
+        return Way(eager=booked, patient=booked)
 
     def _gate(self, meter: Meter, cause: str) -> Gate:
         def metered(inner: Provider, at: Endpoint) -> Provider:

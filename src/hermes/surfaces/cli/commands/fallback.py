@@ -66,7 +66,7 @@ async def _rows(models: Models, config: Config) -> list[ChainRow]:
 def _row(models: Models, place: int, entry: FallbackSettings) -> ChainRow:
     problem = ""
     try:
-        models.link(wish_of(entry), None, cause="chat")
+        models.check(wish_of(entry))
     except HermesError as error:
         problem = str(error)
     return ChainRow(
@@ -94,7 +94,7 @@ def add(
             entry = FallbackSettings(
                 provider=provider or "custom", model=name, base_url=base_url, key_env=key_env
             )
-            models.link(wish_of(entry), None, cause="chat")
+            models.check(wish_of(entry))
         else:
             entry = await named_entry(models, name, provider)
         chain = added(config.settings.fallback_providers, entry, place)
