@@ -321,7 +321,7 @@ class App:
 
     def _workspace(self, session_id: str, root: str) -> Workspace:
         terminal = self.settings.terminal
-        return LocalWorkspace(
+        local = LocalWorkspace(
             root,
             state=self.home.sessions / session_id,
             world=self.world,
@@ -340,6 +340,16 @@ class App:
                 cache=str(self.home.cache / "confined"),
             ),
         )
+        return self._undoable(session_id, local) if self.settings.checkpoints.enabled else local
+
+    def _undoable(self, session_id: str, workspace: Workspace) -> Workspace:
+        from hermes.app.undoing import undoing
+
+        def where() -> tuple[str, str]:
+            held = self._open.get(session_id)
+            return session_id, held[0].transcript.turn_id if held else ""
+
+        return undoing(self).around(workspace, where=where, warn=self.news.append)
 
     async def _retain(self, session: Session) -> None:
         """Old sessions go as the settings say, and never without a word."""

@@ -141,6 +141,19 @@ class DisplaySettings(Value):
     resume_exchanges: Annotated[Count, "Exchanges shown on resume."] = 10
 
 
+class CheckpointSettings(Value):
+    """What is kept so that changes to files can be taken back."""
+
+    enabled: Annotated[bool, "Keep what files held before a turn changes them."] = False
+    max_snapshots: Annotated[Positive, "Turns of one project that can be taken back."] = 20
+    max_total_size_mb: Annotated[Positive, "Size of all that is kept."] = 2_000
+    max_file_size_mb: Annotated[Positive, "Size of a file from which it is not copied."] = 100
+    max_files: Annotated[Positive, "Files of a project from which it is not followed."] = 50_000
+    auto_prune: Annotated[bool, "Remove what is old by itself."] = True
+    retention_days: Annotated[Positive, "Days after which it is old."] = 7
+    min_interval_hours: Annotated[Positive, "Hours between two sweeps."] = 24
+
+
 class RetentionSettings(Value):
     """What becomes of old sessions. Nothing happens to them unless this says so."""
 
@@ -215,6 +228,7 @@ class Settings(Value):
     prompt_caching: CachingSettings = CachingSettings()
     display: DisplaySettings = DisplaySettings()
     sessions: SessionSettings = SessionSettings()
+    checkpoints: CheckpointSettings = CheckpointSettings()
     logging: LoggingSettings = LoggingSettings()
     providers: dict[str, ProviderSettings] = {}
     local: LocalSettings = LocalSettings()

@@ -17,6 +17,7 @@ from hermes.version import __version__
 COMMANDS: dict[str, tuple[str, str]] = {
     "auth": ("auth", "Keys and logins of providers."),
     "chat": ("chat", "Talk in the terminal (also without a subcommand)."),
+    "checkpoints": ("checkpoints", "What is kept for undo."),
     "config": ("config", "Show, explain and change settings."),
     "cost": ("cost", "What model calls have cost, by model, day or cause."),
     "doctor": ("doctor", "Check this installation and say how to mend it."),
@@ -30,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("replay", "Play a recorded session again, offline."),
     "sessions": ("sessions", "List, search, export, fork and prune past sessions."),
     "trace": ("trace", "What happened in a session, step by step."),
+    "undo": ("undo", "Take back what was done to files."),
 }
 
 

@@ -1,0 +1,182 @@
+"""`/rollback`: what the agent did to files, listed, previewed and taken back."""
+
+from __future__ import annotations
+
+import posixpath
+import shlex
+from typing import TYPE_CHECKING
+
+from hermes.app.undoing import undoing
+from hermes.codec.values import Value
+from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
+from hermes.commands.visible import clean, one_line
+from hermes.core.commands import Rewind
+from hermes.core.errors import UsageError
+from hermes.core.events import Record, Rewound, TurnStarted
+
+if TYPE_CHECKING:
+    from hermes.undo.history import Checkpoint
+    from hermes.undo.plan import Kept, Plan
+    from hermes.undo.restore import Restored
+
+SHOWN = 20
+USAGE = "Use /rollback N, /rollback --to TURN, /rollback diff N or /rollback N FILE; --preview."
+
+
+class Wish(Value):
+    """What the words after the command ask for."""
+
+    number: int = 0
+    turn: str = ""
+    path: str = ""
+    preview: bool = False
+    diff: bool = False
+    overwrite: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.number or self.turn or self.path or self.preview)
+
+
+def read_wish(argument: str) -> Wish:
+    try:
+        words = shlex.split(argument)
+    except ValueError as error:
+        raise UsageError(f"{USAGE} ({error})") from error
+    number, turn, path = 0, "", ""
+    flags = {"--preview", "--overwrite", "diff"}
+    given = {word for word in words if word in flags}
+    rest = [word for word in words if word not in flags]
+    while rest:
+        word = rest.pop(0)
+        if word == "--to" and rest:
+            turn = rest.pop(0)
+        elif word.isdecimal() and not number and int(word):
+            number = int(word)
+        elif not path and not word.startswith("-"):
+            path = word
+        else:
+            raise UsageError(USAGE)
+    return Wish(
+        number=number,
+        turn=turn,
+        path=path,
+        preview="--preview" in given,
+        diff="diff" in given,
+        overwrite="--overwrite" in given,
+    )
+
+
+async def rollback(here: Here, argument: str) -> Outcome:
+    wish = read_wish(argument)
+    undo = undoing(here.app)
+    session = here.session.id
+    if wish.is_empty:
+        listed = await undo.checkpoints(session)
+        return Shown(text=listing(listed, here.app.world.clock.now()))
+    if here.session.busy:
+        raise UsageError("A turn is running; interrupt it first.")
+    root = _root(here)
+    path = posixpath.normpath(posixpath.join(root, wish.path)) if wish.path else ""
+    plan = await undo.plan(
+        session, number=wish.number, turn=wish.turn, path=path, overwrite=wish.overwrite
+    )
+    if wish.diff:
+        text = await undo.differences(plan, root)
+        return Shown(text=clean(text).rstrip() or "No text file would change.")
+    if wish.preview:
+        return Shown(text=previewed(plan, root))
+    done = await undo.carry_out(plan, session=session, whole=not path)
+    text = told(done, root)
+    turns = 0 if path else turns_back(await here.app.library.records(session), plan.turns)
+    if turns:
+        await here.session.send(Rewind(turns=turns))
+        text += f"\nThe last {'turn is' if turns == 1 else f'{turns} turns are'} taken back too."
+    return Shown(text=text)
+
+
+def turns_back(records: tuple[Record, ...], taken: tuple[str, ...]) -> int:
+    """How many turns of the conversation go, so that it does not speak of what is undone."""
+    seen: list[str] = []
+    for record in records:
+        match record.event:
+            case TurnStarted():
+                seen.append(record.turn_id)
+            case Rewound(turns=turns):
+                del seen[len(seen) - min(turns, len(seen)) :]
+            case _:
+                pass
+    found = [seen.index(turn) for turn in taken if turn in seen]
+    return len(seen) - min(found) if found else 0
+
+
+def listing(listed: tuple[Checkpoint, ...], now: float) -> str:
+    if not listed:
+        return "This session has changed no files."
+    lines = [line_of(each, now) for each in listed[:SHOWN]]
+    if len(listed) > SHOWN:
+        lines.append(f"… and {len(listed) - SHOWN} older ones")
+    return "\n".join((*lines, USAGE))
+
+
+def line_of(each: Checkpoint, now: float) -> str:
+    state = "  (undone)" if each.undone else ""
+    counts = f"+{each.created} ~{each.changed} -{each.deleted}"
+    return (
+        f"{each.number:3}  {age(now - each.at):>7}  {counts:14} {one_line(each.words, 60)}{state}"
+    )
+
+
+def age(seconds: float) -> str:
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit} ago"
+    return "now"
+
+
+def previewed(plan: Plan, root: str) -> str:
+    if not plan.steps and not plan.kept:
+        return "Nothing would change."
+    verbs = {"delete": "would delete", "restore": "would restore", "change back": "would restore"}
+    lines = [f"{verbs[step.verb]:15}{_short(step.path, root)}" for step in plan.steps]
+    return "\n".join((*_cut(lines), *_rest(plan.kept, plan.lost, plan.notes, root)))
+
+
+def told(done: Restored, root: str) -> str:
+    lines = [f"restored       {_short(path, root)}" for path in done.restored]
+    lines += [f"deleted        {_short(path, root)}" for path in done.deleted]
+    head = f"{len(done.restored)} restored, {len(done.deleted)} deleted, {len(done.kept)} kept."
+    return "\n".join((head, *_cut(lines), *_rest(done.kept, done.lost, done.notes, root)))
+
+
+def _rest(
+    kept: tuple[Kept, ...], lost: tuple[str, ...], notes: tuple[str, ...], root: str
+) -> list[str]:
+    stays = _cut([f"stays          {_short(each.path, root)}: {each.why}" for each in kept])
+    gone = _cut([f"not restored   {_short(each, root)}" for each in lost])
+    return [*stays, *gone, *_cut([f"not covered    {_short(each, root)}" for each in notes])]
+
+
+def _cut(lines: list[str]) -> list[str]:
+    if len(lines) <= SHOWN:
+        return lines
+    return [*lines[:SHOWN], f"… and {len(lines) - SHOWN} more"]
+
+
+def _short(path: str, root: str) -> str:
+    return one_line(path.replace(root.rstrip("/") + "/", ""))
+
+
+def _root(here: Here) -> str:
+    opened = here.session.transcript.opened
+    return opened.cwd if opened and opened.cwd else "/"
+
+
+COMMANDS = (
+    SlashCommand(
+        "rollback",
+        "Take back what was done to files; alone: list it.",
+        rollback,
+        arguments="[n|--to turn] [file] [--preview]",
+    ),
+)

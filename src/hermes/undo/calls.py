@@ -1,0 +1,182 @@
+"""What was done to files, call by call: every change with the state before it and after it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from hermes.codec.values import Value
+from hermes.undo.entry import Entry
+from hermes.undo.store import Store, text
+
+CallKind = Literal["write", "delete", "command", "background", "undo"]
+
+
+class Change(msgspec.Struct, frozen=True, array_like=True):
+    """One path. None means that nothing was there. A change is `sure` when it was this call that
+    made it, not somebody else at the same time. `source` is the path that the file had before.
+    Of an undo, `back` is the oldest call whose change of this path it took back. `lost` says why
+    the state before cannot be restored; of a folder that was made, what is in it was not seen
+    when it is `unseen`."""
+
+    name: bytes
+    before: Entry | None
+    after: Entry | None
+    sure: bool = True
+    source: bytes = b""
+    back: int = 0
+    lost: str = ""
+    unseen: bool = False
+
+    @property
+    def path(self) -> str:
+        return os.fsdecode(self.name)
+
+    @property
+    def kind(self) -> Literal["created", "changed", "deleted", "renamed"]:
+        if self.before is None:
+            return "renamed" if self.source else "created"
+        return "deleted" if self.after is None else "changed"
+
+
+class Body(msgspec.Struct, frozen=True, array_like=True):
+    """The part of a call that nobody searches for. `notes` is what is not covered; `taken` are
+    the calls that an undo took back; `names` are paths that the call may change outside the
+    project, and `spots` those that it may make; `guards` are second names of files. `ended` is
+    when, by the clock of the file systems."""
+
+    changes: tuple[Change, ...] = ()
+    notes: tuple[str, ...] = ()
+    taken: tuple[int, ...] = ()
+    names: tuple[bytes, ...] = ()
+    spots: tuple[bytes, ...] = ()
+    guards: tuple[tuple[bytes, bytes], ...] = ()
+    ended: int = 0
+
+
+class Call(Value):
+    """`words` is what was done, in short; an `open` call has begun, and nobody knows its end."""
+
+    id: int
+    session: str
+    turn: str
+    root: str
+    at: float
+    kind: CallKind
+    words: str
+    open: bool = False
+    process: str = ""
+    manifest: bytes = b""
+    body: Body = Body()
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return self.body.changes
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Body)
+
+
+class Calls:
+    """The calls in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def begin(
+        self,
+        *,
+        session: str,
+        turn: str,
+        root: str,
+        at: float,
+        kind: CallKind,
+        words: str,
+        manifest: bytes = b"",
+        body: Body | None = None,
+        process: str = "",
+    ) -> int:
+        row = (
+            *(session, turn, text(root), at, kind, text(words), "open", process),
+            *(manifest or None, _encoder.encode(body or Body())),
+        )
+        with self._store.writing() as db:
+            query = (
+                "INSERT INTO calls(session, turn, root, at, kind, words, state, process, manifest,"
+                " body) VALUES(?,?,?,?,?,?,?,?,?,?)"
+            )
+            return int(db.execute(query, row).lastrowid or 0)
+
+    def end(self, call_id: int, body: Body) -> None:
+        with self._store.writing() as db:
+            db.execute(
+                "UPDATE calls SET state = 'done', manifest = NULL, body = ? WHERE id = ?",
+                (_encoder.encode(body), call_id),
+            )
+
+    def update(self, call_id: int, body: Body, *, process: str = "") -> None:
+        with self._store.writing() as db:
+            db.execute(
+                "UPDATE calls SET body = ?, process = MAX(process, ?) WHERE id = ?",
+                (_encoder.encode(body), process, call_id),
+            )
+
+    def drop(self, call_ids: Iterable[int]) -> None:
+        with self._store.writing() as db:
+            db.executemany("DELETE FROM calls WHERE id = ?", [(each,) for each in call_ids])
+
+    def of_session(self, session: str) -> list[Call]:
+        """Oldest first."""
+        return self._select("WHERE session = ? ORDER BY id", (session,))
+
+    def left_open(self, session: str) -> list[Call]:
+        return self._select("WHERE session = ? AND state = 'open' ORDER BY id", (session,))
+
+    def since(self, call_id: int, *, but: str) -> list[Call]:
+        """What other sessions have done from this call on."""
+        return self._select("WHERE id > ? AND session != ? ORDER BY id", (call_id, but))
+
+    def all(self) -> list[Call]:
+        return self._select("ORDER BY id", ())
+
+    def newest_session(self, folder: str) -> str:
+        """The session that last changed something in a project that this folder belongs to."""
+        with self._store.reading() as db:
+            rows = db.execute("SELECT root, session FROM calls ORDER BY id DESC")
+            for root, session in rows:
+                if folder == root or folder.startswith(root.rstrip("/") + "/"):
+                    return str(session)
+        return ""
+
+    def _select(self, where: str, values: Sequence[object]) -> list[Call]:
+        query = (
+            "SELECT id, session, turn, root, at, kind, words, state, process, manifest, body"
+            f" FROM calls {where}"
+        )
+        with self._store.reading() as db:
+            return [_call(row) for row in db.execute(query, tuple(values))]
+
+
+def _call(row: sqlite3.Row | tuple[object, ...]) -> Call:
+    number, session, turn, root, at, kind, words, state, process, manifest, body = row
+    return msgspec.convert(
+        {
+            "id": number,
+            "session": session,
+            "turn": turn,
+            "root": root,
+            "at": at,
+            "kind": kind,
+            "words": words,
+            "open": state == "open",
+            "process": process,
+            "manifest": manifest or b"",
+            "body": _decoder.decode(body),  # type: ignore[arg-type]
+        },
+        Call,
+    )

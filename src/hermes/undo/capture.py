@@ -1,0 +1,186 @@
+"""Keeps the contents of files before anything can happen to them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from hermes.codec.values import Value
+from hermes.undo import contents
+from hermes.undo.coverage import Coverage, size_words
+from hermes.undo.entry import Entry, Manifest, entry_of
+from hermes.undo.store import Store
+from hermes.undo.tree import not_kept
+
+BATCH_BYTES = 32 * 1024 * 1024
+UNHASHED = 64 * 1024 * 1024
+TRIES = 4
+# A database and its log only mean something together.
+PARTNERS = ("-wal", "-journal")
+
+
+class Captured(Value):
+    """The entries with their tokens, what could not be kept and why, and what was gone by then."""
+
+    entries: Manifest
+    gaps: dict[str, str]
+    gone: tuple[str, ...] = ()
+
+
+class Capture:
+    """`room` says how many bytes the store may still take; `now_ns` is the time that file systems
+    write into their stamps."""
+
+    def __init__(
+        self, store: Store, cover: Coverage, room: Callable[[int], int], now_ns: Callable[[], int]
+    ) -> None:
+        self._store = store
+        self._cover = cover
+        self._room = room
+        self._now_ns = now_ns
+        self._blobs: list[tuple[bytes, bytes]] = []
+        self._pending = 0
+
+    def of(
+        self, wanted: Mapping[str, Entry], *, is_named: Callable[[str], bool] = bool
+    ) -> Captured:
+        """Keep these, the smallest first."""
+        entries: Manifest = {}
+        gaps: dict[str, str] = {}
+        gone: list[str] = []
+        left = self._room(sum(entry.weight for entry in wanted.values() if entry.is_file))
+        used = 0
+        for path, entry in sorted(wanted.items(), key=lambda pair: pair[1].size):
+            if entry.is_file:
+                why = not_kept(path, entry, self._cover, named=is_named(path))
+                if not why and used + entry.weight > left:
+                    why = f"{path} ({size_words(entry.weight)}): the checkpoints are full."
+                if why:
+                    gaps[path] = why
+                    continue
+                used += entry.weight
+            elif why := not_kept(path, entry, self._cover, named=False):
+                gaps[path] = why
+                continue
+            kept = self.one(path, entry)
+            if kept is not None:
+                entries[path] = kept
+            elif os.path.lexists(path):
+                gaps[path] = f"{path} cannot be read."
+            else:
+                gone.append(path)
+        self._again(entries)
+        self.flush()
+        return Captured(entries=entries, gaps=gaps, gone=tuple(gone))
+
+    def one(self, path: str, entry: Entry) -> Entry | None:
+        """With its content kept; None when that cannot be. Call `flush` when all are in."""
+        if not entry.is_file:
+            return self._bare(path, entry)
+        for _ in range(TRIES):
+            try:
+                kept, stable = self._file(path)
+            except OSError:
+                return None
+            if stable:
+                break
+        return kept
+
+    def flush(self) -> None:
+        if self._blobs:
+            self._store.put(self._blobs)
+        self._blobs, self._pending = [], 0
+
+    def _bare(self, path: str, entry: Entry) -> Entry:
+        if entry.is_link:
+            return entry
+        with contextlib.suppress(OSError), contents.opened(path, contents.READ) as descriptor:
+            if found := contents.attributes_of(descriptor):
+                return _with(entry, attributes=found)
+        return entry
+
+    def _file(self, path: str) -> tuple[Entry, bool]:
+        """Whether it stayed the same while it was read."""
+        with contents.opened(path) as descriptor:
+            before = os.fstat(descriptor)
+            if before.st_size <= contents.LARGE:
+                data = contents.read_whole(descriptor, before.st_size)
+                token = contents.text_token(data)
+                self._blobs.append((token, data))
+                self._pending += len(data)
+            else:
+                token = self._large(path, descriptor, before)
+            found = contents.attributes_of(descriptor)
+            after = os.fstat(descriptor)
+        if self._pending > BATCH_BYTES:
+            self.flush()
+        entry = _with(entry_of(path, after, self._now_ns()), token=token, attributes=found)
+        same = (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
+        return entry, same
+
+    def _large(self, path: str, source: int, found: os.stat_result) -> bytes:
+        temporary = self._store.temporary()
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self._store.prepare()
+        try:
+            with contents.opened(temporary, flags) as target:
+                entry = entry_of(path, found)
+                if contents.shares(source, target):
+                    token = contents.stamp_token(contents.BY_STAMP, entry)
+                elif entry.weight > UNHASHED:
+                    contents.copy(source, target, found.st_size)
+                    token = contents.stamp_token(contents.BY_STAMP, entry)
+                else:
+                    token = contents.copy_hashed(source, target, found.st_size)
+                weight = min(found.st_size, os.fstat(target).st_blocks * 512)
+            temporary.replace(self._store.object_path(token))
+        finally:
+            temporary.unlink(missing_ok=True)
+        self._store.put_object(token, weight)
+        return token
+
+    def _again(self, entries: Manifest) -> None:
+        """Databases whose log moved on between the two reads are read once more, log first."""
+        for path in [p for p in entries if p.endswith(PARTNERS)]:
+            owner = path.rpartition("-")[0]
+            for _ in range(TRIES):
+                pair = [each for each in (path, owner) if each in entries]
+                if len(pair) < 2 or all(_still(each, entries[each]) for each in pair):
+                    break
+                for each in pair:
+                    if kept := self.one(each, entries[each]):
+                        entries[each] = kept
+
+
+def _still(path: str, entry: Entry) -> bool:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return True
+    return (found.st_mtime_ns, found.st_size) == (entry.modified, entry.size)
+
+
+def _with(
+    entry: Entry,
+    *,
+    token: bytes = b"",
+    attributes: tuple[tuple[str, bytes], ...] = (),
+) -> Entry:
+    return Entry(
+        entry.mode,
+        entry.size,
+        entry.modified,
+        entry.changed,
+        entry.inode,
+        entry.device,
+        entry.links,
+        entry.owner,
+        entry.group,
+        entry.blocks,
+        entry.target,
+        token or entry.token,
+        attributes or entry.attributes,
+        entry.fresh,
+    )

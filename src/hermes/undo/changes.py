@@ -1,0 +1,134 @@
+"""Compares two looks at the same trees: what was made, changed, deleted and renamed, and whether
+it was the command that did it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from hermes.undo.calls import Change
+from hermes.undo.contents import present_token
+from hermes.undo.entry import Entry, Manifest, differs, same_stamp
+
+# Content of a file that was written a moment ago is read again, to know it later for certain.
+DOUBTFUL_BYTES = 1 << 20
+
+Explains = Callable[[str, str, bool], bool]
+Place = tuple[int, int]
+# A file and the time of its last writing: numbers of files are soon given out again.
+Written = tuple[int, int, int]
+
+
+def compare(before: Mapping[str, Entry], after: Manifest) -> list[Change]:
+    """Every path that is not as it was, by name."""
+    found: list[tuple[str, Entry | None, Entry | None]] = []
+    for path, old in before.items():
+        new = after.get(path)
+        if new is old:
+            continue
+        if new is None or differs(old, new) or _quietly_changed(path, old, new):
+            found.append((path, old, new))
+    found += [(path, None, new) for path, new in after.items() if path not in before]
+    moved = {
+        (old.device, old.inode): path
+        for path, old, _ in found
+        if old is not None and not old.is_folder
+    }
+    return [
+        Change(os.fsencode(path), old, _certain(path, new), source=_source(path, old, new, moved))
+        for path, old, new in sorted(found, key=lambda each: each[0])
+    ]
+
+
+def _quietly_changed(path: str, old: Entry, new: Entry) -> bool:
+    """Within one tick of the clock, a file can change without a sign of it."""
+    if not (old.fresh and old.token and old.is_file and same_stamp(old, new)):
+        return False
+    return present_token(path) not in (b"", old.token)
+
+
+def _certain(path: str, entry: Entry | None) -> Entry | None:
+    if entry is None or not (entry.fresh and entry.is_file and not entry.token):
+        return entry
+    if entry.size > DOUBTFUL_BYTES:
+        return entry
+    return with_token(entry, present_token(path))
+
+
+def _source(path: str, old: Entry | None, new: Entry | None, moved: dict[Place, str]) -> bytes:
+    if old is not None or new is None or new.is_folder:
+        return b""
+    source = moved.get((new.device, new.inode), "")
+    return os.fsencode(source) if source != path else b""
+
+
+def with_token(entry: Entry, token: bytes) -> Entry:
+    return Entry(
+        *(entry.mode, entry.size, entry.modified, entry.changed, entry.inode, entry.device),
+        *(entry.links, entry.owner, entry.group, entry.blocks, entry.target, token),
+        *(entry.attributes, entry.fresh),
+    )
+
+
+def judged(changes: Iterable[Change], explains: Explains, foreign: set[Written]) -> list[Change]:
+    """The changes, each marked by whether it surely comes from the command: its text explains
+    the change, and nobody who was there before has the file open for writing."""
+    listed = list(changes)
+    explained = [explains(each.path, each.kind, mode_only(each)) for each in listed]
+    # Several names of one file change together.
+    places = {_place(each) for each, yes in zip(listed, explained, strict=True) if yes}
+    return [
+        each if (yes or _shares(each, places)) and not _is_theirs(each, foreign) else _unsure(each)
+        for each, yes in zip(listed, explained, strict=True)
+    ]
+
+
+def mode_only(change: Change) -> bool:
+    old, new = change.before, change.after
+    if old is None or new is None or old.kind != new.kind:
+        return False
+    return old.is_folder or (old.size, old.modified) == (new.size, new.modified)
+
+
+def _unsure(change: Change) -> Change:
+    return Change(change.name, change.before, change.after, False, change.source)
+
+
+def _place(change: Change) -> Place:
+    entry = change.after or change.before
+    return (entry.device, entry.inode) if entry else (0, 0)
+
+
+def _is_theirs(change: Change, foreign: set[Written]) -> bool:
+    """The file that is there now was written by others; or the one that was there is now what
+    others wrote elsewhere, so it was them who renamed it."""
+    if change.after is not None and mode_only(change):
+        return False
+    entry = change.after or change.before
+    return entry is not None and (entry.device, entry.inode, entry.modified) in foreign
+
+
+def _shares(change: Change, places: set[Place]) -> bool:
+    entry = change.before or change.after
+    return bool(entry and entry.is_file and entry.links > 1 and _place(change) in places)
+
+
+def with_losses(
+    changes: Iterable[Change], gaps: Mapping[str, str], large: Collection[str] = ()
+) -> tuple[Change, ...]:
+    """With the reason where the state before cannot be restored from the store."""
+    return tuple(
+        Change(
+            *(c.name, c.before, c.after, c.sure, c.source, c.back, _loss(c, gaps)),
+            c.before is None and c.path in large,
+        )
+        for c in changes
+    )
+
+
+def _loss(change: Change, gaps: Mapping[str, str]) -> str:
+    old = change.before
+    if old is None or old.is_folder or old.is_link or old.token or stat.S_ISFIFO(old.mode):
+        return ""
+    return gaps.get(change.path) or f"{change.path} changed before a copy of it was made."

@@ -1,0 +1,152 @@
+"""Bytes of files on their way into the store and back: holes stay holes, and large files are
+copied by the kernel or shared with it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+from hermes.undo.entry import DIGEST_BYTES, Entry, digest
+
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+CHUNK = 1 << 20
+# Larger files are objects of their own.
+LARGE = 256 * 1024
+FICLONE = 0x40049409
+HASHED, BY_STAMP, MOVED = b"h", b"s", b"m"
+
+
+def stamp_token(kind: bytes, entry: Entry) -> bytes:
+    """For content that is too large to be read: named by what the file system says of it."""
+    numbers = (entry.device, entry.inode, entry.size, entry.modified, entry.changed)
+    return kind + digest(repr(numbers).encode())
+
+
+def text_token(data: bytes) -> bytes:
+    return HASHED + digest(data)
+
+
+def attributes_of(descriptor: int) -> tuple[tuple[str, bytes], ...]:
+    """The extended attributes that may be read; mostly none."""
+    try:
+        names = os.listxattr(descriptor)
+        return tuple((name, os.getxattr(descriptor, name)) for name in names)
+    except OSError:
+        return ()
+
+
+def read_whole(descriptor: int, size: int) -> bytes:
+    """Also of a file that grows meanwhile: to its end, not to the size that it had."""
+    data = os.read(descriptor, size + 1)
+    if len(data) <= size and len(data) == size:
+        return data
+    parts = [data]
+    while more := os.read(descriptor, CHUNK):
+        parts.append(more)
+    return b"".join(parts)
+
+
+def extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """Where a file holds data, as (start, end)."""
+    at = 0
+    while at < size:
+        try:
+            start = os.lseek(descriptor, at, os.SEEK_DATA)
+            end = os.lseek(descriptor, start, os.SEEK_HOLE)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return
+            start, end = at, size
+        yield start, min(end, size)
+        at = end
+
+
+def present_token(path: str) -> bytes:
+    """The name of what a file holds now; b"" when it cannot be read."""
+    try:
+        with opened(path) as descriptor:
+            size = os.fstat(descriptor).st_size
+            if size <= LARGE:
+                return text_token(read_whole(descriptor, size))
+            return _token_of(descriptor, size)
+    except OSError:
+        return b""
+
+
+def _token_of(descriptor: int, size: int) -> bytes:
+    made = blake2b(digest_size=DIGEST_BYTES)
+    for start, end in extents(descriptor, size):
+        made.update(b"%d:" % start)
+        for piece in _pieces(descriptor, start, end):
+            made.update(piece)
+    made.update(b"=%d" % size)
+    return HASHED + made.digest()
+
+
+def copy_hashed(source: int, target: int, size: int) -> bytes:
+    """Copy what is not a hole; the name of the content."""
+    made = blake2b(digest_size=DIGEST_BYTES)
+    for start, end in extents(source, size):
+        made.update(b"%d:" % start)
+        at = start
+        for piece in _pieces(source, start, end):
+            made.update(piece)
+            at += os.pwrite(target, piece, at)
+    os.ftruncate(target, size)
+    made.update(b"=%d" % size)
+    return HASHED + made.digest()
+
+
+def copy(source: int, target: int, size: int) -> None:
+    """The cheapest copy that the file system can make: shared, else by the kernel."""
+    try:
+        fcntl.ioctl(target, FICLONE, source)
+        return
+    except OSError:
+        pass
+    os.ftruncate(target, 0)
+    for start, end in extents(source, size):
+        _copy_range(source, target, start, end)
+    os.ftruncate(target, size)
+
+
+def shares(source: int, target: int) -> bool:
+    """Whether the target now holds the same bytes without a copy of them."""
+    try:
+        fcntl.ioctl(target, FICLONE, source)
+    except OSError:
+        return False
+    return True
+
+
+def _copy_range(source: int, target: int, start: int, end: int) -> None:
+    while start < end:
+        try:
+            done = os.copy_file_range(source, target, end - start, start, start)
+        except OSError:
+            break
+        if not done:
+            return
+        start += done
+    for piece in _pieces(source, start, end):
+        start += os.pwrite(target, piece, start)
+
+
+def _pieces(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+    while start < end and (piece := os.pread(descriptor, min(CHUNK, end - start), start)):
+        yield piece
+        start += len(piece)
+
+
+@contextlib.contextmanager
+def opened(path: str | Path, flags: int = READ, mode: int = 0o600) -> Iterator[int]:
+    descriptor = os.open(path, flags, mode)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

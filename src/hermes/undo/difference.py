@@ -1,0 +1,58 @@
+"""What going back would change in text files, as lines."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from hermes.undo.entry import Entry
+from hermes.undo.plan import Plan, Step
+from hermes.undo.store import Store
+
+MOST_BYTES = 200_000
+
+
+def differences(store: Store, plan: Plan, root: str) -> str:
+    """One unified diff from the present to what would be restored."""
+    return "".join(_one(store, step, root) for step in plan.steps if _is_file(step))
+
+
+def _one(store: Store, step: Step, root: str) -> str:
+    name = step.path.removeprefix(root.rstrip("/") + "/")
+    now, then = _present(step), _kept(store, step.target)
+    if now is None or then is None:
+        return f"{name}: not shown (not text, too long, or not kept)\n"
+    lines = difflib.unified_diff(
+        now.splitlines(keepends=True),
+        then.splitlines(keepends=True),
+        f"now/{name}" if step.now else "/dev/null",
+        f"restored/{name}" if step.target else "/dev/null",
+    )
+    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
+
+
+def _is_file(step: Step) -> bool:
+    return bool((step.now and step.now.is_file) or (step.target and step.target.is_file))
+
+
+def _present(step: Step) -> str | None:
+    if step.now is None or not step.now.is_file:
+        return ""
+    if step.now.size > MOST_BYTES:
+        return None
+    try:
+        return Path(step.path).read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _kept(store: Store, entry: Entry | None) -> str | None:
+    if entry is None or not entry.is_file:
+        return ""
+    if entry.size > MOST_BYTES or not entry.token:
+        return None
+    data = store.data(entry.token)
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return None

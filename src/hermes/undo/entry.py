@@ -1,0 +1,162 @@
+"""What stands at a path, as far as it can be told without reading it, and where its content is
+kept."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+# File systems count time in ticks: a change within one tick of a look may not show.
+TICK_NS = 20_000_000
+DIGEST_BYTES = 20
+
+FILE, FOLDER, LINK = stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One path at one moment. Tens of thousands are made in a row, so it is a bare record.
+    `token` names the content in the store, b"" when it is not kept. `target` is where a symbolic
+    link points; `attributes` are the extended ones. An entry is `fresh` when it changed so shortly
+    before it was looked at that its stamp alone does not prove that it stayed the same."""
+
+    mode: int
+    size: int
+    modified: int
+    changed: int
+    inode: int
+    device: int
+    links: int
+    owner: int
+    group: int
+    blocks: int = 0
+    target: bytes = b""
+    token: bytes = b""
+    attributes: tuple[tuple[str, bytes], ...] = ()
+    fresh: bool = False
+
+    @property
+    def kind(self) -> int:
+        return stat.S_IFMT(self.mode)
+
+    @property
+    def is_file(self) -> bool:
+        return stat.S_ISREG(self.mode)
+
+    @property
+    def is_folder(self) -> bool:
+        return stat.S_ISDIR(self.mode)
+
+    @property
+    def is_link(self) -> bool:
+        return stat.S_ISLNK(self.mode)
+
+    @property
+    def weight(self) -> int:
+        """The bytes that it takes: the holes of a sparse file weigh nothing."""
+        return min(self.size, self.blocks * 512) if self.blocks else self.size
+
+
+def entry_of(path: str, found: os.stat_result, now_ns: int = 0) -> Entry:
+    target = os.fsencode(Path(path).readlink()) if stat.S_ISLNK(found.st_mode) else b""
+    return Entry(
+        found.st_mode,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+        found.st_ino,
+        found.st_dev,
+        found.st_nlink,
+        found.st_uid,
+        found.st_gid,
+        found.st_blocks,
+        target,
+        b"",
+        (),
+        abs(now_ns - found.st_ctime_ns) < TICK_NS,
+    )
+
+
+def look(path: str, now_ns: int = 0) -> Entry | None:
+    """What is there now, links not followed; None when nothing is, or nobody may see it."""
+    try:
+        return entry_of(path, os.lstat(path), now_ns)
+    except OSError:
+        return None
+
+
+def look_here(path: str) -> Entry | None:
+    """Like `look`, but what is only reached through a symbolic link is not there."""
+    folder = posixpath.dirname(path)
+    return look(path) if os.path.realpath(folder) == folder else None
+
+
+def same_stamp(one: Entry, other: Entry) -> bool:
+    """The file system says that nothing has happened in between."""
+    return (
+        one.changed == other.changed
+        and one.modified == other.modified
+        and one.size == other.size
+        and one.inode == other.inode
+        and one.mode == other.mode
+        and one.device == other.device
+        and one.owner == other.owner
+        and one.group == other.group
+    )
+
+
+def differs(one: Entry, other: Entry) -> bool:
+    """Something changed that a person would call a change. A folder is its mode and owner: what
+    is in it has entries of its own. Another hard link only moves the time of the last change."""
+    if one.mode != other.mode or (one.owner, one.group) != (other.owner, other.group):
+        return True
+    if one.is_folder:
+        return False
+    if one.is_link:
+        return one.target != other.target
+    if one.links != other.links and one.inode == other.inode:
+        return (one.size, one.modified) != (other.size, other.modified)
+    return not same_stamp(one, other)
+
+
+def same_things(one: Entry, other: Entry) -> bool:
+    """Same kind, mode and owner; same content as far as both are kept."""
+    if (one.mode, one.owner, one.group) != (other.mode, other.owner, other.group):
+        return False
+    if one.is_file:
+        return bool(one.token) and one.token == other.token
+    return one.target == other.target
+
+
+def digest(*parts: bytes) -> bytes:
+    made = blake2b(digest_size=DIGEST_BYTES)
+    for part in parts:
+        made.update(part)
+    return made.digest()
+
+
+Manifest = dict[str, Entry]
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(dict[str, Entry])
+_odd_decoder = msgspec.msgpack.Decoder(dict[bytes, Entry])
+PLAIN, ODD = b"t", b"b"
+
+
+def packed(manifest: Mapping[str, Entry]) -> bytes:
+    """Names need not be text; if one is not, all are stored as the bytes that they are."""
+    try:
+        return PLAIN + _encoder.encode(manifest)
+    except UnicodeEncodeError:
+        return ODD + _encoder.encode({os.fsencode(p): entry for p, entry in manifest.items()})
+
+
+def unpacked(raw: bytes) -> Manifest:
+    if raw[:1] == PLAIN:
+        return _decoder.decode(raw[1:])
+    return {os.fsdecode(path): entry for path, entry in _odd_decoder.decode(raw[1:]).items()}

@@ -1,0 +1,82 @@
+"""Second names for files that are too large to be copied: whoever deletes or replaces such a file
+leaves its content under the second name. Only what is overwritten in place is lost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from hermes.undo import contents
+from hermes.undo.entry import Entry, Manifest, look
+from hermes.undo.store import Store
+
+MOST = 200
+
+
+def guard(
+    store: Store, entries: Mapping[str, Entry], gaps: Mapping[str, str]
+) -> list[tuple[str, Entry, bytes]]:
+    """Path, present entry and token of every file that got a second name."""
+    found = []
+    for path in list(gaps)[:MOST]:
+        entry = entries.get(path)
+        if entry is None or not entry.is_file or entry.token:
+            continue
+        token = contents.stamp_token(contents.BY_STAMP, entry)
+        if link(store, path, token) and (now := look(path)):
+            found.append((path, now, token))
+    return found
+
+
+def stand_in(store: Store, path: str, entry: Entry) -> bytes:
+    """For a large file that is going to be deleted or replaced, which leaves the second name as
+    the only one; its token, or nothing when a copy is needed."""
+    if not entry.is_file or entry.size <= contents.LARGE or entry.links != 1:
+        return b""
+    token = contents.stamp_token(contents.BY_STAMP, entry)
+    return token if link(store, path, token) else b""
+
+
+def link(store: Store, path: str, token: bytes) -> bool:
+    """Give a file its second name in the store; not possible between file systems."""
+    store.prepare()
+    target = store.object_path(token)
+    try:
+        target.unlink(missing_ok=True)
+        os.link(path, target, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def release(
+    store: Store, guards: Sequence[tuple[bytes, bytes]], before: Mapping[str, Entry]
+) -> Manifest:
+    """After the command: take the second names away, but of files that are gone or another now.
+    The entries before, with what is kept of them."""
+    found: Manifest = {}
+    for name, token in guards:
+        path, second = os.fsdecode(name), store.object_path(token)
+        old, now = before.get(path), look(path)
+        held = look(str(second))
+        if old is None or held is None:
+            continue
+        if now is not None and (now.device, now.inode) == (held.device, held.inode):
+            second.unlink()
+            after = look(path)
+            if after is not None and (old.size, old.modified) == (after.size, after.modified):
+                found[path] = after
+        elif (held.size, held.modified) == (old.size, old.modified):
+            store.put_object(token, held.weight)
+            found[path] = _kept(old, token)
+        else:
+            second.unlink()
+    return found
+
+
+def _kept(entry: Entry, token: bytes) -> Entry:
+    return Entry(
+        *(entry.mode, entry.size, entry.modified, entry.changed, entry.inode, entry.device),
+        *(entry.links, entry.owner, entry.group, entry.blocks, entry.target, token),
+        *(entry.attributes, entry.fresh),
+    )

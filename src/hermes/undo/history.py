@@ -1,0 +1,248 @@
+"""The checkpoints of sessions as a person sees them: listed by number, previewed, gone back to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from itertools import groupby
+
+from hermes.codec.values import Value
+from hermes.core.errors import NotFound, UsageError
+from hermes.core.world import World
+from hermes.undo import upkeep
+from hermes.undo.calls import Call, Calls, Change
+from hermes.undo.coverage import Coverage, Retention, inside
+from hermes.undo.live import hold
+from hermes.undo.plan import Plan, Planner
+from hermes.undo.protection import Protection, recover
+from hermes.undo.recovery import end_undo
+from hermes.undo.restore import Restored, Restorer
+from hermes.undo.store import Store
+
+NOTHING = "There is nothing to take back."
+
+
+class Checkpoint(Value):
+    """One turn that changed files, or one undo. Number 1 is the newest; going back to a number
+    takes this one and all newer ones back."""
+
+    number: int
+    turn: str
+    at: float
+    kind: str
+    words: str
+    created: int
+    changed: int
+    deleted: int
+    undone: bool
+    calls: tuple[int, ...]
+    session: str = ""
+    root: str = ""
+
+
+class Status(Value):
+    """What the store holds."""
+
+    folder: str
+    total_bytes: int
+    contents: int
+    sessions: int
+    checkpoints: int
+    projects: tuple[str, ...]
+    oldest_at: float | None
+    newest_at: float | None
+
+
+class History:
+    """All of it blocks, so call it from a thread."""
+
+    def __init__(
+        self, store: Store, *, world: World, cover: Coverage, retention: Retention
+    ) -> None:
+        self._store = store
+        self._calls = Calls(store)
+        self._world = world
+        self._cover = cover
+        self._retention = retention
+
+    def session_of(self, folder: str) -> str:
+        """The session that last changed something here; NotFound."""
+        found = self._calls.newest_session(folder) if self._store.exists else ""
+        if not found:
+            raise NotFound(f"No session has changed files in {folder}.")
+        return found
+
+    def checkpoints(self, session: str) -> tuple[Checkpoint, ...]:
+        """Newest first."""
+        if not self._store.exists:
+            return ()
+        calls = [call for call in self._calls.of_session(session) if call.changes]
+        undone = _undone(calls)
+        groups = [list(group) for _, group in groupby(calls, key=_group)]
+        return tuple(
+            _checkpoint(number, group, undone) for number, group in enumerate(reversed(groups), 1)
+        )
+
+    def plan(
+        self,
+        session: str,
+        *,
+        number: int = 0,
+        turn: str = "",
+        path: str = "",
+        overwrite: bool = False,
+    ) -> Plan:
+        """What going back would do: to before a number of the list, to before a turn, or, with
+        neither, to before the last turn that is not taken back yet. `path` is one file, or a
+        folder with all that is in it. NotFound, UsageError."""
+        self._end_open_calls(session)
+        listed = self.checkpoints(session)
+        chosen = _chosen(listed, number, turn)
+        only = (lambda each: inside(each, path)) if path else None
+        calls = self._calls.of_session(session)
+        taken = _taken(listed, chosen)
+        found = Planner(calls, taken, overwrite=overwrite or bool(path), only=only).plan()
+        if path and not found.steps and not found.kept:
+            raise NotFound(f"Nothing has changed {path} since then.")
+        return found
+
+    def carry_out(self, plan: Plan, *, session: str, whole: bool = True) -> Restored:
+        """`whole` unless it was narrowed to a path: then the turns do not count as taken back."""
+        calls = {call.id: call for call in self._calls.of_session(session)}
+        first = calls.get(min(plan.taken, default=0))
+        if first is None:
+            raise NotFound(NOTHING)
+        if not whole:
+            plan = Plan(session=plan.session, steps=plan.steps, kept=plan.kept, lost=plan.lost)
+        restorer = Restorer(self._store, self._cover, self._world, root=first.root)
+        turn = self._world.new_id("undo")
+        return restorer.apply(plan, session=session, turn=turn, words=f"undo {first.words}")
+
+    def status(self) -> Status:
+        calls = self._calls.all() if self._store.exists else []
+        contents = 0
+        if self._store.exists:
+            with self._store.reading() as db:
+                query = "SELECT (SELECT COUNT(*) FROM blobs) + (SELECT COUNT(*) FROM objects)"
+                contents = int(db.execute(query).fetchone()[0])
+        return Status(
+            folder=str(self._store.folder),
+            total_bytes=self._store.total() if self._store.exists else 0,
+            contents=contents,
+            sessions=len({call.session for call in calls}),
+            checkpoints=len({_group(call) for call in calls}),
+            projects=tuple(sorted({call.root for call in calls})),
+            oldest_at=calls[0].at if calls else None,
+            newest_at=calls[-1].at if calls else None,
+        )
+
+    def prune(self) -> upkeep.Pruned:
+        return upkeep.prune(self._store, self._retention, self._world.clock.now())
+
+    def clear(self) -> upkeep.Pruned:
+        return upkeep.clear(self._store, self._world.clock.now())
+
+    def _end_open_calls(self, session: str) -> None:
+        """What a Hermes that died left open is ended first; a call that really runs is waited
+        for by the person."""
+        if not self._store.exists:
+            raise NotFound(NOTHING)
+        left = [call for call in self._calls.left_open(session) if call.kind != "background"]
+        if not left:
+            return
+        held = hold(self._store, session)
+        if held is None:
+            raise UsageError("A command of this session is running; wait until it has ended.")
+        try:
+            for call in left:
+                if call.kind == "undo":
+                    end_undo(self._store, call)
+                else:
+                    recover(self._protection(call), call)
+        finally:
+            os.close(held)
+
+    def _protection(self, call: Call) -> Protection:
+        return Protection(
+            self._store,
+            call.root,
+            where=lambda: (call.session, call.turn),
+            world=self._world,
+            cover=self._cover,
+            retention=self._retention,
+        )
+
+
+def _group(call: Call) -> tuple[str, str, int]:
+    """Calls of one turn belong together; an undo stands for itself."""
+    alone = call.id if call.kind == "undo" or not call.turn else 0
+    return call.session, call.turn, alone
+
+
+def _undone(calls: Iterable[Call]) -> set[int]:
+    """The calls that are taken back at present: an undo can be taken back itself."""
+    by_id = {}
+    undone: set[int] = set()
+    for call in calls:
+        by_id[call.id] = call
+        for taken in call.body.taken:
+            undone.add(taken)
+            inner = by_id.get(taken)
+            if inner is not None and inner.kind == "undo":
+                undone -= set(inner.body.taken)
+    return undone
+
+
+def _checkpoint(number: int, calls: list[Call], undone: set[int]) -> Checkpoint:
+    first: dict[bytes, Change] = {}
+    last: dict[bytes, Change] = {}
+    for call in calls:
+        for change in call.changes:
+            first.setdefault(change.name, change)
+            last[change.name] = change
+    made = [n for n in first if first[n].before is None and last[n].after is not None]
+    gone = [n for n in first if first[n].before is not None and last[n].after is None]
+    both = [n for n in first if first[n].before is not None and last[n].after is not None]
+    more = f" (+{len(calls) - 1} more)" if len(calls) > 1 else ""
+    return Checkpoint(
+        number=number,
+        turn=calls[0].turn,
+        at=calls[0].at,
+        kind="undo" if calls[0].kind == "undo" else "turn",
+        words=calls[0].words + more,
+        created=len(made),
+        changed=len(both),
+        deleted=len(gone),
+        undone=all(call.id in undone for call in calls),
+        calls=tuple(call.id for call in calls),
+        session=calls[0].session,
+        root=calls[0].root,
+    )
+
+
+def _chosen(listed: tuple[Checkpoint, ...], number: int, turn: str) -> Checkpoint:
+    if number:
+        if number > len(listed):
+            raise UsageError(f"There are {len(listed)} checkpoints; {number} is not one of them.")
+        return listed[number - 1]
+    if turn:
+        found = [each for each in listed if each.turn.startswith(turn)]
+        if len({each.turn for each in found}) != 1:
+            near = tuple(each.turn for each in listed[:5])
+            raise NotFound(f"There is no turn {turn!r} that changed files.", near)
+        return found[-1]
+    for each in listed:
+        if each.kind == "turn" and not each.undone:
+            return each
+    raise NotFound(NOTHING)
+
+
+def _taken(listed: tuple[Checkpoint, ...], chosen: Checkpoint) -> list[int]:
+    """The calls of the chosen one and of all newer turns that are not taken back yet. Newer undos
+    are passed through; only a chosen undo is taken back itself."""
+    return [
+        call
+        for each in listed[: chosen.number]
+        if each is chosen or (each.kind == "turn" and not each.undone)
+        for call in each.calls
+    ]

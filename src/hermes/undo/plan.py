@@ -1,0 +1,219 @@
+"""Works out, path by path, what taking calls back comes to: a walk from the present into the past
+that ends where somebody else has changed the file."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+from hermes.codec.values import Value
+from hermes.undo.calls import Call, Change
+from hermes.undo.contents import present_token
+from hermes.undo.entry import Entry, differs, look, look_here, same_things
+
+MAYBE_OTHERS = "it changed while the command ran, perhaps by somebody else"
+CHANGED_SINCE = "it was changed since"
+CHANGED_BETWEEN = "it was changed in between, and that stays"
+USED_SINCE = "the repository was used since, so its own files stay as they are"
+
+
+class Step(Value):
+    """A path goes from what it is now to what it was; None is nothing."""
+
+    path: str
+    now: Entry | None
+    target: Entry | None
+    back: int
+    lost: str = ""
+    unseen: bool = False
+    ended: int = 0
+
+    @property
+    def verb(self) -> str:
+        if self.target is None:
+            return "delete"
+        return "restore" if self.now is None else "change back"
+
+
+class Kept(Value):
+    """A path that stays as it is, and why."""
+
+    path: str
+    why: str
+
+
+class Plan(Value):
+    """`taken` are the calls that count as taken back. `lost` is what cannot be restored and `notes`
+    what the calls did besides files that are covered."""
+
+    session: str
+    steps: tuple[Step, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    lost: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    taken: tuple[int, ...] = ()
+    turns: tuple[str, ...] = ()
+
+
+class Planner:
+    """For the calls of one session, oldest first. With `overwrite`, what others changed since goes
+    as well; it stays in the store. `only` narrows to paths."""
+
+    def __init__(
+        self,
+        calls: Sequence[Call],
+        taken: Iterable[int],
+        *,
+        overwrite: bool = False,
+        only: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._calls = [call for call in calls if call.changes]
+        self._taken = frozenset(taken)
+        self._floor = min(self._taken, default=0)
+        self._overwrite = overwrite
+        self._only = only
+        self._kept: list[Kept] = []
+
+    def plan(self) -> Plan:
+        chosen = [call for call in self._calls if call.id in self._taken]
+        steps = [step for path in self._paths() if (step := self._walk(path))]
+        steps = self._repositories(steps)
+        return Plan(
+            session=self._calls[-1].session if self._calls else "",
+            steps=tuple(sorted(steps, key=lambda step: step.path)),
+            kept=tuple(self._kept),
+            lost=tuple(step.lost for step in steps if step.lost),
+            notes=tuple(dict.fromkeys(note for call in chosen for note in call.body.notes)),
+            taken=tuple(sorted(self._taken)),
+            turns=tuple(dict.fromkeys(call.turn for call in chosen)),
+        )
+
+    def _paths(self) -> list[str]:
+        found = {
+            change.name: change.path
+            for call in self._calls
+            if call.id in self._taken
+            for change in call.changes
+        }
+        wanted = self._only or (lambda _: True)
+        return [path for path in found.values() if wanted(path)]
+
+    @cached_property
+    def _histories(self) -> dict[str, list[tuple[Call, Change]]]:
+        """Path by path, newest first, down to the oldest call that is taken back."""
+        found: dict[str, list[tuple[Call, Change]]] = {}
+        for call in reversed(self._calls):
+            for change in call.changes if call.id >= self._floor else ():
+                found.setdefault(change.path, []).append((call, change))
+        return found
+
+    def _walk(self, path: str) -> Step | None:
+        now = look_here(path)
+        state, lost, unseen, ended, back = now, "", False, 0, 0
+        limit: int | None = None
+        history = self._histories[path]
+        for call, change in history:
+            if limit is not None and call.id >= limit:
+                continue
+            if not change.sure and not self._overwrite:
+                self._kept.append(Kept(path=path, why=MAYBE_OTHERS))
+                break
+            if not self._overwrite and not matches(path, state, change.after, now):
+                why = CHANGED_BETWEEN if back else CHANGED_SINCE
+                self._kept.append(Kept(path=path, why=why))
+                break
+            if call.kind == "undo" and change.back and call.id not in self._taken:
+                limit = change.back
+                origin = next((c for k, c in history if k.id == limit), None)
+                if origin is None:
+                    # The present is older than what is asked for.
+                    break
+                state = origin.before
+                continue
+            state, back = change.before, call.id
+            lost, unseen, ended = change.lost, change.unseen, call.body.ended
+        if not back or _is_so(path, now, state):
+            return None
+        return Step(
+            path=path, now=now, target=state, back=back, lost=lost, unseen=unseen, ended=ended
+        )
+
+    def _repositories(self, steps: list[Step]) -> list[Step]:
+        """The files of a git repository belong together: when it was used since, the ones that are
+        there stay. Objects that are missing come back in any case, as they harm nobody."""
+        if self._overwrite:
+            return steps
+        tops = {top for step in steps if (top := repository(step.path))}
+        used = {top for top in tops if _used_since(top, steps)}
+        kept = [s for s in steps if repository(s.path) in used and not _is_missing_object(s)]
+        self._kept += [Kept(path=top, why=USED_SINCE) for top in sorted(used)]
+        left_out = {step.path for step in kept}
+        return [step for step in steps if step.path not in left_out]
+
+
+def matches(path: str, state: Entry | None, left: Entry | None, now: Entry | None) -> bool:
+    """Whether a state is the one that a call left."""
+    if state is None or left is None:
+        return state is left
+    if state.kind != left.kind:
+        return False
+    if not differs(state, left) or same_things(state, left):
+        return True
+    if not state.is_file or state.mode != left.mode:
+        return False
+    if left.token and state is now:
+        return present_token(path) == left.token
+    # A second name that came and went moves the time of the last change, and nothing else.
+    return not (state.token and left.token) and _same_but_for_links(state, left)
+
+
+def _same_but_for_links(one: Entry, other: Entry) -> bool:
+    return (one.inode, one.device, one.size, one.modified, one.mode) == (
+        *(other.inode, other.device, other.size, other.modified, other.mode),
+    )
+
+
+def _is_so(path: str, now: Entry | None, target: Entry | None) -> bool:
+    """What is asked for is there already."""
+    if now is None or target is None:
+        return now is target
+    if (now.mode, now.owner, now.group) != (target.mode, target.owner, target.group):
+        return False
+    if now.is_link:
+        return now.target == target.target
+    if not now.is_file or now.size != target.size:
+        return not now.is_file
+    if (now.inode, now.modified, now.changed) == (target.inode, target.modified, target.changed):
+        return True
+    same = bool(target.token) and present_token(path) == target.token
+    return same and now.modified == target.modified
+
+
+def repository(path: str) -> str:
+    """The `.git` folder that a path lies in, or nothing."""
+    head, found, _ = path.partition("/.git/")
+    return head + "/.git" if found else ""
+
+
+def _is_missing_object(step: Step) -> bool:
+    return "/.git/objects/" in step.path and step.now is None
+
+
+def _used_since(top: str, steps: Sequence[Step]) -> bool:
+    """Some file of the repository is younger than everything that the calls left in it. Looking at
+    a repository writes its index, so that does not count."""
+    own = {step.path for step in steps}
+    last = max((s.now.changed for s in steps if s.now and repository(s.path) == top), default=0)
+    if not last:
+        return False
+    for folder, _, names in os.walk(top):
+        for name in names:
+            path = posixpath.join(folder, name)
+            if path in own or name in ("index", "index.lock", "FETCH_HEAD"):
+                continue
+            entry = look(path)
+            if entry is not None and entry.changed > last:
+                return True
+    return False

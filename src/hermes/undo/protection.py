@@ -1,0 +1,395 @@
+"""Keeps what a call may destroy before it begins, and writes down what it did when it has ended."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from hermes.core.world import World
+from hermes.undo import writers
+from hermes.undo.attribution import is_broad, judge, watched
+from hermes.undo.calls import Body, Call, CallKind, Calls, Change
+from hermes.undo.capture import Capture
+from hermes.undo.changes import Written, compare, with_losses
+from hermes.undo.coverage import Coverage, Retention, inside
+from hermes.undo.entry import Manifest, look
+from hermes.undo.guards import guard, release, stand_in
+from hermes.undo.intent import Intent
+from hermes.undo.live import hold
+from hermes.undo.observer import Observer
+from hermes.undo.store import Store
+from hermes.undo.tree import Look, Scanner, not_kept
+from hermes.undo.upkeep import make_room, prune_if_due
+from hermes.undo.windows import Receipt, Window, merged
+
+Where = Callable[[], tuple[str, str]]
+STOPPED = "Hermes was stopped while it ran."
+
+
+class Protection:
+    """For one session in one project. Not for use from two threads at the same time. `where`
+    gives the session and the turn; `now_ns` is the clock of the file systems. Every `prune_hours`,
+    if that is not 0, old checkpoints go when the session is left."""
+
+    def __init__(
+        self,
+        store: Store,
+        root: str,
+        *,
+        where: Where,
+        world: World,
+        cover: Coverage,
+        retention: Retention,
+        prune_hours: float = 0,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.store = store
+        self.calls = Calls(store)
+        self.root = root
+        self.cover = cover
+        self.background: list[Window] = []
+        self._where = where
+        self._world = world
+        self._retention = retention
+        self._prune_hours = prune_hours
+        self._now_ns = now_ns
+        self._known: Manifest | None = None
+        self._saved: Manifest | None = None
+        self._manifest = b""
+        self._large: set[str] = set()
+        self._unkept: set[str] = set()
+        self._folders: list[str] = []
+        self._generation = 0
+        self._live: int | None = None
+
+    # One path: the file tools
+
+    def begin_path(self, kind: CallKind, words: str, path: str) -> Window:
+        self._start()
+        if kind == "write":
+            # A write goes through a symbolic link, so what is kept is what it leads to.
+            path = os.path.realpath(path)
+        gaps: dict[str, str] = {}
+        guards: tuple[tuple[bytes, bytes], ...] = ()
+        with self.store.writing():
+            entry = look(path)
+            if entry is not None and (second := stand_in(self.store, path, entry)):
+                guards = ((os.fsencode(path), second),)
+                entry = look(path)
+            elif entry is not None:
+                done = self._capture().of({path: entry}, is_named=lambda _: True)
+                entry = done.entries.get(path, entry)
+                gaps = done.gaps
+            changes = [Change(os.fsencode(each), None, None) for each in _missing_above(path)]
+            changes.append(Change(os.fsencode(path), entry, entry))
+            body = Body(
+                changes=with_losses(changes, gaps), notes=tuple(gaps.values()), guards=guards
+            )
+            call_id = self._begin(kind, words, body)
+        self._world.reach("undo.begun")
+        return Window(call_id, body, Intent(complete=True), kind=kind)
+
+    def end_path(self, window: Window) -> Receipt:
+        now = self._now_ns()
+        before = {each.path: each.before for each in window.body.changes if each.before}
+        before.update(release(self.store, window.body.guards, before))
+        after: Manifest = {}
+        for each in window.body.changes:
+            entry = look(each.path, now)
+            if entry is not None:
+                after[each.path] = entry
+        losses = {each.path: each.lost for each in window.body.changes if each.lost}
+        changes = with_losses(compare(before, after), losses)
+        return self._finish(window, changes, window.body.notes)
+
+    # Whole trees: commands
+
+    def begin_command(self, kind: CallKind, words: str, cwd: str, intent: Intent) -> Window:
+        self._start()
+        others = writers.running() - {os.getpid()}
+        observer = self._observer(others) if kind == "command" and is_broad(intent) else None
+        try:
+            window = self._open_window(kind, words, cwd, intent, observer)
+        except BaseException:
+            if observer is not None:
+                observer.stop()
+            raise
+        window.others, window.observer = others, observer
+        self._world.reach("undo.begun")
+        return window
+
+    def _open_window(
+        self, kind: CallKind, words: str, cwd: str, intent: Intent, observer: Observer | None
+    ) -> Window:
+        names, spots = self._outside(intent, cwd)
+        found = self._look(names, spots, intent.names)
+        if observer is not None:
+            self._folders = watched(found)
+            observer.watch(self._folders)
+        if self.root in found.gaps:
+            names += [name for name in intent.names if inside(name, self.root)]
+        self._attribute(found.entries)
+        with self.store.writing():
+            # All of it or nothing: no content is thrown away before something refers to it.
+            before, gaps = self._keep(found, intent.names)
+            guards = guard(self.store, before, gaps)
+            before.update({path: entry for path, entry, _ in guards})
+            body = Body(
+                names=tuple(os.fsencode(each) for each in names),
+                spots=tuple(os.fsencode(each) for each in spots),
+                guards=tuple((os.fsencode(path), token) for path, _, token in guards),
+            )
+            self._save(before)
+            call_id = self._begin(kind, words, body, self._manifest)
+        window = Window(call_id, body, intent, kind=kind)
+        window.before, window.gaps = before, gaps
+        return window
+
+    def end_command(self, window: Window) -> Receipt:
+        window.before.update(release(self.store, window.body.guards, window.before))
+        self._known = window.before
+        found = self._look(*_places(window.body), window.intent.names)
+        theirs = window.observer.stop() if window.observer else frozenset[Written]()
+        changes = compare(window.before, found.entries)
+        changes = self._without_others(window, judge(window, changes, theirs))
+        if self.background:
+            found.entries, _ = self._keep(found, ())
+            for other in self.background:
+                other.before = found.entries
+        notes = _lost_folders(window, found)
+        return self._finish(window, with_losses(changes, window.gaps, found.large), notes)
+
+    def spawned(self, window: Window, process_id: str) -> None:
+        """From here on changes that nobody else explains may come from this process."""
+        window.process = process_id
+        self.calls.update(window.call_id, window.body, process=process_id)
+        window.before.update(release(self.store, window.body.guards, window.before))
+        self.background.append(window)
+
+    def sync(self, running: frozenset[str]) -> None:
+        """Write down what background processes did up to now; those that ended are done."""
+        if not self.background:
+            return
+        names = [name for each in self.background for name in _places(each.body)[0]]
+        found = self._look(names, [], ())
+        self._attribute(found.entries)
+        for window in [each for each in self.background if each.process not in running]:
+            self.calls.end(window.call_id, window.body)
+            self.background.remove(window)
+
+    def look_for_gaps(self, intent: Intent, cwd: str) -> dict[str, str]:
+        """What a command would find uncovered, without keeping anything."""
+        names, spots = self._outside(intent, cwd)
+        found = self._look(names, spots, intent.names)
+        gaps = dict(found.gaps)
+        for path, entry in found.entries.items():
+            named = any(inside(path, name) for name in intent.names)
+            if not entry.token and (why := not_kept(path, entry, self.cover, named=named)):
+                gaps[path] = why
+        return gaps
+
+    def close(self) -> None:
+        for window in self.background:
+            self.calls.update(window.call_id, window.body)
+        if self._prune_hours and self._live is not None:
+            now = self._world.clock.now()
+            prune_if_due(self.store, self._retention, now, self._prune_hours)
+        if self._live is not None:
+            os.close(self._live)
+            self._live = None
+        self.store.close()
+
+    # Steps
+
+    def _begin(self, kind: CallKind, words: str, body: Body, manifest: bytes = b"") -> int:
+        session, turn = self._where()
+        return self.calls.begin(
+            session=session,
+            turn=turn,
+            root=self.root,
+            at=self._world.clock.now(),
+            kind=kind,
+            words=words,
+            manifest=manifest,
+            body=body,
+        )
+
+    def _start(self) -> None:
+        """Before the first call: say that the session is alive, and end what a Hermes that died
+        left open."""
+        if self._live is not None:
+            return
+        session = self._where()[0]
+        self._live = hold(self.store, session)
+        if self._live is not None:
+            for call in self.calls.left_open(session):
+                recover(self, call)
+
+    def _outside(self, intent: Intent, cwd: str) -> tuple[list[str], list[str]]:
+        """Paths to look at besides the project, and folders that do not exist yet."""
+        names = [name for name in intent.names if not inside(name, self.root)]
+        if not inside(cwd, self.root) and cwd not in self.cover.untouched:
+            names.append(cwd)
+        # A path through a link is there a second time, as what the link leads to.
+        names = [name for name in names if not _is_everybodys(name) and _is_real(name)]
+        spots = [missing for name in names for missing in _missing_above(name)]
+        return names, spots
+
+    def _look(self, names: Iterable[str], spots: Iterable[str], named: Iterable[str]) -> Look:
+        known = self._known_entries()
+        scanner = Scanner(self.cover, known, now_ns=self._now_ns(), names=named, large=self._large)
+        scanner.tree(self.root)
+        for name in names:
+            scanner.named(name)
+        for spot in spots:
+            scanner.spot(spot)
+        # Where the project is too large to be looked over, named paths in it still are.
+        if self.root in scanner.look.gaps:
+            for name in named:
+                scanner.named(name, again=True)
+        self._large |= scanner.look.large
+        return scanner.look
+
+    def _known_entries(self) -> Manifest:
+        generation = self.store.generation()
+        if self._known is None:
+            self._known = self.store.newest_manifest(self.root) or {}
+            self._unkept = {p for p, e in self._known.items() if e.is_file and not e.token}
+            self._generation = -1
+        if generation != self._generation:
+            # Another process threw contents away: what is known may not be kept any more.
+            held = self.store.holds([e.token for e in self._known.values() if e.token])
+            self._known = {
+                path: entry
+                for path, entry in self._known.items()
+                if not entry.token or entry.token in held
+            }
+            self._generation = generation
+        return self._known
+
+    def _keep(self, found: Look, names: Iterable[str]) -> tuple[Manifest, dict[str, str]]:
+        named = tuple(names)
+        wanted = {path: found.entries[path] for path in found.new if path in found.entries}
+        for path in self._unkept:
+            entry = found.entries.get(path)
+            if entry is not None and not entry.token:
+                wanted[path] = entry
+        gaps = dict(found.gaps)
+        if wanted:
+            done = self._capture().of(
+                wanted, is_named=lambda path: any(inside(path, name) for name in named)
+            )
+            gaps |= done.gaps
+            found.entries.update(done.entries)
+            for path in done.gone:
+                del found.entries[path]
+            self._unkept = {path for path in done.gaps if path in found.entries}
+        self._known = found.entries
+        return found.entries, gaps
+
+    def _capture(self) -> Capture:
+        return Capture(self.store, self.cover, self._room, self._now_ns)
+
+    def _room(self, needed: int) -> int:
+        most = self.cover.max_total_bytes
+        if self.store.total() + needed > most:
+            make_room(self.store, self._retention, needed, self._world.clock.now())
+        return max(0, most - self.store.total())
+
+    def _save(self, manifest: Manifest) -> None:
+        if manifest != self._saved or not self.store.has_manifest(self._manifest):
+            self._manifest = self.store.save_manifest(self.root, manifest, self._world.clock.now())
+            self._saved = dict(manifest)
+
+    def _observer(self, others: frozenset[int]) -> Observer | None:
+        """Watching from before the first look on, so that nothing slips in between."""
+        observer = Observer(others)
+        if not observer.start():
+            return None
+        observer.watch(self._folders or watched(self._look((), (), ())))
+        return observer
+
+    def _without_others(self, window: Window, changes: list[Change]) -> list[Change]:
+        """Without what other sessions did at the same time and wrote down themselves."""
+        theirs = {
+            (change.name, change.after)
+            for call in self.calls.since(window.call_id, but=self._where()[0])
+            for change in call.changes
+        }
+        return [each for each in changes if (each.name, each.after) not in theirs]
+
+    def _attribute(self, entries: Manifest) -> None:
+        """Changes since the last look while background processes run."""
+        for window in self.background[-1:]:
+            fresh = judge(window, compare(window.before, entries))
+            if not window.intent.complete:
+                # Nothing tells them from what the person did meanwhile.
+                fresh = [Change(c.name, c.before, c.after, False, c.source) for c in fresh]
+            if fresh:
+                window.body = merged(window.body, with_losses(fresh, window.gaps))
+                self.calls.update(window.call_id, window.body)
+        for window in self.background:
+            window.before = entries
+
+    def _finish(
+        self, window: Window, changes: tuple[Change, ...], notes: tuple[str, ...]
+    ) -> Receipt:
+        self._world.reach("undo.ending")
+        if changes or notes:
+            body = Body(changes=changes, notes=notes, ended=self._now_ns())
+            self.calls.end(window.call_id, body)
+        else:
+            self.calls.drop((window.call_id,))
+        return Receipt(call_id=window.call_id, changes=changes, notes=notes)
+
+
+def recover(protection: Protection, call: Call) -> None:
+    """End a call whose process died: what is different now is taken for its doing."""
+    window = Window(call.id, call.body, Intent(), kind=call.kind)
+    if call.kind in ("write", "delete"):
+        protection.end_path(window)
+    elif call.kind == "undo":
+        protection.calls.end(call.id, call.body)
+    else:
+        window.before = protection.store.manifest(call.manifest) or {}
+        window.body = Body(names=call.body.names, spots=call.body.spots, guards=call.body.guards)
+        if not window.before:
+            protection.calls.end(call.id, Body(changes=call.changes, notes=(STOPPED,)))
+            return
+        protection.end_command(window)
+
+
+def _places(body: Body) -> tuple[list[str], list[str]]:
+    return [os.fsdecode(each) for each in body.names], [os.fsdecode(each) for each in body.spots]
+
+
+def _missing_above(path: str) -> list[str]:
+    """The folders on the way to a path that are not there, outermost first."""
+    return [str(each) for each in reversed(Path(path).parents) if not os.path.lexists(each)]
+
+
+def _is_everybodys(path: str) -> bool:
+    """Folders of the system and of temporary files, as a whole."""
+    return path.count("/") < 2 or path.startswith(("/proc/", "/sys/", "/dev/"))
+
+
+def _is_real(path: str) -> bool:
+    folder = posixpath.dirname(path)
+    return os.path.realpath(folder) == folder
+
+
+def _lost_folders(window: Window, found: Look) -> tuple[str, ...]:
+    """Folders that are not covered and are not there any more."""
+    return tuple(
+        why
+        for path, why in window.gaps.items()
+        if path not in found.gaps and _is_folder(window, path) and not os.path.lexists(path)
+    )
+
+
+def _is_folder(window: Window, path: str) -> bool:
+    entry = window.before.get(path)
+    return entry is None or entry.is_folder

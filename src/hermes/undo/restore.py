@@ -1,0 +1,335 @@
+"""Carries a plan out: puts contents, modes, links and folders back, so that this can be taken back
+itself, and goes on where it was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from hermes.codec.values import Value
+from hermes.core.errors import NotFound
+from hermes.core.world import World
+from hermes.undo import contents
+from hermes.undo.calls import Body, Calls, Change
+from hermes.undo.capture import Capture
+from hermes.undo.changes import Written, with_token
+from hermes.undo.coverage import Coverage
+from hermes.undo.entry import Entry, look, look_here
+from hermes.undo.folders import Folders
+from hermes.undo.plan import Kept, Plan, Step
+from hermes.undo.store import Store
+
+KEPT_FULL = "it has grown since the turn, or cannot be kept for later, so it stays"
+
+
+class Restored(Value):
+    """What was done to which path, what stayed as it is, and what could not be restored."""
+
+    call_id: int = 0
+    restored: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    lost: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Restorer:
+    def __init__(
+        self,
+        store: Store,
+        cover: Coverage,
+        world: World,
+        *,
+        root: str,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._store = store
+        self._calls = Calls(store)
+        self._cover = cover
+        self._world = world
+        self._root = root
+        self._now_ns = now_ns
+        self._folders = Folders()
+        self._held: dict[Written, list[str]] = {}
+        self._made: dict[Written, str] = {}
+        self._now: dict[str, Entry] = {}
+        self._kept: list[Kept] = []
+        self._stuck: set[str] = set()
+        self._lost: list[str] = []
+        self._siblings: dict[tuple[int, int], list[str]] | None = None
+
+    def apply(self, plan: Plan, *, session: str, turn: str, words: str) -> Restored:
+        """Everything that can be restored is; the rest is named."""
+        steps = list(plan.steps)
+        aside = self._aside(steps)
+        call_id = self._intend(steps, aside, session, turn, words)
+        self._world.reach("undo.restoring")
+        try:
+            self._hold(aside)
+            for step in sorted(steps, key=lambda each: each.path, reverse=True):
+                if step.now is not None and not _stays(step):
+                    self._attempt(step, self._remove)
+            for step in sorted(steps, key=lambda each: each.path):
+                if step.target is not None:
+                    self._attempt(step, self._bring_back)
+                self._world.reach("undo.step")
+        finally:
+            self._drop_held()
+            self._folders.close()
+        for step in sorted(steps, key=lambda each: each.path, reverse=True):
+            if step.target is not None and step.target.is_folder:
+                _dress(step.path, step.target)
+        return self._finish(steps, plan, call_id)
+
+    # Before anything happens
+
+    def _intend(
+        self, steps: list[Step], aside: dict[str, str], session: str, turn: str, words: str
+    ) -> int:
+        present = {step.path: step.now for step in steps if step.now is not None}
+        with self._store.writing():
+            capture = Capture(self._store, self._cover, lambda _: 1 << 62, self._now_ns)
+            self._now = present | capture.of(present, is_named=lambda _: True).entries
+            body = Body(
+                changes=tuple(
+                    Change(os.fsencode(s.path), self._now.get(s.path), s.target, back=s.back)
+                    for s in steps
+                ),
+                guards=tuple((os.fsencode(a), os.fsencode(b)) for a, b in aside.items()),
+            )
+            return self._calls.begin(
+                session=session,
+                turn=turn,
+                root=self._root,
+                at=self._world.clock.now(),
+                kind="undo",
+                words=words,
+                body=body,
+            )
+
+    def _aside(self, steps: list[Step]) -> dict[str, str]:
+        """Files that were renamed, and where they wait until their old names are free. A place to
+        wait is in a folder that stays."""
+        wanted = {_file(s.target): s for s in steps if s.target is not None and s.target.is_file}
+        going = {step.path for step in steps if step.now is not None and not _stays(step)}
+        mark = self._world.new_id("undo")
+        found: dict[str, str] = {}
+        for step in steps:
+            now = step.now
+            other = wanted.get(_file(now)) if now is not None and now.is_file else None
+            if now is None or other is None or other.target is None or other.path == step.path:
+                continue
+            if now.size == other.target.size:
+                folder = next(p for p in Path(step.path).parents if str(p) not in going)
+                found[step.path] = str(folder / f".hermes-{mark}-{len(found)}")
+        return found
+
+    def _hold(self, aside: dict[str, str]) -> None:
+        for path, name in aside.items():
+            entry = look(path)
+            with contextlib.suppress(OSError):
+                self._folders.open(str(Path(path).parent))
+                self._folders.open(str(Path(name).parent))
+                Path(path).rename(name)
+                if entry is not None:
+                    self._held.setdefault(_file(entry), []).append(name)
+
+    # One path
+
+    def _attempt(self, step: Step, work: Callable[[Step], None]) -> None:
+        try:
+            work(step)
+        except NotFound as error:
+            self._lost.append(f"{step.path}: {error}")
+        except OSError as error:
+            self._lost.append(f"{step.path} could not be restored: {error.strerror or error}.")
+
+    def _remove(self, step: Step) -> None:
+        now = look_here(step.path)
+        if now is None:
+            return
+        self._folders.open(str(Path(step.path).parent))
+        if now.is_folder:
+            self._remove_folder(step)
+        elif now.is_file and not self._now[step.path].token and not self._adopt(step, now):
+            self._keep(step.path, KEPT_FULL)
+        else:
+            Path(step.path).unlink(missing_ok=True)
+
+    def _remove_folder(self, step: Step) -> None:
+        try:
+            self._folders.open(step.path)
+            Path(step.path).rmdir()
+        except OSError:
+            if not (step.unseen and self._is_untouched(step) and self._adopt(step, None)):
+                self._keep(step.path, "it is not empty")
+
+    def _keep(self, path: str, why: str) -> None:
+        self._stuck.add(path)
+        self._kept.append(Kept(path=path, why=why))
+
+    def _is_untouched(self, step: Step) -> bool:
+        return not any(
+            (found := look(str(Path(folder, name)))) is not None and found.changed > step.ended
+            for folder, names, files in os.walk(step.path)
+            for name in (*names, *files)
+        )
+
+    def _adopt(self, step: Step, now: Entry | None) -> bool:
+        """Move into the store what is too much to be copied."""
+        entry = now or self._now[step.path]
+        token = contents.stamp_token(contents.MOVED, entry)
+        try:
+            Path(step.path).rename(self._store.object_path(token))
+        except OSError:
+            return False
+        self._store.put_object(token, entry.weight)
+        self._now[step.path] = with_token(entry, token)
+        return True
+
+    def _bring_back(self, step: Step) -> None:
+        target = step.target
+        assert target is not None
+        if step.path in self._stuck:
+            return
+        parent = str(Path(step.path).parent)
+        if not os.path.lexists(parent):
+            Path(parent).mkdir(parents=True)
+        self._folders.open(parent)
+        if target.token[:1] == contents.MOVED:
+            self._store.object_path(target.token).rename(step.path)
+        elif target.is_folder:
+            if not os.path.lexists(step.path):
+                Path(step.path).mkdir(mode=0o700)
+        elif target.is_link:
+            Path(step.path).unlink(missing_ok=True)
+            Path(step.path).symlink_to(os.fsdecode(target.target))
+            with contextlib.suppress(OSError):
+                times = (target.modified, target.modified)
+                os.utime(step.path, ns=times, follow_symlinks=False)
+        elif target.is_file:
+            self._bring_file(step, target)
+        elif stat.S_ISFIFO(target.mode):
+            os.mkfifo(step.path)
+            _dress(step.path, target)
+        else:
+            raise NotFound("it was a device or a socket.")
+
+    def _bring_file(self, step: Step, target: Entry) -> None:
+        file = _file(target)
+        present = look_here(step.path)
+        if self._held.get(file):
+            Path(self._held[file].pop()).rename(step.path)
+            self._made[file] = step.path
+        elif present is not None and (present.device, present.inode) == file[:2]:
+            self._rewrite(step.path, target, present)
+            self._made[file] = step.path
+        elif target.links > 1 and (sibling := self._sibling(step.path, target)):
+            Path(step.path).unlink(missing_ok=True)
+            os.link(sibling, step.path)
+        else:
+            self._create(step, target)
+            self._made[file] = step.path
+        _dress(step.path, target)
+
+    def _rewrite(self, path: str, target: Entry, present: Entry) -> None:
+        """In place: other names of the file, and whoever has it open, see it restored."""
+        if (present.size, present.modified) == (target.size, target.modified):
+            return
+        if not target.token:
+            raise NotFound(f"{path} was not kept.")
+        if not os.access(path, os.W_OK):
+            Path(path).chmod(stat.S_IMODE(present.mode) | stat.S_IWUSR)
+        with contents.opened(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC) as descriptor:
+            self._store.write_to(target.token, descriptor, target.size)
+
+    def _create(self, step: Step, target: Entry) -> None:
+        if not target.token:
+            raise NotFound(step.lost or "its content was not kept.")
+        path = Path(step.path)
+        temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}.undo")
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            with contents.opened(temporary, flags) as descriptor:
+                self._store.write_to(target.token, descriptor, target.size)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _sibling(self, path: str, target: Entry) -> str:
+        """Another name of the same file that holds the same bytes."""
+        place = (target.device, target.inode)
+        if made := self._made.get(_file(target)):
+            return made
+        if self._siblings is None:
+            self._siblings = {}
+            for name, known in (self._store.newest_manifest(self._root) or {}).items():
+                if known.is_file and known.links > 1:
+                    self._siblings.setdefault((known.device, known.inode), []).append(name)
+        for name in self._siblings.get(place, ()):
+            entry = look(name) if name != path else None
+            if entry is not None and (_file(entry), entry.size) == (_file(target), target.size):
+                return name
+        return ""
+
+    # After it
+
+    def _drop_held(self) -> None:
+        for name in (name for names in self._held.values() for name in names):
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+
+    def _finish(self, steps: list[Step], plan: Plan, call_id: int) -> Restored:
+        now = self._now_ns()
+        changes = [self._change(step, now) for step in steps]
+        done = [change for change in changes if change is not None]
+        body = Body(changes=tuple(done), taken=plan.taken, ended=now)
+        self._calls.end(call_id, body)
+        return Restored(
+            call_id=call_id,
+            restored=tuple(each.path for each in done if each.after is not None),
+            deleted=tuple(each.path for each in done if each.after is None),
+            kept=(*plan.kept, *self._kept),
+            lost=tuple(dict.fromkeys(self._lost)),
+            notes=plan.notes,
+        )
+
+    def _change(self, step: Step, now_ns: int) -> Change | None:
+        before = self._now.get(step.path)
+        after = look(step.path, now_ns)
+        if after is not None and after.is_file and step.target is not None:
+            after = with_token(after, step.target.token)
+        if before is not None and after is not None and before.changed == after.changed:
+            return None
+        if before is None and after is None:
+            return None
+        return Change(os.fsencode(step.path), before, after, back=step.back)
+
+
+def _file(entry: Entry) -> Written:
+    return entry.device, entry.inode, entry.modified
+
+
+def _stays(step: Step) -> bool:
+    """The thing itself stays, and only what it holds or how it may be used is put back."""
+    now, target = step.now, step.target
+    if now is None or target is None or now.kind != target.kind:
+        return False
+    return now.is_folder or now.is_link or now.is_file
+
+
+def _dress(path: str, target: Entry) -> None:
+    """Owner, mode, extended attributes and times, as far as allowed."""
+    found = os.lstat(path)
+    if (found.st_uid, found.st_gid) != (target.owner, target.group):
+        with contextlib.suppress(OSError):
+            os.chown(path, target.owner, target.group, follow_symlinks=False)
+    with contextlib.suppress(OSError):
+        for name, value in target.attributes:
+            os.setxattr(path, name, value, follow_symlinks=False)
+    Path(path).chmod(stat.S_IMODE(target.mode))
+    os.utime(path, ns=(target.modified, target.modified))

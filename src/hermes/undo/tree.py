@@ -1,0 +1,187 @@
+"""Looks over trees of files, quickly: what was known and has not changed is taken over as it is."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+
+from hermes.undo.coverage import Coverage, inside, name_of, size_words
+from hermes.undo.entry import Entry, Manifest, entry_of
+
+
+class Look:
+    """What was seen. `gaps` says, path by path, what is not covered and why; `sealed` folders
+    could not be opened, so what is in them stays as it was known. `large` are the folders of
+    things that can be made again which hold too much; `new` is what was not known like that."""
+
+    def __init__(self) -> None:
+        self.entries: Manifest = {}
+        self.gaps: dict[str, str] = {}
+        self.sealed: set[str] = set()
+        self.large: set[str] = set()
+        self.folders: list[str] = []
+        self.new: list[str] = []
+
+
+class TooMany(Exception):
+    """There are more files below this folder than are looked at."""
+
+
+class Scanner:
+    """One look. `names` are paths that a command names: what is there is covered whatever it is
+    called. `large` are folders that need not be counted again."""
+
+    def __init__(
+        self,
+        cover: Coverage,
+        known: Mapping[str, Entry],
+        *,
+        now_ns: int,
+        names: Iterable[str] = (),
+        large: Iterable[str] = (),
+    ) -> None:
+        self._cover = cover
+        self._known = known
+        self._now = now_ns
+        self._names = tuple(names)
+        self._large = frozenset(large)
+        self.look = Look()
+
+    def tree(self, top: str) -> None:
+        """A folder with all that is in it."""
+        if top in self._cover.untouched:
+            self.look.gaps[top] = f"{top} as a whole is not covered, only what a command names."
+            return
+        self._add(top)
+        try:
+            self._below(top, self._cover.max_files, self.look.entries)
+        except TooMany:
+            # What is known of a part would look like a loss of the rest.
+            for path in [p for p in self.look.entries if inside(p, top)]:
+                del self.look.entries[path]
+            self._keep_known(top, self.look.entries)
+            self.look.gaps[top] = (
+                f"{top} holds more than {self._cover.max_files:,} files; "
+                "only what a command names is covered."
+            )
+
+    def named(self, path: str, *, again: bool = False) -> None:
+        """A path that a command names, with all that is in it."""
+        if (path in self.look.entries and not again) or path in self._cover.untouched:
+            return
+        self._add(path)
+        entry = self.look.entries.get(path)
+        if entry is not None and entry.is_folder:
+            try:
+                self._below(path, self._cover.max_files, self.look.entries)
+            except TooMany:
+                self.look.gaps[path] = f"{path} holds more than {self._cover.max_files:,} files."
+
+    def spot(self, path: str) -> None:
+        """A path alone, without what is in it."""
+        if path not in self.look.entries:
+            self._add(path)
+
+    def _add(self, path: str) -> None:
+        try:
+            found = os.lstat(path)
+        except OSError:
+            return
+        entry = self.look.entries[path] = self._entry(path, found)
+        if entry.is_folder:
+            self.look.folders.append(path)
+
+    def _entry(self, path: str, found: os.stat_result) -> Entry:
+        known = self._known.get(path)
+        if (
+            known is not None
+            and not known.fresh
+            and known.changed == found.st_ctime_ns
+            and known.modified == found.st_mtime_ns
+            and known.size == found.st_size
+            and known.inode == found.st_ino
+            and known.mode == found.st_mode
+        ):
+            return known
+        self.look.new.append(path)
+        return entry_of(path, found, self._now)
+
+    def _below(self, top: str, most: int, out: Manifest) -> None:
+        folders = [top]
+        device = os.lstat(top).st_dev
+        while folders:
+            folder = folders.pop()
+            self.look.folders.append(folder)
+            try:
+                entries = os.scandir(folder)
+            except OSError:
+                self._seal(folder, out)
+                continue
+            with entries:
+                for each in entries:
+                    path = each.path
+                    try:
+                        found = each.stat(follow_symlinks=False)
+                        out[path] = self._entry(path, found)
+                    except OSError:
+                        continue
+                    if stat.S_ISDIR(found.st_mode) and self._goes_into(path, found, device, out):
+                        folders.append(path)
+            if len(out) > most:
+                raise TooMany
+
+    def _goes_into(self, path: str, found: os.stat_result, device: int, out: Manifest) -> bool:
+        if path in self._cover.skipped:
+            del out[path]
+            return False
+        if name_of(path) in self._cover.remade and not self._is_named(path):
+            self._remade(path, out)
+            return False
+        if found.st_dev != device:
+            self.look.gaps[path] = f"{path} is another file system."
+            return False
+        return True
+
+    def _remade(self, folder: str, out: Manifest) -> None:
+        """A folder that can be made again is covered as long as it is small."""
+        found: Manifest = {}
+        if folder not in self._large:
+            try:
+                self._below(folder, self._cover.small_files, found)
+                if sum(entry.weight for entry in found.values()) <= self._cover.small_bytes:
+                    out.update(found)
+                    return
+            except (TooMany, OSError):
+                pass
+            self._keep_known(folder, out)
+        self.look.large.add(folder)
+        self.look.gaps[folder] = f"{folder} can be made again and is not covered."
+
+    def _keep_known(self, folder: str, out: Manifest) -> None:
+        """What was covered while the folder was small is still followed, one by one."""
+        prefix = folder + "/"
+        for path in [p for p in self._known if p.startswith(prefix)]:
+            try:
+                out[path] = self._entry(path, os.lstat(path))
+            except OSError:
+                continue
+
+    def _seal(self, folder: str, out: Manifest) -> None:
+        self.look.sealed.add(folder)
+        self.look.gaps[folder] = f"{folder} cannot be opened."
+        prefix = folder + "/"
+        out.update({p: e for p, e in self._known.items() if p.startswith(prefix)})
+
+    def _is_named(self, folder: str) -> bool:
+        return any(inside(name, folder) or inside(folder, name) for name in self._names)
+
+
+def not_kept(path: str, entry: Entry, cover: Coverage, *, named: bool) -> str:
+    """Why the content of a file is not going to be kept, or nothing."""
+    limit = cover.limit(path, named=named)
+    if entry.is_file and entry.weight > limit:
+        return f"{path} ({size_words(entry.weight)}) is larger than {size_words(limit)}."
+    if not (entry.is_file or entry.is_folder or entry.is_link or stat.S_ISFIFO(entry.mode)):
+        return f"{path} is a device or a socket."
+    return ""

@@ -1,0 +1,228 @@
+"""A workspace whose changes can be taken back: the same port, with a copy made before anything is
+changed and a receipt after it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from hermes.core.effects import DeletePath, Effect, FetchUrl, RunCommand, SignalProcess, WritePath
+from hermes.core.errors import HermesError
+from hermes.core.ports import (
+    CommandResult,
+    FileInfo,
+    Processes,
+    ProcessInfo,
+    SearchFound,
+    SearchQuery,
+    Workspace,
+)
+
+if TYPE_CHECKING:
+    from hermes.undo.calls import CallKind
+    from hermes.undo.intent import Intent
+    from hermes.undo.protection import Protection
+    from hermes.undo.windows import Receipt, Window
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+WORDS = 120
+SENTENCES = 8
+
+
+class Undoable:
+    """`protect` makes the protection when the first change is due; most sessions make none.
+    `touched` says what a command does to files; by default that is read from its text. `heard`
+    is told every receipt, `warn` what a person should know when a call cannot be covered."""
+
+    def __init__(
+        self,
+        inner: Workspace,
+        protect: Callable[[], Protection],
+        *,
+        home: str = "",
+        touched: Callable[[RunCommand], Intent] | None = None,
+        heard: Callable[[Receipt], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._inner = inner
+        self._protect = protect
+        self._made: Protection | None = None
+        self._touched = touched or (lambda effect: _read_intent(effect, home))
+        self._heard = heard
+        self._warn = warn
+        self._one = asyncio.Lock()
+
+    @property
+    def _protection(self) -> Protection:
+        if self._made is None:
+            self._made = self._protect()
+        return self._made
+
+    @property
+    def root(self) -> str:
+        return self._inner.root
+
+    @property
+    def cwd(self) -> str:
+        return self._inner.cwd
+
+    @property
+    def processes(self) -> Processes:
+        return self._inner.processes
+
+    def resolve(self, path: str) -> str:
+        return self._inner.resolve(path)
+
+    async def stat(self, path: str) -> FileInfo | None:
+        return await self._inner.stat(path)
+
+    async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
+        return await self._inner.list_folder(path)
+
+    async def read_bytes(self, path: str) -> bytes:
+        return await self._inner.read_bytes(path)
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        window = await self._begin_path("write", path)
+        try:
+            await self._inner.write_bytes(path, data)
+        finally:
+            await self._end(window, lambda ended: self._protection.end_path(ended))
+
+    async def delete(self, path: str) -> None:
+        window = await self._begin_path("delete", path)
+        try:
+            await self._inner.delete(path)
+        finally:
+            await self._end(window, lambda ended: self._protection.end_path(ended))
+
+    async def search(self, query: SearchQuery) -> SearchFound:
+        return await self._inner.search(query)
+
+    async def run(
+        self,
+        effect: RunCommand,
+        *,
+        timeout: float,
+        stop: asyncio.Event,
+        max_bytes: int,
+        pty: bool = False,
+        on_output: Callable[[str], None] | None = None,
+    ) -> CommandResult:
+        intent = await asyncio.to_thread(self._touched, effect)
+        window = None if intent.reads_only else await self._begin(effect, intent, "command")
+        try:
+            return await self._inner.run(
+                effect,
+                timeout=timeout,
+                stop=stop,
+                max_bytes=max_bytes,
+                pty=pty,
+                on_output=on_output,
+            )
+        finally:
+            await self._end(window, lambda ended: self._protection.end_command(ended))
+
+    async def spawn(
+        self,
+        effect: RunCommand,
+        *,
+        notify: bool = False,
+        watch: tuple[str, ...] = (),
+        pty: bool = False,
+    ) -> ProcessInfo:
+        intent = await asyncio.to_thread(self._touched, effect)
+        window = None if intent.reads_only else await self._begin(effect, intent, "background")
+        try:
+            info = await self._inner.spawn(effect, notify=notify, watch=watch, pty=pty)
+        except BaseException:
+            await self._end(window, lambda ended: self._protection.end_command(ended))
+            raise
+        if window is not None:
+            started = window
+            await self._guarded(lambda: self._protection.spawned(started, info.id))
+        return info
+
+    async def scratch(self, name: str, data: bytes) -> str:
+        return await self._inner.scratch(name, data)
+
+    async def settle(self) -> None:
+        """Write down what background processes have done up to now; for the end of a turn."""
+        if self._made is not None and self._made.background:
+            running = await self._running()
+            await self._guarded(lambda: self._protection.sync(running))
+
+    async def close(self) -> None:
+        await self.settle()
+        await self._inner.close()
+        if self._made is not None:
+            await self._guarded(self._made.close)
+
+    async def preflight(self, effect: Effect) -> tuple[str, ...]:
+        """What of this effect could not be taken back, one sentence each."""
+        match effect:
+            case RunCommand():
+                intent = await asyncio.to_thread(self._touched, effect)
+                if intent.reads_only:
+                    return ()
+                gaps = await self._guarded(
+                    lambda: self._protection.look_for_gaps(intent, effect.cwd)
+                )
+                return _shortened((*intent.sends, *(gaps or {}).values()))
+            case FetchUrl(sends_body=True):
+                return (f"It sends data to {effect.url}; that cannot be taken back.",)
+            case SignalProcess(action="kill"):
+                return ("A process that was ended cannot be brought back.",)
+            case WritePath() | DeletePath():
+                return ()
+            case _:
+                return ()
+
+    async def _begin_path(self, kind: CallKind, path: str) -> Window | None:
+        words = f"{kind} {path.removeprefix(self.root + '/')}"
+        return await self._guarded(lambda: self._protection.begin_path(kind, words, path))
+
+    async def _begin(self, effect: RunCommand, intent: Intent, kind: CallKind) -> Window | None:
+        await self.settle()
+        words = " ".join(effect.script.split())[:WORDS]
+        return await self._guarded(
+            lambda: self._protection.begin_command(kind, words, effect.cwd, intent)
+        )
+
+    async def _end(self, window: Window | None, end: Callable[[Window], Receipt]) -> None:
+        """Also when the call was cancelled: what it did until then counts."""
+        if window is None:
+            return
+        receipt = await asyncio.shield(self._guarded(lambda: end(window)))
+        if receipt is not None and (receipt.changes or receipt.notes):
+            self._heard(receipt)
+
+    async def _guarded(self, work: Callable[[], T]) -> T | None:
+        """One at a time, off the loop. A store that cannot be used stops no work, but is told."""
+        async with self._one:
+            try:
+                return await asyncio.to_thread(work)
+            except (HermesError, OSError) as error:
+                log.warning("not covered by undo", extra={"why": str(error)})
+                self._warn(f"What happens now cannot be undone: {error}")
+                return None
+
+    async def _running(self) -> frozenset[str]:
+        found = await self._inner.processes.list()
+        return frozenset(each.id for each in found if each.status == "running")
+
+
+def _read_intent(effect: RunCommand, home: str) -> Intent:
+    from hermes.undo.intent import read_intent  # needed with the first command only
+
+    return read_intent(effect, home)
+
+
+def _shortened(sentences: tuple[str, ...]) -> tuple[str, ...]:
+    if len(sentences) <= SENTENCES:
+        return sentences
+    return (*sentences[:SENTENCES], f"And {len(sentences) - SENTENCES} more of that kind.")

@@ -1,0 +1,220 @@
+"""Throws away what is too old or too much, oldest first, and never what is still needed."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import zlib
+from collections.abc import Iterable
+from itertools import groupby
+
+from hermes.codec.values import Value
+from hermes.undo.calls import Call, Calls, Change
+from hermes.undo.coverage import Retention
+from hermes.undo.live import alive_sessions
+from hermes.undo.store import Store
+
+DAY = 86_400.0
+# Files on their way into the store have no row yet.
+UNCLAIMED_SECONDS = 3_600
+SQUEEZED_AT_ONCE = 2_000
+WORTH_SQUEEZING = 512
+
+
+class Pruned(Value):
+    """How many turns and bytes went, and what stays."""
+
+    turns: int = 0
+    bytes: int = 0
+    total_bytes: int = 0
+
+
+Group = tuple[str, str, str]
+
+
+def prune(store: Store, retention: Retention, now: float) -> Pruned:
+    """Drop turns by number, age and size, then every content that nothing refers to."""
+    if not store.exists:
+        return Pruned()
+    before = store.total()
+    turns = _drop_turns(store, retention, now)
+    sweep(store, now)
+    squeeze(store)
+    while store.total() > retention.max_total_bytes and _drop_oldest(store):
+        turns += 1
+        sweep(store, now)
+    after = store.total()
+    return Pruned(turns=turns, bytes=max(0, before - after), total_bytes=after)
+
+
+def prune_if_due(store: Store, retention: Retention, now: float, hours: float) -> None:
+    """At most once in so many hours, whoever asks."""
+    with store.writing() as db:
+        row = db.execute("SELECT value FROM meta WHERE key = 'pruned_at'").fetchone()
+        if row is not None and now - float(row[0]) < hours * 3_600:
+            return
+        db.execute("INSERT OR REPLACE INTO meta VALUES('pruned_at', ?)", (now,))
+    prune(store, retention, now)
+
+
+def make_room(store: Store, retention: Retention, needed: int, now: float) -> None:
+    """For so many bytes, if throwing old turns away can make it."""
+    prune(store, retention, now)
+    while store.total() + needed > retention.max_total_bytes and _drop_oldest(store):
+        sweep(store, now)
+
+
+def clear(store: Store, now: float) -> Pruned:
+    """Everything but what sessions that are alive need."""
+    if not store.exists:
+        return Pruned()
+    before = store.total()
+    alive = alive_sessions(store)
+    calls = Calls(store)
+    gone = [call for call in calls.all() if call.session not in alive]
+    with store.writing() as db:
+        calls.drop(call.id for call in gone)
+        if not alive:
+            db.execute("DELETE FROM roots")
+    sweep(store, now, grace_seconds=0 if not alive else UNCLAIMED_SECONDS)
+    after = store.total()
+    turns = len({(call.session, call.turn) for call in gone})
+    return Pruned(turns=turns, bytes=max(0, before - after), total_bytes=after)
+
+
+def _groups(store: Store) -> list[tuple[Group, list[Call]]]:
+    """The calls of each turn together, the turn that began first first."""
+    calls = sorted(Calls(store).all(), key=_group)
+    grouped = [(key, list(members)) for key, members in groupby(calls, key=_group)]
+    return sorted(grouped, key=lambda pair: pair[1][0].id)
+
+
+def _group(call: Call) -> Group:
+    return (call.root, call.session, call.turn or f"#{call.id}")
+
+
+def _drop_turns(store: Store, retention: Retention, now: float) -> int:
+    groups = _groups(store)
+    newest = _newest_of_sessions(groups)
+    alive = alive_sessions(store)
+    count: dict[str, int] = {}
+    gone = []
+    for key, calls in reversed(groups):
+        count[key[0]] = count.get(key[0], 0) + 1
+        if key in newest and key[1] in alive:
+            continue
+        old = now - calls[-1].at > retention.retention_days * DAY
+        if old or count[key[0]] > retention.max_snapshots:
+            gone.append(calls)
+    Calls(store).drop(call.id for calls in gone for call in calls)
+    return len(gone)
+
+
+def _drop_oldest(store: Store) -> bool:
+    """One turn; never the newest of a session that is alive, nor the newest of all."""
+    groups = _groups(store)
+    newest = _newest_of_sessions(groups)
+    alive = alive_sessions(store)
+    for key, calls in groups[:-1]:
+        if key not in newest or key[1] not in alive:
+            Calls(store).drop(call.id for call in calls)
+            return True
+    return _drop_idle_manifest(store)
+
+
+def _drop_idle_manifest(store: Store) -> bool:
+    """Copies of a project that nothing of is recorded any more and nobody works in."""
+    alive = alive_sessions(store)
+    with store.writing() as db:
+        kept = {row[0] for row in db.execute("SELECT DISTINCT root FROM calls")}
+        idle = [r[0] for r in db.execute("SELECT root FROM roots ORDER BY at") if r[0] not in kept]
+        if alive or not idle:
+            return False
+        db.execute("DELETE FROM roots WHERE root = ?", (idle[0],))
+    return True
+
+
+def _newest_of_sessions(groups: Iterable[tuple[Group, list[Call]]]) -> set[Group]:
+    newest: dict[str, Group] = {}
+    for key, _ in groups:
+        newest[key[1]] = key
+    return set(newest.values())
+
+
+def sweep(store: Store, now: float, *, grace_seconds: float = UNCLAIMED_SECONDS) -> None:
+    """Every content that no call and no newest manifest refers to."""
+    with store.writing() as db:
+        db.execute(
+            "DELETE FROM manifests WHERE token NOT IN (SELECT manifest FROM roots) AND token NOT IN"
+            " (SELECT manifest FROM calls WHERE state = 'open' AND manifest IS NOT NULL)"
+        )
+        used = _used(store, db)
+        gone = [r[0] for r in db.execute("SELECT token FROM blobs") if r[0] not in used]
+        large = [r[0] for r in db.execute("SELECT token FROM objects") if r[0] not in used]
+        db.executemany("DELETE FROM blobs WHERE token = ?", [(each,) for each in gone])
+        db.executemany("DELETE FROM objects WHERE token = ?", [(each,) for each in large])
+        if gone or large:
+            db.execute(
+                "INSERT INTO meta VALUES('generation', 1)"
+                " ON CONFLICT(key) DO UPDATE SET value = value + 1"
+            )
+    for token in large:
+        store.discard_object(token)
+    _sweep_files(store, grace_seconds)
+    with store.reading() as db:
+        if not db.in_transaction:
+            db.execute("PRAGMA incremental_vacuum").fetchall()
+            db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+def _used(store: Store, db: sqlite3.Connection) -> set[bytes]:
+    used: set[bytes] = set()
+    for (token,) in db.execute("SELECT token FROM manifests").fetchall():
+        manifest = store.manifest(token) or {}
+        used.update(entry.token for entry in manifest.values() if entry.token)
+    for call in Calls(store).all():
+        used.update(token for change in call.changes for token in tokens_of(change))
+        used.update(token for _, token in call.body.guards)
+    return used
+
+
+def tokens_of(change: Change) -> list[bytes]:
+    entries = (change.before, change.after)
+    return [entry.token for entry in entries if entry is not None and entry.token]
+
+
+def _sweep_files(store: Store, grace_seconds: float) -> None:
+    """Files that a process which died left without a row."""
+    with store.reading() as db:
+        held = {row[0] for row in db.execute("SELECT token FROM objects")}
+        for call in Calls(store).all():
+            held.update(token for _, token in call.body.guards)
+    names = {store.object_path(token).name for token in held}
+    newest = store.folder / "store.db-wal"
+    clock = max((p.stat().st_mtime for p in (store.folder, newest) if p.exists()), default=0.0)
+    for path in store.objects.iterdir() if store.objects.is_dir() else ():
+        if path.name in names:
+            continue
+        with contextlib.suppress(OSError):
+            if clock - path.lstat().st_ctime >= grace_seconds:
+                path.unlink()
+
+
+def squeeze(store: Store, most: int = SQUEEZED_AT_ONCE) -> int:
+    """Compress contents that have not been yet, where it helps; how many bytes that won."""
+    won = 0
+    with store.writing() as db:
+        rows = db.execute(
+            "SELECT token, data FROM blobs WHERE squeezed = 0 AND size >= ? LIMIT ?",
+            (WORTH_SQUEEZING, most),
+        ).fetchall()
+        for token, data in rows:
+            small = zlib.compress(data, 6)
+            if len(small) < len(data) * 9 // 10:
+                won += len(data) - len(small)
+                values = (1, small, token)
+                db.execute("UPDATE blobs SET squeezed = ?, data = ? WHERE token = ?", values)
+            else:
+                # Looked at, and better left as it is.
+                db.execute("UPDATE blobs SET squeezed = 2 WHERE token = ?", (token,))
+    return won

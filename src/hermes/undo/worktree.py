@@ -1,0 +1,159 @@
+"""A git worktree of its own for a session: the project stays as it is while the agent works."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import posixpath
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+
+from hermes.codec.values import Value
+from hermes.core.errors import UsageError
+from hermes.core.world import World
+
+FOLDER = ".worktrees"
+INCLUDE = ".worktreeinclude"
+GIT_SECONDS = 60
+
+
+class Worktree(Value):
+    """`path` is where the session works, on `branch`; `repository` is where it came from."""
+
+    path: str
+    branch: str
+    repository: str
+    started_from: str = ""
+    copied: tuple[str, ...] = ()
+
+
+class Left(Value):
+    """How a worktree was left: removed, or kept for a reason."""
+
+    removed: bool
+    words: str
+
+
+def make_worktree(cwd: str, world: World, env: Mapping[str, str]) -> Worktree:
+    """A new branch from the present commit in a folder of its own, with the untracked files that
+    `.worktreeinclude` names. UsageError outside a repository, or in one without a commit."""
+    top = _git(cwd, env, "rev-parse", "--show-toplevel")
+    if not top:
+        raise UsageError(f"{cwd} is not in a git repository, so it cannot have a worktree.")
+    commit = _git(top, env, "rev-parse", "--verify", "HEAD")
+    if not commit:
+        raise UsageError("This repository has no commit yet; make one, or leave out --worktree.")
+    name = world.new_id("hermes", 8).replace("_", "-")
+    path = posixpath.join(top, FOLDER, name)
+    branch = f"hermes/{name}"
+    _exclude(top)
+    if _run(top, env, "worktree", "add", "-q", "-b", branch, path, commit)[0]:
+        raise UsageError(f"git cannot make a worktree in {path}; see `git worktree list`.")
+    copied = tuple(_copy_included(top, path))
+    return Worktree(path=path, branch=branch, repository=top, started_from=commit, copied=copied)
+
+
+def leave_worktree(worktree: Worktree, env: Mapping[str, str]) -> Left:
+    """Remove it when nothing would be lost by that: no change that is not committed, and no
+    commit that is not elsewhere too. Otherwise it stays, and the words say where."""
+    path, branch = worktree.path, worktree.branch
+    if not Path(path).is_dir():
+        return Left(removed=True, words="")
+    if _git(path, env, "status", "--porcelain", "--untracked-files=all"):
+        return Left(removed=False, words=f"{path} has uncommitted changes and is kept ({branch}).")
+    alone = _git(path, env, "rev-list", "HEAD", "--not", f"--exclude={branch}", "--branches",
+                 "--remotes", "--max-count=1")  # fmt: skip
+    if alone:
+        return Left(removed=False, words=f"{branch} has commits of its own; {path} is kept.")
+    if _run(worktree.repository, env, "worktree", "remove", "--force", path)[0]:
+        return Left(removed=False, words=f"git cannot remove {path}; it is kept.")
+    _run(worktree.repository, env, "branch", "-qD", branch)
+    _remove_if_empty(Path(worktree.repository, FOLDER))
+    return Left(removed=True, words=f"The worktree {branch} had nothing new and is removed.")
+
+
+def _remove_if_empty(folder: Path) -> None:
+    if folder.is_dir() and [each.name for each in folder.iterdir()] == [".gitignore"]:
+        (folder / ".gitignore").unlink()
+        folder.rmdir()
+
+
+def _exclude(top: str) -> None:
+    """The worktrees do not show up as untracked files: a `.gitignore` inside their own folder
+    says so, and no file of the person's is touched."""
+    folder = Path(top, FOLDER)
+    folder.mkdir(exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+
+
+def _copy_included(top: str, path: str) -> Iterator[str]:
+    """Only what lies in the project, whatever the list says."""
+    for name in _included(top):
+        source, target = Path(top, name), Path(path, name)
+        if target.exists() or not source.exists():
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir() and not source.is_symlink():
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            shutil.copy2(source, target, follow_symlinks=False)
+        yield name
+
+
+def _included(top: str) -> Iterator[str]:
+    """Paths and patterns, one a line, as in a .gitignore."""
+    try:
+        lines = Path(top, INCLUDE).read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        pattern = line.strip().strip("/")
+        if not pattern or pattern.startswith("#"):
+            continue
+        if not any(sign in pattern for sign in "*?["):
+            found = [posixpath.normpath(pattern)]
+        elif "/" in pattern:
+            found = [str(each.relative_to(top)) for each in Path(top).glob(pattern)]
+        else:
+            found = _anywhere(top, pattern)
+        yield from (name for name in found if not name.startswith(("..", ".git/", FOLDER)))
+
+
+def _anywhere(top: str, pattern: str) -> list[str]:
+    found = []
+    for folder, folders, names in os.walk(top):
+        folders[:] = [name for name in folders if name not in (".git", FOLDER, "node_modules")]
+        for name in fnmatch.filter((*folders, *names), pattern):
+            found.append(os.path.relpath(posixpath.join(folder, name), top))
+    return sorted(found)
+
+
+def _git(cwd: str, env: Mapping[str, str], *arguments: str) -> str:
+    """What git says, "" when it fails."""
+    code, output = _run(cwd, env, *arguments)
+    return output.strip() if code == 0 else ""
+
+
+def _run(cwd: str, env: Mapping[str, str], *arguments: str) -> tuple[int, str]:
+    try:
+        process = Popen(
+            ("git", "-c", "core.hooksPath=/dev/null", *arguments),
+            cwd=cwd,
+            env=dict(env),
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            text=True,
+        )
+    except OSError as error:
+        raise UsageError("There is no git here, so there are no worktrees.") from error
+    try:
+        output, _ = process.communicate(timeout=GIT_SECONDS)
+    except TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+    return process.returncode, output

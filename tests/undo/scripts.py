@@ -1,0 +1,85 @@
+"""Sixty ways to lose work, as an agent would run them."""
+
+from __future__ import annotations
+
+
+def python(text: str) -> str:
+    return f"python3 - <<'EOF'\n{text}\nEOF"
+
+
+SCRIPTS: dict[str, str] = {
+    "remove a tree": "rm -rf src/part0 src/part2",
+    "remove by pattern": "rm -f src/part0/*.c *.md",
+    "remove everything that is data": "rm -rf data",
+    "remove a deep tree": "rm -rf deep",
+    "remove the repository": "rm -rf .git",
+    "remove with find": "find src/part0 -name '*.c' -delete",
+    "remove with find and exec": "find src/part2 -name '*.c' -exec rm {} +",
+    "remove with xargs": "ls -d src/part0/*.c | xargs rm",
+    "remove in a loop": "for f in src/part0/*.c; do rm $f; done",
+    "remove a link": "rm link-in link-out broken",
+    "remove through a link": "rm link-in/*.c",
+    "remove odd names": "rm -- -rf not-* name* ü*.txt",
+    "remove a pipe": "rm pipe",
+    "remove empty folders": "rmdir data/empty",
+    "remove a read-only file": "rm -f data/read-only.txt",
+    "remove a locked folder": "chmod u+w data/locked; rm -rf data/locked",
+    "remove one of two names": "rm data/same.bin",
+    "remove both names": "rm data/same.bin data/one.bin",
+    "remove in python": python("import shutil; shutil.rmtree('src/part0'); shutil.rmtree('deep')"),
+    "git reset": "git reset -q --hard HEAD",
+    "git reset to an older one": "git reset -q --hard HEAD~1",
+    "git checkout a file": "git checkout -q -- README.md",
+    "git clean": "git clean -fdq -e 'mine*' -e docs",
+    "git clean ignored": "git clean -fdqx -e 'mine*' -e docs -e work",
+    "git stash": "git stash -q",
+    "git stash drop": "git stash -q && git stash drop -q",
+    "git commit": "git -c user.name=a -c user.email=a@a commit -qam 'by the agent'",
+    "git branch and checkout": "git stash -q; git checkout -qb other HEAD~1",
+    "git amend": "git -c user.name=a -c user.email=a@a commit -q --amend -m other",
+    "git rm": "git rm -rqf src/part0",
+    "git mv": "git mv src/part0 src/moved",
+    "git gc": "git -c gc.reflogExpire=now gc -q --prune=now",
+    "git branch delete": "git branch tmp HEAD~1 && git branch -qD tmp",
+    "truncate": "truncate -s 0 README.md data/one.bin",
+    "truncate by redirection": ": > README.md; > untracked.txt",
+    "overwrite": "echo gone > README.md; cat /dev/null > secret.env",
+    "append": "echo more >> README.md; echo more >> data/one.bin",
+    "sed in place": "sed -i 's/return/RETURN/' src/part0/*.c src/part2/*.c",
+    "sed in place with a copy": "sed -i.bak 's/return/RETURN/' src/part0/f0.c",
+    "perl in place": "perl -pi -e 's/int/long/' src/part0/f0.c src/part0/f3.c",
+    "dd over a file": "dd if=/dev/zero of=data/one.bin bs=1k count=1 conv=notrunc status=none",
+    "shred": "shred -u -n 1 secret.env",
+    "change modes": "chmod -R 000 src/part0; chmod 777 README.md run.sh",
+    "change modes of a folder": "chmod 700 data; chmod 000 data/empty",
+    "make executable": "chmod +x src/part0/*.c",
+    "rename": "mv README.md READ.md",
+    "rename a folder": "mv src/part0 src/renamed",
+    "rename over another": "mv README.md untracked.txt",
+    "swap two": "mv README.md t && mv untracked.txt README.md && mv t untracked.txt",
+    "rename in a circle": "mv src/part0 t && mv src/part2 src/part0 && mv t src/part2",
+    "rename by case": "mv README.md readme.md && mv src/part0/f0.c src/part0/F0.C",
+    "file becomes folder": "rm README.md && mkdir README.md && touch README.md/x",
+    "folder becomes file": "rm -rf src/part0 && echo file > src/part0",
+    "folder becomes link": "mv src/part0 moved && ln -s ../moved src/part0",
+    "link becomes file": "rm link-in && echo file > link-in",
+    "link points elsewhere": "ln -sfn src/part2 link-in",
+    "copy over": "cp src/part0/f0.c README.md; cp -r src/part0 src/copy",
+    "break a hard link": "sed -i 's/run/walk/' run.sh",
+    "write through a hard link": "echo '# more' >> data/run-again.sh",
+    "sparse file": "rm sparse.img",
+    "sparse file cut": "truncate -s 1G sparse.img && echo x >> sparse.img",
+    "sparse file renamed": "mv sparse.img other.img",
+    "unpack over": "tar cf t.tar src/part2 && rm -rf src/part2 && tar xf t.tar && rm t.tar",
+    "rewrite in python": python(
+        "from pathlib import Path\n"
+        "for p in [*Path('src/part0').glob('*.c'), Path('README.md')]:\n"
+        "    p.write_text(p.read_text().upper())"
+    ),
+    "database emptied": "python3 -c \"import sqlite3; d=sqlite3.connect('app.db');"
+    " d.execute('delete from t'); d.commit()\"",
+    "database removed": "rm -f app.db app.db-wal app.db-shm",
+    "make many": "mkdir -p gen/a gen/b; for i in $(seq 300); do echo $i > gen/a/$i; done",
+    "times": "touch -d '2001-01-01' README.md src/part0/*.c",
+    "unicode renamed": "mv ümläut-文件.txt ascii.txt; echo x > 新.txt",
+}
