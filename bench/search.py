@@ -55,6 +55,13 @@ ba be bi bo ca ce co da de di do fa fe fi fo ga ge go ha he hi ho la le li lo ma
 ni no pa pe pi po ra re ri ro sa se si so ta te ti to va ve vi vo ter ing ment tion er ol an str
 pro con ant est ist ock um
 """.split()
+EVERYDAY = (
+    "What gift did the customer get for the wedding?",
+    "When did we decide about the budget for the new server project?",
+    "Which instrument does the client play in the band?",
+    "How many people came to the meeting about the release?",
+    "Where did the user travel for vacation?",
+)
 MESSAGES_PER_SESSION = 40
 SECONDS_PER_MESSAGE = 45
 BEGINNING = 1_700_000_000
@@ -226,6 +233,7 @@ def queries(sample: Sample, writer: Writer, chance: random.Random) -> dict[str, 
         "rare": rare,
         "two words": lambda: several(2),
         "question": lambda: "what should we do about the " + several(3),
+        "everyday question": lambda: chance.choice(EVERYDAY),
         "phrase": phrase,
         "prefix": lambda: rare()[:4] + "*",
         "substring": lambda: rare()[1:6],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Protocol
 
 import msgspec
 
@@ -14,32 +15,55 @@ from hermes.journal.index.file import IndexFile
 from hermes.journal.index.filters import Filters
 from hermes.journal.index.lookup import Evidence, Lookup
 from hermes.journal.index.query import Clause, loosened
-from hermes.journal.index.rank import Judge, Judged, Message, message_of
+from hermes.journal.index.question import Question, softened
+from hermes.journal.index.rank import Hint, Judge, Judged, Message, message_of
+from hermes.journal.index.sessions import with_sessions
 from hermes.journal.index.source import Source
 from hermes.journal.index.texts import Row
 
-_READ_AT_ONCE = 192
+_READ_AT_ONCE = 64
 _MOST_READ = 960
 _FETCHED_AT_ONCE = 64
 _MOST_CHARACTERS = 3_000_000
 _MOST_LOOSENED = 3
+_FEW_CLAUSES = 2
 _SHORTEST_LOOSENED = 4
 _SCANNED_AT_ONCE = 512
 
 
-class Request(Value):
-    """`count` is how many messages are wanted, from the best one on."""
+class Likeness(Protocol):
+    """How alike texts are in meaning, for whoever has a model for that. Called in a worker thread
+    with the best messages of a search."""
 
-    clauses: tuple[Clause, ...]
+    def likeness(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """For each text a number from 0, nothing in common, to 1, the same."""
+        ...
+
+
+class Request(Value):
+    """`count` is how many messages are wanted, from the best one on, and `enough` how many make a
+    looser search needless; `beside` asks for messages that are good only because of those beside
+    them, too."""
+
+    question: Question
     filters: Filters
     count: int
+    enough: int
+    query: str = ""
+    beside: bool = False
+
+    @property
+    def clauses(self) -> tuple[Clause, ...]:
+        return self.question.clauses
 
 
-def answer(file: IndexFile, source: Source, request: Request) -> list[Judged]:
+def answer(
+    file: IndexFile, source: Source, request: Request, likeness: Likeness | None = None
+) -> list[Judged]:
     """The best messages, best first."""
     with file.reading():
         lookup = Lookup(file, file.manifest(), request.filters)
-        return _Search(lookup, source, request).run() if lookup.scopes else []
+        return _Search(lookup, source, request, likeness).run() if lookup.scopes else []
 
 
 def scan(
@@ -68,17 +92,27 @@ def _all_rows(source: Source, after_id: int) -> Iterator[Row]:
 class _Search:
     """One search; what was read for its first attempt is there for its second."""
 
-    def __init__(self, lookup: Lookup, source: Source, request: Request) -> None:
+    def __init__(
+        self, lookup: Lookup, source: Source, request: Request, likeness: Likeness | None
+    ) -> None:
         self._lookup = lookup
         self._source = source
         self._request = request
+        self._likeness = likeness
         self._messages: dict[int, Message] = {}
         self._characters = 0
 
     def run(self) -> list[Judged]:
+        """What must be there and nowhere is, is a wish the second time."""
+        clauses = self._request.clauses
+        found = self._with_all(clauses)
+        if not found and any(clause.rule == "must" for clause in clauses):
+            found = self._with_all(softened(clauses))
+        return found
+
+    def _with_all(self, clauses: tuple[Clause, ...]) -> list[Judged]:
         """Parts of words count for words that nobody wrote, and for a single word that few did.
         A single clause of several words means these words together, as long as anybody has them."""
-        clauses = self._request.clauses
         if len(clauses) == 1 and len(clauses[0].atoms) > 1:
             together = msgspec.structs.replace(clauses[0], rule="must")
             found = self._judged(self._evidence([together]))
@@ -86,7 +120,7 @@ class _Search:
             if found:
                 return found
         evidence = self._evidence(clauses)
-        unknown = [one.clause for one in evidence if one.frequency == 0]
+        unknown = [one.clause for one in evidence if not one.is_known]
         found = self._with_parts(evidence, unknown)
         if found or not unknown or any(clause.rule == "must" for clause in unknown):
             return found
@@ -96,11 +130,13 @@ class _Search:
         return self._judged(self._evidence(written)) if sought else []
 
     def _with_parts(self, evidence: Sequence[Evidence], unknown: list[Clause]) -> list[Judged]:
-        if wide := _widened(evidence, unknown):
+        """A question has enough to go by without guesses at the words that nobody wrote."""
+        guessed = unknown if len(evidence) <= _FEW_CLAUSES or len(unknown) == len(evidence) else []
+        if wide := _widened(evidence, guessed):
             return self._judged(self._evidence(wide))
         found = self._judged(evidence)
         alone = len(evidence) == 1 and len(evidence[0].clause.atoms) == 1
-        if (alone and len(found) < self._request.count) or not found:
+        if (alone and len(found) < self._request.enough) or not found:
             rarest = min(evidence, key=lambda one: one.frequency)
             if wide := _widened(evidence, [rarest.clause]):
                 return _followed(found, self._judged(self._evidence(wide)), self._request.count)
@@ -111,22 +147,38 @@ class _Search:
 
     def _judged(self, evidence: Sequence[Evidence]) -> list[Judged]:
         total, count = self._lookup.total, self._request.count
+        question = self._request.question
         newest_at = max(scope.segment.info.newest for scope in self._lookup.scopes)
         rarities = [one.rarity(total) for one in evidence]
-        judge = Judge([one.clause for one in evidence], rarities, newest_at)
+        judge = Judge([one.clause for one in evidence], rarities, newest_at, question.asks)
         # Words that must stand together often only stand in the same message: more is read then.
         strict = any(one.clause.rule == "must" and len(one.clause.atoms) > 1 for one in evidence)
-        candidates = choose(evidence, total, max(count, _MOST_READ if strict else _READ_AT_ONCE))
+        most = max(
+            count, _MOST_READ if strict else _READ_AT_ONCE * (2 if len(evidence) == 1 else 1)
+        )
+        candidates = choose(evidence, self._lookup.scopes, total, most, question.period)
         found: list[Judged] = []
         for start in range(0, len(candidates), _READ_AT_ONCE):
-            ids = [
-                self._lookup.scopes[scope].segment.id_of(-number)
-                for _, scope, number in candidates[start : start + _READ_AT_ONCE]
-            ]
-            found += filter(None, map(judge.judge, self._read(ids)))
-            if len(found) >= count or self._characters > _MOST_CHARACTERS:
+            hints = {
+                self._lookup.scopes[one.scope].segment.id_of(one.number): Hint(
+                    one.shares, one.extra, one.own
+                )
+                for one in candidates[start : start + _READ_AT_ONCE]
+            }
+            read = self._read(list(hints))
+            found += filter(None, (judge.judge(one, hints[one.row.id]) for one in read))
+            enough = self._request.enough if strict else count
+            if len(found) >= enough or self._characters > _MOST_CHARACTERS:
                 break
-        return heapq.nsmallest(count, found, key=order)
+        return self._settled(found)
+
+    def _settled(self, found: list[Judged]) -> list[Judged]:
+        """In the light of their sessions, and of their meaning where that can be known."""
+        if self._likeness and found:
+            found = _alike(found, self._request.query, self._likeness)
+        found = with_sessions(found)
+        wanted = found if self._request.beside else [one for one in found if one.own]
+        return heapq.nsmallest(self._request.count, wanted, key=order)
 
     def _read(self, ids: Sequence[int]) -> Iterator[Message]:
         """The messages that the journal still has and the filters allow, as far as they are not
@@ -140,6 +192,16 @@ class _Search:
             yield from (self._messages[id] for id in some if id in self._messages)
             if self._characters > _MOST_CHARACTERS:
                 return
+
+
+def _alike(found: list[Judged], query: str, likeness: Likeness) -> list[Judged]:
+    """Judged by words and by meaning, with equal say."""
+    best = max(one.score for one in found) or 1.0
+    values = likeness.likeness(query, [one.text for one in found])
+    return [
+        one._replace(score=(one.score + best * value) / 2)
+        for one, value in zip(found, values, strict=True)
+    ]
 
 
 def _followed(found: list[Judged], more: list[Judged], count: int) -> list[Judged]:

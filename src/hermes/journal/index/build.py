@@ -38,6 +38,22 @@ def role_term(role: str) -> str:
     return "\x01r" + role
 
 
+BEGINS = "\x01b"
+"""The term of messages before which the index has none of the same session."""
+
+SIZES = ((40, 0.6), (90, 0.8), (1_500, 1.0), (1 << 30, 0.6))
+"""Characters below which a message is of a size, and how telling messages of that size are: a few
+words mostly answer, very many mostly are a print-out."""
+
+
+def size_term(size: int) -> str:
+    return f"\x01l{size}"
+
+
+def size_of(characters: int) -> int:
+    return next(size for size, (below, _) in enumerate(SIZES) if characters < below)
+
+
 def seconds_of(at: float) -> int:
     """Whole seconds in four bytes; times before 1970 or after 2106 become the nearest."""
     return int(min(max(at, 0.0), _LATEST)) if at == at else 0
@@ -63,6 +79,10 @@ class Draft:
             postings[term] += number
         postings[session_term(row.session_id)] += number
         postings[role_term(ROLES[row.kind])] += number
+        if SIZES[size := size_of(len(text))][1] < 1:
+            postings[size_term(size)] += number
+        if self.last is None or self.last.session_id != row.session_id:
+            postings[BEGINS] += number
         self.ids.append(row.id)
         self._seconds.append(seconds_of(row.at))
         self.last = place_of(row)

@@ -1,113 +1,317 @@
-"""Which of the messages that the index finds are worth reading."""
+"""Which of the messages that the index finds are worth reading: those with many rare words, in them
+or beside them."""
 
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import NamedTuple
 
 from hermes.journal.index import docs as sets
+from hermes.journal.index.build import SIZES, size_term
 from hermes.journal.index.docs import Docs
-from hermes.journal.index.lookup import Evidence
+from hermes.journal.index.filters import Scope
+from hermes.journal.index.lookup import Evidence, rarity
+from hermes.journal.index.periods import Period
 
 _MOST_COUNTED = 8_192
+_MOST_SPREAD = 800
+_MOST_ALIKE = 512
+_SMALL = 20_000
+_NEIGHBOUR = 0.5
+_SECOND_NEIGHBOUR = 0.15
+_NAMED_IN_SESSION = 0.4
+_IN_PERIOD = 0.5
+_MOST_FOR_PERIOD = 2.5
+_LEAST_FACTOR = min(factor for _, factor in SIZES)
 
 
-Candidate = tuple[float, int, int]
-"""Worth, scope and number of a message. The best sort first: all but the scope are negative, and
-scopes begin with the newest."""
+class Candidate(NamedTuple):
+    """A message by its scope and number. `shares` says for each wish how much of it the message or
+    one beside it fulfils, times the rarity of the wish; `extra` is what else speaks for it;
+    `own` whether it has any of the words itself."""
+
+    worth: float
+    scope: int
+    number: int
+    shares: tuple[float, ...]
+    extra: float
+    own: bool
 
 
-def choose(evidence: Sequence[Evidence], total: int, most: int) -> list[Candidate]:
-    """At most so many messages, the most promising first: those with more and rarer clauses, and
-    among equals the newest. The scopes of the evidence begin with the newest; `total` is the
-    number of messages in them."""
-    wanted = sorted(_without_unwanted(evidence), key=lambda e: e.frequency)
-    # A word that nobody ever wrote must not hide the messages with the other words.
-    wishes = [e for e in wanted if e.clause.rule == "may" and e.frequency]
-    musts = [e for e in wanted if e.clause.rule == "must"]
-    if not wishes and not musts:
+Share = dict[int, float]
+
+
+def choose(
+    evidence: Sequence[Evidence],
+    scopes: Sequence[Scope],
+    total: int,
+    most: int,
+    period: Period | None = None,
+) -> list[Candidate]:
+    """At most so many messages, the most promising first, and among equals the newest. The scopes
+    begin with the newest; `total` is the number of messages in them."""
+    wishes = [one for one in _without_unwanted(evidence) if one.clause.rule != "not"]
+    sought = [one for one in wishes if one.docs]
+    if not any(one.is_known for one in sought) and (period is None or not sought):
         return []
-    counted = _affordable(wishes) if len(wishes) + len(musts) > 1 else 0
-    found: set[Candidate] = set()
-    if counted:
-        found.update(_by_worth(wishes, counted, musts, total, most))
-    if musts or not counted:
-        found.update(_by_age(musts, wishes, most))
-    best: dict[tuple[int, int], Candidate] = {}
-    for candidate in heapq.nsmallest(most, found):
-        best.setdefault(candidate[1:], candidate)
-    return list(best.values())
+    counted = _affordable(sought, total)
+    spans = min(len(one.docs) for one in sought)
+    tallies = [
+        _Tally(wishes, counted, scope, place, total, period, most)
+        for place, scope in enumerate(scopes[:spans])
+    ]
+    ranked = heapq.nsmallest(most, (rank for tally in tallies for rank in tally.ranked()))
+    found = [tallies[place].candidate(-number, -worth) for worth, place, number in ranked]
+    for tally in tallies:
+        if len(found) < most and not tally.has_found:
+            found += tally.newest(most - len(found))
+    return sorted(found, key=_order)
+
+
+def _order(candidate: Candidate) -> tuple[float, int, int]:
+    return -candidate.worth, candidate.scope, -candidate.number
 
 
 def _without_unwanted(evidence: Sequence[Evidence]) -> list[Evidence]:
     """A sequence of words is only known to be unwanted where the text shows it."""
-    wanted = [e for e in evidence if e.clause.rule != "not" and e.docs]
+    wanted = list(evidence)
     for bad in (e for e in evidence if e.clause.rule == "not" and len(e.clause.atoms) == 1):
         wanted = [
             e._replace(docs=[sets.difference(*pair) for pair in zip(e.docs, bad.docs, strict=True)])
+            if e.docs and e is not bad
+            else e
             for e in wanted
         ]
     return wanted
 
 
-def _affordable(wishes: Sequence[Evidence]) -> int:
-    """How many of the rarest clauses can be counted message by message."""
-    spent = count = 0
-    for one in wishes:
-        spent += one.frequency
-        if spent > _MOST_COUNTED:
+def _affordable(sought: Sequence[Evidence], total: int) -> set[int]:
+    """The places of the rarest clauses, whose messages can be gone through one by one; of a store
+    that is small, all."""
+    spent = 0
+    found: set[int] = set()
+    order = sorted(range(len(sought)), key=lambda place: sought[place].frequency)
+    for place in order:
+        near = [one.frequency for one in sought[place].near]
+        spent += sought[place].frequency + sum(n for n in near if _is_countable(n, total))
+        if spent > _MOST_COUNTED and (found or total > _MOST_COUNTED):
             break
-        count += 1
-    return count
+        found.add(id(sought[place].clause))
+    return found
 
 
-def _by_worth(
-    wishes: Sequence[Evidence], counted: int, musts: Sequence[Evidence], total: int, most: int
-) -> list[Candidate]:
-    """Messages with any of the counted clauses; the common clauses only add to their worth."""
-    found: list[Candidate] = []
-    for scope in range(len(wishes[0].docs)):
-        worth: defaultdict[int, float] = defaultdict(float)
-        for one in wishes[:counted]:
-            rarity = one.rarity(total)
-            for number in sets.members(one.docs[scope]):
-                worth[number] -= rarity
-        for one in wishes[counted:]:
-            rarity = one.rarity(total)
-            for number in sets.members(sets.intersection(set(worth), one.docs[scope])):
-                worth[number] -= rarity
-        held: Docs = set(worth)
-        for one in musts:
-            held = sets.intersection(held, one.docs[scope])
-        found += [(worth[number], scope, -number) for number in sets.members(held)]
-    return heapq.nsmallest(most, found)
+class _Tally:
+    """The messages of one scope and what speaks for each."""
 
-
-def _by_age(musts: Sequence[Evidence], wishes: Sequence[Evidence], most: int) -> list[Candidate]:
-    """The newest messages with all clauses; then those without the commonest one, and so on."""
-    ordered = [*musts, *wishes]
-    scopes = [_Together(ordered, scope) for scope in range(len(ordered[0].docs))]
-    found: dict[tuple[int, int], Candidate] = {}
-    for wanted in range(len(ordered), max(1, len(musts)) - 1, -1):
-        for scope, together in enumerate(scopes):
-            for number in sets.newest(together.first(wanted)):
-                found.setdefault((scope, number), (-wanted, scope, -number))
-                if len(found) == most:
-                    return list(found.values())
-    return list(found.values())
-
-
-class _Together:
-    """The messages of one scope that have the first so many clauses, worked out when needed."""
-
-    def __init__(self, ordered: Sequence[Evidence], scope: int) -> None:
-        self._ordered = ordered
+    def __init__(
+        self,
+        wishes: Sequence[Evidence],
+        counted: set[int],
+        scope: Scope,
+        place: int,
+        total: int,
+        period: Period | None,
+        most: int,
+    ) -> None:
+        self._wishes = wishes
+        self._most = most
         self._scope = scope
-        self._known: list[Docs] = []
+        self._place = place
+        self._rarities = [one.rarity(total) for one in wishes]
+        self._own: set[int] = set()
+        self._shares: list[Share] = [{} for _ in wishes]
+        self._totals: Share = {}
+        self._sorted: dict[int, list[int]] = {}
+        common: list[int] = []
+        for number, one in enumerate(wishes):
+            if id(one.clause) in counted:
+                self._count(number, total)
+            elif one.docs:
+                common.append(number)
+        self._extra = self._in_period(period, total) if period else {}
+        for number in common:
+            self._add_common(number)
+        self._keep_allowed()
 
-    def first(self, count: int) -> Docs:
-        while len(self._known) < count:
-            docs = self._ordered[len(self._known)].docs[self._scope]
-            self._known.append(sets.intersection(self._known[-1], docs) if self._known else docs)
-        return self._known[count - 1]
+    @property
+    def has_found(self) -> bool:
+        return bool(self._totals)
+
+    def ranked(self) -> list[tuple[float, int, int]]:
+        """The worth, the scope and the number of the best; all but the scope are negative, so that
+        the best and the newest sort first."""
+        most = self._most
+        weighed = self._weighed(self._promising(self._totals, most, least=_LEAST_FACTOR))
+        some = self._promising(weighed, most)
+        if len(some) > 2 * most:
+            # Very many are alike: of these the newest.
+            some = set(heapq.nlargest(most, some, key=lambda number: (weighed[number], number)))
+        return [(-weighed[number], self._place, -number) for number in some]
+
+    def _promising(self, totals: Share, most: int, least: float = 1.0) -> set[int]:
+        """The best so many, and all that are nearly as good: a part `least` of the last of them."""
+        if len(totals) <= most:
+            return set(totals)
+        limit = least * heapq.nlargest(most, totals.values())[-1]
+        return {number for number, worth in totals.items() if worth >= limit}
+
+    def _count(self, number: int, total: int) -> None:
+        """Take in all messages of a clause and those beside them."""
+        one = self._wishes[number]
+        docs = one.docs[self._place]
+        if len(self._wishes) == 1:
+            docs = set(islice(sets.newest(docs), max(_MOST_ALIKE, self._most)))
+        levels = [(self._rarities[number], docs)]
+        levels += [
+            (near.weight * rarity(near.frequency, total), near.docs[self._place])
+            for near in one.near
+            if near.docs[self._place] and _is_countable(near.frequency, total)
+        ]
+        plain = [(value, _numbers(docs)) for value, docs in levels if docs]
+        share = self._spread(plain) if _is_countable(one.frequency, total) else _level(plain)
+        self._own.update(*(docs for _, docs in plain))
+        self._shares[number] = share
+        totals = self._totals
+        before = totals.get
+        for message, value in share.items():
+            totals[message] = before(message, 0.0) + value
+
+    def _spread(self, levels: list[tuple[float, set[int]]]) -> Share:
+        """Each message with the most that its own words or those beside it are worth."""
+        begins = self._scope.begins
+        reached: list[tuple[float, set[int]]] = []
+        for value, here in levels:
+            after = {number + 1 for number in here} - begins
+            before = {number - 1 for number in here - begins}
+            later = {number + 1 for number in after} - begins
+            earlier = {number - 1 for number in before - begins}
+            reached.append((value, here))
+            reached.append((value * _NEIGHBOUR, after | before))
+            reached.append((value * _SECOND_NEIGHBOUR, later | earlier))
+        return _level(reached)
+
+    def _in_period(self, period: Period, total: int) -> Share:
+        held = self._scope.within(period)
+        count = sets.size_of(held)
+        if not count:
+            return {}
+        worth = min(_MOST_FOR_PERIOD, _IN_PERIOD * rarity(count, total))
+        extra = dict.fromkeys(_numbers(held), worth)
+        if not any(one.is_known for one in self._wishes):
+            self._own |= _numbers(held)
+        for number, value in extra.items():
+            self._totals[number] = self._totals.get(number, 0.0) + value
+        return extra
+
+    def _add_common(self, number: int) -> None:
+        """A clause that very many messages have only adds to what others have found."""
+        docs = self._wishes[number].docs[self._place]
+        if self._totals:
+            held = set(sets.members(sets.intersection(set(self._totals), docs)))
+            self._shares[number] = dict.fromkeys(held, self._rarities[number])
+            self._own |= held
+            for message in held:
+                self._totals[message] += self._rarities[number]
+
+    def _keep_allowed(self) -> None:
+        """Only what the filters leave, and what has all that must be there."""
+        limits = [one.docs[self._place] for one in self._wishes if _is_must(one)]
+        if self._scope.allowed is not None:
+            limits.append(self._scope.allowed)
+        for limit in limits:
+            kept = sets.members(sets.intersection(set(self._totals), limit))
+            self._totals = {number: self._totals[number] for number in kept}
+
+    def newest(self, most: int) -> list[Candidate]:
+        """Where all clauses are common: the newest messages with all, then without the commonest,
+        and so on."""
+        musts = [one for one in self._wishes if _is_must(one)]
+        rest = [one for one in self._wishes if one.docs and not _is_must(one)]
+        ordered = [*musts, *sorted(rest, key=lambda one: one.frequency)]
+        found: dict[int, None] = {}
+        for wanted in range(len(ordered), max(1, len(musts)) - 1, -1):
+            for number in sets.newest(_together(ordered[:wanted], self._place)):
+                found.setdefault(number)
+                if len(found) == most:
+                    break
+            if len(found) == most:
+                break
+        return [self._plain(number) for number in found]
+
+    def _plain(self, number: int) -> Candidate:
+        shares = tuple(
+            rarity if one.docs and _has(one.docs[self._place], number) else 0.0
+            for one, rarity in zip(self._wishes, self._rarities, strict=True)
+        )
+        return Candidate(sum(shares), self._place, number, shares, 0.0, True)
+
+    def _weighed(self, some: set[int]) -> Share:
+        """Short answers and print-outs count less."""
+        weighed = {number: self._totals[number] for number in some}
+        for size, (_, factor) in enumerate(SIZES):
+            if factor < 1:
+                docs = self._scope.segment.docs(size_term(size).encode())
+                for number in sets.members(sets.intersection(some, docs)):
+                    weighed[number] *= factor
+        return weighed
+
+    def candidate(self, number: int, worth: float) -> Candidate:
+        shares = tuple(share.get(number, 0.0) for share in self._shares)
+        named = sum(self._named(place, number) for place, share in enumerate(shares) if not share)
+        extra = named + self._extra.get(number, 0.0)
+        return Candidate(worth + named, self._place, number, shares, extra, number in self._own)
+
+    def _named(self, place: int, number: int) -> float:
+        """A name concerns all of the session in which it is said."""
+        one = self._wishes[place]
+        if not one.clause.name or not one.docs:
+            return 0.0
+        begins = self._begins
+        at = bisect_right(begins, number)
+        first, end = begins[at - 1] if at else 0, begins[at]
+        names = self._sorted.get(place)
+        if names is None:
+            names = self._sorted[place] = sorted(_numbers(one.docs[self._place]))
+        at = bisect_left(names, first)
+        said = at < len(names) and names[at] < end
+        return _NAMED_IN_SESSION * self._rarities[place] if said else 0.0
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        return sorted(self._scope.begins)
+
+
+def _is_countable(frequency: int, total: int) -> bool:
+    """Whether the messages with a word are so few that those beside them matter, too."""
+    return total <= _SMALL or frequency <= _MOST_SPREAD
+
+
+def _level(levels: list[tuple[float, set[int]]]) -> Share:
+    share: Share = {}
+    for value, numbers in sorted(levels, key=lambda level: level[0]):
+        share.update(dict.fromkeys(numbers, value))
+    return share
+
+
+def _is_must(one: Evidence) -> bool:
+    return one.clause.rule == "must"
+
+
+def _numbers(docs: Docs) -> set[int]:
+    return docs if isinstance(docs, set) else set(sets.members(docs))
+
+
+def _has(docs: Docs, number: int) -> bool:
+    return bool(sets.intersection({number}, docs))
+
+
+def _together(ordered: Sequence[Evidence], place: int) -> Docs:
+    docs: Iterator[Docs] = (one.docs[place] for one in ordered)
+    held = next(docs)
+    for other in docs:
+        held = sets.intersection(held, other)
+    return held

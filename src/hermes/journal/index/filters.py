@@ -7,9 +7,10 @@ from functools import cached_property
 
 from hermes.codec.values import Value
 from hermes.journal.index import docs as sets
-from hermes.journal.index.build import role_term, seconds_of, session_term
+from hermes.journal.index.build import BEGINS, role_term, seconds_of, session_term
 from hermes.journal.index.docs import Docs
 from hermes.journal.index.file import IndexFile, SegmentInfo
+from hermes.journal.index.periods import Period
 from hermes.journal.index.segment import Segment
 from hermes.journal.index.texts import ROLES, Role, Row
 
@@ -27,6 +28,20 @@ class Scope:
     def allowed(self) -> Docs | None:
         """To the second; None for all of them."""
         return self._filters.allowed(self.segment)
+
+    @cached_property
+    def begins(self) -> set[int]:
+        """The messages with which a session begins, and the one that would follow the last."""
+        stored = sets.members(self.segment.docs(BEGINS.encode()))
+        return {*stored, self.segment.info.docs}
+
+    def within(self, period: Period) -> Docs:
+        """The messages that were written in a time, whatever the filters."""
+        info = self.segment.info
+        if info.newest < period.since or info.oldest >= period.until:
+            return sets.NOTHING
+        seconds = enumerate(self.segment.seconds())
+        return {number for number, second in seconds if period.holds(second)}
 
 
 class Filters(Value):

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 from hermes.core.errors import JournalError
 from hermes.core.world import Clock
 from hermes.journal.index import upkeep
-from hermes.journal.index.answer import Request, answer, order, scan
+from hermes.journal.index.answer import Likeness, Request, answer, order, scan
 from hermes.journal.index.checkup import problems
 from hermes.journal.index.file import Damaged, IndexFile, Unavailable, create, discard
 from hermes.journal.index.rank import Judged
@@ -32,7 +32,15 @@ Outcome = Progress | Literal["mended"]
 class Keeper:
     """Each method is one attempt. A patient caller tries again unless the outcome is "done"."""
 
-    def __init__(self, path: Path, source: Source, clock: Clock, sizes: Sizes) -> None:
+    def __init__(
+        self,
+        path: Path,
+        source: Source,
+        clock: Clock,
+        sizes: Sizes,
+        likeness: Likeness | None = None,
+    ) -> None:
+        self._likeness = likeness
         self._path = path
         self._source = source
         self._clock = clock
@@ -104,7 +112,7 @@ class Keeper:
             progress = None
         if progress in ("more", "busy") and patient:
             return progress
-        found = answer(file, self._source, request)
+        found = answer(file, self._source, request, self._likeness)
         if progress == "more":
             self._warn("the search index is not complete yet", None)
         elif progress != "done":

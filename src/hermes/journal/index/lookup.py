@@ -18,20 +18,42 @@ _MOST_WORDS = 24
 _SHORT_PREFIX = 2
 _COMMON_SHARE = 0.1
 _FEW = 1_000
-_MOST_SOUGHT = 4
+_MOST_SOUGHT = 3
 _SMALL = 20_000
+_MOST_NEAR = 480
+_MOST_NEAR_AMONG_MANY = 64
+_LEAST_NEAR = 2
+
+
+def rarity(frequency: int, total: int) -> float:
+    """What a word tells that so many of all messages have."""
+    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
+
+
+class NearWord(NamedTuple):
+    """The messages with one near word of a clause, one set for each scope."""
+
+    weight: float
+    docs: list[Docs]
+    frequency: int
 
 
 class Evidence(NamedTuple):
     """A clause with the messages that may fulfil it, one set for each scope, or no sets when they
-    were not sought; `frequency` is how many there are, whatever the filters."""
+    were not sought; `frequency` is how many there are, whatever the filters. `near` are those
+    with words that only count for a part."""
 
     clause: Clause
     docs: list[Docs]
     frequency: int
+    near: tuple[NearWord, ...] = ()
 
     def rarity(self, total: int) -> float:
-        return math.log(1 + (total - self.frequency + 0.5) / (self.frequency + 0.5))
+        return rarity(self.frequency, total)
+
+    @property
+    def is_known(self) -> bool:
+        return self.frequency > 0 or bool(self.near)
 
 
 class Lookup:
@@ -56,29 +78,57 @@ class Lookup:
             for place, clause in enumerate(clauses):
                 docs = _holding(clause, scope.segment, inside)
                 frequencies[place] += sets.size_of(docs)
-                if docs and scope.allowed is not None:
-                    docs = sets.intersection(docs, scope.allowed)
-                found[place].append(docs)
+                found[place].append(_left(docs, scope))
             gathered += sets.size_of(found[0][-1])
             if enough is not None and gathered >= enough:
                 break
-        return [Evidence(*one) for one in zip(clauses, found, frequencies, strict=True)]
+        near = self._near(clauses, len(found[0])) if clauses else []
+        return [Evidence(*one) for one in zip(clauses, found, frequencies, near, strict=True)]
 
     def surveyed(self, clauses: Sequence[Clause], *, enough: int | None) -> list[Evidence]:
         """Of a long query only the rarest clauses are looked up everywhere. Of the others the
         largest segment shows how common they are; the very common are left out."""
+        if self.total <= _SMALL:
+            found = self.evidence(clauses, enough=enough if len(clauses) == 1 else None)
+            telling = _telling({one.clause: one.frequency for one in found}, _FEW)
+            return [one for one in found if one.clause in telling]
         sample = max((scope.segment for scope in self.scopes), key=lambda s: s.info.docs)
         counts = {clause: _frequency(clause, sample) for clause in clauses}
         telling = _telling(counts, max(_FEW, sample.info.docs * _COMMON_SHARE))
         wishes = sorted((c for c in telling if c.rule == "may"), key=lambda c: counts[c])
-        unsought = set(wishes[_MOST_SOUGHT:]) if self.total > _SMALL else set()
+        unsought = set(wishes[_MOST_SOUGHT:])
         sought = [clause for clause in telling if clause not in unsought]
-        found = iter(self.evidence(sought, enough=enough if len(telling) == 1 else None))
+        every = iter(self.evidence(sought, enough=enough if len(telling) == 1 else None))
         scale = self.total / sample.info.docs
         return [
-            Evidence(clause, [], int(counts[clause] * scale)) if clause in unsought else next(found)
+            Evidence(clause, [], int(counts[clause] * scale)) if clause in unsought else next(every)
             for clause in telling
         ]
+
+    def _near(self, clauses: Sequence[Clause], scopes: int) -> list[tuple[NearWord, ...]]:
+        """The near words of each clause; the more segments there are, the fewer words, and a single
+        one is not worth the way."""
+        budget = _MOST_NEAR if self.total <= _SMALL else _MOST_NEAR_AMONG_MANY
+        most = budget // max(1, scopes * len(clauses))
+        if most < _LEAST_NEAR:
+            return [() for _ in clauses]
+        return [
+            tuple(self._near_word(near.atom, near.weight, scopes) for near in rest[:most])
+            for rest in ([near for near in c.near if near.weight < 1] for c in clauses)
+        ]
+
+    def _near_word(self, atom: Atom, weight: float, scopes: int) -> NearWord:
+        some = self.scopes[:scopes]
+        docs = [_with_atom(atom, scope.segment, {}) for scope in some]
+        left = [_left(*pair) for pair in zip(docs, some, strict=True)]
+        return NearWord(weight, left, sum(map(sets.size_of, docs)))
+
+
+def _left(docs: Docs, scope: Scope) -> Docs:
+    """Those that the filters leave."""
+    if docs and scope.allowed is not None:
+        return sets.intersection(docs, scope.allowed)
+    return docs
 
 
 def _frequency(clause: Clause, segment: Segment) -> int:
@@ -104,7 +154,7 @@ def _inside(
 
 
 def _holding(clause: Clause, segment: Segment, inside: Mapping[bytes, Docs]) -> Docs:
-    """The messages with all atoms of the clause."""
+    """The messages with all atoms of the clause, or with another form of its word."""
     together: Docs | None = None
     for atom in clause.atoms:
         if together and atom.how == "prefix" and len(atom.text) <= _SHORT_PREFIX:
@@ -112,8 +162,9 @@ def _holding(clause: Clause, segment: Segment, inside: Mapping[bytes, Docs]) -> 
         docs = _with_atom(atom, segment, inside)
         together = docs if together is None else sets.intersection(together, docs)
         if not together:
-            return NOTHING
-    return together or NOTHING
+            break
+    forms = [_with_atom(near.atom, segment, {}) for near in clause.near if near.weight == 1]
+    return sets.union([together or NOTHING, *forms]) if forms else together or NOTHING
 
 
 def _with_atom(atom: Atom, segment: Segment, inside: Mapping[bytes, Docs]) -> Docs:

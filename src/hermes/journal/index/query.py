@@ -19,6 +19,8 @@ _INSIDE_WORD = 0.5
 
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))
 _CHUNK = re.compile(r'"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+)')
+# What belongs to somebody, and a word that swallowed a letter.
+_APOSTROPHE = re.compile(r"['’](?:s\b|(?=\W*$))|(?<=n)['’](?=t\b)|['’](?=(?:ve|re|ll|d|m)\b)")
 _GAP = r"[\W_]{1,8}"
 
 How = Literal["forms", "exact", "prefix", "part"]
@@ -33,11 +35,19 @@ class Atom(Value):
     how: How
 
 
+class Near(Value):
+    """A word that may stand in the place of another, and how much it then counts."""
+
+    atom: Atom
+    weight: float
+
+
 class Clause(Value):
     """One wish of the query. A message fulfils it when it holds all atoms, and its folded text the
     word, or the pattern where several words must follow each other. A word must begin and end
     there where `left` and `right` say so; otherwise a match inside a word has its own weight.
     With a stem, any form of the word will do. A message that has only the pieces counts a little.
+    Near words are looked up as well; a name concerns the whole session in which it is said.
     """
 
     atoms: tuple[Atom, ...]
@@ -49,6 +59,8 @@ class Clause(Value):
     inside_weight: float = 1.0
     rule: Rule = "may"
     pieces: tuple[Clause, ...] = ()
+    near: tuple[Near, ...] = ()
+    name: bool = False
 
 
 def parse(query: str) -> tuple[Clause, ...]:
@@ -74,7 +86,8 @@ def parse(query: str) -> tuple[Clause, ...]:
 def loosened(clause: Clause) -> list[Clause]:
     """The clause so that parts of words are enough, then each of its pieces alone; empty when it
     cannot be any looser."""
-    alone = [msgspec.structs.replace(piece, rule="may") for piece in clause.pieces]
+    strict = clause.rule == "must"
+    alone = [] if strict else [msgspec.structs.replace(one, rule="may") for one in clause.pieces]
     first, *middle = clause.atoms
     if clause.rule == "not" or first.how == "part":
         return []
@@ -90,6 +103,7 @@ def loosened(clause: Clause) -> list[Clause]:
         inside_weight=_INSIDE_WORD,
         stem="",
         pieces=(),
+        near=(),
     )
     return [wide, *alone]
 
@@ -104,7 +118,7 @@ def _after_operator(operator: str, clauses: list[Clause]) -> Rule:
 
 
 def _bare(raw: str) -> list[Clause]:
-    folded = fold(raw)
+    folded = fold(_APOSTROPHE.sub("", raw))
     found = pieces(folded)
     if not found:
         return []
@@ -126,7 +140,7 @@ def _quoted(raw: str) -> list[Clause]:
         return []
     starred = raw.rstrip().endswith("*")
     phrase = _sequence(folded, found, open_end=starred)
-    return [msgspec.structs.replace(phrase, rule="must", pieces=())]
+    return [msgspec.structs.replace(phrase, rule="must")]
 
 
 def _word(text: str) -> Clause:

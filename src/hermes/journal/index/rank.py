@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from hermes.journal.index.forms import is_form
 from hermes.journal.index.query import Clause
+from hermes.journal.index.question import Asks
 from hermes.journal.index.texts import ROLES, Row, text_of
 from hermes.journal.index.words import continues_word, end_of_word, fold
 
 LONGEST_JUDGED = 16_384
 """Characters of a message that are judged, unless nothing is found in them."""
 
-_TYPICAL_LENGTH = 300
+_LONG = 300
 _SATURATION = 1.2
 _LENGTH_MATTERS = 0.4
+_TELLING_LENGTH = 120
 _OTHER_FORM = 0.8
 _PIECES_APART = 0.3
 _CLOSE_CHARACTERS = 20
 _OTHER_ORDER = 0.7
-_PROXIMITY = 0.5
-_RECENCY = 0.08
+_PROXIMITY = 0.15
+_RECENCY = 0.02
 _RECENT_DAYS = 30
-_ROLE_WEIGHTS = {"user": 1.1, "assistant": 1.0, "tool": 0.75}
+_TELLS_TIME = 0.4
+_TELLS_AMOUNT = 0.25
+_TELLING_WITHIN = 2_000
+_ROLE_WEIGHTS = {"user": 1.01, "assistant": 1.0, "tool": 0.75}
 _MOST_SPANS = 32
 _FEW_SPANS = 6
 
@@ -43,13 +49,15 @@ class Message(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """`found` are the matches of each clause, `rarities` what the clauses are worth."""
+    """`found` are the matches of each clause, `rarities` what the clauses are worth. A message
+    that is not `own` has none of the words; those beside it have."""
 
     score: float
     row: Row
     text: str
     found: list[list[Span]]
     rarities: list[float]
+    own: bool = True
 
     def spans(self) -> list[Span]:
         """All matches with the whole of their worth."""
@@ -57,50 +65,108 @@ class Judged(NamedTuple):
         return [(start, end, w * rarity) for some, rarity in pairs for start, end, w in some]
 
 
+class Hint(NamedTuple):
+    """What the index knows of a message: how much it or one beside it fulfils of each wish, what
+    else speaks for it, and whether it has any of the words itself."""
+
+    shares: Sequence[float]
+    extra: float = 0.0
+    own: bool = False
+
+
 class Judge:
     """Scores messages against clauses, each with its rarity: 0 for a word that all have."""
 
     def __init__(
-        self, clauses: Sequence[Clause], rarities: Sequence[float], newest_at: float
+        self,
+        clauses: Sequence[Clause],
+        rarities: Sequence[float],
+        newest_at: float,
+        asks: Asks = "anything",
     ) -> None:
         wishes = [pair for pair in zip(clauses, rarities, strict=True) if pair[0].rule != "not"]
-        self._wishes = [(clause.rule, rarity, _Matcher(clause)) for clause, rarity in wishes]
+        self._wishes = [(clause, rarity, _Matcher(clause)) for clause, rarity in wishes]
         self._unwanted = [_Matcher(clause) for clause in clauses if clause.rule == "not"]
         self._rarities = [rarity for _, rarity in wishes]
-        self._total = sum(self._rarities)
+        self._nothing = Hint([0.0] * len(wishes))
         self._newest_at = newest_at
+        self._asks = asks
 
-    def judge(self, message: Message) -> Judged | None:
+    def judge(self, message: Message, hint: Hint | None = None) -> Judged | None:
         """None when a clause that must be fulfilled is not, or none is at all."""
         row, text, folded = message
-        found = [matcher.spans(folded) for _, _, matcher in self._wishes]
+        hint = hint or self._nothing
+        found = self._found(folded)
         if len(text) > LONGEST_JUDGED and not all(found):
             folded = fold(text)
-            found = [matcher.spans(folded) for _, _, matcher in self._wishes]
-        if not self._acceptable(folded, found):
+            found = self._found(folded)
+        if not self._acceptable(folded, found, hint):
             return None
-        return Judged(self._score(row, len(folded), found), row, text, found, self._rarities)
+        score = self._score(row, folded, found, hint)
+        return Judged(score, row, text, found, self._rarities, hint.own or any(found))
 
-    def _acceptable(self, folded: str, found: list[list[Span]]) -> bool:
-        if not any(found):
+    def _found(self, folded: str) -> list[list[Span]]:
+        return [matcher.spans(folded) for _, _, matcher in self._wishes]
+
+    def _acceptable(self, folded: str, found: list[list[Span]], hint: Hint) -> bool:
+        if not any(found) and not any(hint.shares) and not hint.extra:
             return False
         wishes = zip(self._wishes, found, strict=True)
-        if any(rule == "must" and not spans for (rule, _, _), spans in wishes):
+        if any(
+            clause.rule == "must" and not _is_held(clause, s, hint) for (clause, _, _), s in wishes
+        ):
             return False
         return not any(matcher.spans(folded) for matcher in self._unwanted)
 
-    def _score(self, row: Row, length: int, found: list[list[Span]]) -> float:
-        relevance = fulfilled = 0.0
-        for (_, rarity, _), spans in zip(self._wishes, found, strict=True):
+    def _score(self, row: Row, folded: str, found: list[list[Span]], hint: Hint) -> float:
+        length = len(folded)
+        relevance = hint.extra
+        for (_, rarity, _), spans, share in zip(self._wishes, found, hint.shares, strict=True):
             if spans:
                 best = max([weight for _, _, weight in spans])
                 relevance += rarity * best * _frequency(len(spans), length)
-                fulfilled += rarity * best
-        coverage = 0.4 + 0.6 * fulfilled / self._total
-        proximity = 1 + _PROXIMITY * _closeness(found)
+            else:
+                relevance += share * _brevity(length)
+        factor = 1 + _PROXIMITY * _closeness(found) + self._tells(folded)
+        telling = 0.5 + 0.5 * min(1.0, length / _TELLING_LENGTH)
         days = max(0.0, self._newest_at - row.at) / 86_400
         freshness = 1 + _RECENCY / (1 + days / _RECENT_DAYS)
-        return relevance * coverage * proximity * freshness * _ROLE_WEIGHTS[ROLES[row.kind]]
+        return relevance * factor * telling * freshness * _ROLE_WEIGHTS[ROLES[row.kind]]
+
+    def _tells(self, folded: str) -> float:
+        """Whether there is an answer of the wanted kind in the text."""
+        if self._asks == "time":
+            return _TELLS_TIME if _time().search(folded, 0, _TELLING_WITHIN) else 0.0
+        if self._asks == "amount":
+            return _TELLS_AMOUNT if _amount().search(folded, 0, _TELLING_WITHIN) else 0.0
+        return 0.0
+
+
+@cache
+def _time() -> re.Pattern[str]:
+    return re.compile(
+        r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|since|week|weekend|month|year"
+        r"|morning|evening|night|spring|summer|autumn|winter|christmas|easter|new year"
+        r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+        r"|january|february|march|april|may|june|july|august|september|october|november|december"
+        r"|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth"
+        r"|(?:thir|four|fif|six|seven|eigh|nine)teenth|(?:twen|thir)tieth"
+        r"|\d+(?:st|nd|rd|th)|(?:19|20)\d\d)\b"
+    )
+
+
+@cache
+def _amount() -> re.Pattern[str]:
+    return re.compile(
+        r"\b(?:\d[\d,.]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+        r"|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand"
+        r"|million|once|twice|half|dozen|couple|several|every)\b"
+    )
+
+
+def _is_held(clause: Clause, spans: list[Span], hint: Hint) -> bool:
+    """A word may also be there in a form that only the index knows."""
+    return bool(spans) or (bool(clause.near) and hint.own)
 
 
 def message_of(row: Row) -> Message:
@@ -160,8 +226,12 @@ class _Matcher:
 
 def _frequency(count: int, length: int) -> float:
     """Each further mention adds less, and mentions in a long text less than in a short one."""
-    relative = 1 - _LENGTH_MATTERS + _LENGTH_MATTERS * length / _TYPICAL_LENGTH
+    relative = 1 + _LENGTH_MATTERS * max(0, length - _LONG) / _LONG
     return count * (_SATURATION + 1) / (count + _SATURATION * relative)
+
+
+def _brevity(length: int) -> float:
+    return _frequency(1, length)
 
 
 def _closeness(found: list[list[Span]]) -> float:

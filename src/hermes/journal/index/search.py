@@ -11,12 +11,13 @@ from typing import TypeVar
 
 from hermes.codec.values import Value
 from hermes.core.world import Clock, SystemClock
-from hermes.journal.index.answer import Request
+from hermes.journal.index.answer import Likeness, Request
 from hermes.journal.index.filters import Filters
 from hermes.journal.index.keeper import Keeper, Outcome
-from hermes.journal.index.query import parse
+from hermes.journal.index.question import understood
 from hermes.journal.index.rank import Judged
-from hermes.journal.index.snippet import snippet
+from hermes.journal.index.sessions import varied
+from hermes.journal.index.snippet import excerpt, snippet
 from hermes.journal.index.source import Source
 from hermes.journal.index.texts import ROLES, Role
 from hermes.journal.index.upkeep import Sizes
@@ -26,6 +27,9 @@ T = TypeVar("T")
 _POLL_SECONDS = 0.02
 _MOST_REPAIRS = 3
 _MOST_HITS = 1_000
+_LEAST_RANKED = 64
+_USUAL_HITS = 10
+_PASSAGE_CHARACTERS = 400
 
 
 class Hit(Value):
@@ -39,6 +43,20 @@ class Hit(Value):
     role: Role
     snippet: str
     score: float
+
+
+class Passage(Value):
+    """A message that may hold an answer, on one line; of a long one the best stretch. One that is
+    not `own` has none of the words that were asked for; messages beside it have."""
+
+    session_id: str
+    n: int
+    event_id: int
+    at: float
+    role: Role
+    text: str
+    score: float
+    own: bool
 
 
 class SearchIndex:
@@ -57,10 +75,11 @@ class SearchIndex:
         clock: Clock | None = None,
         patience_seconds: float = 60.0,
         sizes: Sizes | None = None,
+        likeness: Likeness | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
         self._source = source
-        self._keeper = Keeper(path, source, self._clock, sizes or Sizes())
+        self._keeper = Keeper(path, source, self._clock, sizes or Sizes(), likeness)
         self._patience_seconds = patience_seconds
         # The source serves one thread at a time, and a cancelled search leaves its thread behind.
         self._turn = threading.Lock()
@@ -77,26 +96,51 @@ class SearchIndex:
         since: float | None = None,
         until: float | None = None,
     ) -> tuple[Hit, ...]:
-        """The best messages, best first. Any string is a query (see `query.parse`); times are
-        seconds since 1970, from `since` up to, without, `until`."""
+        """The best messages, best first, of several sessions where there are. Any string is a
+        query (see `question.understood`); times are seconds since 1970, from `since` up to,
+        without, `until`."""
         first = max(0, offset)
         count = min(first + limit, _MOST_HITS)
-        filters = Filters(
-            sessions=None if sessions is None else frozenset(sessions),
-            exclude=frozenset(exclude),
-            roles=None if roles is None else frozenset(roles),
-            since=since,
-            until=until,
-        )
-        request = Request(clauses=parse(query), filters=filters, count=count)
-        if count <= first or not request.clauses:
+        if count <= first:
             return ()
+        filters = _filters(sessions, exclude, roles, since, until)
+        found = await self._found(query, filters, count, beside=False)
+        return tuple(map(_hit, varied(found)[first:count]))
 
-        def attempt(patient: bool) -> tuple[Hit, ...] | Outcome:
-            found = self._keeper.found(request, patient=patient)
-            return found if isinstance(found, str) else tuple(map(_hit, found[first:]))
+    async def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 96,
+        sessions: Collection[str] | None = None,
+        exclude: Collection[str] = (),
+        roles: Collection[Role] | None = None,
+        since: float | None = None,
+        until: float | None = None,
+    ) -> tuple[Passage, ...]:
+        """Messages that may hold the answer to a question, best first: those with its words
+        and those beside them."""
+        filters = _filters(sessions, exclude, roles, since, until)
+        found = await self._found(query, filters, min(limit, _MOST_HITS), beside=True)
+        return tuple(map(_passage, found[: max(0, limit)]))
 
-        return await self._repeated(attempt, ())
+    async def _found(
+        self, query: str, filters: Filters, enough: int, *, beside: bool
+    ) -> list[Judged]:
+        question = understood(query, self._clock.now())
+        if not question.clauses:
+            return []
+        request = Request(
+            question=question,
+            filters=filters,
+            count=max(enough, _LEAST_RANKED),
+            enough=min(enough, _USUAL_HITS) if beside else enough,
+            query=query,
+            beside=beside,
+        )
+        return await self._repeated(
+            lambda patient: self._keeper.found(request, patient=patient), []
+        )
 
     async def catch_up(self) -> None:
         """Take in all that is new and merge what is due; for quiet times."""
@@ -154,4 +198,34 @@ def _hit(judged: Judged) -> Hit:
         role=ROLES[row.kind],
         snippet=snippet(judged.text, judged.spans()),
         score=round(judged.score, 4),
+    )
+
+
+def _passage(judged: Judged) -> Passage:
+    row = judged.row
+    return Passage(
+        session_id=row.session_id,
+        n=row.n,
+        event_id=row.id,
+        at=row.at,
+        role=ROLES[row.kind],
+        text=excerpt(judged.text, judged.spans(), _PASSAGE_CHARACTERS),
+        score=round(judged.score, 4),
+        own=judged.own,
+    )
+
+
+def _filters(
+    sessions: Collection[str] | None,
+    exclude: Collection[str],
+    roles: Collection[Role] | None,
+    since: float | None,
+    until: float | None,
+) -> Filters:
+    return Filters(
+        sessions=None if sessions is None else frozenset(sessions),
+        exclude=frozenset(exclude),
+        roles=None if roles is None else frozenset(roles),
+        since=since,
+        until=until,
     )

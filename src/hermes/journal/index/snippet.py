@@ -29,6 +29,16 @@ def snippet(text: str, spans: Sequence[Span]) -> str:
     return ("…" if start > 0 else "") + line + ("…" if end < len(text) else "")
 
 
+def excerpt(text: str, spans: Sequence[Span], width: int) -> str:
+    """The text on one line; of a longer one the stretch of about `width` characters that is worth
+    most, without marks."""
+    if len(text) <= width:
+        return _SPACE.sub(" ", text).strip()
+    start, end = _window(text, _in_original(text, _apart(spans)), width)
+    line = _SPACE.sub(" ", text[start:end]).strip()
+    return ("…" if start > 0 else "") + line + ("…" if end < len(text) else "")
+
+
 def _apart(spans: Sequence[Span]) -> list[Span]:
     """In order; of spans that overlap, the one that begins first and reaches furthest."""
     kept: list[Span] = []
@@ -44,25 +54,25 @@ def _in_original(text: str, spans: list[Span]) -> list[Span]:
     return [(next(found), next(found), weight) for _, _, weight in spans]
 
 
-def _window(text: str, places: list[Span]) -> tuple[int, int]:
+def _window(text: str, places: list[Span], width: int = _WIDTH) -> tuple[int, int]:
     """The stretch whose matches are worth most, with these in its middle, cut between words."""
     if not places:
-        return 0, _cut(text, min(len(text), _WIDTH), forward=False)
-    stretches = [_stretch(places, first) for first in range(len(places))]
+        return 0, _cut(text, min(len(text), width), forward=False)
+    stretches = [_stretch(places, first, width) for first in range(len(places))]
     best = max(stretches, key=_worth)
     first, last = best[0][0], best[-1][1]
-    spare = max(0, _WIDTH - (last - first))
-    end = min(len(text), max(last, first - spare // 2 + _WIDTH))
-    start = max(0, min(first, end - _WIDTH))
+    spare = max(0, width - (last - first))
+    end = min(len(text), max(last, first - spare // 2 + width))
+    start = max(0, min(first, end - width))
     return (
         min(first, _cut(text, start, forward=True)),
         max(last, _cut(text, end, forward=False)),
     )
 
 
-def _stretch(places: list[Span], first: int) -> list[Span]:
+def _stretch(places: list[Span], first: int, width: int) -> list[Span]:
     """The matches from one on that fit together into a snippet."""
-    end = places[first][0] + _WIDTH
+    end = places[first][0] + width
     return [places[first], *(place for place in places[first + 1 :] if place[1] <= end)]
 
 

@@ -1,0 +1,212 @@
+"""How much of what was said is found again: questions about long dialogues, asked as they are.
+
+Prints one JSON line for each store and way of finding. The floor is SQLite's own full-text index
+with stemming, asked for any of the words that are no stop words; both see the same messages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import sqlite3
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.measure import report
+from hermes.core.world import World
+from hermes.journal.index.lexicon import is_stop_word
+from hermes.journal.index.search import SearchIndex
+from hermes.journal.index.source import JournalFile
+from hermes.journal.intake import import_lines
+from hermes.journal.journal import SqliteJournal
+from hermes.recall.archive import Archive, Wanted
+from hermes.recall.page import findings
+from tests.recall.dialogues import Dialogue, Question, dialogues, held_out, moment, tuned
+
+PAGE_BYTES = 6_500
+HITS = 10
+SESSIONS = 5
+FIRST_MESSAGE = 2
+_HEAD = re.compile(r"\[([^\]]+)\] ")
+_LINE = re.compile(r"(\d+)[><#] ")
+
+Place = tuple[str, int]
+
+
+class Answer(NamedTuple):
+    """The sessions that were found, best first; the lines that were shown, and in how much."""
+
+    sessions: list[str]
+    shown: set[Place]
+    size: int
+
+
+class Tally:
+    def __init__(self) -> None:
+        self.count = 0
+        self.first = self.five = self.shown = 0.0
+        self.size = 0
+
+    def add(self, question: Question, answer: Answer) -> None:
+        wanted = {session for session, _ in question.evidence}
+        self.count += 1
+        self.first += len(wanted & set(answer.sessions[:1])) / len(wanted)
+        self.five += len(wanted & set(answer.sessions[:SESSIONS])) / len(wanted)
+        self.shown += len(set(question.evidence) & answer.shown) / len(set(question.evidence))
+        self.size += answer.size
+
+    def facts(self) -> dict[str, float]:
+        return {
+            "questions": self.count,
+            "recall_at_1": round(100 * self.first / self.count, 1),
+            "recall_at_5": round(100 * self.five / self.count, 1),
+            "evidence_shown": round(100 * self.shown / self.count, 1),
+            "page_bytes": round(self.size / self.count),
+        }
+
+
+def lines(some: Iterable[Dialogue], *, named: bool, copies: int = 1) -> Iterator[bytes]:
+    """As `hermes sessions import` takes them; with the speaker's name before each text or not."""
+    for copy in range(copies):
+        for dialogue in some:
+            for session in dialogue.sessions:
+                for number, line in enumerate(session.lines):
+                    role = "user" if line.speaker == dialogue.speakers[0] else "assistant"
+                    text = f"{line.speaker}: {line.text}" if named else line.text
+                    name = session.id if not copy else f"copy{copy}-{session.id}"
+                    at = moment(session, number)
+                    said = {"session": name, "at": at, "role": role, "text": text}
+                    yield json.dumps(said).encode() + b"\n"
+
+
+class Ours:
+    """The default call of the tool, and `hermes sessions search` with its default limit."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "hermes.db"
+        self.index_path = folder / "index.db"
+        self._journal = SqliteJournal(self._path, World())
+        self.index = SearchIndex(self.index_path, JournalFile(self._path))
+        self._archive = Archive(self._journal, self.index, session_id="none")
+
+    async def take(self, said: Iterable[bytes]) -> None:
+        await import_lines(self._journal, said)
+        await self.index.catch_up()
+
+    async def ask(self, query: str) -> Answer:
+        hits = await self.index.search(query, limit=HITS)
+        sessions = list(dict.fromkeys(hit.session_id for hit in hits))
+        found = await self._archive.discover(query, Wanted())
+        page = findings(found, most_sessions=20) if found.passages else ""
+        return Answer(sessions, shown_in(page), len(page.encode()))
+
+    async def close(self) -> None:
+        await self._journal.close()
+
+
+def shown_in(page: str) -> set[Place]:
+    found: set[Place] = set()
+    session = ""
+    for line in page.splitlines():
+        if head := _HEAD.match(line):
+            session = head[1]
+        elif place := _LINE.match(line):
+            found.add((session, int(place[1]) - FIRST_MESSAGE))
+    return found
+
+
+class Plain:
+    """SQLite's index: any of the words, best messages first, each with two beside it."""
+
+    def __init__(self, said: Iterable[bytes]) -> None:
+        self._rows = [json.loads(line) for line in said]
+        self._db = sqlite3.connect(":memory:")
+        self._db.execute("CREATE VIRTUAL TABLE words USING fts5(text, tokenize='porter unicode61')")
+        texts = ((number, row["text"]) for number, row in enumerate(self._rows))
+        self._db.executemany("INSERT INTO words(rowid, text) VALUES (?, ?)", texts)
+        self._places: list[Place] = []
+        for number, row in enumerate(self._rows):
+            same = number and self._rows[number - 1]["session"] == row["session"]
+            self._places.append((row["session"], self._places[-1][1] + 1 if same else 0))
+
+    def asked(self, question: Question) -> Answer:
+        words = re.findall(r"\w+", question.text.lower())
+        wanted = " OR ".join(f'"{word}"' for word in words if not is_stop_word(word))
+        sql = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT 60"
+        hits = [number for (number,) in self._db.execute(sql, (wanted,))] if wanted else []
+        sessions = list(dict.fromkeys(self._places[number][0] for number in hits))
+        shown: dict[Place, None] = {}
+        size = 0
+        for number in hits:
+            for near in range(max(0, number - 2), min(len(self._rows), number + 3)):
+                place = self._places[near]
+                if place[0] != self._places[number][0] or place in shown:
+                    continue
+                size += len(self._rows[near]["text"].encode()) + 8
+                if size <= PAGE_BYTES:
+                    shown[place] = None
+        return Answer(sessions, set(shown), min(size, PAGE_BYTES))
+
+
+def summed(
+    questions: Sequence[Question], ask: Callable[[Question], Answer]
+) -> dict[str, dict[str, float]]:
+    """By kind, and of all kinds but the questions that name the wrong person."""
+    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    for question in questions:
+        answer = ask(question)
+        tallies[question.kind].add(question, answer)
+        if question.kind != "adversarial":
+            tallies["all"].add(question, answer)
+    return {kind: tally.facts() for kind, tally in sorted(tallies.items())}
+
+
+async def measure(some: Sequence[Dialogue], *, named: bool, copies: int, label: str) -> None:
+    questions = [question for dialogue in some for question in dialogue.questions]
+    said = list(lines(dialogues(), named=named, copies=copies))
+    with tempfile.TemporaryDirectory() as folder:
+        ours = Ours(Path(folder))
+        await ours.take(said)
+        answers = {question.text: await ours.ask(question.text) for question in questions}
+        begun = time.process_time()
+        for question in questions:
+            await ours.index.search(question.text)
+        spent = (time.process_time() - begun) / len(questions)
+        text = sum(len(json.loads(line)["text"].encode()) for line in said)
+        facts = {
+            "store": label,
+            "names": named,
+            "messages": len(said),
+            "cpu_ms": round(spent * 1000, 1),
+            "index_ratio": round(ours.index_path.stat().st_size / text, 2),
+        }
+        await ours.close()
+    if copies > 1:
+        # Copies answer each other's questions: they only show what a search costs.
+        report("recall cost", **facts)
+        return
+    report("recall", **facts, **summed(questions, lambda one: answers[one.text]))
+    plain = Plain(said)
+    report("recall floor", **facts, **summed(questions, plain.asked))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--copies", type=int, default=1, help="how often the dialogues are stored")
+    parser.add_argument("--only", choices=("tuned", "held-out"))
+    options = parser.parse_args()
+    sets = {"tuned": tuned(), "held-out": held_out()}
+    for label, some in sets.items():
+        if options.only in (None, label):
+            for named in (True, False):
+                asyncio.run(measure(some, named=named, copies=options.copies, label=label))
+
+
+if __name__ == "__main__":
+    main()

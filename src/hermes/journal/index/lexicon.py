@@ -1,0 +1,84 @@
+"""What is known of words beyond their spelling: forms, near words, members of a kind, small words.
+
+The list is English, with the small words of some other languages, and made for talk about everyday
+life. A word that is not in it is simply itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+_FILE = Path(__file__).with_name("lexicon.txt")
+_NEAR = 0.6
+_MEMBER = 0.5
+_ENDINGS = (("ies", "y"), ("ing", "e"), ("ing", ""), ("ed", "e"), ("ed", ""), ("es", ""), ("s", ""))
+
+
+class Related(NamedTuple):
+    """`forms` are as good as the word itself, each of `near` counts for its part."""
+
+    forms: tuple[str, ...] = ()
+    near: tuple[tuple[str, float], ...] = ()
+
+
+class _Lexicon(NamedTuple):
+    stop: frozenset[str]
+    forms: dict[str, list[str]]
+    near: dict[str, list[str]]
+    kinds: dict[str, list[str]]
+
+
+def is_stop_word(word: str) -> bool:
+    """Whether a folded word says nothing of what is meant."""
+    return word in _lexicon().stop
+
+
+def related(word: str) -> Related:
+    """What else a folded word may be written as."""
+    known = _lexicon()
+    forms = [form for form in _entry(known.forms, word) if form != word]
+    near: dict[str, float] = {}
+    for one in (word, *forms):
+        for other in _entry(known.near, one):
+            near.setdefault(other, _NEAR)
+        for member in _entry(known.kinds, one):
+            near.setdefault(member, _MEMBER)
+    for one in (word, *forms):
+        near.pop(one, None)
+    return Related(tuple(forms), tuple(near.items()))
+
+
+def _entry(table: dict[str, list[str]], word: str) -> list[str]:
+    """The entry of the word, or of what it is a regular form of."""
+    if word in table:
+        return table[word]
+    for ending, instead in _ENDINGS:
+        if word.endswith(ending) and (base := word.removesuffix(ending) + instead) in table:
+            return table[base]
+    return []
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    stop: set[str] = set()
+    tables: dict[str, dict[str, list[str]]] = {name: {} for name in ("forms", "near", "kinds")}
+    forms: defaultdict[str, list[str]] = defaultdict(list)
+    part = ""
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        if not line or line[0] == "#":
+            continue
+        if line[0] == "[":
+            part = line[1:-1]
+            continue
+        head, *rest = words = line.replace(":", "").split()
+        if part == "stop":
+            stop.update(words)
+        elif part == "forms":
+            for word in words:
+                forms[word] += [other for other in words if other not in (word, *forms[word])]
+        else:
+            tables[part].setdefault(head, []).extend(rest)
+    return _Lexicon(frozenset(stop), dict(forms), tables["near"], tables["kinds"])

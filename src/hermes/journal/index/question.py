@@ -1,0 +1,121 @@
+"""From what a person asks to what is looked for: small words left out, near words taken in."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from hermes.codec.values import Value
+from hermes.journal.index import forms, periods
+from hermes.journal.index.lexicon import is_stop_word, related
+from hermes.journal.index.periods import Period
+from hermes.journal.index.query import Atom, Clause, Near, parse
+from hermes.journal.index.words import fold
+
+_HOW_MUCH = re.compile(r"how (many|much|long|often|far|old|fast|high|tall|big|close|heavy)\b")
+_WHEN = re.compile(r"when\b|(what|which) (date|day|year|month|time)\b|since when|how long ago")
+_SENTENCE_ENDS = ".!?:;"
+_OWNER = re.compile(r"['’]s$|['’]$")
+_MARKS = "\"'’“”„«»()[]{}.,:;!?"
+
+Asks = Literal["anything", "time", "amount"]
+
+
+class Question(Value):
+    """`asks` is what kind of answer is wanted; `period` the time that the question names."""
+
+    clauses: tuple[Clause, ...]
+    asks: Asks = "anything"
+    period: Period | None = None
+
+
+def understood(query: str, now: float) -> Question:
+    """Every string whatever is a question."""
+    clauses = parse(query)
+    if not clauses:
+        return Question(clauses=())
+    names = _names(query)
+    bare = any(clause.rule == "may" for clause in clauses)
+    found = [clause for one in clauses for clause in _settled(one, names, bare)]
+    telling = [clause for clause in found if not _says_nothing(clause, names)]
+    sought = any(clause.rule != "not" for clause in telling)
+    return Question(
+        clauses=tuple(dict.fromkeys(telling if sought else found)),
+        asks=_asks(query),
+        period=periods.named_in(query, now),
+    )
+
+
+def softened(clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
+    """The same wishes, none of which must be fulfilled."""
+    found: list[Clause] = []
+    for clause in clauses:
+        if clause.rule != "must":
+            found.append(clause)
+            continue
+        wish = msgspec.structs.replace(clause, rule="may")
+        alone = [msgspec.structs.replace(piece, rule="may") for piece in clause.pieces]
+        found += [wish, *(piece for piece in alone if not is_stop_word(piece.word))]
+    return tuple(dict.fromkeys(found))
+
+
+def _settled(clause: Clause, names: frozenset[str], bare: bool) -> list[Clause]:
+    """Words in quotes beside other words are a wish; alone they are meant as they stand. The parts
+    of a word with hyphens count by themselves as well."""
+    if clause.rule == "must" and clause.pattern and bare:
+        return [_enriched(one, names) for one in softened((clause,))]
+    if clause.rule == "may" and "-" in clause.word and clause.pieces:
+        parts = [piece for piece in clause.pieces if len(piece.word) > 2 and piece.word.isalpha()]
+        return [clause, *(_enriched(part, names) for part in parts)]
+    return [_enriched(clause, names)]
+
+
+def _enriched(clause: Clause, names: frozenset[str]) -> Clause:
+    """With the words that may stand in its place; a name has none."""
+    if clause.rule == "not" or len(clause.atoms) != 1 or not clause.word.isalpha():
+        return clause
+    if clause.word in names:
+        exact = Atom(text=clause.word, how="exact")
+        return msgspec.structs.replace(clause, name=True, atoms=(exact,), stem="")
+    if not clause.right or not clause.word.isascii():
+        return clause
+    known = related(clause.word)
+    near = [Near(atom=_atom(word), weight=1.0) for word in known.forms]
+    near += [Near(atom=_atom(word), weight=weight) for word, weight in known.near]
+    return msgspec.structs.replace(clause, near=tuple(near))
+
+
+def _atom(word: str) -> Atom:
+    """A near word is only as good as it is certain: a short stem has forms that are other words."""
+    stem = forms.stem(word)
+    return Atom(text=stem, how="forms") if len(stem) > 3 else Atom(text=word, how="exact")
+
+
+def _says_nothing(clause: Clause, names: frozenset[str]) -> bool:
+    return clause.rule == "may" and clause.word not in names and is_stop_word(clause.word)
+
+
+def _names(query: str) -> frozenset[str]:
+    """Words with a capital letter where no sentence begins."""
+    found = set()
+    begins = True
+    for raw in query.split():
+        word = _OWNER.sub("", raw.strip(_MARKS))
+        owner = word != raw.strip(_MARKS)
+        if begins:
+            named = owner and not is_stop_word(fold(word))
+        else:
+            named = word not in ("AND", "OR", "NOT", "I")
+        if named and word[:1].isupper():
+            found.add(fold(word))
+        begins = raw[-1] in _SENTENCE_ENDS
+    return frozenset(found)
+
+
+def _asks(query: str) -> Asks:
+    low = query.lower()
+    if _WHEN.search(low):
+        return "time"
+    return "amount" if _HOW_MUCH.search(low) else "anything"

@@ -1,0 +1,151 @@
+"""Past sessions as one session may see them: found by a question, read around a place, listed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hermes.codec.values import Value
+from hermes.core.effects import Principal
+from hermes.core.errors import NotFound
+from hermes.journal import listing, sessions
+from hermes.journal.index.known import Known, facts_of, kin_of, sessions_of
+from hermes.journal.index.periods import Period
+from hermes.journal.index.search import Passage, SearchIndex
+from hermes.journal.index.texts import Role
+from hermes.journal.journal import SqliteJournal
+from hermes.journal.listing import SessionFilter, SessionInfo
+from hermes.journal.transfer import Said, spoken
+
+HIDDEN_SOURCES = ("subagent", "tool")
+_CRON = "cron"
+_CRON_COUNTS = 0.5
+_MOST_PASSAGES = 96
+_RECORDS_PER_MESSAGE = 8
+# The owner's own sessions and what the program did for the owner; anybody else is a person of whom
+# the journal only knows the role, which is not enough to tell one guest's words from another's.
+_HIDDEN_FROM_OWNER = ("member", "guest")
+
+
+class Wanted(Value):
+    """How a search is narrowed; None leaves all."""
+
+    roles: tuple[Role, ...] | None = ("user", "assistant")
+    period: Period | None = None
+    session_id: str = ""
+    include_current: bool = False
+
+
+class Found(Value):
+    """The passages, best first, and what is known of their sessions."""
+
+    passages: tuple[Passage, ...]
+    sessions: dict[str, Known]
+
+
+class Archive:
+    """The sessions that `session_id`, which belongs to `principal`, may see."""
+
+    def __init__(
+        self,
+        journal: SqliteJournal,
+        index: SearchIndex,
+        *,
+        session_id: str,
+        principal: Principal = "owner",
+    ) -> None:
+        self._journal = journal
+        self._index = index
+        self._session_id = session_id
+        self._principal = principal
+
+    async def discover(self, query: str, wanted: Wanted) -> Found:
+        """What may answer a question. Sessions that run by schedule come after the others."""
+        scope = await self._scope(wanted)
+        if scope is None:
+            return Found(passages=(), sessions={})
+        inside, outside = scope
+        period = wanted.period
+        passages = await self._index.recall(
+            query,
+            limit=_MOST_PASSAGES,
+            sessions=inside,
+            exclude=outside,
+            roles=wanted.roles,
+            since=period.since if period else None,
+            until=period.until if period and period.until != float("inf") else None,
+        )
+        if period:
+            passages = tuple(one for one in passages if period.holds(one.at))
+        ids = list(dict.fromkeys(one.session_id for one in passages))
+        known = await self._journal.reading(lambda db: facts_of(db, ids))
+        return Found(passages=_with_schedules_last(passages, known), sessions=known)
+
+    async def around(self, session_id: str, n: int, window: int) -> tuple[SessionInfo, list[Said]]:
+        """The messages of a session up to `window` before and after a record; NotFound. Without a
+        record, its beginning."""
+        info = await self._readable(session_id)
+        after = max(0, n - window * _RECORDS_PER_MESSAGE - 1)
+        records = await self._journal.read(info.id, after=after)
+        said = [one for one in spoken(records) if one.text]
+        at = next((place for place, one in enumerate(said) if one.n >= n), len(said))
+        return info, said[max(0, at - window) : at + window + 1]
+
+    async def recent(self, limit: int) -> tuple[SessionInfo, ...]:
+        """Those last used first, without the present one and its kin."""
+        if self._principal != "owner":
+            return ()
+        hidden = await self._hidden(include_current=False)
+        newest = await listing.list_sessions(
+            self._journal,
+            SessionFilter(exclude_sources=HIDDEN_SOURCES),
+            limit=limit + len(hidden),
+        )
+        return tuple(info for info in newest if info.id not in hidden)[:limit]
+
+    async def _scope(self, wanted: Wanted) -> tuple[frozenset[str] | None, frozenset[str]] | None:
+        """The sessions to look in, None for all, and those to leave out; None for nothing."""
+        if wanted.session_id:
+            info = await self._readable(wanted.session_id)
+            return frozenset({info.id}), frozenset()
+        if self._principal != "owner":
+            own = await self._kin() if wanted.include_current else frozenset()
+            return (own, frozenset()) if own else None
+        return None, await self._hidden(include_current=wanted.include_current)
+
+    async def _readable(self, session_id: str) -> SessionInfo:
+        """A session may always be read back by itself and its kin."""
+        found = await sessions.find(self._journal, session_id)
+        info = await listing.session_info(self._journal, found)
+        kin = await self._kin()
+        strange = info is None or (
+            info.principal in _HIDDEN_FROM_OWNER if self._principal == "owner" else True
+        )
+        if info is None or (strange and found not in kin):
+            raise NotFound(f"There is no session “{session_id}” that can be read from here.")
+        return info
+
+    async def _hidden(self, *, include_current: bool) -> frozenset[str]:
+        hidden = await self._journal.reading(
+            lambda db: sessions_of(db, sources=HIDDEN_SOURCES, principals=_HIDDEN_FROM_OWNER)
+        )
+        return hidden if include_current else hidden | await self._kin()
+
+    async def _kin(self) -> frozenset[str]:
+        return await self._journal.reading(lambda db: kin_of(db, self._session_id))
+
+
+def _with_schedules_last(
+    passages: Sequence[Passage], known: dict[str, Known]
+) -> tuple[Passage, ...]:
+    scheduled = {id for id, facts in known.items() if facts.source == _CRON}
+    if not scheduled:
+        return tuple(passages)
+    weighed = [
+        msgspec.structs.replace(one, score=one.score * _CRON_COUNTS)
+        if one.session_id in scheduled
+        else one
+        for one in passages
+    ]
+    return tuple(sorted(weighed, key=lambda one: -one.score))

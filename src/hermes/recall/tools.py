@@ -1,0 +1,94 @@
+"""The tool that finds what was said in earlier sessions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, cast, get_args
+
+from msgspec import Meta
+
+from hermes.codec.values import JsonObject
+from hermes.core.errors import NotFound, ToolError
+from hermes.core.tools import ToolContext, ToolOutput, tool
+from hermes.core.world import Clock, SystemClock
+from hermes.journal.index.periods import Period, named_in
+from hermes.journal.index.texts import Role
+from hermes.recall import page
+from hermes.recall.archive import Archive, Found, Wanted
+
+BROWSED = 15
+NOTHING = "Nothing was found. Try other words for it, or leave out role_filter and when."
+CLOSED = "Past sessions cannot be searched here."
+
+
+class Recall:
+    """What the tool of one session works with; the program gives it the session's archive."""
+
+    def __init__(self, archive: Archive | None = None, clock: Clock | None = None) -> None:
+        self.archive = archive
+        self.clock = clock or SystemClock()
+
+
+@tool(repeat="safe")
+async def session_search(
+    ctx: ToolContext,
+    query: Annotated[str, "A question or words, as they come; omit to list recent sessions"] = "",
+    session_id: Annotated[str, "Look in this session only; without query: scroll in it"] = "",
+    around_message_id: Annotated[int, "Message number to scroll to", Meta(ge=0)] = 0,
+    window: Annotated[int, "Messages before and after it", Meta(ge=1, le=20)] = 5,
+    limit: Annotated[int, "Sessions at most", Meta(ge=1, le=30)] = 20,
+    role_filter: Annotated[str, "user, assistant, tool; comma-separated"] = "user,assistant",
+    when: Annotated[str, "Only from then: 'May 2023', 'last week', '2024-02-01..2024-03-15'"] = "",
+    sort: Literal["relevance", "newest", "oldest"] = "relevance",
+    include_current: Annotated[bool, "Also this conversation and its forks"] = False,
+) -> ToolOutput:
+    """Find what was said in past sessions: facts, decisions, dates, names. Ask before you say that
+    you do not know something of the past, and once more in other words if the answer is missing."""
+    recall = ctx.kept(Recall)
+    if recall.archive is None:
+        raise ToolError(CLOSED)
+    try:
+        if query.strip():
+            wanted = Wanted(
+                roles=_roles(role_filter),
+                period=_period(when, recall.clock.now()),
+                session_id=session_id,
+                include_current=include_current,
+            )
+            found = await recall.archive.discover(query, wanted)
+            return _discovered(found, limit, sort)
+        if session_id:
+            return await _scrolled(recall.archive, session_id, around_message_id, window)
+        return ToolOutput.text(page.browsed(await recall.archive.recent(BROWSED)))
+    except NotFound as error:
+        raise ToolError(str(error)) from error
+
+
+def _discovered(found: Found, limit: int, sort: page.Sort) -> ToolOutput:
+    if not found.passages:
+        return ToolOutput.text(NOTHING)
+    details: JsonObject = {
+        "sessions": list(dict.fromkeys(one.session_id for one in found.passages))[:limit]
+    }
+    return ToolOutput.text(page.findings(found, most_sessions=limit, sort=sort), details=details)
+
+
+async def _scrolled(archive: Archive, session_id: str, n: int, window: int) -> ToolOutput:
+    info, said = await archive.around(session_id, n, window)
+    return ToolOutput.text(page.scrolled(info, said, n), details={"session_id": info.id})
+
+
+def _roles(text: str) -> tuple[Role, ...] | None:
+    """Those of the named roles that there are; all when none is known."""
+    named = {name.strip().lower() for name in text.split(",")}
+    known = tuple(cast(Role, role) for role in get_args(Role) if role in named)
+    return known or None
+
+
+def _period(when: str, now: float) -> Period | None:
+    if not when.strip():
+        return None
+    first, between, last = when.partition("..")
+    found, end = named_in(first, now), named_in(last, now) if between else None
+    if found is None or (between and end is None):
+        raise ToolError(f"“{when}” is no time that is understood; write it like “May 2023”.")
+    return found if end is None else Period(since=found.since, until=end.until)

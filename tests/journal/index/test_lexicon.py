@@ -1,0 +1,39 @@
+"""What is known of words."""
+
+from __future__ import annotations
+
+from hermes.journal.index.lexicon import is_stop_word, related
+
+
+def test_forms_that_no_ending_makes() -> None:
+    assert set(related("go").forms) >= {"went", "gone"}
+    assert "buy" in related("bought").forms
+    assert "children" in related("child").forms
+
+
+def test_near_words_count_for_a_part() -> None:
+    near = dict(related("gift").near)
+    assert 0 < near["present"] < 1
+
+
+def test_a_kind_has_members_and_its_plural_too() -> None:
+    assert "violin" in dict(related("instrument").near)
+    assert "violin" in dict(related("instruments").near)
+    assert "instrument" not in dict(related("violin").near)
+
+
+def test_a_word_is_not_near_to_itself() -> None:
+    for word in ("run", "marry", "photo", "trip", "dog"):
+        known = related(word)
+        assert word not in known.forms
+        assert not {word, *known.forms} & set(dict(known.near))
+
+
+def test_unknown_words_are_themselves() -> None:
+    assert related("quux") == ((), ())
+    assert related("") == ((), ())
+
+
+def test_small_words_say_nothing() -> None:
+    assert all(map(is_stop_word, ("the", "what", "did", "für", "что")))
+    assert not any(map(is_stop_word, ("dog", "deploy", "die", "war", "")))
