@@ -179,6 +179,10 @@ def _rules(scope: Scope, own: Sequence[str], rights: int) -> Iterator[tuple[str,
     if any(below(scope.home, folder) for folder in ("/tmp", "/var/tmp")):
         for path in _around(scope.home, secrets):
             yield path, _LOOK
+    for path in (str(Path(__file__).parents[2]), sys.prefix):
+        # Our own program may lie there too, and runs beside commands on a terminal.
+        if any(below(path, folder) for folder in ("/tmp", "/var/tmp")):
+            yield path, _LOOK
     changeable = scope.changeable()
     inside = [s for s in scope.secrets() if any(below(s, folder) for folder in changeable)]
     for folder in changeable:

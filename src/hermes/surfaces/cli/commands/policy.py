@@ -18,6 +18,7 @@ from hermes.app.judging import (
 )
 from hermes.codec.json import encode
 from hermes.commands.visible import exposed, one_line
+from hermes.surfaces.cli.commands.policy_dialogue import redact, scan
 from hermes.surfaces.cli.output import (
     as_json_option,
     columns,
@@ -137,3 +138,7 @@ def log(
         print(f"{moment(line.at)}  {word}  {exposed(one_line(line.subject, LINE))}{said}")
         if line.decision != "allow":
             print(f"{'':26}{one_line(line.reason, LINE)}")
+
+
+command.add_command(redact)
+command.add_command(scan)

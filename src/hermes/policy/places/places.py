@@ -1,0 +1,179 @@
+"""Tells whose place a path is: credentials, our own state, a device, the system, the workspace."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from hermes.codec.values import Value
+from hermes.policy.places import reserved, stores
+
+_HOMES = re.compile(
+    r"^(/home/[^/]+|/root|/var/root|/users/[^/]+|/mnt/[a-z]/users/[^/]+|/export/home/[^/]+)(?=/)"
+)
+_ENV = re.compile(r"^\.env(rc$|[._-].*|\d*$)|^[\w.-]*\.env$")
+_PROC = re.compile(r"^/proc/(?P<who>[^/]+)(?:/task/[^/]+)?(?:/(?P<what>[^/]+))?")
+
+
+# Where a pattern is looked for: from the start of the path, below any folder, as a whole name.
+BELOW = r"^…(?:/|$)"
+ANYWHERE = r"(?:^|/)…(?:/|$)"
+WHOLE = r"^…$"
+
+
+class Holding(Value):
+    """What a path holds. `strict` is refused outright rather than asked about."""
+
+    category: str
+    words: str
+    strict: bool = False
+
+
+class Places:
+    """Judges absolute paths by their names alone. `state` is our own home."""
+
+    def __init__(self, root: str, home: str, state: str) -> None:
+        self.root = posixpath.normpath(root)
+        self.home = posixpath.normpath(home)
+        self.state = posixpath.normpath(state)
+
+    def own_state(self, path: str) -> bool:
+        """Part of what Hermes keeps for itself."""
+        default = posixpath.join(self.home, ".hermes")
+        return _inside(path.lower(), self.state.lower()) or _inside(path.lower(), default.lower())
+
+    def readable_state(self, path: str) -> bool:
+        """Part of our state that tools left there to be read again."""
+        for state in (self.state, posixpath.join(self.home, ".hermes")):
+            if not _inside(path, state):
+                continue
+            rest = posixpath.relpath(path, state)
+            if any(_inside(rest, each) for each in reserved.SECRET_STATE):
+                return False
+            if any(_inside(rest, each) for each in reserved.READABLE_STATE):
+                return True
+        return False
+
+    def secret(self, path: str) -> Holding | None:
+        """What of a person or the system a path would give away."""
+        low = path.lower()
+        name = posixpath.basename(low)
+        if _is_env(name):
+            return Holding(
+                category="credentials",
+                words="an environment file with secrets; use an example file such as .env.example",
+                strict=True,
+            )
+        if name.endswith(".pub") and "id_" in name:
+            return None
+        words = self._store(low) or _by_name(name)
+        return Holding(category="credentials", words=words) if words else None
+
+    def device(self, path: str) -> Holding | None:
+        """What is no file at all: devices, sockets, windows into processes and the kernel."""
+        low = path.lower()
+        if _inside(low, "/dev") and not _inside(low, "/dev/shm"):
+            return Holding(category="device", words="a device", strict=True)
+        if _below(low, reserved.SOCKETS):
+            return Holding(category="device", words="the socket of a service", strict=True)
+        if posixpath.basename(low) in reserved.WINDOWS_DEVICES:
+            return Holding(category="device", words="the name of a device", strict=True)
+        found = _PROC.match(low)
+        if found and not any(_inside(low, each) for each in reserved.PUBLIC_PROC_SYS):
+            what, who = found["what"] or "", found["who"]
+            if what in reserved.PROCESS_SECRETS and who != "sys":
+                words = "a window into a running program"
+                return Holding(category="credentials", words=words, strict=True)
+            if who in reserved.KERNEL_SECRETS:
+                return Holding(category="device", words="a window into the kernel", strict=True)
+        return None
+
+    def started_later(self, path: str) -> str:
+        """Why other programs run or obey what is written there, or nothing."""
+        low = path.lower()
+        rest = self._in_home(low)
+        started = (*reserved.SHELL_FILES, *reserved.STARTED_IN_HOME)
+        if rest and _below(rest, started):
+            return "is run or obeyed by programs that start later"
+        if _below(low, reserved.STARTED_BY_SYSTEM):
+            return "is run or obeyed when the system starts or the time comes"
+        if _compiled(reserved.STARTED_ANYWHERE, ANYWHERE).search(low):
+            return "is run or obeyed by other programs later"
+        return ""
+
+    def start_file(self, path: str) -> bool:
+        """A file of the home that a shell or login reads."""
+        rest = self._in_home(path.lower())
+        return rest in reserved.SHELL_FILES
+
+    def of_the_system(self, path: str) -> bool:
+        low = path.lower()
+        for folder in reserved.SYSTEM_FOLDERS:
+            # Containers often have their project below /usr/src or /var/lib.
+            deeper = _inside(self.root.lower(), folder) and self.root.lower() != folder
+            if _inside(low, folder) and not (deeper and self.in_workspace(path)):
+                return not self.is_scratch(path)
+        return False
+
+    def is_scratch(self, path: str) -> bool:
+        return any(_inside(path, folder) for folder in reserved.SCRATCH)
+
+    def in_workspace(self, path: str) -> bool:
+        return _inside(path, self.root)
+
+    def _store(self, low: str) -> str:
+        rest = self._in_home(low)
+        for table in (stores.HOME_FOLDERS, stores.HOME_FILES):
+            if rest and (words := _words_of(rest, table, BELOW)):
+                return words
+        if words := _words_of(low, stores.ANYWHERE, ANYWHERE):
+            return words
+        return "secrets of the system" if _below(low, stores.SYSTEM) else ""
+
+    def _in_home(self, low: str) -> str:
+        """The rest of a path below a home, this person's or another's."""
+        home = self.home.lower().rstrip("/")
+        if low.startswith(home + "/"):
+            return low[len(home) + 1 :]
+        found = _HOMES.match(low)
+        return low[found.end() + 1 :] if found else ""
+
+
+def _by_name(name: str) -> str:
+    if _compiled(stores.HARMLESS_NAMES, WHOLE).search(name):
+        return ""
+    return _words_of(name, stores.NAMES, WHOLE)
+
+
+def _words_of(low: str, table: Mapping[str, tuple[str, ...]], shape: str) -> str:
+    """The words of the first group of the table that the path belongs to, or nothing."""
+    everything = tuple(each for group in table.values() for each in group)
+    if not _compiled(everything, shape).search(low):
+        return ""
+    return next(words for words, group in table.items() if _compiled(group, shape).search(low))
+
+
+def _is_env(name: str) -> bool:
+    if "env" not in name or not _ENV.match(name):
+        return False
+    if any(word in name for word in stores.ENV_EXAMPLES):
+        return False
+    return not name.endswith((".md", ".ts", ".js", ".py", ".rs", ".go", ".html", ".txt.j2"))
+
+
+@lru_cache(maxsize=256)
+def _compiled(patterns: tuple[str, ...], shape: str) -> re.Pattern[str]:
+    """One expression for all patterns, in which a `*` stays within one name. The shape says what
+    may stand around: BELOW, ANYWHERE or WHOLE."""
+    escaped = (re.escape(pattern).replace(r"\*", "[^/]*") for pattern in patterns)
+    return re.compile(shape.replace("…", f"(?:{'|'.join(escaped)})"))
+
+
+def _below(path: str, patterns: tuple[str, ...]) -> bool:
+    return _compiled(patterns, BELOW).search(path) is not None
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder if folder == "/" else folder + "/")

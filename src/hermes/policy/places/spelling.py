@@ -1,0 +1,110 @@
+"""Reads a path as it is written, and as other programs might read the same text."""
+
+from __future__ import annotations
+
+import os.path
+import posixpath
+import re
+import unicodedata
+from urllib.parse import unquote
+
+from hermes.policy.disguise import HIDDEN, LOOKALIKES
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_FILE_URI = re.compile(r"(?i)^file:(?://(?:localhost|127\.0\.0\.1)?(?=/|[a-z]:))?")
+_FOREIGN_URI = re.compile(r"(?i)^file://(?!/|(?:localhost|127\.0\.0\.1)?/|[a-z]:)")
+# Two backslashes begin the name of another machine, unless what follows says otherwise.
+_OTHER_MACHINE = re.compile(r"^(?:\\\\|/\\|\\/)(?![?][\\/])")
+_DRIVE = re.compile(r"(?i)^(?://[?.]/|/(?=[a-z]:/))?[a-z]:(?=/|$)")
+_ESCAPED = re.compile(r"%[0-9a-fA-F]{2}")
+_HOME_VARIABLE = re.compile(
+    r"(?i)\$\{?HOME\}?|%USERPROFILE%|%HOMEPATH%|%HOMEDRIVE%|\$env:(?:USERPROFILE|HOME)"
+)
+_APPDATA = (
+    (re.compile(r"(?i)%APPDATA%|\$env:APPDATA"), "AppData/Roaming"),
+    (re.compile(r"(?i)%LOCALAPPDATA%|\$env:LOCALAPPDATA"), "AppData/Local"),
+)
+_STREAM = re.compile(r"(?i):(?::?\$[a-z_]+|[^/:]*:\$[a-z_]+)$")
+_SHORT_NAME = re.compile(r"(?i)^(git|ssh|aws|env|gnupg|kube|docker|netrc|bashrc|bash_h)~\d$")
+# `root` and `cwd` of a process lead back into the file system.
+_PROC_ROOT = re.compile(r"^/proc/(?:self|thread-self|\d+|\*)(?:/task/[^/]+)?/root(?=/|$)")
+_PROC_CWD = re.compile(r"^/proc/(?:self|thread-self)(?:/task/[^/]+)?/cwd(?=/|$)")
+
+
+def unusable(text: str) -> str:
+    """Why no file can be meant by the text, or nothing."""
+    if not text.strip():
+        return "No path is given."
+    if found := _CONTROL.search(text):
+        return f"The path holds {found[0]!a}, which no name should."
+    if _FOREIGN_URI.match(text) or _OTHER_MACHINE.match(text):
+        return "The path is on another machine or is a device."
+    return ""
+
+
+def readings(text: str, home: str) -> tuple[str, ...]:
+    """The path as it is written, then as a lenient program could read it, if that differs."""
+    plain = _expanded(text, home)
+    lenient = text
+    for _ in range(3):
+        before = lenient
+        lenient = unicodedata.normalize("NFKC", HIDDEN.sub("", lenient)).translate(LOOKALIKES)
+        lenient = _FILE_URI.sub("", lenient)
+        if _ESCAPED.search(lenient):
+            lenient = unquote(lenient, errors="replace")
+        if lenient == before:
+            break
+    lenient = _CONTROL.sub("", lenient)
+    lenient = _HOME_VARIABLE.sub("~", lenient)
+    for variable, folder in _APPDATA:
+        lenient = variable.sub(f"~/{folder}", lenient)
+    lenient = lenient.replace("\\", "/")
+    lenient = _DRIVE.sub("", lenient)
+    parts = [_component(part) for part in lenient.split("/")]
+    lenient = _expanded("/".join(parts), home)
+    return (plain,) if lenient == plain else (plain, lenient)
+
+
+def _component(part: str) -> str:
+    part = _STREAM.sub("", part)
+    if part.strip(". "):
+        part = part.rstrip(". ").lstrip(" ")
+    if found := _SHORT_NAME.match(part):
+        return "." + found[1]
+    return part
+
+
+def _expanded(text: str, home: str) -> str:
+    text = _FILE_URI.sub("", text) if text[:5].lower() == "file:" else text
+    if text == "~" or text.startswith("~/"):
+        return home + text[1:]
+    if text.startswith("~") and "/" in text:
+        name, _, rest = text[1:].partition("/")
+        other = "/root" if name == "root" else posixpath.join(posixpath.dirname(home), name)
+        return f"{other}/{rest}"
+    return text
+
+
+def absolute(text: str, cwd: str) -> tuple[str, ...]:
+    """Where the path leads: by its words, and by the links that are on the disk."""
+    joined = posixpath.join(cwd, text)
+    by_words = without_detours(posixpath.normpath(joined), cwd)
+    return tuple(dict.fromkeys((by_words, _real(joined), _real(by_words))))
+
+
+def without_detours(path: str, cwd: str) -> str:
+    """The same path without doubled slashes and ways through a process."""
+    path = "/" + path.lstrip("/")
+    for _ in range(8):
+        shorter = posixpath.normpath(_PROC_CWD.sub(cwd, _PROC_ROOT.sub("", path)) or "/")
+        if shorter == path:
+            break
+        path = shorter
+    return "/" + path.lstrip("/")
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return posixpath.normpath(path)

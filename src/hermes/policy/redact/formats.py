@@ -1,0 +1,129 @@
+"""Secrets that tell by their form what they are; the table is in `formats.txt`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+
+from hermes.codec.values import Value
+from hermes.policy.redact.lookalikes import is_dummy
+from hermes.policy.redact.page import Page
+from hermes.policy.redact.spans import Span
+
+# Characters of which tokens are made, and the shortest run of them that is looked at.
+_TOKEN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
+_RUNS = bytes(97 if byte in _TOKEN else 32 for byte in range(256))
+SHORTEST = 18
+_RUN = b"a" * SHORTEST
+_LONG, _NEAR = 26, 64
+_DIGITS = b"0123456789"
+# Without a digit a run is a word, unless it is very long.
+_LONGEST_WORD = 24
+# Keys that are meant to be seen by everybody.
+_PUBLIC = re.compile(r"(?:pk|pub|public|publishable)[_-]\Z")
+_PREFIX = re.compile(r"[A-Za-z0-9]+[_.-]")
+_LINE = re.compile(r"(?P<mixed>!?)(?P<kind>\w+) +(?:<(?P<part>[^>]+)> )?(?P<pattern>.+)")
+
+
+class Format(Value):
+    """`mixed` ones need a digit and a letter after their prefix. `part` is what a text must hold
+    to be searched for a format that has no beginning of its own."""
+
+    kind: str
+    pattern: str
+    mixed: bool = False
+    part: str = ""
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    text = files("hermes.policy.redact").joinpath("formats.txt").read_text(encoding="utf-8")
+    found = []
+    for line in text.splitlines():
+        if line and not line.startswith("#") and (match := _LINE.fullmatch(line)):
+            found.append(
+                Format(
+                    kind=match["kind"],
+                    pattern=match["pattern"],
+                    mixed=bool(match["mixed"]),
+                    part=match["part"] or "",
+                )
+            )
+    return tuple(found)
+
+
+@cache
+def _with_beginning() -> tuple[re.Pattern[str], tuple[tuple[re.Pattern[str], Format], ...]]:
+    """One expression for all, and one for each. The large one has no groups: so it can tell by
+    the first letter that an alternative does not fit."""
+    known = [each for each in formats() if not each.part]
+    known_expressions = tuple((_bounded(each.pattern), each) for each in known)
+    return _bounded("|".join(each.pattern for each in known)), known_expressions
+
+
+@cache
+def _others() -> tuple[tuple[re.Pattern[str], Format], ...]:
+    return tuple((_bounded(each.pattern), each) for each in formats() if each.part)
+
+
+def _bounded(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
+
+
+def in_formats(page: Page) -> Iterator[Span]:
+    """Secrets of known form."""
+    expression, known = _with_beginning()
+    for start, end in _runs(page.data):
+        for match in expression.finditer(page.text, start, end):
+            form = next(form for each, form in known if each.match(page.text, match.start()))
+            public = _PUBLIC.search(page.text, max(0, match.start() - 8), match.start())
+            mixed = not form.mixed or _is_mixed(match[0])
+            if mixed and not public and not is_dummy(match[0]):
+                yield Span(start=match.start(), end=match.end(), kind=form.kind)
+        if end - start >= _LONG:
+            yield from _around(page.text, max(0, start - _NEAR), end + _NEAR)
+
+
+def _around(text: str, start: int, end: int) -> Iterator[Span]:
+    """Formats with signs in them that end a run."""
+    window = text[start:end]
+    for expression, form in _others():
+        if form.part in window:
+            for match in expression.finditer(text, start, end):
+                if not is_dummy(match[0]):
+                    yield Span(start=match.start(), end=match.end(), kind=form.kind)
+
+
+def _runs(data: bytes) -> Iterator[tuple[int, int]]:
+    """Long runs of token characters: few words are as long, so only they are looked at closely.
+    A character more on both sides shows where a token ends."""
+    marks = data.translate(_RUNS)
+    start = marks.find(_RUN)
+    while start >= 0:
+        end = marks.find(b" ", start + SHORTEST)
+        if end < 0:
+            end = len(marks)
+        run = data[start:end]
+        digits = len(run) - len(run.translate(None, _DIGITS))
+        if digits or len(run) > _LONGEST_WORD or run.isupper():
+            yield start, end
+        start = marks.find(_RUN, end)
+
+
+def _is_mixed(secret: str) -> bool:
+    """Letters and digits as chance puts them, not as a name of a branch or a package does."""
+    prefix = _PREFIX.match(secret)
+    body = secret[prefix.end() :] if prefix else secret
+    digits = sum(letter.isdigit() for letter in body)
+    cased = body != body.lower() and body != body.upper()
+    if not digits or not any(letter.isalpha() for letter in body):
+        return False
+    return (digits > 1 or (cased and len(body) >= 24)) and not _is_words(body)
+
+
+def _is_words(body: str) -> bool:
+    parts = re.split(r"[_-]", body)
+    plain = [part for part in parts if (part.isalpha() and part.islower()) or part.isdigit()]
+    return len(parts) > 1 and len(plain) == len(parts) and max(map(len, parts)) < 16

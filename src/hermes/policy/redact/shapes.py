@@ -1,0 +1,182 @@
+"""Secrets that are told by what stands around them: key blocks, addresses, headers, commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from hermes.policy.redact.lookalikes import is_no_secret
+from hermes.policy.redact.names import Weight, weight
+from hermes.policy.redact.page import Page
+from hermes.policy.redact.spans import Span
+from hermes.policy.redact.strength import looks_random
+
+_BLOCK = re.compile(
+    r"-----BEGIN (?P<what>[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?)-----"
+    r"(?P<body>.{0,32768}?-----END (?P=what)-----|(?:\\[nr]|[A-Za-z0-9+/=\s:,-])*)",
+    re.S,
+)
+_PUTTY = re.compile(r"Private-Lines: \d+\r?\n(?P<secret>(?:[A-Za-z0-9+/=]{4,}\r?\n?)+)")
+_JWT = re.compile(r"eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){2,4}")
+_JWK = re.compile(r'"(?:d|p|q|dp|dq|qi|k)"\s*:\s*"(?P<secret>[A-Za-z0-9_-]{16,})"')
+_USER_INFO = re.compile(
+    r"://(?P<user>[^\s/@:\"'<>`\\]{0,256})(?::(?P<word>[^\s@\"'<>`]{0,256}))?@(?=[\w\[$%{.])"
+)
+_URL = re.compile(r"[^\s\"'<>`]{4,4096}")
+_PARAMETER = re.compile(r"[?&](?:amp;)?(?P<name>[\w.\[\]-]{1,40})=(?P<secret>[^\s&#\"'<>`;)]{4,})")
+_SIGNED = frozenset("sig signature x-amz-signature x-goog-signature x-amz-security-token".split())
+_ALWAYS = frozenset("key auth sid session token secret jwt".split())
+_SCHEME = re.compile(r"(?i)(?:bearer|basic)[ \t]+(?P<secret>[A-Za-z0-9._~+/=-]{12,})")
+_COOKIES = re.compile(r"(?i)cookies?[\"']?\s*[:=]\s*[\"']?(?P<all>[^\n\"']{3,4096})")
+_COOKIE = re.compile(r"(?P<name>[\w.%-]+)=(?P<secret>[^;,\s\"']{6,})")
+_ATTRIBUTES = frozenset(
+    "path domain expires max-age samesite priority version secure httponly partitioned".split()
+)
+_WEBHOOK = re.compile(
+    r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/\d+/"
+    r"|\.webhook\.office\.com/webhookb2/|hooks\.zapier\.com/hooks/catch/\d+/"
+    r"|maker\.ifttt\.com/(?:trigger/\w+/)?with/key/|api\.telegram\.org/(?:file/)?bot"
+    r"|/open-apis/bot/v2/hook/)(?P<secret>[A-Za-z0-9_:/@.=&%-]{8,})"
+)
+# Options that bring a password with them in some programs.
+_OPTION = re.compile(rb" -(?:[uawbU] |p|passin|passout|pass |k )")
+_OPERANDS = re.compile(
+    r"""(?x)
+      \b(?:curl|wget|https?)\s [^\n|;]*? (?<=\s)
+        (?:-u|--user)[ =]?["']?[^\s:"']+:(?P<c1>[^\s"'@]{3,})
+    | sshpass\s+-p\s*["']?(?P<c2>[^\s"']{3,})
+    | (?:mysql\w*|mariadb)\s [^\n|;]*? (?<=\s)-p(?P<c3>[^\s"'-][^\s"']{2,})
+    | redis-cli\s [^\n|;]*? (?<=\s)-a\s+["']?(?P<c4>[^\s"']{4,})
+    | (?:docker|az)\slogin [^\n|;]*? \s-p\s+["']?(?P<c5>[^\s"']{4,})
+    | openssl [^\n|;]*? \s-(?:passin|passout|pass|k)\s+pass:(?P<c6>[^\s"']{3,})
+    | htpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+(?P<c7>[^\s"']{4,})
+    | ldap\w+\s [^\n|;]*? \s-w\s+["']?(?P<c8>[^\s"']{4,})
+    | smbclient [^\n|;]*? -U\s*["']?[^\s%"']+%(?P<c9>[^\s"']{3,})
+    """
+)
+_PGPASS = re.compile(r"(?m)^[\w.*-]+:(?:\d{2,5}|\*):[\w.*-]+:[\w.*-]+:(?P<secret>\S{4,})$")
+_EXAMPLE_WORDS = frozenset("password pass passwd pw secret pwd token key".split())
+
+
+def key_blocks(page: Page) -> Iterator[Span]:
+    text = page.text
+    if "PRIVATE KEY" in text:
+        for match in _BLOCK.finditer(text):
+            # A block without a body is only mentioned.
+            if len(match["body"].strip()) > len(match["what"]) + 30:
+                yield Span(start=match.start(), end=match.end(), kind="private_key")
+    if "Private-Lines" in text:
+        yield from _secrets(_PUTTY, text, "private_key")
+
+
+def signed_tokens(page: Page) -> Iterator[Span]:
+    for at in page.places(b"eyJ", exact=True):
+        before = page.text[at - 1 : at] if at else ""
+        if before.isalnum() or before in ("_", "-"):
+            continue
+        match = _JWT.match(page.text, at)
+        if match and len(match[0]) >= 24:
+            yield Span(start=match.start(), end=match.end(), kind="jwt")
+    if '"kty"' in page.text:
+        yield from _secrets(_JWK, page.text, "private_key")
+
+
+def addresses(page: Page) -> Iterator[Span]:
+    """Passwords and tokens in URLs: before the host, in the query, in the path of a webhook."""
+    done = 0
+    for at in page.places(b"://"):
+        if match := _USER_INFO.match(page.text, at):
+            yield from _user_info(match)
+        if at < done or not (url := _URL.match(page.text, at)):
+            continue
+        done = url.end()
+        for match in _PARAMETER.finditer(page.text, at, done):
+            if _is_parameter(match["name"], match["secret"]):
+                yield _span(match, "secret", "url_parameter")
+        match = _WEBHOOK.search(page.text, at, done)
+        if match and not is_no_secret(match["secret"]):
+            yield _span(match, "secret", "webhook")
+
+
+def _user_info(match: re.Match[str]) -> Iterator[Span]:
+    word, user = match["word"], match["user"]
+    if word and len(word) > 3 and word.lower() not in _EXAMPLE_WORDS and not is_no_secret(word):
+        yield _span(match, "word", "url_password")
+    if len(user) >= 12 and not is_no_secret(user) and looks_random(user, strict=bool(word)):
+        yield _span(match, "user", "url_token")
+
+
+def _is_parameter(name: str, value: str) -> bool:
+    if is_no_secret(value):
+        return False
+    low = name.lower()
+    if low in _SIGNED:
+        return len(value) >= 16
+    found = Weight.TOKEN if low in _ALWAYS else weight(name)
+    if low in ("code", "auth_code"):
+        found = Weight.HINT
+    if found is Weight.PASSWORD:
+        return True
+    return found is not Weight.NONE and looks_random(value, strict=found is Weight.HINT)
+
+
+def headers(page: Page) -> Iterator[Span]:
+    for word in (b"bearer ", b"basic "):
+        for at in page.places(word):
+            match = _SCHEME.match(page.text, at)
+            if match is None or is_no_secret(match["secret"]):
+                continue
+            if looks_random(match["secret"], strict=False):
+                yield _span(match, "secret", "authorization")
+    done = 0
+    for at in page.places(b"cookie"):
+        if at >= done and (line := _COOKIES.match(page.text, at)):
+            done = line.end()
+            for match in _COOKIE.finditer(page.text, line.start("all"), line.end("all")):
+                if _is_cookie(match["name"], match["secret"]):
+                    yield _span(match, "secret", "cookie")
+
+
+def _is_cookie(name: str, value: str) -> bool:
+    low = name.lower()
+    if low in _ATTRIBUTES or is_no_secret(value):
+        return False
+    told = weight(name) >= Weight.TOKEN or "sess" in low or "auth" in low or "sid" in low
+    return told or looks_random(value, strict=True)
+
+
+def commands(page: Page) -> Iterator[Span]:
+    """Passwords as operands of programs."""
+    done = 0
+    for option in _OPTION.finditer(page.data):
+        at = option.start()
+        if at < done:
+            continue
+        start = page.data.rfind(b"\n", 0, at) + 1
+        end = page.data.find(b"\n", at)
+        done = min(at + 300, end if end >= 0 else len(page.data))
+        for match in _OPERANDS.finditer(page.text, max(start, at - 200), done):
+            group = next((name for name, value in match.groupdict().items() if value), "")
+            if group and not is_no_secret(match[group]):
+                yield _span(match, group, "password")
+    if ":*:" in page.text or ":5432:" in page.text:
+        yield from _secrets(_PGPASS, page.text, "password")
+
+
+def _secrets(expression: re.Pattern[str], text: str, kind: str) -> Iterator[Span]:
+    for match in expression.finditer(text):
+        if not is_no_secret(match["secret"]):
+            yield _span(match, "secret", kind)
+
+
+def _span(match: re.Match[str], group: str, kind: str) -> Span:
+    return Span(start=match.start(group), end=match.end(group), kind=kind)
+
+
+SHAPES: tuple[Callable[[Page], Iterator[Span]], ...] = (
+    key_blocks,
+    signed_tokens,
+    addresses,
+    headers,
+    commands,
+)

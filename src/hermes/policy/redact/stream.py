@@ -1,0 +1,86 @@
+"""Redacts a text that comes in pieces, and holds back only what could become a secret."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.redact.redactor import Redactor
+from hermes.policy.redact.spans import Channel
+
+# What was let through and may be the name of what follows.
+CONTEXT = 256
+LONGEST_HELD = 32_768
+_LAST_WORD = re.compile(r"\S*\Z")
+# A name, a sign and a part of a value: the value is not complete.
+_OPEN_FIELD = re.compile(
+    r"(?i)[\w.-]*(?:key|token|secret|pass|pwd|credential|auth|cookie|bearer|basic|identified)[\w.-]*"
+    r"[\"'`\])>\\]{0,3}\s{0,8}(?::=|=>|[=:]|is|was|by|>)?\s*(?:bearer|basic|token)?\s*[\"'`]?\S*\Z"
+)
+_OPEN_QUOTE = re.compile(
+    r"(?i)[\w.-]*(?:key|token|secret|pass|pwd|credential|auth)[\w.-]*[\"'\]]{0,2}\s*[=:]\s*"
+    r"([\"'`])(?:(?!\1)[^\n]){0,512}\Z"
+)
+_LINE_COMMAND = re.compile(r"(?m)^[^\n]*\s-\w+[^\n]*\Z")
+
+
+class RedactedStream:
+    """`feed` gives what can be shown already; `close` gives the rest."""
+
+    def __init__(self, redactor: Redactor, channel: Channel = "log") -> None:
+        self._redactor = redactor
+        self._channel: Channel = channel
+        self._context = ""
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        self._held += piece
+        return self._let_through(self._safe_length())
+
+    def close(self) -> str:
+        return self._let_through(len(self._held))
+
+    def _let_through(self, length: int) -> str:
+        """Redacts what is held together with what went before, and gives the new part."""
+        if length <= 0:
+            return ""
+        before = len(self._context)
+        text = self._context + self._held
+        spans = [span for span in self._redactor.spans(text) if span.end > before]
+        cut = before + length
+        for span in spans:
+            # A secret that is complete only with what is held waits as a whole.
+            if span.start < cut < span.end:
+                cut = max(span.start, before)
+        ready = [span for span in spans if span.end <= cut and span.start >= before]
+        written = self._redactor.written(text[:cut], ready, self._channel).text[before:]
+        self._context = text[max(0, cut - CONTEXT) : cut]
+        self._held = text[cut:]
+        return written
+
+    def _safe_length(self) -> int:
+        held = self._held
+        if len(held) > LONGEST_HELD:
+            return len(held)
+        start = self._open_block(held)
+        for expression in (_LAST_WORD, _OPEN_FIELD, _OPEN_QUOTE, _LINE_COMMAND):
+            # Only the end can be open, and a search through all of it would cost too much.
+            found = expression.search(held, max(0, len(held) - 2 * CONTEXT))
+            if found:
+                start = min(start, found.start())
+        return min(start, self._beginning_of_known(held))
+
+    def _open_block(self, held: str) -> int:
+        at = held.rfind("-----BEGIN")
+        closed = at >= 0 and "-----END" in held[at:] and held.rstrip().endswith("-----")
+        return at if at >= 0 and not closed else len(held)
+
+    def _beginning_of_known(self, held: str) -> int:
+        """Where the last letters could be the first ones of a known value, split or not."""
+        if not self._redactor.values:
+            return len(held)
+        count = self._redactor.values.begins_at_end(held.encode("latin-1", "replace"))
+        at = len(held)
+        while count and at:
+            at -= 1
+            count -= held[at].isascii() and held[at].isalnum()
+        return at

@@ -1,0 +1,84 @@
+"""Tells whether a value that stands where a secret belongs is one."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+from hermes.policy.redact.lookalikes import is_code, is_no_secret, is_number, is_prose
+from hermes.policy.redact.names import Weight
+
+_RANDOM_BITS = 2.8
+_NAME_PART = re.compile(r"[A-Za-z]?[a-z]*|[A-Z]+|v?\d{1,4}|[a-z]+\d")
+_ONE_NAME = re.compile(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)*\d{0,2}")
+
+
+def is_secret(value: str, name: str, found: Weight, *, quoted: bool, environment: bool) -> bool:
+    """`environment`: a value of `NAME=value`, where nothing but values can stand."""
+    # The beginning of a long value tells enough, and hostile texts hold very long ones.
+    bare = value[:256].strip()
+    if len(bare) < (3 if environment else 4) or is_no_secret(bare) or bare.lower() == name.lower():
+        return False
+    if is_prose(bare) or (not quoted and not environment and is_code(bare)):
+        return False
+    if environment and found >= Weight.TOKEN:
+        return not is_number(bare) or found is Weight.PASSWORD
+    if found is Weight.PASSWORD:
+        return quoted or _can_stand_bare(bare)
+    if is_number(bare) or " " in bare:
+        return False
+    return looks_random(bare, strict=found is Weight.HINT)
+
+
+def _can_stand_bare(value: str) -> bool:
+    """Without quotes a plain word may be a variable of a program."""
+    return not (value.isidentifier() and "_" in value and value.islower())
+
+
+def looks_random(value: str, *, strict: bool) -> bool:
+    """Letters and digits mixed as no name is. `strict`: long enough to be sure."""
+    if not value.isascii() or " " in value:
+        return False
+    core = value.strip("=.,;:!?\"'()")
+    letters = any(letter.isalpha() for letter in core)
+    digits = sum(letter.isdigit() for letter in core)
+    if _is_named(core) or not letters:
+        return False
+    mixed = core.lower() != core and core.upper() != core
+    if strict:
+        enough = digits >= 3 or (digits and mixed)
+        return len(core) >= 20 and bool(enough) and _bits(core) > _RANDOM_BITS
+    if len(core) >= 6 and digits:
+        return True
+    return len(core) >= 16 and mixed and _bits(core) > _RANDOM_BITS
+
+
+def _is_named(value: str) -> bool:
+    """Made of words and small numbers: `my-tls-secret-2`, `UserToken`, `gpt-4`, `users:123`."""
+    parts = [part for part in re.split(r"[-_./:]", value) if part]
+    if len(parts) < 2:
+        return len(value) < 24 and _ONE_NAME.fullmatch(value) is not None
+    return all(_NAME_PART.fullmatch(part) for part in parts)
+
+
+def _bits(value: str) -> float:
+    total = len(value)
+    return -sum(n / total * math.log2(n / total) for n in Counter(value).values())
+
+
+def kind_of_name(name: str) -> str:
+    low = name.lower()
+    for word, kind in (
+        ("pass", "password"),
+        ("pwd", "password"),
+        ("cookie", "cookie"),
+        ("sess", "session"),
+        ("auth", "authorization"),
+        ("secret", "secret"),
+        ("token", "token"),
+        ("key", "api_key"),
+    ):
+        if word in low:
+            return kind
+    return "secret"

@@ -1,0 +1,74 @@
+"""Finds the places of a text where a rule can begin, in one pass over its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from hermes.codec.values import Value
+from hermes.policy.scan.rules import RANK, Rule, Scope, compiled, rules
+
+_WORD = re.compile(r"[a-z0-9']+")
+_ENDINGS = ("", "s", "es", "d", "ed", "ing")
+
+
+class Sign(Value):
+    """A rule that fits at a place of the folded text."""
+
+    id: str
+    start: int
+    end: int
+    strong: bool
+
+
+class _Starts(Value):
+    """`words`: by the first word, the whole start and its rule. `others`: starts that do not
+    begin with a word."""
+
+    words: dict[str, list[tuple[str, Rule]]]
+    others: list[tuple[str, Rule]]
+
+
+@cache
+def _starts(scope: Scope, kind: str) -> _Starts:
+    found = _Starts(words={}, others=[])
+    for rule in rules():
+        if RANK[rule.scope] > RANK[scope] or (rule.fits and kind != rule.fits):
+            continue
+        for start in rule.words:
+            first = _WORD.match(start)
+            if first is None:
+                found.others.append((start, rule))
+            elif first[0] == start:
+                for ending in _ENDINGS if rule.bent else ("",):
+                    found.words.setdefault(start + ending, []).append((start, rule))
+            else:
+                found.words.setdefault(first[0], []).append((start, rule))
+    return found
+
+
+def signs(plain: str, scope: Scope, kind: str) -> Iterator[Sign]:
+    """Everything that a rule fits to, in the folded text."""
+    padded = "\n" + plain
+    starts = _starts(scope, kind)
+    for match in _WORD.finditer(padded):
+        rules = starts.words.get(match[0])
+        if rules is not None and padded[match.start() - 1] != "_":
+            for start, rule in rules:
+                if padded.startswith(start, match.start()):
+                    yield from _fits(rule, padded, match.start(), len(start))
+    for start, rule in starts.others:
+        at = padded.find(start)
+        while at >= 0:
+            yield from _fits(rule, padded, at, len(start))
+            at = padded.find(start, at + 1)
+
+
+def _fits(rule: Rule, padded: str, at: int, length: int) -> Iterator[Sign]:
+    tail = compiled(rule).match(padded, at + length)
+    if tail:
+        start = at - 1 if padded[at] != "\n" else at
+        yield Sign(
+            id=rule.id, start=max(start, 0), end=tail.end() - 1, strong=rule.weight == "strong"
+        )

@@ -1,0 +1,90 @@
+"""Tells whether words of an injection are spoken about, or spoken to a model."""
+
+from __future__ import annotations
+
+import re
+
+# Who or what is said to utter such words, before them in the same sentence.
+_SPEAKER = re.compile(
+    r"attack(?:er|ers|s)?\b|adversar\w+|malicious|injection\w*|injected|jailbreak\w*|phishing"
+    r"|untrusted"
+    r"|hostile|payloads?|exploit\w*|threats?\b|red[- ]team\w*|vulnerab\w+|poison\w*|mallory"
+    r"|\b(?:try|tries|trying|attempt\w*|tells?|telling|told|asks?|asking|instruct\w*"
+    r"|convinc\w+|trick\w*|lures?|persuad\w+)"
+    r" (?:the |an? |our |your |it\b|its|them|you\b|users?|to |models?|agents?|llms?"
+    r"|assistants?|claude|gpt|hermes|bots?)"
+    r"|detect\w*|scann(?:er|ing)\w*|scans?\b|flag(?:s|ged|ging)\b|block(?:s|ed|ing|list)\b"
+    r"|reject\w*|refus\w+|filters\b|sanitiz\w+"
+    r"|match(?:es|ing)\b|recogni[sz]\w+|prevent\w*|mitigat\w+|defen[cds]\w*|protects?\b"
+    r"|guards? against|classif\w+"
+    r"|such as|e\.g\.|for example|for instance|known as|phrases?\b|strings? like|patterns?\b"
+    r"|regex\w*|wording|sentences? like"
+    r"|tests? (?:that|whether|for|case)|false positives?|fixtures?|corpus|dataset"
+    r"|never (?:follow|obey|trust|comply|act)|(?:do|must|should|will|can|does)(?: not"
+    r"|n't) (?:follow|obey|trust|comply|believe)"
+    r"|if (?:a|an|any|some) (?:\w+ ){1,2}(?:says?|claims?|asks?|tells?|contains?|tries|wants)"
+)
+# Beside these, words in quotation marks are only quoted.
+_QUOTING = re.compile(
+    r"says?\b|saying|said|called|claims?|contain\w*|includ\w+|quot\w+|so-called|keywords?"
+    r"|examples?|docs?\b|documents?\b"
+    r"|fixed?\b|adds?\b|added|removed?\b|changelog|rules?\b|cve-|owasp|users? who|people who"
+    r"|texts?\b|words?\b|assert|mean(?:s|ing)?\b"
+    r"|prompts?\b|cannot|can't|not\b|write|writes|header|titled?|named|flag\b|option|marker"
+    r"|tokens?|template|removes|style|list"
+)
+# Inside a sentence that forbids or reports, what follows is no order.
+_REPORTING = re.compile(
+    r"(?:^|[\s\W])(?:do not|don't|never|must not|should not|shouldn't|cannot|can't|may not"
+    r"|refuse to|refuses to|declines? to|won't|not to|without)\W{1,3}\Z"
+)
+_OPENERS = "\"'`“‘«‹「『（(["
+_CLOSERS = "\"'`”’»›」』）)]"
+_SENTENCE = re.compile(r"[.!?;。！？]\s|\n\s*\n|\n\s*(?:[-*#>|]|\d+\.)\s")
+_FENCE = re.compile(r"^\s*(?:```|~~~)", re.M)
+
+
+def mentioned(text: str, start: int, end: int) -> bool:
+    """The words between `start` and `end` are reported, quoted as an example, or forbidden."""
+    before = text[max(0, start - 280) : start]
+    breaks = [match.end() for match in _SENTENCE.finditer(before)]
+    sentence = before[breaks[-1] :] if breaks else before
+    if _REPORTING.search(sentence):
+        return True
+    spoken_of = _SPEAKER.search(sentence) is not None
+    if _quoted(text, start, end):
+        wider = before[breaks[-2] :] if len(breaks) > 1 else before
+        near = _SPEAKER.search(wider) or _QUOTING.search(sentence)
+        return spoken_of or near is not None or _spoken_after(text, end)
+    return spoken_of
+
+
+def _spoken_after(text: str, end: int) -> bool:
+    after = _SENTENCE.split(text[end : end + 160], maxsplit=1)[0]
+    return (
+        re.search(
+            r"\b(?:attack\w*|inject\w*|is (?:flagged|blocked|rejected|refused|detected)"
+            r"|are (?:flagged|blocked|rejected|refused|detected)"
+            r"|should be (?:flagged|blocked|rejected|ignored|refused)|jailbreak\w*|payload\w*"
+            r"|false positives?|phrases?|patterns?|examples?)\b",
+            after,
+        )
+        is not None
+    )
+
+
+def _quoted(text: str, start: int, end: int) -> bool:
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", end)
+    before = text[line_start:start]
+    after = text[end : line_end if line_end >= 0 else len(text)]
+    for opener, closer in zip(_OPENERS[:9], _CLOSERS[:9], strict=True):
+        if opener == "'":
+            inside = re.search(r"(?:^|[\s(\[])'[^']*\Z", before) is not None and "'" in after
+        elif opener == closer:
+            inside = before.count(opener) % 2 == 1 and closer in after
+        else:
+            inside = before.rfind(opener) > before.rfind(closer) and closer in after
+        if inside:
+            return True
+    return "|" in before and "|" in after

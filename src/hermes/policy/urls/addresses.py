@@ -1,0 +1,122 @@
+"""Tells what kind of network address something is: open to all, private, metadata, or no place."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Literal
+
+from hermes.codec.values import Value
+
+# `metadata` and `never` are refused whatever the settings say.
+Reach = Literal["global", "private", "metadata", "never"]
+
+
+class Kind(Value):
+    """`odd` is an IPv6 address that stands for an IPv4 one."""
+
+    reach: Reach
+    words: str
+    odd: bool = False
+
+
+GLOBAL = Kind(reach="global", words="a public address")
+METADATA = Kind(reach="metadata", words="a cloud metadata service")
+
+_V4: tuple[tuple[str, Reach, str], ...] = (
+    ("169.254.0.0/16", "metadata", "link-local, where clouds keep their metadata service"),
+    ("100.100.100.200/32", "metadata", METADATA.words),
+    ("168.63.129.16/32", "metadata", METADATA.words),
+    ("192.0.0.192/32", "metadata", METADATA.words),
+    ("127.0.0.0/8", "private", "this machine itself"),
+    ("10.0.0.0/8", "private", "a private network"),
+    ("172.16.0.0/12", "private", "a private network"),
+    ("192.168.0.0/16", "private", "a private network"),
+    ("100.64.0.0/10", "private", "a carrier's or overlay network"),
+    ("0.0.0.0/8", "never", "unspecified"),
+    ("192.0.0.0/24", "never", "reserved"),
+    ("192.0.2.0/24", "never", "reserved for documentation"),
+    ("192.88.99.0/24", "never", "a 6to4 relay"),
+    ("198.18.0.0/15", "never", "reserved for benchmarks"),
+    ("198.51.100.0/24", "never", "reserved for documentation"),
+    ("203.0.113.0/24", "never", "reserved for documentation"),
+    ("224.0.0.0/4", "never", "multicast"),
+    ("240.0.0.0/4", "never", "reserved or broadcast"),
+)
+_V6: tuple[tuple[str, Reach, str], ...] = (
+    ("fd00:ec2::/32", "metadata", METADATA.words),
+    ("fd20:ce::254/128", "metadata", METADATA.words),
+    ("fd00:42::42/128", "metadata", METADATA.words),
+    ("fd00:a9fe:a9fe::/48", "metadata", METADATA.words),
+    ("fe80::a9fe:a9fe/128", "metadata", METADATA.words),
+    ("::1/128", "private", "this machine itself"),
+    ("fc00::/7", "private", "a private network"),
+    ("fec0::/10", "private", "a private network"),
+    ("::/128", "never", "unspecified"),
+    ("fe80::/10", "never", "link-local"),
+    ("ff00::/8", "never", "multicast"),
+    ("64:ff9b:1::/48", "never", "a translation of a local network"),
+    ("100::/64", "never", "a hole without a bottom"),
+    ("2001::/23", "never", "reserved for protocols"),
+    ("2001:db8::/32", "never", "reserved for documentation"),
+    ("2002::/16", "never", "a 6to4 tunnel"),
+    ("3fff::/20", "never", "reserved for documentation"),
+)
+_V4_NETWORKS = tuple((IPv4Network(net), Kind(reach=r, words=w)) for net, r, w in _V4)
+_V6_NETWORKS = tuple((IPv6Network(net), Kind(reach=r, words=w)) for net, r, w in _V6)
+_V6_GLOBAL = IPv6Network("2000::/3")
+_MAPPED = IPv6Network("::ffff:0:0/96")
+_TRANSLATED = IPv6Network("::ffff:0:0:0/96")
+_COMPATIBLE = IPv6Network("::/96")
+_NAT64 = IPv6Network("64:ff9b::/96")
+_ISATAP = (0x00005EFE, 0x02005EFE)
+
+
+def kind_of(text: str) -> Kind | None:
+    """The kind of an address in its plain spelling; None when it is no address at all."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv4Address):
+        return _v4(address)
+    return _v6(address)
+
+
+def _v4(address: IPv4Address) -> Kind:
+    return next((kind for network, kind in _V4_NETWORKS if address in network), GLOBAL)
+
+
+def _v6(address: IPv6Address) -> Kind:
+    if address.scope_id:
+        return Kind(reach="never", words="bound to one network card", odd=True)
+    inner = _inner(address)
+    if any(_v4(each).reach == "metadata" for each in inner):
+        return Kind(reach="metadata", words=METADATA.words, odd=True)
+    if inner and address in _NAT64:
+        # Networks without IPv4 answer with these for every host that has no other address.
+        return Kind(reach=_v4(inner[0]).reach, words=_v4(inner[0]).words, odd=True)
+    for network, kind in _V6_NETWORKS:
+        if address in network:
+            return kind
+    if inner:
+        found = _v4(inner[0])
+        reach = "never" if found.reach == "global" else found.reach
+        return Kind(reach=reach, words=f"another spelling of {inner[0]}", odd=True)
+    return GLOBAL if address in _V6_GLOBAL else Kind(reach="never", words="reserved")
+
+
+def _inner(address: IPv6Address) -> list[IPv4Address]:
+    """The IPv4 addresses that an IPv6 address stands for or leads through."""
+    number = int(address)
+    low = IPv4Address(number & 0xFFFFFFFF)
+    if any(address in network for network in (_MAPPED, _TRANSLATED, _NAT64)):
+        return [low]
+    if address in _COMPATIBLE and number > 1:
+        return [low]
+    if address.sixtofour is not None:
+        return [address.sixtofour]
+    if address.teredo is not None:
+        return [address.teredo[1], address.teredo[0]]
+    if (number >> 32) & 0xFFFFFFFF in _ISATAP:
+        return [low]
+    return []
