@@ -25,6 +25,8 @@ from hermes.policy.urls.resolver import GivenAnswers, Resolver, SystemResolver
 # What the owner's own rules say counts beside what is known about places.
 _OWNERS = ("settings", "principal")
 
+STRICTNESS = ("allow", "ask", "deny")
+
 
 class Redaction(Value):
     """One line of a dialogue with `hermes policy redact`. `values` are secrets that only this
@@ -64,6 +66,12 @@ def _urls(config: Config, given: JsonObject) -> Urls:
     answers = given.get("dns")
     resolver: Resolver = GivenAnswers(answers) if isinstance(answers, dict) else SystemResolver()
     return Urls(resolver, allow_private=given.get("allow_private") is True)
+
+
+def check_place_too(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
+    """The stricter of what the rules say and what is known of places."""
+    answers = (check_effect(config, inquiry, given), check_path(config, inquiry, given))
+    return max(answers, key=lambda answer: STRICTNESS.index(str(answer["decision"])))
 
 
 def check_path(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:

@@ -29,7 +29,6 @@ from hermes.policy.rules import PolicySettings, Rules
 from hermes.policy.standing import Rule, load_rules
 
 RULES_FILE = "policy.toml"
-STRICTNESS = ("allow", "ask", "deny")
 
 
 class Inquiry(Value):
@@ -51,8 +50,8 @@ CHECKS: dict[str, str] = {
     "command": "hermes.app.judging:check_effect",
     "delete": "hermes.app.judging:check_effect",
     "url": "hermes.app.inquiries:check_url",
-    "read": "hermes.app.judging:check_path",
-    "write": "hermes.app.judging:check_path",
+    "read": "hermes.app.inquiries:check_place_too",
+    "write": "hermes.app.inquiries:check_place_too",
     "attach": "hermes.app.inquiries:check_attachment",
     "reference": "hermes.app.inquiries:check_reference",
     "member": "hermes.app.inquiries:check_member",
@@ -123,14 +122,6 @@ def answer(config: Config, line: bytes) -> JsonObject:
 
 def _refusal(reason: str) -> JsonObject:
     return {"decision": "deny", "reason": reason, "category": "unclear"}
-
-
-def check_path(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """The stricter of what the rules say and what is known of places."""
-    from hermes.app.inquiries import check_path as check_place
-
-    answers = (check_effect(config, inquiry, given), check_place(config, inquiry, given))
-    return max(answers, key=lambda answer: STRICTNESS.index(str(answer["decision"])))
 
 
 def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
