@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from hermes.codec.values import replace
 from hermes.core.errors import ProviderError
 from hermes.core.messages import AssistantMessage, Message, Text, ToolCall, Usage, user_says
 from hermes.core.prompt import (
@@ -192,6 +193,19 @@ async def test_a_runtime_that_keeps_dying_is_given_up(played: Played) -> None:
     with pytest.raises(ProviderError, match="lack of memory; free memory or choose a smaller"):
         await heard(played.model([dying] * 9), ASKED)
     assert len(played.starts()) == 2
+
+
+async def test_a_connection_that_is_just_closed_is_no_failure(played: Played) -> None:
+    plain = replace(ASKED, tools=())
+    items = await heard(played.model([{"hang_up": True}, {"content": "Two files."}]), plain)
+    assert replied(items).message.text == "Two files."
+    assert len({request["pid"] for request in played.requests()}) == 1
+
+
+async def test_a_runtime_that_never_answers_is_given_up(played: Played) -> None:
+    with pytest.raises(ProviderError, match="closed the connection before it answered"):
+        await heard(played.model([{"hang_up": True}] * 9), replace(ASKED, tools=()))
+    assert len(played.requests()) == 3
 
 
 async def test_a_file_that_cannot_be_held_to_the_form_is_asked_freely(played: Played) -> None:

@@ -24,6 +24,7 @@ NAME = "embedded"
 
 _MOST_REFUSALS = 4
 _MOST_DEATHS = 1
+_MOST_LOSSES = 2
 # The end of a process is seen a moment after the end of its connections.
 _DYING_SECONDS = 0.1
 
@@ -36,7 +37,8 @@ class Manner(Value):
 
 
 class Asking:
-    """One per session. An engine that dies is started again once per reply."""
+    """One per session. An engine that dies is started again once per reply. One that closes an idle
+    connection just when it is used is asked again at once: that costs nobody anything."""
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class Asking:
         self, prompt: Prompt, *, schema: JsonObject | None = None
     ) -> AsyncGenerator[Delta | Reply]:
         """A schema makes the answer JSON of that form."""
-        shown, refusals, deaths = False, 0, 0
+        shown, refusals, deaths, losses = False, 0, 0, 0
         while True:
             if self._engines.running(self._weights) is None:
                 size = size_words(self._weights.size)
@@ -85,11 +87,14 @@ class Asking:
                     refusals += 1
                     self._fitting.learn_refusal(sent, error.body)
                     continue
-                if not await self._is_dead(engine, error):
+                if await self._is_dead(engine, error):
+                    if deaths >= _MOST_DEATHS:
+                        raise died(self._weights, engine.ending()) from error
+                    deaths += 1
+                elif error.reason == "cut" and losses < _MOST_LOSSES:
+                    losses += 1
+                else:
                     raise
-                if deaths >= _MOST_DEATHS:
-                    raise died(self._weights, engine.ending()) from error
-                deaths += 1
             if shown:
                 shown = False
                 yield Restarted()

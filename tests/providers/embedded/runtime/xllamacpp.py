@@ -2,7 +2,8 @@
 steps of `script.json` beside the model file, and writes down what it was asked.
 
 A step is {"content": …} and may have "finish"; {"status": …, "body": …} refuses, {"die": true} ends
-the process in the middle of an answer. How far the script is survives the process.
+the process in the middle of an answer, {"hang_up": true} closes the connection instead. How far
+the script is survives the process.
 """
 
 from __future__ import annotations
@@ -63,6 +64,9 @@ def handler(
             self.play(script[number])
 
         def play(self, step: dict[str, Any]) -> None:
+            if step.get("hang_up"):
+                self.close_connection = True
+                return None
             if "status" in step:
                 return self.whole(step["status"], json.dumps(step["body"]).encode())
             self.send_response(200)
