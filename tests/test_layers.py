@@ -25,6 +25,8 @@ ROOMS: dict[str, set[str]] = {
     "undo": {"codec", "core", "workspaces"},
     "tools": {"codec", "core", "workspaces"},
     "recall": {"codec", "core", "journal"},
+    "memory": {"codec", "core"},
+    "skills": {"codec", "core"},
     "context": {"codec", "core"},
     "testing": {"codec", "core"},
 }

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from hermes.app.budgets import Budgets
+from hermes.app.furnishing import furnishing
 from hermes.app.judging import policy_settings
 from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
@@ -261,6 +262,7 @@ class App:
             attended=opening.attended,
             budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
+            furnish=furnishing(self, session_id, opened),
         )
 
     def _root(self, opened: SessionOpened) -> str:

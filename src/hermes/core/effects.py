@@ -42,7 +42,55 @@ class FetchUrl(Value, tag="fetch_url"):
     sends_body: bool = False
 
 
-Effect = RunCommand | SignalProcess | ReadPath | WritePath | DeletePath | FetchUrl
+class ReadHistory(Value, tag="read_history"):
+    """A look into past sessions of the same person."""
+
+    query: str = ""
+
+
+class Remember(Value, tag="remember"):
+    """A change of what is known in later sessions: `target` is "memory" or "user"."""
+
+    target: str
+    action: Literal["add", "replace", "remove"]
+    text: str
+
+
+class ChangeSkill(Value, tag="change_skill"):
+    """A change of what later sessions are told to do."""
+
+    name: str
+    action: str
+
+
+class UseSecret(Value, tag="use_secret"):
+    """A stored secret goes to `recipient`; its value is never seen here."""
+
+    name: str
+    recipient: str
+
+
+class CallServer(Value, tag="call_server"):
+    """A tool of a foreign server, with its arguments as JSON."""
+
+    server: str
+    tool: str
+    arguments: str = "{}"
+
+
+Effect = (
+    RunCommand
+    | SignalProcess
+    | ReadPath
+    | WritePath
+    | DeletePath
+    | FetchUrl
+    | ReadHistory
+    | Remember
+    | ChangeSkill
+    | UseSecret
+    | CallServer
+)
 
 Principal = Literal["owner", "member", "guest", "system"]
 
@@ -87,3 +135,13 @@ def subject(effect: Effect) -> str:
             return f"delete {path}"
         case FetchUrl(url=url, method=method):
             return f"{method} {url}"
+        case ReadHistory(query=query):
+            return f"search past sessions for {query}" if query else "look into past sessions"
+        case Remember(target=target, action=action, text=text):
+            return f"{action} in {target}: {text}"
+        case ChangeSkill(name=name, action=action):
+            return f"{action} skill {name}"
+        case UseSecret(name=name, recipient=recipient):
+            return f"give {name} to {recipient}"
+        case CallServer(server=server, tool=tool, arguments=arguments):
+            return f"{server}: {tool} {arguments}"

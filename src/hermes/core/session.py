@@ -51,7 +51,7 @@ from hermes.core.questions import DENY, Questions
 from hermes.core.recorder import Recorder
 from hermes.core.subscription import Subscription
 from hermes.core.transcript import Transcript
-from hermes.core.turn import Kept, Limits, Toolbox, Turn, View
+from hermes.core.turn import Furnish, Kept, Limits, Toolbox, Turn, View
 from hermes.core.world import World
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,8 @@ Connect = Callable[[str, str, Meter], tuple[Provider, Limits]]
 class Parts:
     """What a session is made of; `app` puts it together. `connect` makes the provider for a
     model and provider name, with the limits that this model sets; every request that it makes is
-    booked with the meter. `budgeting` tells how much the session may spend at that moment."""
+    booked with the meter. `budgeting` tells how much the session may spend at that moment.
+    `furnish` makes the objects that tools find by their type with `ToolContext.kept`."""
 
     def __init__(
         self,
@@ -78,6 +79,7 @@ class Parts:
         approval_seconds: float = 60,
         budget: Budget | None = None,
         budgeting: Callable[[], Budgeting] = Budgeting,
+        furnish: Furnish = lambda kind: kind(),
     ) -> None:
         self.journal = journal
         self.connect = connect
@@ -90,6 +92,7 @@ class Parts:
         self.approval_seconds = approval_seconds
         self.budget = budget
         self.budgeting = budgeting
+        self.furnish = furnish
 
 
 class Session:
@@ -113,7 +116,7 @@ class Session:
         )
         self._meter = SessionMeter(recorder, self._questions, parts.world, parts.budgeting)
         self._provider: tuple[Provider, Limits] | None = None
-        self._kept = Kept()
+        self._kept = Kept(parts.furnish)
         self._turn: Turn | None = None
         self._stop = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
@@ -264,7 +267,7 @@ class Session:
             raise UsageError("There is nothing to take back.")
         await self._recorder.commit(Rewound(turns=turns))
         # What tools remember of the conversation may have gone out of view.
-        self._kept = Kept()
+        self._kept = Kept(self._parts.furnish)
 
     def _start_work(self) -> None:
         if not self.busy:

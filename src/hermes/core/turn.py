@@ -21,6 +21,7 @@ from hermes.core.tools import Tool, ToolSettings
 from hermes.core.world import World
 
 View = Callable[[tuple[Message, ...]], Prompt]
+Furnish = Callable[[type], object]
 
 
 class Toolbox(Protocol):
@@ -45,14 +46,16 @@ class Limits(Value):
 
 
 class Kept:
-    """Objects that tools keep while a session is open, one of each kind."""
+    """Objects that tools keep while a session is open, one of each kind, made when it is first
+    asked for. `furnish` makes those that need something from outside (a memory, an archive)."""
 
-    def __init__(self) -> None:
+    def __init__(self, furnish: Furnish) -> None:
         self._objects: dict[type, object] = {}
+        self._furnish = furnish
 
     def get(self, kind: type) -> object:
         if kind not in self._objects:
-            self._objects[kind] = kind()
+            self._objects[kind] = self._furnish(kind)
         return self._objects[kind]
 
 

@@ -11,16 +11,21 @@ from hermes.codec.values import Value
 from hermes.core.effects import (
     Allow,
     Ask,
+    CallServer,
+    ChangeSkill,
     Decision,
     DeletePath,
     Deny,
     Effect,
     FetchUrl,
     Principal,
+    ReadHistory,
     ReadPath,
+    Remember,
     RunCommand,
     Scope,
     SignalProcess,
+    UseSecret,
     WritePath,
     subject,
 )
@@ -189,6 +194,18 @@ class Rules:
             case FetchUrl():
                 asked = Ask(reason=f"It contacts {effect.url}.", category="network_out")
                 return Judged(decision=asked)
+            case ReadHistory():
+                return Judged(decision=Allow(harmless=True))
+            case Remember():
+                return Judged(decision=Allow(), outward="It would be remembered.")
+            case ChangeSkill():
+                return Judged(decision=Allow(), outward="It would change a skill.")
+            case CallServer():
+                outward = f"It would send something to {effect.server}."
+                return Judged(decision=Allow(), outward=outward)
+            case UseSecret():
+                reason = f"{effect.recipient} would be given the secret {effect.name}."
+                return Judged(decision=Ask(reason=reason, category="credentials"))
             case _:
                 assert_never(effect)
 
@@ -229,6 +246,14 @@ def _target(effect: Effect) -> str:
             return url
         case SignalProcess(process_id=process_id):
             return process_id
+        case ReadHistory(query=query):
+            return query
+        case Remember(text=text):
+            return text
+        case ChangeSkill(name=name) | UseSecret(name=name):
+            return name
+        case CallServer(server=server, tool=tool):
+            return f"{server}/{tool}"
 
 
 def _trusted(origin: str) -> bool:

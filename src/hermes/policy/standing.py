@@ -10,18 +10,36 @@ from typing import Literal
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import Value
 from hermes.core.effects import (
+    CallServer,
+    ChangeSkill,
     DeletePath,
     Effect,
     FetchUrl,
     Principal,
+    ReadHistory,
     ReadPath,
+    Remember,
     RunCommand,
     SignalProcess,
+    UseSecret,
     WritePath,
 )
 from hermes.core.errors import ConfigError
 
-Kind = Literal["command", "read", "write", "delete", "fetch", "signal", "any"]
+Kind = Literal[
+    "command",
+    "read",
+    "write",
+    "delete",
+    "fetch",
+    "signal",
+    "history",
+    "remember",
+    "skill",
+    "secret",
+    "server",
+    "any",
+]
 KINDS: dict[type[Effect], Kind] = {
     RunCommand: "command",
     ReadPath: "read",
@@ -29,6 +47,11 @@ KINDS: dict[type[Effect], Kind] = {
     DeletePath: "delete",
     FetchUrl: "fetch",
     SignalProcess: "signal",
+    ReadHistory: "history",
+    Remember: "remember",
+    ChangeSkill: "skill",
+    UseSecret: "secret",
+    CallServer: "server",
 }
 
 

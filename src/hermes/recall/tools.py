@@ -7,8 +7,9 @@ from typing import Annotated, Literal, cast, get_args
 from msgspec import Meta
 
 from hermes.codec.values import JsonObject
+from hermes.core.effects import Effect, ReadHistory
 from hermes.core.errors import NotFound, ToolError
-from hermes.core.tools import ToolContext, ToolOutput, tool
+from hermes.core.tools import Place, ToolContext, ToolOutput, tool
 from hermes.core.world import Clock, SystemClock
 from hermes.journal.index.periods import Period, named_in
 from hermes.journal.index.texts import Role
@@ -28,7 +29,11 @@ class Recall:
         self.clock = clock or SystemClock()
 
 
-@tool(repeat="safe")
+def _looks_back(_place: Place, arguments: JsonObject) -> tuple[Effect, ...]:
+    return (ReadHistory(query=arguments["query"]),)
+
+
+@tool(effects=_looks_back, repeat="safe")
 async def session_search(
     ctx: ToolContext,
     query: Annotated[str, "A question or words, as they come; omit to list recent sessions"] = "",

@@ -17,6 +17,7 @@ TARGETS = {
     "process": "hermes.tools.process:process",
     "read_file": "hermes.tools.files.read:read_file",
     "search_files": "hermes.tools.search:search_files",
+    "session_search": "hermes.recall.tools:session_search",
     "terminal": "hermes.tools.terminal:terminal",
     "todo": "hermes.tools.todo:todo",
     "write_file": "hermes.tools.files.write:write_file",

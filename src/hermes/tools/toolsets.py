@@ -20,7 +20,8 @@ class Toolset(Value):
 TOOLSETS: dict[str, Toolset] = {
     "clarify": Toolset(tools=("clarify",)),
     "file": Toolset(tools=("patch", "read_file", "search_files", "write_file")),
-    "hermes-cli": Toolset(includes=("clarify", "file", "terminal", "todo")),
+    "hermes-cli": Toolset(includes=("clarify", "file", "session_search", "terminal", "todo")),
+    "session_search": Toolset(tools=("session_search",)),
     "terminal": Toolset(tools=("process", "terminal")),
     "todo": Toolset(tools=("todo",)),
 }

@@ -12,7 +12,6 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import (
     DeletePath,
     Effect,
-    FetchUrl,
     ReadPath,
     RunCommand,
     SignalProcess,
@@ -189,7 +188,7 @@ async def _attempt(ctx: ToolContext, effect: Effect) -> None:
                 await workspace.run(effect, timeout=1, stop=ctx.stop, max_bytes=1)
             case SignalProcess(process_id=process_id):
                 await workspace.processes.kill(process_id)
-            case FetchUrl():
+            case _:
                 return
     except EffectDenied:
         return

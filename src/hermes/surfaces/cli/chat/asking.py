@@ -7,12 +7,17 @@ from hermes.commands.amounts import elapsed
 from hermes.commands.paths import near_path
 from hermes.commands.visible import clean, exposed, one_line
 from hermes.core.effects import (
+    CallServer,
+    ChangeSkill,
     DeletePath,
     Effect,
     FetchUrl,
+    ReadHistory,
     ReadPath,
+    Remember,
     RunCommand,
     SignalProcess,
+    UseSecret,
     WritePath,
     subject,
 )
@@ -33,6 +38,11 @@ _TITLES: dict[type[Effect], str] = {
     WritePath: "Write this file?",
     DeletePath: "Delete this file?",
     FetchUrl: "Fetch this address?",
+    ReadHistory: "Look into past sessions?",
+    Remember: "Remember this?",
+    ChangeSkill: "Change this skill?",
+    UseSecret: "Use this secret?",
+    CallServer: "Call this tool of another server?",
 }
 
 
