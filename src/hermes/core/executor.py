@@ -115,10 +115,11 @@ class Batch:
         what it has, and is cancelled then."""
         turn = self._turn
         work = asyncio.ensure_future(_run_tool(turn, plan, gate))
-        stopping = asyncio.ensure_future(turn.stop.wait())
         limit = None if plan.tool.interactive else turn.limits.tools_seconds or None
         try:
-            await asyncio.wait((work, stopping), timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                (work, turn.stop.wished), timeout=limit, return_when=asyncio.FIRST_COMPLETED
+            )
             if not work.done() and turn.stop.is_set():
                 await asyncio.wait((work,), timeout=GRACE_SECONDS)
             if work.done():
@@ -127,7 +128,6 @@ class Batch:
                 return refused(plan.call, UNKNOWN_OUTCOME)
             return refused(plan.call, f"{plan.tool.name} took too long and was given up.")
         finally:
-            stopping.cancel()
             if not work.done():
                 work.cancel()
                 await asyncio.wait((work,), timeout=GRACE_SECONDS)

@@ -49,6 +49,7 @@ from hermes.core.ports import Journal, Meter, Policy, ProcessNotice, Provider, W
 from hermes.core.prompt import Notice
 from hermes.core.questions import DENY, Questions
 from hermes.core.recorder import Recorder
+from hermes.core.stop import Stop
 from hermes.core.subscription import Subscription
 from hermes.core.transcript import Transcript
 from hermes.core.turn import Furnish, Kept, Limits, Toolbox, Turn, View
@@ -118,7 +119,7 @@ class Session:
         self._provider: tuple[Provider, Limits] | None = None
         self._kept = Kept(parts.furnish)
         self._turn: Turn | None = None
-        self._stop = asyncio.Event()
+        self._stop = Stop()
         self._work: asyncio.Task[None] | None = None
         self._poll_lock = asyncio.Lock()
         self._closing = False
@@ -272,7 +273,7 @@ class Session:
     def _start_work(self) -> None:
         if not self.busy:
             # Whoever says stop from now on means the turn that begins.
-            self._stop = asyncio.Event()
+            self._stop = Stop()
             self._work = asyncio.ensure_future(self._work_off())
 
     async def _work_off(self) -> None:
@@ -302,7 +303,7 @@ class Session:
             await run_turn(self._turn)
         finally:
             self._turn = None
-            self._stop = asyncio.Event()
+            self._stop = Stop()
 
     def _new_turn(self) -> Turn:
         if self._provider is None:

@@ -13,18 +13,30 @@ class Stopped(Exception):
     """The person ended the turn. Not an error, so not in the tree of errors."""
 
 
-async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+class Stop(asyncio.Event):
+    """The wish of a person to end a turn. `wished` is done when it is set: waiting for it next to
+    something else takes no task of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def set(self) -> None:
+        super().set()
+        if not self.wished.done():
+            self.wished.set_result(None)
+
+
+async def unless(stop: Stop, work: Coroutine[Any, Any, T]) -> T:
     """The result of `work`, or Stopped as soon as `stop` is set; then the work is cancelled and
     has ended when this raises."""
     task = asyncio.ensure_future(work)
-    stopping = asyncio.ensure_future(stop.wait())
     try:
-        await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, stop.wished), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
         raise Stopped
     finally:
-        stopping.cancel()
         if not task.done():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
@@ -17,6 +16,7 @@ from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.questions import Questions
 from hermes.core.recorder import Recorder
 from hermes.core.spill import Shelf
+from hermes.core.stop import Stop
 from hermes.core.tools import Tool, ToolSettings
 from hermes.core.world import World
 
@@ -75,7 +75,7 @@ class Turn:
         limits: Limits,
         budget: Budget,
         world: World,
-        stop: asyncio.Event,
+        stop: Stop,
     ) -> None:
         self.recorder = recorder
         self.provider = provider
