@@ -126,6 +126,7 @@ class App:
             self._watch_processes(session),
             self._retain(session),
             self._name(session),
+            self.models.acquaint(session.transcript.model, session.transcript.provider),
         ):
             tasks.append(asyncio.ensure_future(_quietly(work)))
 

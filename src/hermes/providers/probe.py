@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from hermes.codec.values import Value
 from hermes.core.errors import ConfigError, ProviderError
@@ -74,6 +76,17 @@ async def find_local(
             info = next(info for info in infos if info.id == model)
             return _found(place, info, catalogue)
     return None
+
+
+def listens(url: str) -> bool:
+    """Whether anybody takes connections at an address of this machine; told at once."""
+    place = urlsplit(url)
+    port = place.port or (443 if place.scheme == "https" else 80)
+    try:
+        socket.create_connection((place.hostname or HOST, port), _CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 async def first_model(http: Http, endpoint: Endpoint) -> str:

@@ -6,18 +6,22 @@ import asyncio
 
 from hermes.app.accounts import Accounts
 from hermes.app.models.places import Place
+from hermes.codec.values import replace
 from hermes.core.errors import HermesError
+from hermes.core.world import Clock
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.http import Http
 from hermes.providers.keys import OneKey
 from hermes.providers.listings import Listing, Listings
+from hermes.providers.servers import detect, model_info
 
 SECONDS = 8.0
 
 
 class Lists:
-    def __init__(self, kept: Listings, http: Http, accounts: Accounts) -> None:
+    def __init__(self, kept: Listings, http: Http, accounts: Accounts, clock: Clock) -> None:
         self._kept = kept
+        self._clock = clock
         self._http = http
         self._accounts = accounts
 
@@ -40,6 +44,21 @@ class Lists:
             why = str(error).rstrip(".") or f"{endpoint.host} did not answer in time"
             return self._kept.kept(url), f"The list of models is not the newest: {why}."
         return found, ""
+
+    async def acquaint(self, endpoint: Endpoint) -> None:
+        """Ask a server of one's own what this model can take as it runs now, unless it has told
+        already. A server that does not say leaves things as they are."""
+        kept = self._kept.fresh(endpoint.url)
+        if not endpoint.is_local or (kept is not None and kept.find(endpoint.model) is not None):
+            return
+        server = endpoint.server or await detect(self._http, endpoint.url, key=endpoint.key)
+        info = await model_info(
+            self._http, endpoint.url, endpoint.model, key=endpoint.key, server=server or "none"
+        )
+        if info is not None:
+            info = replace(info, id=endpoint.model)
+            now = self._clock.now()
+            self._kept.keep(Listing(url=endpoint.url, at=now, models=(info,), server=server))
 
     async def _with_key(self, place: Place, endpoint: Endpoint) -> Endpoint:
         """Logins have their tokens elsewhere."""

@@ -50,7 +50,7 @@ class Models:
         )
         self.accounts = Accounts(config, world=world, http=self.http, env=env)
         kept = Listings(config.home.cache, world.clock)
-        self.lists = Lists(kept, self.http, self.accounts)
+        self.lists = Lists(kept, self.http, self.accounts, world.clock)
         self.cooldowns = Cooldowns(world.clock)
         self.unwell = Cooldowns(world.clock)
         catalogue = layered(config.home.root / VENDORS)
@@ -115,6 +115,12 @@ class Models:
         if provider in WITHIN:
             return self._inside.window(model, provider)
         return self.endpoint(model, provider).profile.window
+
+    async def acquaint(self, model: str, provider: str) -> None:
+        """Learn what a server of one's own says about a model, where nobody else has."""
+        wish = self.wish(model, provider)
+        if self.resolver.can_reach(wish) and self.resolver.guesses_window(wish):
+            await self.lists.acquaint(self.resolver.endpoint(wish))
 
     def found_url(self, provider: str) -> str:
         """The address of the server that was found, for who wants to keep it."""
@@ -189,7 +195,9 @@ class Models:
         """Nothing is configured: a server on this machine, a file, the offline assistant."""
         if found := await find_local(self.http, self.resolver.catalogue):
             self._found = found.endpoint
-            return choice_of(found.endpoint, line=found.line)
+            await self.lists.acquaint(found.endpoint)
+            known = self.endpoint(found.endpoint.model, CUSTOM)
+            return choice_of(known, line=found.line)
         if choice := self._inside.any():
             return choice
         return Choice(

@@ -21,6 +21,7 @@ from hermes.providers.options import Options
 from hermes.providers.probe import PLACES
 from hermes.providers.scope import UrlSource, host_variable, usable
 from hermes.providers.vendor import Catalogue
+from hermes.providers.windows import Window
 from hermes.providers.windows import known as known_window
 
 LEARNED = "context_length_cache.yaml"
@@ -75,10 +76,7 @@ class Resolver:
         url = address.url or place.vendor.url
         listing = self._listings.kept(url)
         configured = self._window(place, wish, model)
-        window = known_window(
-            self.catalogue, place.vendor, model, url,
-            configured=configured, learned=self._learned, listing=listing,
-        )  # fmt: skip
+        window = self._known_window(place, model, url, configured, listing)
         endpoint = self.catalogue.endpoint(
             place.vendor,
             model,
@@ -99,6 +97,15 @@ class Resolver:
         if not endpoint.key and not self._works_without_key(place, wish, endpoint):
             raise ConfigError(self._no_key(place, wish))
         return endpoint
+
+    def guesses_window(self, wish: Wish) -> bool:
+        """Nobody has told how much this model takes at once."""
+        place = self.places.get(wish.provider)
+        url = self._address(place, wish).url or place.vendor.url
+        model = self.names.spelled(wish.model, place)
+        configured = self._window(place, wish, model)
+        found = self._known_window(place, model, url, configured, self._listings.kept(url))
+        return found.source == "guess"
 
     def lessons(self, endpoint: Endpoint) -> Lessons:
         """Where what is learned about this model's window is kept."""
@@ -168,6 +175,14 @@ class Resolver:
             return ""
         owner = self.places.find(beside(self._config, key) or CUSTOM)
         return value if owner is not None and owner.name == place.name else ""
+
+    def _known_window(
+        self, place: Place, model: str, url: str, configured: int | None, listing: Listing | None
+    ) -> Window:
+        return known_window(
+            self.catalogue, place.vendor, model, url,
+            configured=configured, learned=self._learned, listing=listing,
+        )  # fmt: skip
 
     def _window(self, place: Place, wish: Wish, model: str) -> int | None:
         declared = place.own.models.get(model)

@@ -13,6 +13,7 @@ from hermes.core.errors import HermesError, NotFound
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.listing import chattable
 from hermes.providers.listings import Listing
+from hermes.providers.probe import listens
 from hermes.providers.servers import detect, suggested_url
 
 
@@ -145,12 +146,15 @@ class Shelf:
         place = self._resolver.places.get(name)
         row = ProviderRow(name=name, label=place.label, signup=place.vendor.signup)
         try:
-            self._resolver.endpoint(Wish(provider=name))
+            endpoint = self._resolver.endpoint(Wish(provider=name))
         except HermesError as error:
             return replace(row, problem=str(error))
+        if endpoint.host in _HERE and not listens(endpoint.url):
+            return replace(row, problem=f"no server answers at {endpoint.url}")
         return replace(row, usable=True)
 
 
+_HERE = ("127.0.0.1", "localhost", "::1")
 _INSIDE = {"embedded": "A model file on this machine", "offline": "Offline assistant"}
 
 
