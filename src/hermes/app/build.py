@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 INBOX_SECONDS = 0.25
+Arrange = Callable[[str, Parts], None]
 
 
 class App:
@@ -91,10 +92,16 @@ class App:
     ) -> None:
         await self.close()
 
-    async def open(self, opening: Opening) -> Session:
-        """A session to talk to. SessionBusy when another process is in it, NotFound."""
+    async def open(self, opening: Opening, *, arrange: Arrange | None = None) -> Session:
+        """A session to talk to. SessionBusy when another process is in it, NotFound. A surface may
+        `arrange` its parts anew: a policy that is stricter, files that are open elsewhere."""
+        arrange = arrange or (lambda _id, _parts: None)
         session_id = await self._wanted(opening)
-        session = await (self._resume(session_id, opening) if session_id else self._new(opening))
+        session = await (
+            self._resume(session_id, opening, arrange)
+            if session_id
+            else self._new(opening, arrange)
+        )
         self._open[session.id] = (session, [])
         return session
 
@@ -169,7 +176,7 @@ class App:
             return await self.library.find(named)
         return "" if opening.newest is None else await self.library.newest(opening.source)
 
-    async def _new(self, opening: Opening) -> Session:
+    async def _new(self, opening: Opening, arrange: Arrange) -> Session:
         choice = await self.models.choose()
         self._announce(choice)
         cwd = self.cwd(opening)
@@ -197,13 +204,15 @@ class App:
         )
         session_id = opening.session_id or self.world.new_session_id()
         recorder = self.new_recorder(self.journal, session_id, self.world, opening=opened)
-        return Session(self._parts(session_id, opened, opening), recorder)
+        parts = self._parts(session_id, opened, opening)
+        arrange(session_id, parts)
+        return Session(parts, recorder)
 
     async def _job_of(self, parent: str) -> str:
         """What a sub-session is a part of: the same as the session that it works for."""
         return await self.library.job_of(parent) if parent else ""
 
-    async def _resume(self, session_id: str, opening: Opening) -> Session:
+    async def _resume(self, session_id: str, opening: Opening, arrange: Arrange) -> Session:
         lease = await self.journal.acquire(session_id)
         records = await self.journal.read(session_id)
         transcript = fold(records)
@@ -215,6 +224,7 @@ class App:
             self.journal, session_id, self.world, lease=lease, transcript=transcript
         )
         parts = self._parts(session_id, opened, opening, after=records[-1].n)
+        arrange(session_id, parts)
         session = Session(parts, recorder)
         await self._follow_choice(session, transcript)
         return session

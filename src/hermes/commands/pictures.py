@@ -26,14 +26,25 @@ async def attach(app: App, path: Path) -> Image:
     return await asyncio.to_thread(_kept, app, path)
 
 
+async def keep(app: App, data: bytes) -> Image:
+    """The same for a picture that came without a file."""
+    return await asyncio.to_thread(_keep, app, data, "The picture")
+
+
 def _kept(app: App, path: Path) -> Image:
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"{path} is larger than {MOST_BYTES // 1024 // 1024} MB.")
-        data = path.read_bytes()
+        # One byte more than allowed tells enough of a file that is larger.
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}).") from error
-    media_type, ending = _kind(path, data)
+    return _keep(app, data, str(path))
+
+
+def _keep(app: App, data: bytes, name: str) -> Image:
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"{name} is larger than {MOST_BYTES // 1024 // 1024} MB.")
+    media_type, ending = _kind(name, data)
     folder = app.home.folder(app.home.cache / "images")
     kept = folder / f"{hashlib.sha256(data).hexdigest()}{ending}"
     if not kept.exists():
@@ -44,10 +55,10 @@ def _kept(app: App, path: Path) -> Image:
     return Image(file=str(kept), media_type=media_type)
 
 
-def _kind(path: Path, data: bytes) -> tuple[str, str]:
+def _kind(name: str, data: bytes) -> tuple[str, str]:
     for beginning, media_type, ending in KINDS:
         if data.startswith(beginning):
             return media_type, ending
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp", ".webp"
-    raise UsageError(f"{path} is not a picture; PNG, JPEG, GIF and WebP can be sent.")
+    raise UsageError(f"{name} is not a picture; PNG, JPEG, GIF and WebP can be sent.")

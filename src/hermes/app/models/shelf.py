@@ -75,6 +75,12 @@ class Shelf:
         rows = [self._row(name) for name in self._resolver.places.names()]
         return tuple(sorted(rows, key=lambda row: not row.usable))
 
+    def known(self, provider: str) -> tuple[str, ...]:
+        """The models that a provider is known to have, as far as nobody need be asked."""
+        if provider in WITHIN:
+            return ()
+        return tuple(self._resolver.known_models(self._resolver.places.get(provider)))
+
     def card(self, model: str, provider: str) -> Card:
         if provider in WITHIN:
             window = self._models.window(model, provider)

@@ -30,3 +30,9 @@ def main() -> int:
     sys.stderr.flush()
     # All is written and closed; taking the modules apart one by one would only cost time.
     os._exit(code)
+
+
+def acp() -> int:
+    """`hermes-acp`, which editors start."""
+    sys.argv.insert(1, "acp")
+    return main()

@@ -13,8 +13,10 @@ from hermes.core.errors import UsageError
 from hermes.surfaces.cli.options import OPTIONS, Option, check
 from hermes.version import __version__
 
-# name: (module, what it does in a few words). The module has `command`.
+# name: (module, what it does in a few words). The module has `command`; those of other surfaces
+# are written in full.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "acp": ("hermes.surfaces.acp.command", "Serve an editor (Agent Client Protocol)."),
     "auth": ("auth", "Keys and logins of providers."),
     "chat": ("chat", "Talk in the terminal (also without a subcommand)."),
     "checkpoints": ("checkpoints", "What is kept for undo."),
@@ -44,7 +46,9 @@ class Root(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"hermes.surfaces.cli.commands.{COMMANDS[cmd_name][0]}")
+        place = COMMANDS[cmd_name][0]
+        own = place if "." in place else f"hermes.surfaces.cli.commands.{place}"
+        module = importlib.import_module(own)
         command: click.Command = module.command
         return command
 

@@ -1,0 +1,71 @@
+"""What an editor sends with a prompt: words, pictures, files that are open or pointed at."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from acp.helpers import ContentBlock
+from acp.schema import (
+    AudioContentBlock,
+    EmbeddedResourceContentBlock,
+    ImageContentBlock,
+    ResourceContentBlock,
+    TextContentBlock,
+    TextResourceContents,
+)
+
+from hermes.app.build import App
+from hermes.commands.pictures import keep
+from hermes.core.errors import UsageError
+from hermes.core.messages import Image
+
+MOST_INLINE = 512 * 1024
+
+
+async def spoken(app: App, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[Image, ...]]:
+    """The text of a message and its pictures; UsageError for what cannot be sent."""
+    words: list[str] = []
+    images: list[Image] = []
+    for block in blocks:
+        match block:
+            case TextContentBlock(text=text):
+                words.append(text)
+            case ImageContentBlock(data=data):
+                images.append(await keep(app, _decoded(data)))
+            case ResourceContentBlock():
+                words.append(_linked(block))
+            case EmbeddedResourceContentBlock(resource=TextResourceContents() as held):
+                words.append(_quoted(held.uri, held.text))
+            case EmbeddedResourceContentBlock(resource=held):
+                words.append(f"[{held.uri}: not text, so it was left out]")
+            case AudioContentBlock():
+                raise UsageError("Sound cannot be sent; write it instead.")
+    return "\n".join(word for word in words if word), tuple(images)
+
+
+def _linked(block: ResourceContentBlock) -> str:
+    """A file of this machine is pointed at as a person would; anything else is only named."""
+    place = urlsplit(block.uri)
+    if place.scheme != "file":
+        return f"[{block.name}]({block.uri})"
+    path = Path(unquote(place.path))
+    return f"@file:{path}"
+
+
+def _quoted(uri: str, text: str) -> str:
+    place = urlsplit(uri)
+    name = unquote(place.path) if place.scheme == "file" else uri
+    if len(text) > MOST_INLINE:
+        return f"[{name} is too long to come along: {len(text)} characters]"
+    return f"<file path={name!r}>\n{text}\n</file>"
+
+
+def _decoded(data: str) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error as error:
+        raise UsageError(f"A picture is not base64: {error}.") from error

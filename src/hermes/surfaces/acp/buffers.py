@@ -1,0 +1,53 @@
+"""Text files through the editor, so that what is open and not saved yet is respected."""
+
+from __future__ import annotations
+
+from acp import RequestError
+from acp.interfaces import Client
+from acp.schema import ClientCapabilities
+
+from hermes.core.ports import Workspace
+
+
+class EditorFiles:
+    """Reads and writes of one session. What the editor does not give or take as text goes the
+    usual way: it may know nothing of a file, or refuse what lies outside its project."""
+
+    def __init__(
+        self, inner: Workspace, client: Client, session_id: str, able: ClientCapabilities
+    ) -> None:
+        self._inner = inner
+        self._client = client
+        self._session_id = session_id
+        self._reads = bool(able.fs and able.fs.read_text_file)
+        self._writes = bool(able.fs and able.fs.write_text_file)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    async def read_bytes(self, path: str) -> bytes:
+        data = await self._inner.read_bytes(path)
+        if not self._reads or not _is_text(data):
+            return data
+        try:
+            held = await self._client.read_text_file(self._session_id, path)
+        except RequestError:
+            return data
+        return held.content.encode()
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        if self._writes and _is_text(data):
+            try:
+                await self._client.write_text_file(self._session_id, path, data.decode())
+            except RequestError:
+                pass
+            else:
+                return
+        await self._inner.write_bytes(path, data)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeError:
+        return False

@@ -1,0 +1,111 @@
+"""How a tool call looks in an editor: its kind, its title, the files it is about, its diff."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from acp.helpers import ToolCallContentVariant, text_block, tool_content, tool_diff_content
+from acp.schema import ToolCallLocation, ToolKind
+
+from hermes.codec.values import JsonObject
+from hermes.core.messages import ToolCall, ToolResult
+
+MOST_OUTPUT = 20_000
+MOST_DIFF = 512 * 1024
+TITLE = 80
+
+KINDS: dict[str, ToolKind] = {
+    "clarify": "think",
+    "execute_code": "execute",
+    "image_generate": "execute",
+    "memory": "other",
+    "patch": "edit",
+    "process": "execute",
+    "read_file": "read",
+    "search_files": "search",
+    "session_search": "search",
+    "skill_manage": "edit",
+    "skill_view": "read",
+    "skills_list": "read",
+    "terminal": "execute",
+    "todo": "think",
+    "write_file": "edit",
+}
+
+
+def call_id(id: str) -> str:
+    """The same call has the same id in every message about it."""
+    return f"tc-{hashlib.sha256(id.encode()).hexdigest()[:12]}"
+
+
+def kind_of(name: str) -> ToolKind:
+    return KINDS.get(name, "other")
+
+
+def title_of(call: ToolCall) -> str:
+    match call.name:
+        case "terminal":
+            title = f"terminal: {call.arguments.get('command', '')}"
+        case "read_file":
+            title = f"read: {call.arguments.get('path', '')}"
+        case "write_file":
+            title = f"write: {call.arguments.get('path', '')}"
+        case "patch":
+            title = f"patch ({call.arguments.get('mode', 'replace')}): {_path(call.arguments)}"
+        case "search_files":
+            title = f"search: {call.arguments.get('pattern', '')}"
+        case _:
+            title = call.name
+    plain = " ".join(title.split())
+    return plain if len(plain) <= TITLE else plain[: TITLE - 1] + "…"
+
+
+def locations(call: ToolCall, cwd: str) -> list[ToolCallLocation]:
+    path = _path(call.arguments)
+    if not path:
+        return []
+    line = call.arguments.get("offset")
+    at = str(Path(cwd, path))
+    return [ToolCallLocation(path=at, line=line if isinstance(line, int) and line > 0 else None)]
+
+
+def foreseen(call: ToolCall, cwd: str) -> list[ToolCallContentVariant]:
+    """What an edit would change, as far as its arguments tell."""
+    path = str(Path(cwd, _path(call.arguments)))
+    match call.name, call.arguments:
+        case "write_file", {"content": str() as new}:
+            return [tool_diff_content(path, new, _text(path))]
+        case "patch", {"old_string": str() as old, "new_string": str() as new}:
+            return [tool_diff_content(path, new, old)]
+        case "terminal", {"command": str() as command}:
+            return [tool_content(text_block(f"$ {command}"))]
+        case _:
+            return []
+
+
+def outcome(call: ToolCall | None, result: ToolResult) -> list[ToolCallContentVariant]:
+    text = result.text
+    if len(text) > MOST_OUTPUT:
+        half = MOST_OUTPUT // 2
+        text = f"{text[:half]}\n[… {len(text) - MOST_OUTPUT} characters …]\n{text[-half:]}"
+    shown: list[ToolCallContentVariant] = [tool_content(text_block(text))] if text else []
+    if call is not None and call.name == "terminal":
+        command = call.arguments.get("command", "")
+        return [tool_content(text_block(f"$ {command}\n{text}"))]
+    return shown
+
+
+def _path(arguments: JsonObject) -> str:
+    path = arguments.get("path", "")
+    return path if isinstance(path, str) else ""
+
+
+def _text(path: str) -> str | None:
+    """What the file holds now; None for a new one, and for what is no text to compare."""
+    try:
+        if Path(path).stat().st_size > MOST_DIFF:
+            return None
+        return Path(path).read_text("utf-8")
+    except (OSError, UnicodeError):
+        return None

@@ -1,0 +1,45 @@
+"""A session that is loaded, told again from its beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from acp.helpers import (
+    SessionUpdate,
+    update_agent_message_text,
+    update_agent_thought_text,
+    update_user_message_text,
+)
+
+from hermes.core.events import ToolFinished
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from hermes.surfaces.acp.updates import Teller
+
+
+def told_again(messages: Iterable[Message], teller: Teller) -> Iterator[SessionUpdate]:
+    for message in messages:
+        match message:
+            case UserMessage():
+                yield update_user_message_text(message.text)
+            case AssistantMessage(parts=parts):
+                for part in parts:
+                    match part:
+                        case Text(text=text) if text:
+                            yield update_agent_message_text(text)
+                        case Reasoning(text=text) if text:
+                            yield update_agent_thought_text(text)
+                        case ToolCall():
+                            yield teller.begun(part)
+                        case _:
+                            pass
+            case ToolMessage(results=results):
+                for result in results:
+                    yield from teller.tell(ToolFinished(result=result))

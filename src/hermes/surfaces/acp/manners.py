@@ -1,0 +1,69 @@
+"""The modes an editor offers: how much is asked before files are changed, or only planned."""
+
+from __future__ import annotations
+
+from acp.schema import SessionMode, SessionModeState
+
+from hermes.core.effects import (
+    Allow,
+    Ask,
+    Decision,
+    DeletePath,
+    Deny,
+    Effect,
+    Principal,
+    Scope,
+    WritePath,
+)
+from hermes.core.ports import Policy
+
+DEFAULT = "default"
+PLAN = "plan"
+MODES = (
+    SessionMode(id=DEFAULT, name="Default", description="Ask before each change of a file."),
+    SessionMode(
+        id="accept_edits", name="Accept Edits", description="Change files here without asking."
+    ),
+    SessionMode(
+        id="dont_ask", name="Don't Ask", description="Ask only about what could do harm elsewhere."
+    ),
+    SessionMode(id=PLAN, name="Plan", description="Look and plan; change and run nothing."),
+)
+NAMES = tuple(mode.id for mode in MODES)
+
+
+class Mannered:
+    """A policy that the mode of the editor can only make stricter. What a person has allowed once
+    for the session is not asked again."""
+
+    def __init__(self, inner: Policy) -> None:
+        self.mode = DEFAULT
+        self._inner = inner
+        self._allowed: set[str] = set()
+
+    def decide(self, effect: Effect, principal: Principal, origins: frozenset[str]) -> Decision:
+        decision = self._inner.decide(effect, principal, origins)
+        if not isinstance(decision, Allow) or decision.harmless:
+            return decision
+        if self.mode == PLAN:
+            reason = "The editor is in plan mode: say what you would do, and change nothing."
+            return Deny(reason=reason, category="settings")
+        if self.mode != DEFAULT or not isinstance(effect, WritePath | DeletePath):
+            return decision
+        if effect.path in self._allowed:
+            return decision
+        verb = "written" if isinstance(effect, WritePath) else "deleted"
+        return Ask(
+            reason=f"{effect.path} would be {verb}.",
+            category="settings",
+            scopes=("once", "session"),
+        )
+
+    def remember(self, effect: Effect, scope: Scope) -> None:
+        if isinstance(effect, WritePath | DeletePath) and scope == "session":
+            self._allowed.add(effect.path)
+        self._inner.remember(effect, scope)
+
+
+def modes(current: str) -> SessionModeState:
+    return SessionModeState(current_mode_id=current, available_modes=list(MODES))

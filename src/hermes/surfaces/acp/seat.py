@@ -1,0 +1,233 @@
+"""One session in an editor: prompts one after the other, questions in between, cancelling."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from acp import RequestError
+from acp.helpers import (
+    ContentBlock,
+    SessionUpdate,
+    update_agent_message_text,
+    update_available_commands,
+)
+from acp.interfaces import Client
+from acp.schema import (
+    AllowedOutcome,
+    AvailableCommand,
+    AvailableCommandInput,
+    Cost,
+    PermissionOption,
+    PromptResponse,
+    StopReason,
+    ToolCallUpdate,
+    UnstructuredCommandInput,
+    UsageUpdate,
+)
+from acp.schema import Usage as Tokens
+
+from hermes.app.build import App
+from hermes.commands.catalogue import COMMANDS
+from hermes.commands.registry import Drafted, Left, Moved, Registry, Sent, Shown
+from hermes.core.commands import Answer, Interrupt, Say
+from hermes.core.errors import HermesError
+from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, Record, TurnEnded
+from hermes.core.messages import Usage
+from hermes.core.session import Session
+from hermes.core.subscription import Subscription
+from hermes.surfaces.acp.blocks import spoken
+from hermes.surfaces.acp.calls import call_id, foreseen, kind_of, title_of
+from hermes.surfaces.acp.history import told_again
+from hermes.surfaces.acp.manners import Mannered
+from hermes.surfaces.acp.updates import Teller
+
+DENY = "deny"
+BY = "editor"
+STOPS: dict[EndReason, StopReason] = {"interrupted": "cancelled", "budget": "max_turn_requests"}
+OPTIONS = {
+    "once": PermissionOption(option_id="allow_once", name="Allow once", kind="allow_once"),
+    "session": PermissionOption(
+        option_id="allow_session", name="Allow for this session", kind="allow_always"
+    ),
+    "always": PermissionOption(option_id="allow_always", name="Always allow", kind="allow_always"),
+    DENY: PermissionOption(option_id="deny", name="Deny", kind="reject_once"),
+}
+CHOICES = {option.option_id: scope for scope, option in OPTIONS.items()}
+
+
+class Seat:
+    """`policy` is the session's own, with the mode that the editor has chosen."""
+
+    def __init__(self, app: App, session: Session, client: Client, policy: Mannered) -> None:
+        self.session = session
+        self.policy = policy
+        self.app = app
+        self.registry = Registry(COMMANDS, "message")
+        opened = session.transcript.opened
+        self.cwd = opened.cwd if opened is not None else ""
+        self._client = client
+        self._teller = Teller(self.cwd)
+        self._turn = asyncio.Lock()
+        self._questions: set[asyncio.Task[None]] = set()
+
+    async def greet(self) -> None:
+        commands = [
+            AvailableCommand(
+                name=command.name,
+                description=command.words,
+                input=AvailableCommandInput(root=UnstructuredCommandInput(hint=command.arguments))
+                if command.arguments
+                else None,
+            )
+            for command in self.registry.commands
+        ]
+        await self._tell(update_available_commands(commands))
+
+    async def tell_again(self) -> None:
+        for update in told_again(self.session.transcript.messages, self._teller):
+            await self._tell(update)
+
+    async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
+        """Waits for its turn, then until the turn has ended."""
+        text, images = await spoken(self.app, blocks)
+        async with self._turn:
+            if self.registry.meant(text) and not images:
+                text = await self._command(text)
+                if not text:
+                    return PromptResponse(stop_reason="end_turn")
+            heard = self.session.subscribe()
+            try:
+                await self.session.send(Say(text=text, images=images))
+                return await self._follow(heard)
+            finally:
+                heard.close()
+                for task in tuple(self._questions):
+                    task.cancel()
+
+    async def cancel(self) -> None:
+        await self.session.send(Interrupt())
+
+    async def _follow(self, heard: Subscription) -> PromptResponse:
+        async for record in heard:
+            await self._pass_on(record)
+            if isinstance(record.event, TurnEnded):
+                return await self._ended(record.event)
+        return PromptResponse(stop_reason="cancelled")
+
+    async def _pass_on(self, record: Record) -> None:
+        for update in self._teller.tell(record.event):
+            await self._tell(update)
+        match record.event:
+            case ApprovalAsked() as asked:
+                self._ask(self._approval(asked))
+            case QuestionAsked() as asked:
+                self._ask(self._question(asked))
+            case _:
+                pass
+
+    def _ask(self, work: object) -> None:
+        assert asyncio.iscoroutine(work)
+        task = asyncio.ensure_future(work)
+        self._questions.add(task)
+        task.add_done_callback(self._questions.discard)
+
+    async def _approval(self, asked: ApprovalAsked) -> None:
+        call = self._teller.call(asked.call_id)
+        about = ToolCallUpdate(
+            tool_call_id=call_id(asked.call_id),
+            title=f"{title_of(call)} — {asked.reason}" if call else asked.reason,
+            kind=kind_of(call.name) if call else "other",
+            status="pending",
+            content=foreseen(call, self.cwd) or None if call else None,
+            raw_input=call.arguments if call else None,
+        )
+        options = [OPTIONS[scope] for scope in (*asked.scopes, DENY) if scope in OPTIONS]
+        chosen = await self._chosen(about, options, asked.expires_seconds)
+        answer = CHOICES.get(chosen, DENY)
+        await self.session.send(Answer(id=asked.id, text=answer, by=BY))
+
+    async def _question(self, asked: QuestionAsked) -> None:
+        """Choices are options; a question without any is asked in words, and the next prompt
+        answers it."""
+        if not asked.choices:
+            await self._tell(update_agent_message_text(f"\n\n{asked.question}\n"))
+            await self.session.send(Answer(id=asked.id, text="", by=BY))
+            return
+        options = [
+            PermissionOption(option_id=str(n), name=choice, kind="allow_once")
+            for n, choice in enumerate(asked.choices)
+        ]
+        about = ToolCallUpdate(tool_call_id=call_id(asked.call_id), title=asked.question)
+        chosen = await self._chosen(about, options, asked.expires_seconds)
+        known = chosen.isdecimal() and int(chosen) < len(asked.choices)
+        text = asked.choices[int(chosen)] if known else ""
+        await self.session.send(Answer(id=asked.id, text=text, by=BY))
+
+    async def _chosen(
+        self, about: ToolCallUpdate, options: list[PermissionOption], seconds: float
+    ) -> str:
+        """The id of an option; "" when the editor does not choose, whatever the reason."""
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await self._client.request_permission(self.session.id, about, options)
+        except (RequestError, TimeoutError, ConnectionError):
+            return ""
+        outcome = answer.outcome
+        return outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
+
+    async def _ended(self, ended: TurnEnded) -> PromptResponse:
+        await self._tell(self._usage())
+        if ended.reason == "failed":
+            raise RequestError(-32603, ended.error or "The turn failed.", {"detail": ended.detail})
+        if ended.error:
+            await self._tell(update_agent_message_text(f"\n\n{ended.error}\n"))
+        return PromptResponse(
+            stop_reason=STOPS.get(ended.reason, "end_turn"), usage=_tokens(ended.usage)
+        )
+
+    def _usage(self) -> UsageUpdate:
+        transcript = self.session.transcript
+        cost = transcript.usage.cost
+        return UsageUpdate(
+            session_update="usage_update",
+            used=transcript.last_prompt,
+            size=self.app.window(transcript.model, transcript.provider),
+            cost=Cost(amount=cost, currency="USD") if cost is not None else None,
+        )
+
+    async def _command(self, line: str) -> str:
+        """Carry out a slash command; what it wants to be sent, if anything."""
+        if self.registry.find(line.removeprefix("/").partition(" ")[0]) is None:
+            return line
+        try:
+            outcome = await self.registry.run(line, self)
+        except HermesError as error:
+            outcome = Shown(text=str(error))
+        match outcome:
+            case Sent(text=text):
+                return text
+            case Shown(text=text):
+                await self._tell(update_agent_message_text(text))
+            case Drafted(draft=draft, text=text):
+                await self._tell(update_agent_message_text(f"{text}\n\n{draft}"))
+            case Moved():
+                words = "Editors hold their sessions themselves: open another one there."
+                await self._tell(update_agent_message_text(words))
+            case Left():
+                pass
+        return ""
+
+    async def _tell(self, update: SessionUpdate | UsageUpdate) -> None:
+        await self._client.session_update(self.session.id, update)
+
+
+def _tokens(usage: Usage) -> Tokens:
+    return Tokens(
+        total_tokens=usage.prompt + usage.output,
+        input_tokens=usage.prompt,
+        output_tokens=usage.output,
+        thought_tokens=usage.reasoning or None,
+        cached_read_tokens=usage.cache_read or None,
+        cached_write_tokens=usage.cache_write or None,
+    )

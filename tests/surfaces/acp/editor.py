@@ -1,0 +1,138 @@
+"""An editor: the official library's own client, in front of the real program."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from acp import PROTOCOL_VERSION, RequestError, spawn_agent_process, text_block
+from acp.client.connection import ClientSideConnection
+from acp.helpers import SessionUpdate
+from acp.schema import (
+    AgentMessageChunk,
+    AllowedOutcome,
+    ClientCapabilities,
+    DeniedOutcome,
+    FileSystemCapabilities,
+    InitializeResponse,
+    PermissionOption,
+    PromptResponse,
+    ReadTextFileResponse,
+    RequestPermissionResponse,
+    TextContentBlock,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolCallUpdate,
+    WriteTextFileResponse,
+)
+
+
+class Editor:
+    """`answers` are the ids of options to choose, in order; then nothing is chosen any more."""
+
+    def __init__(self) -> None:
+        self.updates: list[SessionUpdate] = []
+        self.asked: list[tuple[ToolCallUpdate, list[str]]] = []
+        self.answers: list[str] = []
+        self.buffers: dict[str, str] = {}
+        self.silent = False
+        self._news = asyncio.Event()
+        self.agent: ClientSideConnection
+        self.hello: InitializeResponse
+
+    @property
+    def text(self) -> str:
+        return "".join(
+            update.content.text
+            for update in self.updates
+            if isinstance(update, AgentMessageChunk)
+            and isinstance(update.content, TextContentBlock)
+        )
+
+    @property
+    def calls(self) -> list[ToolCallStart]:
+        return [update for update in self.updates if isinstance(update, ToolCallStart)]
+
+    @property
+    def endings(self) -> list[str | None]:
+        return [
+            update.status
+            for update in self.updates
+            if isinstance(update, ToolCallProgress) and update.status in ("completed", "failed")
+        ]
+
+    async def say(self, session_id: str, text: str) -> PromptResponse:
+        return await self.agent.prompt(session_id, [text_block(text)])
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Wait for updates until it is so."""
+        async with asyncio.timeout(30):
+            while not holds():
+                self._news.clear()
+                await self._news.wait()
+
+    # What the protocol asks of a client.
+
+    def on_connect(self, conn: Any) -> None:
+        return
+
+    async def session_update(self, session_id: str, update: SessionUpdate, **_: Any) -> None:
+        self.updates.append(update)
+        self._news.set()
+
+    async def request_permission(
+        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: Any
+    ) -> RequestPermissionResponse:
+        self.asked.append((tool_call, [option.option_id for option in options]))
+        if self.silent:
+            await asyncio.sleep(3_600)
+        if not self.answers:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        chosen = AllowedOutcome(outcome="selected", option_id=self.answers.pop(0))
+        return RequestPermissionResponse(outcome=chosen)
+
+    async def read_text_file(self, session_id: str, path: str, **_: Any) -> ReadTextFileResponse:
+        if path not in self.buffers:
+            raise RequestError.resource_not_found(path)
+        return ReadTextFileResponse(content=self.buffers[path])
+
+    async def write_text_file(
+        self, session_id: str, path: str, content: str, **_: Any
+    ) -> WriteTextFileResponse:
+        self.buffers[path] = content
+        return WriteTextFileResponse()
+
+
+@asynccontextmanager
+async def editor(
+    home: Path, model_url: str, *, files: bool = False, settings: str = ""
+) -> AsyncIterator[Editor]:
+    configure(home, model_url, settings)
+    client = Editor()
+    env = {**os.environ, "HERMES_HOME": str(home), "HOME": str(home.parent)}
+    hermes = str(Path(sys.executable).with_name("hermes"))
+    client_side: Any = client
+    async with spawn_agent_process(
+        client_side, hermes, "acp", env=env, use_unstable_protocol=True
+    ) as (agent, _process):
+        client.agent = agent
+        client.hello = await agent.initialize(
+            PROTOCOL_VERSION,
+            ClientCapabilities(
+                fs=FileSystemCapabilities(read_text_file=files, write_text_file=files)
+            ),
+        )
+        yield client
+
+
+def configure(home: Path, model_url: str, settings: str) -> None:
+    home.mkdir(exist_ok=True)
+    (home / "config.yaml").write_text(
+        f'model: {{default: scripted, provider: custom, base_url: "{model_url}/v1"}}\n'
+        f"auxiliary: {{title_generation: {{provider: none}}}}\n{settings}"
+    )

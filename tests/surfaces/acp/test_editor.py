@@ -1,0 +1,227 @@
+"""Sessions in an editor, driven by the protocol's own client against the real program."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from acp import RequestError
+from acp.schema import (
+    AgentPlanUpdate,
+    AvailableCommandsUpdate,
+    FileEditToolCallContent,
+    UserMessageChunk,
+)
+
+from hermes.testing.server import ScriptedServer
+from hermes.testing.steps import calls, says
+from tests.surfaces.acp.editor import Editor, editor
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("first\n")
+    return folder
+
+
+async def opened(client: Editor, project: Path) -> str:
+    return (await client.agent.new_session(str(project), mcp_servers=[])).session_id
+
+
+async def test_an_answer_streams_and_commands_are_offered(tmp_path: Path, project: Path) -> None:
+    async with (
+        ScriptedServer([says("Hello from the model, in several pieces.")]) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        assert client.hello.agent_info is not None
+        assert client.hello.agent_info.name == "hermes-agent"
+        session = await opened(client, project)
+        done = await client.say(session, "hi")
+        assert done.stop_reason == "end_turn"
+        assert done.usage is not None and done.usage.output_tokens > 0
+        assert client.text == "Hello from the model, in several pieces."
+        await client.until(
+            lambda: any(isinstance(each, AvailableCommandsUpdate) for each in client.updates)
+        )
+
+
+@pytest.mark.parametrize(
+    ("answer", "written"), [("allow_once", True), ("deny", False), ("nonsense", False)]
+)
+async def test_an_edit_is_asked_about_with_its_diff(
+    tmp_path: Path, project: Path, answer: str, written: bool
+) -> None:
+    steps = [calls("write_file", path="notes.txt", content="second\n"), says("Done.")]
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        client.answers = [answer]
+        session = await opened(client, project)
+        await client.say(session, "change it")
+        [(about, options)] = client.asked
+        assert options == ["allow_once", "allow_session", "deny"]
+        assert about.content is not None
+        [diff] = about.content
+        assert isinstance(diff, FileEditToolCallContent)
+        assert (diff.old_text, diff.new_text) == ("first\n", "second\n")
+        assert Path(diff.path) == project / "notes.txt"
+        assert client.endings == ["completed" if written else "failed"]
+    assert (project / "notes.txt").read_text() == ("second\n" if written else "first\n")
+
+
+async def test_a_question_that_the_editor_never_answers_counts_as_no(
+    tmp_path: Path, project: Path
+) -> None:
+    steps = [calls("write_file", path="notes.txt", content="x"), says("Then not.")]
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url, settings="approvals: {timeout: 1}\n") as client,
+    ):
+        client.silent = True
+        await client.say(await opened(client, project), "change it")
+        assert client.text == "Then not." and client.endings == ["failed"]
+    assert (project / "notes.txt").read_text() == "first\n"
+
+
+async def test_modes_accept_edits_or_only_plan(tmp_path: Path, project: Path) -> None:
+    steps = [
+        calls("write_file", path="a.txt", content="a"),
+        says("One."),
+        calls("write_file", path="b.txt", content="b"),
+        says("Two."),
+    ]
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        session = await opened(client, project)
+        await client.agent.set_session_mode(session, "accept_edits")
+        await client.say(session, "a")
+        await client.agent.set_session_mode(session, "plan")
+        await client.say(session, "b")
+        assert client.asked == [] and client.endings == ["completed", "failed"]
+        with pytest.raises(RequestError):
+            await client.agent.set_session_mode(session, "reckless")
+    assert (project / "a.txt").exists() and not (project / "b.txt").exists()
+
+
+async def test_cancelling_ends_a_running_command(tmp_path: Path, project: Path) -> None:
+    async with (
+        ScriptedServer([calls("terminal", command="sleep 60"), says("never")]) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        session = await opened(client, project)
+        prompt = asyncio.ensure_future(client.say(session, "wait"))
+        await client.until(lambda: client.calls)
+        await client.agent.cancel(session)
+        async with asyncio.timeout(10):
+            assert (await prompt).stop_reason == "cancelled"
+        await client.until(lambda: client.endings)
+        assert client.endings == ["failed"]
+
+
+async def test_the_task_list_is_a_plan(tmp_path: Path, project: Path) -> None:
+    todos = [{"id": "1", "content": "look"}, {"id": "2", "content": "mend"}]
+    async with (
+        ScriptedServer([calls("todo", todos=todos), says("Planned.")]) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        await client.say(await opened(client, project), "plan")
+        [plan] = [each for each in client.updates if isinstance(each, AgentPlanUpdate)]
+        assert [entry.content for entry in plan.entries] == ["look", "mend"]
+
+
+async def test_a_session_is_listed_loaded_and_forked_in_a_new_process(
+    tmp_path: Path, project: Path
+) -> None:
+    steps = [calls("read_file", path="notes.txt"), says("It says first."), says("Forked.")]
+    async with ScriptedServer(steps) as server:
+        async with editor(tmp_path / "home", server.url) as client:
+            session = await opened(client, project)
+            await client.say(session, "read it")
+        async with editor(tmp_path / "home", server.url) as client:
+            listed = await client.agent.list_sessions(cwd=str(project))
+            assert [each.session_id for each in listed.sessions] == [session]
+            assert (await client.agent.list_sessions(cwd="/elsewhere")).sessions == []
+            await client.agent.load_session(str(project), session, mcp_servers=[])
+            said = [each for each in client.updates if isinstance(each, UserMessageChunk)]
+            assert len(said) == 1 and client.text == "It says first."
+            assert len(client.calls) == 1 and client.endings == ["completed"]
+            fork = await client.agent.fork_session(session, str(project), mcp_servers=[])
+            assert fork.session_id != session
+            await client.say(fork.session_id, "go on")
+            assert client.text.endswith("Forked.")
+            with pytest.raises(RequestError, match="no session"):
+                await client.agent.load_session(str(project), "nosuch", mcp_servers=[])
+
+
+async def test_files_that_are_open_in_the_editor_are_read_and_written_there(
+    tmp_path: Path, project: Path
+) -> None:
+    steps = [
+        calls("read_file", path="notes.txt"),
+        calls("write_file", path="notes.txt", content="from the agent\n"),
+        says("Done."),
+    ]
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url, files=True) as client,
+    ):
+        path = str(project / "notes.txt")
+        client.buffers[path] = "not saved yet\n"
+        session = await opened(client, project)
+        await client.agent.set_session_mode(session, "accept_edits")
+        await client.say(session, "go")
+        assert "not saved yet" in str(server.requests[1].body)
+        assert client.buffers[path] == "from the agent\n"
+
+
+async def test_the_model_is_switched_and_the_conversation_stays(
+    tmp_path: Path, project: Path
+) -> None:
+    async with (
+        ScriptedServer([says("One."), says("Two.")], models=["scripted", "other"]) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        session = await opened(client, project)
+        await client.say(session, "first")
+        await client.agent.set_config_option("model", session, "other")
+        await client.say(session, "second")
+        assert [request.body["model"] for request in server.requests] == ["scripted", "other"]
+        assert "One." in str(server.requests[1].body)
+
+
+async def test_two_sessions_work_side_by_side_in_their_own_folders(
+    tmp_path: Path, project: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+
+    steps = [calls("terminal", command="pwd"), says("ok")] * 2
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        one, two = await opened(client, project), await opened(client, other)
+        await client.say(one, "where")
+        await client.say(two, "where")
+        shown = [str(request.body) for request in server.requests]
+        assert str(project) in shown[1] and str(other) in shown[3]
+
+
+async def test_what_cannot_be_is_refused_in_words(tmp_path: Path, project: Path) -> None:
+    async with (
+        ScriptedServer([]) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        with pytest.raises(RequestError):
+            await client.agent.new_session("relative/path", mcp_servers=[])
+        with pytest.raises(RequestError):
+            await client.say("nosuch", "hi")
+        session = await opened(client, project)
+        await client.say(session, "/usage")
+        assert "Context" in client.text and server.requests == []
