@@ -86,6 +86,7 @@ async def _steer(turn: Turn) -> None:
 
 async def _ask(turn: Turn, *, words_only: bool = False) -> Reply:
     """The model's reply, noted and not yet committed: it is safe together with what follows."""
+    await turn.world.pacer.turn()
     turn.recorder.foresee()
     prompt = turn.view(tuple(turn.recorder.transcript.messages))
     if words_only:

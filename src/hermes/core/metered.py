@@ -88,6 +88,7 @@ class Metered:
         )
         try:
             granted = await self._meter.reserve(call, least)
+            await self._world.pacer.turn()
         except asyncio.CancelledError:
             # The booking may be in the journal, but nothing was sent.
             self._meter.settle(_settlement(call, Usage(requests=1, cost=0.0)))

@@ -298,6 +298,7 @@ class Session:
         if takes:
             await self._recorder.commit(TurnStarted(takes=takes))
             self._parts.world.reach("turn.started")
+            await self._parts.world.pacer.turn()
         self._turn = self._new_turn()
         try:
             await run_turn(self._turn)

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from hermes.core.pacing import Pacer
+
 
 class Clock(Protocol):
     def now(self) -> float:
@@ -35,7 +37,8 @@ def nothing_here(_name: str) -> None:
 
 
 class World:
-    """What a session may not take from the air. `reach(name)` marks a kill point."""
+    """What a session may not take from the air. `reach(name)` marks a kill point; `pacer` shares
+    the event loop among the sessions of a process."""
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class World:
         self.clock: Clock = clock or SystemClock()
         self.chance = chance or random.Random()
         self.reach = reach
+        self.pacer = Pacer()
 
     def new_id(self, prefix: str, digits: int = 12) -> str:
         return f"{prefix}_{self.chance.getrandbits(digits * 4):0{digits}x}"
