@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from hermes.app.accounts import AUTH_FILE
 from hermes.app.budgets import Budgets
 from hermes.app.furnishing import furnishing
+from hermes.app.guarded import Guarded
 from hermes.app.judging import policy_settings
 from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text, view_of
+from hermes.app.secrecy import Secrecy
 from hermes.app.toolbox import Tools, wanted_names
+from hermes.app.veil import Veil
 from hermes.codec.json import convert, plain
+from hermes.codec.values import replace
 from hermes.config.load import Config
 from hermes.config.logs import Logging
 from hermes.context.system import join
@@ -62,15 +68,18 @@ class App:
         world: World,
         log_files: Logging | None = None,
         budget: Budget | None = None,
+        secrecy: Secrecy | None = None,
     ) -> None:
         self.config = config
+        self.secrecy = secrecy or Secrecy(config, env)
         self.settings = config.settings
         self.home = config.home
         self.world = world
         self.env = env
-        self.news: list[str] = [finding.text for finding in config.findings]
+        self.news: list[str] = [self.secrecy.known(found.text) for found in config.findings]
         self.journal = SqliteJournal(config.home.journal, world)
-        self.models = Models(config, world, env=env)
+        self.models = Models(config, world, env=env, guard=partial(Guarded, secrecy=self.secrecy))
+        self.secrecy.watch(self.models.accounts.secret_values, config.home.root / AUTH_FILE)
         self.tools = Tools()
         # Three seams for whoever plays a session again: they are others then.
         self.new_recorder: Callable[..., Recorder] = Recorder
@@ -121,6 +130,7 @@ class App:
         from hermes.app.elsewhere import follow
 
         session_id = await self._wanted(opening)
+        say = replace(say, text=self.secrecy.text(say.text))
         await self.journal.post(session_id, say, key=say.key)
         return follow(self.journal, self.world.clock, session_id, say.key)
 
@@ -158,7 +168,7 @@ class App:
         # Most runs never look back, so they do not pay for it.
         from hermes.app.library import Library
 
-        return Library(self.journal, self.home)
+        return Library(self.journal, self.home, Veil(self.secrecy, again=True))
 
     @property
     def caps(self) -> Caps:
@@ -189,6 +199,7 @@ class App:
             cwd=cwd,
             tools=tools,
             now=self.world.clock.now(),
+            clean=self.secrecy.text,
         )
         self.news += text.warnings
         opened = SessionOpened(
@@ -203,7 +214,7 @@ class App:
             job=opening.job or await self._job_of(opening.parent),
         )
         session_id = opening.session_id or self.world.new_session_id()
-        recorder = self.new_recorder(self.journal, session_id, self.world, opening=opened)
+        recorder = self._recorder(session_id, opening=opened)
         parts = self._parts(session_id, opened, opening)
         arrange(session_id, parts)
         return Session(parts, recorder)
@@ -220,20 +231,21 @@ class App:
         if opened is None:
             await self.journal.release(lease)
             raise NotFound(f"The beginning of session {session_id} cannot be read.")
-        recorder = self.new_recorder(
-            self.journal, session_id, self.world, lease=lease, transcript=transcript
-        )
+        recorder = self._recorder(session_id, lease=lease, transcript=transcript)
         parts = self._parts(session_id, opened, opening, after=records[-1].n)
         arrange(session_id, parts)
         session = Session(parts, recorder)
         await self._follow_choice(session, transcript)
         return session
 
+    def _recorder(self, session_id: str, **given: Any) -> Recorder:
+        given["veil"] = Veil(self.secrecy)
+        return self.new_recorder(self.journal, session_id, self.world, **given)
+
     async def _follow_choice(self, session: Session, transcript: Transcript) -> None:
         """A resumed session keeps its model, unless another was asked for or it is out of reach."""
         wanted = self.models.asked_for()
-        stays = not wanted and self.models.reachable(transcript.model, transcript.provider)
-        if stays:
+        if not wanted and self.models.reachable(transcript.model, transcript.provider):
             return
         choice = await self.models.choose()
         self._announce(choice)
@@ -366,14 +378,8 @@ class App:
 
     async def _retain(self, session: Session) -> None:
         """Old sessions go as the settings say, and never without a word."""
-        settings = self.settings.sessions.retention
-        if settings.mode == "off":
-            return
-        done = await self.library.retain(settings)
-        if done.pruned.removed:
-            verb = "archived" if settings.mode == "archive" else "removed"
-            count = len(done.pruned.removed)
-            session.tell(f"{count} session(s) older than {settings.days} days were {verb}.")
+        if words := await self.library.retain_told(self.settings.sessions.retention):
+            session.tell(words)
 
     async def _name(self, session: Session) -> None:
         from hermes.app.titles import Titles

@@ -7,7 +7,11 @@ import shutil
 import zlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+from msgspec import Struct
+
+from hermes.app.veil import Veil
 from hermes.config.home import Home
 from hermes.config.settings import RetentionSettings
 from hermes.core.errors import NotFound, UsageError
@@ -44,6 +48,8 @@ __all__ = [
     "parse_since",
 ]
 
+S = TypeVar("S", bound=Struct)
+
 # How many sessions are compared with a name that nobody has, and how many are then shown.
 PATIENCE_SECONDS = 3_600.0
 COMPARED = 500
@@ -51,11 +57,13 @@ NEAR = 3
 
 
 class Library:
-    """Looking never makes a journal: in a home without one there is simply nothing."""
+    """Looking never makes a journal: in a home without one there is simply nothing. `veil` is
+    between the journal and whoever looks: a value may have become a secret since."""
 
-    def __init__(self, journal: SqliteJournal, home: Home) -> None:
+    def __init__(self, journal: SqliteJournal, home: Home, veil: Veil | None = None) -> None:
         self._journal = journal
         self._home = home
+        self._veil = veil
 
     async def find(self, text: str) -> str:
         """The id of the session meant by an id, the beginning of one, or a title; NotFound."""
@@ -80,7 +88,7 @@ class Library:
         found = await listing.session_info(self._journal, session_id)
         if found is None:
             raise NotFound(f"There is no session {session_id}.")
-        return found
+        return self._shown(found)
 
     async def recent(
         self, wanted: SessionFilter | None = None, *, limit: int | None = 20
@@ -88,10 +96,12 @@ class Library:
         """Those last used first."""
         if self._is_empty():
             return ()
-        return await listing.list_sessions(self._journal, wanted or SessionFilter(), limit=limit)
+        found = await listing.list_sessions(self._journal, wanted or SessionFilter(), limit=limit)
+        return tuple(map(self._shown, found))
 
     async def records(self, session_id: str) -> tuple[Record, ...]:
-        return await self._journal.read(session_id)
+        found = await self._journal.read(session_id)
+        return found if self._veil is None else tuple(map(self._veil.record, found))
 
     async def conversation(self, session_id: str) -> tuple[Said, ...]:
         """All that was said, by whom and under which record number, what was taken back too."""
@@ -103,7 +113,8 @@ class Library:
     async def search(
         self, query: str, *, limit: int = 10, inside: Sequence[str] | None = None
     ) -> tuple[Hit, ...]:
-        return await self._index().search(query, limit=limit, sessions=inside)
+        found = await self._index().search(query, limit=limit, sessions=inside)
+        return tuple(map(self._shown, found))
 
     async def rename(self, session_id: str, title: str) -> str:
         return await sessions.retitle(self._journal, session_id, title)
@@ -177,6 +188,17 @@ class Library:
         await self._forget(retained.pruned.removed, keep_files=archive)
         return retained
 
+    async def retain_told(self, settings: RetentionSettings) -> str:
+        """The same, and a sentence about it if something went."""
+        if settings.mode == "off":
+            return ""
+        done = await self.retain(settings)
+        if not done.pruned.removed:
+            return ""
+        verb = "archived" if settings.mode == "archive" else "removed"
+        count = len(done.pruned.removed)
+        return f"{count} session(s) older than {settings.days} days were {verb}."
+
     async def stats(self) -> Stats:
         if not self._is_empty():
             return await upkeep.stats(self._journal)
@@ -209,6 +231,9 @@ class Library:
     async def job_of(self, session_id: str) -> str:
         """What a session is a part of, for the accounts; its own id where nobody knows it."""
         return await spending.job_of(self._journal, session_id)
+
+    def _shown(self, found: S) -> S:
+        return found if self._veil is None else self._veil.seen(found)
 
     def _is_empty(self) -> bool:
         return not self._home.journal.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from pathlib import Path
 
 from hermes.app.models.choice import Choice
@@ -35,13 +36,16 @@ def system_text(
     cwd: str,
     tools: tuple[str, ...],
     now: float,
+    clean: Callable[[str], str] = str,
 ) -> SystemText:
+    """What people wrote into files and settings passes `clean`; our own words need not."""
     if choice.reduced:
         # A very small model loses the question in a long introduction.
         return SystemText((Layer(name="identity", text=REDUCED),), ())
     limit = settings.context_file_max_chars
     project = project_context(Path(cwd), window=choice.window, max_chars=limit)
     soul = _soul(home, limit or limit_for(choice.window)) if opening.rules else ""
+    own = settings.agent.system_prompt
     here = Surroundings(
         platform=opening.platform,
         cwd=cwd,
@@ -49,16 +53,16 @@ def system_text(
         model=choice.model,
         provider=choice.provider,
         now=now,
-        hint=settings.agent.environment_hint,
+        hint=clean(settings.agent.environment_hint),
     )
     parts = layers(
         here,
-        soul=soul,
+        soul=clean(soul),
         tools=tools,
         completion=settings.agent.task_completion_guidance,
         parallel=settings.agent.parallel_tool_call_guidance,
-        extra="\n\n".join(text for text in (opening.extra, settings.agent.system_prompt) if text),
-        project=project.text if opening.rules else "",
+        extra=clean("\n\n".join(text for text in (opening.extra, own) if text)),
+        project=clean(project.text) if opening.rules else "",
     )
     return SystemText(parts, project.warnings if opening.rules else ())
 

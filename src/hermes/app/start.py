@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes.app.build import App
+from hermes.app.secrecy import Secrecy
 from hermes.codec.values import JsonValue
 from hermes.config.flags import flag_values
 from hermes.config.home import resolve_home
@@ -30,9 +31,10 @@ def start(
     place = resolve_home(env, explicit=Path(home) if home else None, profile=options.get("profile"))
     flags = {**flag_values(options), **(settings or {})}
     config = load(place, flags=flags, env=env)
-    log_files = start_logging(config, verbose=bool(options.get("verbose")))
+    secrecy = Secrecy(config, env)
+    log_files = start_logging(config, redact=secrecy.line, verbose=bool(options.get("verbose")))
     world = World(reach=_kill_points(env))
-    return App(config, env=env, world=world, log_files=log_files, budget=budget)
+    return App(config, env=env, world=world, log_files=log_files, budget=budget, secrecy=secrecy)
 
 
 def _kill_points(env: Mapping[str, str]) -> Any:

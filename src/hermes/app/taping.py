@@ -28,7 +28,7 @@ class Taping:
     ) -> None:
         self._models = app.models
         self._settings = app.settings
-        self._mask = Mask((*app.config.secret_values(), *app.models.accounts.secret_values()))
+        self._mask = Mask(app.secrecy.values(), app.secrecy.marks)
         run = run_of(
             app.config,
             mask=self._mask,

@@ -134,11 +134,8 @@ def start_logging(
 ) -> Logging:
     """`agent.log` from the level of the settings, `errors.log` from WARNING, and with `verbose`
     the terminal too. `redact` sees every line before it is written; without one, the secrets that
-    are configured are masked. Whether to mask at all is read here once: nothing that runs later
-    can switch it off."""
+    are configured are masked. No setting switches that off."""
     home, settings = config.home, config.settings.logging
-    if not config.settings.security.redact_secrets:
-        redact = str
     formatter = LineFormatter(redact or masking(config.secret_values()))
     handlers: list[logging.Handler] = []
     for name, level in ((AGENT_LOG, settings.level), (ERRORS_LOG, "WARNING")):

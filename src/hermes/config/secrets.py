@@ -23,6 +23,14 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 # Shorter values turn up in ordinary words; masking them would garble every line.
 SHORTEST_MASKED = 8
 
+# What people write in place of a secret, and what stands in examples.
+_NO_SECRETS = frozenset(
+    (
+        "changeme", "default", "disabled", "enabled", "example", "localhost", "optional",
+        "password", "postgres", "required", "secret", "undefined", "unknown", "username",
+    )
+)  # fmt: skip
+
 SecretSource = Literal[".env", "environment"]
 
 
@@ -50,11 +58,24 @@ def shown(value: JsonValue, *, secret: bool = False) -> JsonValue:
     return value
 
 
+def worth_hiding(value: str) -> bool:
+    """Whether a configured value is a secret at all: hiding a common word, a place in the file
+    system or a small number wherever it stands would make every text unreadable."""
+    if len(value) < SHORTEST_MASKED or value.lower() in _NO_SECRETS:
+        return False
+    if value.startswith(("/", "~/", "./")) and " " not in value and "=" not in value:
+        return False
+    return not re.fullmatch(r"https?://[^@?\s]*", value) or "hook" in value
+
+
 class EnvFile(Value):
     """The variables of a `.env` file, and what could not be read in it."""
 
     variables: dict[str, str] = {}
     findings: tuple[Finding, ...] = ()
+
+    def secret_values(self) -> list[str]:
+        return [value for name, value in self.variables.items() if looks_secret(name)]
 
 
 def read_env_file(home: Home) -> EnvFile:

@@ -24,6 +24,10 @@ UNKNOWN_OUTCOME = (
     "interrupted: outcome unknown. Hermes was stopped while this call ran; "
     "check what happened before you repeat it."
 )
+LOST_SECRET = (
+    "not run: Hermes was stopped before this call began, and the secret in its arguments was not "
+    "kept. Make the call again if it is still wanted."
+)
 NOT_RUN = "skipped: the person interrupted before this call began."
 
 
@@ -40,6 +44,9 @@ async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = 
             turn.recorder.note(ToolFinished(result=batch.completed(call, planned, 0.0)))
         elif resumed and planned.tool.repeat == "never" and call.id in before.started:
             answer = refused(call, UNKNOWN_OUTCOME)
+            turn.recorder.note(ToolFinished(result=batch.completed(call, answer, 0.0)))
+        elif resumed and turn.recorder.veil.lacks(call):
+            answer = refused(call, LOST_SECRET)
             turn.recorder.note(ToolFinished(result=batch.completed(call, answer, 0.0)))
         else:
             plans.append(planned)
@@ -101,7 +108,8 @@ class Batch:
         turn = self._turn
         async with slots:
             begun = turn.world.clock.monotonic()
-            result = await self._guarded(plan, gate)
+            # Before it is put aside or cut: half of a secret is no known secret any more.
+            result = turn.recorder.veil.result(await self._guarded(plan, gate))
         turn.world.reach("tool.effect")
         seconds = turn.world.clock.monotonic() - begun
         self._finish(plan.call, await turn.shelf.fit(result), seconds)

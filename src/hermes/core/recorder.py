@@ -1,8 +1,10 @@
-"""Writes a session's events: journal first, then the transcript, then everybody who watches."""
+"""Writes a session's events: journal first, then the transcript, then everybody who watches.
+None of them sees an event before the veil has."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from hermes.core.caps import Caps
@@ -12,12 +14,14 @@ from hermes.core.events import (
     MessageReceived,
     ModelCalled,
     Record,
+    ReplyAdded,
     SessionOpened,
 )
 from hermes.core.messages import Usage
 from hermes.core.ports import Journal, Lease
 from hermes.core.subscription import Subscription
 from hermes.core.transcript import Transcript
+from hermes.core.veil import Bare, Veil
 from hermes.core.world import World
 
 
@@ -34,8 +38,10 @@ class Recorder:
         opening: SessionOpened | None = None,
         lease: Lease | None = None,
         transcript: Transcript | None = None,
+        veil: Veil | None = None,
     ) -> None:
         self.session_id = session_id
+        self.veil = veil or Bare()
         self.transcript = transcript or Transcript()
         self.lease = lease
         self._opening = opening
@@ -61,7 +67,10 @@ class Recorder:
         self._turn_id = turn_id
 
     def note(self, *events: DurableEvent) -> None:
-        self._noted.extend(events)
+        for event in events:
+            if isinstance(event, ReplyAdded):
+                self._show(self.veil.rest())
+            self._noted.append(self.veil.durable(event))
 
     def foresee(self) -> None:
         """Let the transcript show what is noted already: a prompt is made of it, which nobody sees
@@ -74,7 +83,7 @@ class Recorder:
     async def commit(self, *events: DurableEvent) -> tuple[Record, ...]:
         """Durable, applied and shown when this returns, also if the caller is cancelled while
         it waits: the journal and the transcript never part ways."""
-        self._noted.extend(events)
+        self.note(*events)
         return await asyncio.shield(asyncio.ensure_future(self._flush()))
 
     async def book(self, call: ModelCalled, least: Usage, caps: Caps) -> ModelCalled:
@@ -92,7 +101,7 @@ class Recorder:
             pass
 
     def show(self, event: LiveEvent) -> None:
-        self._publish(self._unnumbered(event))
+        self._show(self.veil.live(event))
 
     async def release(self) -> None:
         for reader in tuple(self._readers):
@@ -119,6 +128,7 @@ class Recorder:
             if self._foreseen.pop(id(record.event), None) is None:
                 self.transcript.apply(record)
             self._publish(record)
+        self._show(self.veil.remarks())
         return records
 
     async def _append(
@@ -149,6 +159,10 @@ class Recorder:
             at=self._world.clock.now(),
             event=event,
         )
+
+    def _show(self, events: Iterable[LiveEvent]) -> None:
+        for event in events:
+            self._publish(self._unnumbered(event))
 
     def _publish(self, record: Record) -> None:
         for reader in self._readers:

@@ -21,6 +21,8 @@ FORMAT = "hermes-session-1"
 ROLES = ("user", "assistant", "system", "tool")
 
 Redact = Callable[[str], str]
+# By these the parts of a session find each other again.
+_FIXED = frozenset(("call", "call_id", "id", "key", "kind", "parent", "turn_id", "type"))
 
 
 class Said(Value):
@@ -147,7 +149,10 @@ def _clean(value: object, redact: Redact) -> object:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
-        return {key: _clean(item, redact) for key, item in value.items()}
+        return {
+            redact(key): item if key in _FIXED else _clean(item, redact)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
         return [_clean(item, redact) for item in value]
     return value

@@ -32,6 +32,8 @@ _PRIVATE = frozenset(
     ("API_SERVER_KEY", "BROWSERBASE_PROJECT_ID", "SUDO_PASSWORD", "WEBHOOK_SECRET")
 )
 
+_ADDRESSES = ("_BASE_URL", "_API_BASE", "_PROJECT_ID")
+
 # Set for the interpreter that runs Hermes; a project's own environment is left alone.
 _INTERPRETER = frozenset(("PYTHONHOME", "__PYVENV_LAUNCHER__"))
 _PREFIXES = frozenset(("VIRTUAL_ENV", "CONDA_PREFIX"))
@@ -43,6 +45,20 @@ def child_environment(
     """The variables of `environ` for commands, tool servers and code. `passthrough` names secrets
     that a child may see all the same; those of model providers stay hidden even then."""
     return {name: value for name, value in environ.items() if _visible(name, value, passthrough)}
+
+
+def hidden_values(environ: Mapping[str, str]) -> list[str]:
+    """The secrets that are kept from children. Addresses are kept from them, too, but are none."""
+    return [
+        value
+        for name, value in environ.items()
+        if (_is_ours(name) or _is_private(name)) and not name.endswith(_ADDRESSES)
+    ]
+
+
+def is_providers(name: str) -> bool:
+    """Belongs to a model provider, so that nothing lets it through."""
+    return _is_ours(name)
 
 
 def _visible(name: str, value: str, passthrough: Collection[str]) -> bool:

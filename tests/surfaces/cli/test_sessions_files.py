@@ -116,16 +116,29 @@ def test_a_place_that_cannot_be_written_is_told(talked: Program) -> None:
     assert result.err.startswith("error: no/such/file cannot be used (no such file")
 
 
-def test_secrets_are_masked_unless_told_otherwise(program: Program) -> None:
+def test_secrets_are_in_no_export(program: Program) -> None:
     program("config", "set", "OPENROUTER_API_KEY", SECRET)
     session = program.session(f"calculate 6*7 {SECRET}")
     for form in ("jsonl", "md"):
         options = ("--format", form, "--session-id", session)
         assert SECRET not in "".join(exported(program, *options))
-        assert "sk-or-...cdef" in "".join(exported(program, *options))
-        assert SECRET in "".join(exported(program, *options, "--no-redact"))
+        assert "[secret:known#1]" in "".join(exported(program, *options))
+        assert SECRET not in "".join(exported(program, *options, "--no-redact"))
     program("config", "set", "security.redact_secrets", "false")
-    assert SECRET in "".join(exported(program))
+    assert SECRET not in "".join(exported(program))
+
+
+def test_what_came_in_with_secrets_goes_out_masked_unless_told_otherwise(program: Program) -> None:
+    program("config", "set", "OPENROUTER_API_KEY", SECRET)
+    text = chat_lines(("old", "user", 1_700_000_000, f"the key is {SECRET}, isn't it?"))
+    file = program.work / "old.jsonl"
+    file.write_text(text)
+    assert program("sessions", "import", str(file)).code == 0
+    assert SECRET not in "".join(exported(program))
+    assert "sk-or-...cdef" in "".join(exported(program))
+    assert SECRET in "".join(exported(program, "--no-redact"))
+    for command in (("sessions", "show", "old"), ("sessions", "list"), ("trace", "old")):
+        assert SECRET not in program(*command).out
 
 
 def chat_lines(*said: tuple[str, str, object, str]) -> str:

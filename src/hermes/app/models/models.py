@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from hermes.app.accounts import AUTH_FILE, Accounts
 from hermes.app.models.candidates import Candidate
@@ -37,11 +37,23 @@ from hermes.providers.vendor import layered
 VENDORS = "vendors.toml"
 
 
+def _unguarded(provider: Provider) -> Provider:
+    return provider
+
+
 class Models:
     """Contacts nobody before it is asked to choose, and then only if nothing is configured.
-    `cooldowns` and `unwell` (for side work) are shared by all sessions of the run."""
+    `cooldowns` and `unwell` (for side work) are shared by all sessions of the run. `guard` is put
+    around every way to a model."""
 
-    def __init__(self, config: Config, world: World, *, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        world: World,
+        *,
+        env: Mapping[str, str],
+        guard: Callable[[Provider], Provider] = _unguarded,
+    ) -> None:
         network = config.settings.network
         self.http = Http(
             proxy=network.proxy or None,
@@ -58,7 +70,7 @@ class Models:
         self.home = config.home
         self._config = config
         self._inside = Inside(config, world, self.http)
-        self._roads = Roads(config.settings, world, self.http, self.resolver, self.accounts)
+        self._roads = Roads(config.settings, world, self.http, self.resolver, self.accounts, guard)
         self._found: Endpoint | None = None
 
     async def close(self) -> None:

@@ -1,6 +1,9 @@
-"""Opens the way to an endpoint: its keys, its time limits, and the meter that books every call."""
+"""Opens the way to an endpoint: its keys, its time limits, the meter that books every call, and
+the guard that lets no secret pass."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from hermes.app.accounts import Accounts
 from hermes.app.models.advice import Adviser
@@ -30,7 +33,9 @@ class Roads:
         http: Http,
         resolver: Resolver,
         accounts: Accounts,
+        guard: Callable[[Provider], Provider],
     ) -> None:
+        self._guard = guard
         self._settings = settings
         self._world = world
         self._http = http
@@ -66,8 +71,8 @@ class Roads:
         place = self._resolver.places.get(endpoint.name)
         adviser = Adviser(self._resolver, place, endpoint, self._resolver.key_source(wish))
         return Way(
-            eager=Advised(way.eager, endpoint, adviser, lessons),
-            patient=Advised(way.patient, endpoint, adviser, lessons),
+            eager=self._guard(Advised(way.eager, endpoint, adviser, lessons)),
+            patient=self._guard(Advised(way.patient, endpoint, adviser, lessons)),
         )
 
     def within(self, inner: Provider, wish: Wish, meter: Meter, *, cause: str) -> Way:
@@ -82,7 +87,8 @@ class Roads:
             max_output=None,
             cause=cause,
         )
-        return Way(eager=booked, patient=booked)
+        guarded = self._guard(booked)
+        return Way(eager=guarded, patient=guarded)
 
     def _gate(self, meter: Meter, cause: str) -> Gate:
         def metered(inner: Provider, at: Endpoint) -> Provider:

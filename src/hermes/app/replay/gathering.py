@@ -34,7 +34,7 @@ class Rows(Value):
 
 async def gather(app: App, session_id: str) -> Recording:
     """NotFound; UsageError when a record is damaged, since nothing after it could be trusted."""
-    mask = Mask((*app.config.secret_values(), *app.models.accounts.secret_values()))
+    mask = Mask(app.secrecy.values())
     found = await app.journal.reading(lambda db: _rows(db, session_id))
     lines, masked = _lines(found, mask)
     folder = app.home.sessions / session_id

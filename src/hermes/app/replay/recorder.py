@@ -33,8 +33,9 @@ class ReplayRecorder(Recorder):
         for event in events:
             if self._score.is_closed or self._score.was_killed:
                 return
-            super().note(event)
-            self._tell(event)
+            seen = self.veil.durable(event)
+            super().note(seen)
+            self._tell(seen)
 
     async def commit(self, *events: DurableEvent) -> tuple[Record, ...]:
         self.note(*events)

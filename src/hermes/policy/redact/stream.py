@@ -9,8 +9,9 @@ from hermes.policy.redact.spans import Channel
 
 # What was let through and may be the name of what follows.
 CONTEXT = 256
+NEAR = 64
 LONGEST_HELD = 32_768
-_LAST_WORD = re.compile(r"\S*\Z")
+_LAST_WORD = re.compile(r"(?<!\S)\S+\Z")
 # A name, a sign and a part of a value: the value is not complete.
 _OPEN_FIELD = re.compile(
     r"(?i)[\w.-]*(?:key|token|secret|pass|pwd|credential|auth|cookie|bearer|basic|identified)[\w.-]*"
@@ -34,10 +35,19 @@ class RedactedStream:
 
     def feed(self, piece: str) -> str:
         self._held += piece
+        if self._redactor.is_plain(self._context[-NEAR:] + self._held):
+            return self._let_by(_LAST_WORD.search(self._held))
         return self._let_through(self._safe_length())
 
     def close(self) -> str:
         return self._let_through(len(self._held))
+
+    def _let_by(self, last: re.Match[str] | None) -> str:
+        """Ordinary words need no closer look; only the last one may become something else."""
+        cut = last.start() if last else len(self._held)
+        ready, self._held = self._held[:cut], self._held[cut:]
+        self._context = (self._context + ready)[-CONTEXT:]
+        return ready
 
     def _let_through(self, length: int) -> str:
         """Redacts what is held together with what went before, and gives the new part."""

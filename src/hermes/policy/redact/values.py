@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import codecs
-import html
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -27,6 +26,7 @@ _FIRST = re.compile(rb"[0-9][A-Za-z]")
 # The numbers of letters, one after the other, are a long run of digits.
 _DIGITS = bytes(48 if 48 <= byte < 58 else 120 for byte in range(256))
 _WIDEST = 8
+_FIRST_LETTERS = 4
 KIND = "known"
 
 
@@ -38,26 +38,39 @@ def squeezed(data: bytes) -> bytes:
 class KnownValues:
     """All values are looked for at once. None of them is kept in a readable repr."""
 
-    def __init__(self, values: Iterable[str]) -> None:
-        known = {value for value in values if len(value.strip()) >= SHORTEST}
-        self._literal: list[str] = sorted(known, key=len, reverse=True)
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self._literal: list[str] = []
         self._by_gram: dict[bytes, list[bytes]] = {}
         self._rare: list[bytes] = []
         self._codes: list[bytes] = []
-        self.longest = max((len(value) for value in known), default=0) * 4
-        self._short = [value for value in self._literal if _is_short(value)]
-        for value in known:
-            self._add(value)
-        self._needles = frozenset(
-            [needle for group in self._by_gram.values() for needle in group] + self._rare
-        )
+        self.longest = 0
+        self._short: list[str] = []
+        self._first_letters: tuple[str, ...] = ()
         self._beginnings: frozenset[bytes] | None = None
+        self.add(values)
+
+    def add(self, values: Iterable[str]) -> None:
+        """Those that are known already and those that are too short to look for change nothing."""
+        fresh = {value for value in values if len(value.strip()) >= SHORTEST}
+        fresh.difference_update(self._literal)
+        if not fresh:
+            return
+        for value in fresh:
+            self._add(value)
+        self._literal = sorted({*self._literal, *fresh}, key=len, reverse=True)
+        self._short = [value for value in self._literal if _is_short(value)]
+        self._first_letters = tuple({value[:_FIRST_LETTERS].lower() for value in self._literal})
+        self.longest = len(self._literal[0]) * 4
+        self._beginnings = None
 
     def __repr__(self) -> str:
         return f"KnownValues({len(self._literal)})"
 
     def __bool__(self) -> bool:
         return bool(self._literal)
+
+    def __len__(self) -> int:
+        return len(self._literal)
 
     def find(self, page: Page) -> Iterator[Span]:
         for value in self._short:
@@ -72,11 +85,18 @@ class KnownValues:
         if hits:
             yield from self._located(page.text, thin, hits)
 
+    def may_begin_in(self, text: str) -> bool:
+        """Whether the first letters of a value stand in the text, as they are written."""
+        low = text.lower()
+        return any(letters in low for letters in self._first_letters)
+
     def begins_at_end(self, data: bytes) -> int:
         """How many letters and digits at the end could be the beginning of a known value."""
         if self._beginnings is None:
+            needles = {needle for group in self._by_gram.values() for needle in group}
+            needles.update(self._rare)
             self._beginnings = frozenset(
-                needle[:length] for needle in self._needles for length in range(4, len(needle))
+                needle[:length] for needle in needles for length in range(4, len(needle))
             )
         thin = squeezed(data[-4 * max(self.longest, 1) :])
         for length in range(min(len(thin), self.longest), 3, -1):
@@ -149,7 +169,7 @@ def _forms(value: str) -> Iterator[bytes]:
     yield json.dumps(value).encode()
     yield quote(value, safe="").encode()
     yield quote_plus(value).encode()
-    yield html.escape(value).encode()
+    yield _in_html(value).encode()
     yield codecs.encode(value, "rot13").encode("utf-8", "surrogatepass")
     hexed = raw.hex()
     yield hexed.encode()
@@ -162,6 +182,12 @@ def _forms(value: str) -> Iterator[bytes]:
         yield from _in_base64(data)
     yield from _in_base64(base64.b64encode(raw))
     yield base64.b64encode(raw)[::-1]
+
+
+def _in_html(value: str) -> str:
+    for sign, name in (("&", "amp"), ("<", "lt"), (">", "gt"), ('"', "quot"), ("'", "#x27")):
+        value = value.replace(sign, f"&{name};")
+    return value
 
 
 def _in_base64(raw: bytes) -> Iterator[bytes]:

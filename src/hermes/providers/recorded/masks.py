@@ -1,8 +1,9 @@
-"""Takes secret values out of what is kept, at the same length, so that nothing else changes."""
+"""Takes secret values out of what is kept, at the same length, so that nothing else changes. In
+what a model has said the labels are put that the session got in their place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote
 
 from hermes.codec.json import DecodeError, decode, encode
@@ -14,10 +15,24 @@ SHORTEST = 8
 MARKS = {1: "*", 2: "×", 3: "※", 4: "𝄪"}
 
 
-class Mask:
-    """Knows values that must not be kept, also as JSON and addresses spell them."""
+# Where wire formats hold what a model says, and servers what went wrong.
+_SPOKEN = (
+    "content", "text", "thinking", "arguments", "partial_json", "reasoning", "refusal", "delta",
+    "reasoning_content", "message", "summary", "error", "detail",
+)  # fmt: skip
 
-    def __init__(self, values: Iterable[str]) -> None:
+
+# Something secret in a text: where it begins and ends, and what a session shows in its place.
+Mark = tuple[int, int, str]
+Marks = Callable[[str], Iterable[Mark]]
+
+
+class Mask:
+    """Knows values that must not be kept, also as JSON and addresses spell them. `marks` finds
+    everything in a model's words that the session does not show either."""
+
+    def __init__(self, values: Iterable[str], marks: Marks | None = None) -> None:
+        self._marks = marks
         known = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
         # Sizes decide what is put aside and what a call may cost: a mask is as long as its value.
         self._texts = [(value, _mask(value)) for value in known]
@@ -43,6 +58,17 @@ class Mask:
                 data = data.replace(form, mask)
         return data, count
 
+    def answer(self, answer: bytes) -> tuple[bytes, int]:
+        """An answer of a model as the session has heard it, and how many things are hidden in it.
+        It may be a stream of events, or one JSON."""
+        if self._marks is None:
+            return answer, 0
+        is_stream = answer.lstrip().startswith((b"data:", b"event:", b":"))
+        parts = answer.replace(b"\r\n", b"\n").split(b"\n\n") if is_stream else [answer]
+        blocks = [_Block(part, bare=not is_stream) for part in parts]
+        found = sum(self._labelled(places) for places in _by_name(blocks))
+        return (b"\n\n".join(block.data() for block in blocks), found) if found else (answer, 0)
+
     def covers(self, data: bytes) -> bool:
         """Whether any value stands in the bytes."""
         return any(form in data for form, _ in self._bytes)
@@ -63,11 +89,7 @@ class Mask:
         if not self._texts or not answer.lstrip().startswith((b"data:", b"event:", b":")):
             return answer, 0
         blocks = [_Block(block) for block in answer.replace(b"\r\n", b"\n").split(b"\n\n")]
-        strings: dict[str, list[_Place]] = {}
-        for block in blocks:
-            for place in _places(block.value, ""):
-                strings.setdefault(place.name, []).append(place)
-        found = sum(self._spread(places) for places in strings.values())
+        found = sum(self._spread(places) for places in _by_name(blocks))
         return (b"\n\n".join(block.data() for block in blocks), found) if found else (answer, 0)
 
     def _spread(self, places: list[_Place]) -> int:
@@ -82,14 +104,44 @@ class Mask:
             at += len(place.text)
         return 1
 
+    def _labelled(self, places: list[_Place]) -> int:
+        assert self._marks is not None
+        if places[0].name.rpartition(".")[2] not in _SPOKEN:
+            return 0
+        marks = list(self._marks("".join(place.text for place in places)))
+        at = 0
+        for place in places if marks else ():
+            text = place.text
+            place.set(_relabelled(text, at, marks))
+            at += len(text)
+        return len(marks)
+
+
+def _relabelled(text: str, at: int, marks: Iterable[Mark]) -> str:
+    """A part of a longer text that begins at `at` there. A label goes where its secret began."""
+    parts, done = [], 0
+    for first, last, label in marks:
+        start, end = first - at, last - at
+        if end <= 0 or start >= len(text):
+            continue
+        parts.append(text[done : max(start, 0)])
+        if start >= 0:
+            parts.append(label)
+        done = min(end, len(text))
+    return "".join((*parts, text[done:]))
+
 
 class _Block:
-    """One event of a stream: the JSON of its data, and the lines around it."""
+    """One event of a stream: the JSON of its data, and the lines around it. A `bare` one is an
+    answer that is not a stream."""
 
-    def __init__(self, raw: bytes) -> None:
+    def __init__(self, raw: bytes, *, bare: bool = False) -> None:
         self._raw = raw
+        self._bare = bare
         lines = raw.split(b"\n")
         found = [line[5:].lstrip() for line in lines if line.startswith(b"data:")]
+        if bare:
+            found = [raw]
         self._others = [line for line in lines if not line.startswith(b"data:")]
         try:
             self.value: JsonValue = decode(object, b"\n".join(found)) if found else None
@@ -101,6 +153,8 @@ class _Block:
         now = encode(self.value)
         if now == self._before:
             return self._raw
+        if self._bare:
+            return now
         return b"\n".join((*self._others, b"data: " + now))
 
 
@@ -118,6 +172,15 @@ class _Place:
 
     def set(self, text: str) -> None:
         self._holder[self._key] = text
+
+
+def _by_name(blocks: Iterable[_Block]) -> Iterable[list[_Place]]:
+    """The strings that together may be one text."""
+    strings: dict[str, list[_Place]] = {}
+    for block in blocks:
+        for place in _places(block.value, ""):
+            strings.setdefault(place.name, []).append(place)
+    return strings.values()
 
 
 def _places(value: JsonValue, name: str) -> Iterator[_Place]:
@@ -138,7 +201,13 @@ def _mask(value: str) -> str:
 
 
 def _forms(value: str) -> tuple[bytes, ...]:
-    """A text as it may stand in bytes: in an address, in a JSON string, plain."""
+    """A text as it may stand in bytes: in an address, in a JSON string, in hex, plain."""
     plain = value.encode("utf-8", "replace")
     written = encode(plain.decode())
-    return quote(plain, "").encode(), ascii_json(written)[1:-1], written[1:-1], plain
+    return (
+        quote(plain, "").encode(),
+        ascii_json(written)[1:-1],
+        written[1:-1],
+        plain.hex().encode(),
+        plain,
+    )

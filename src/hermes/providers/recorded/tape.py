@@ -108,8 +108,9 @@ class Tape:
 
     def _masked_answer(self, pieces: list[bytes]) -> tuple[list[bytes], int]:
         """A model cannot say a secret that it was not told, so the careful look is for the rest."""
-        whole = b"".join(pieces)
+        whole, labelled = self._mask.answer(b"".join(pieces))
         masked, found = self._mask.data(whole)
+        found += labelled
         if self._secret_was_sent:
             masked, more = self._mask.stream(masked)
             found += more

@@ -33,7 +33,9 @@ def run_oneshot(options: dict[str, Any]) -> int:
         fault = ""
         return code
     except Exception as error:
-        fault = str(error)
+        from hermes.app.secrecy import said_safely
+
+        fault = said_safely(str(error))
         raise
     finally:
         usage.write(fault)

@@ -32,7 +32,7 @@ def run(arguments: list[str]) -> int:
         if "-v" in arguments or "--verbose" in arguments:
             import traceback
 
-            traceback.print_exc()
+            print(_without_secrets(traceback.format_exc()), end="", file=sys.stderr)
         code = _complain(error)
         _drop_unread()
         return code
@@ -87,6 +87,9 @@ def _complain(error: Exception) -> int:
     from hermes.surfaces.cli.style import styled
 
     message, near = _words(error)
+    if not isinstance(error, UsageError):
+        # What is wrong with the words on the command line stands there already.
+        message = _without_secrets(message)
     try:
         print(f"{styled('error:', 'error', to=sys.stderr)} {clean(message)}", file=sys.stderr)
         for name in near:
@@ -94,6 +97,12 @@ def _complain(error: Exception) -> int:
     except BrokenPipeError:
         _drop_unread()
     return 2 if isinstance(error, UsageError) else 1
+
+
+def _without_secrets(text: str) -> str:
+    from hermes.app.secrecy import said_safely
+
+    return said_safely(text)
 
 
 def _words(error: Exception) -> tuple[str, tuple[str, ...]]:

@@ -13,7 +13,6 @@ from hermes.app.build import App
 from hermes.app.library import Imported, Problem
 from hermes.app.replay.file import packed
 from hermes.app.replay.gathering import gather
-from hermes.config.logs import masking
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.commands.session_filters import chosen, filter_options, is_narrowed
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
@@ -24,7 +23,7 @@ from hermes.surfaces.cli.output import as_json_option, columns, print_json, with
 @click.option("--session-id", "session", multiple=True, help="Only this one (repeatable).")
 @filter_options
 @click.option("--format", "form", type=click.Choice(["jsonl", "md", "replay"]), default="jsonl")
-@click.option("--no-redact", is_flag=True, help="Leave secrets as they are, not masked.")
+@click.option("--no-redact", is_flag=True, help="Write what the journal holds, as it is.")
 @as_json_option
 @click.pass_context
 def export(
@@ -70,8 +69,7 @@ def export(
 async def _lines(
     app: App, ids: list[str] | None, form: str, *, masked: bool
 ) -> AsyncIterator[bytes]:
-    masked = masked and app.settings.security.redact_secrets
-    redact = masking(app.config.secret_values()) if masked else None
+    redact = app.secrecy.line if masked else None
     if form == "jsonl" or ids is None:
         return await app.library.export(ids, redact=redact)
     if form == "replay":

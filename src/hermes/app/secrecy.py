@@ -1,0 +1,174 @@
+"""The one redactor of a run: which values it knows, and who asks it. Loaded when it is needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from hermes.config.home import resolve_home
+from hermes.config.load import Config, load
+from hermes.config.secrets import environment, read_env_file, worth_hiding
+from hermes.core.errors import HermesError
+from hermes.workspaces.environment import hidden_values
+
+if TYPE_CHECKING:
+    from hermes.policy.redact.redactor import Redactor
+    from hermes.policy.redact.spans import Channel
+    from hermes.policy.redact.stream import RedactedStream
+
+# Shorter texts hold no secret that could be told from an ordinary word.
+SHORTEST = 6
+_REMEMBERED = 256
+_REMEMBERED_CHARS = 200_000
+
+Stamp = tuple[int, int]
+
+
+class Source:
+    """Values that may grow while the program runs. `files` are where news of them shows first."""
+
+    def __init__(self, values: Callable[[], Iterable[str]], *files: Path) -> None:
+        self._values = values
+        self._files = files
+        self._stamps: tuple[Stamp, ...] | None = None
+
+    def news(self) -> Iterable[str]:
+        """All values if a file has changed since the last time, else none."""
+        now = tuple(_stamp(file) for file in self._files)
+        if now == self._stamps:
+            return ()
+        self._stamps = now
+        return self._values()
+
+
+class Secrecy:
+    """Knows every configured value: of `.env`, the settings, the process and, once they are added,
+    of logins. `security.redact_secrets: false` leaves what only looks like a secret; configured
+    values are masked in any case. Nothing is loaded before the first text that needs it."""
+
+    def __init__(self, config: Config, env: Mapping[str, str]) -> None:
+        home = config.home
+        self._formats = config.settings.security.redact_secrets
+        self._sources = [
+            Source(lambda: (*config.secret_values(), *hidden_values(env)), home.env_file),
+            Source(lambda: read_env_file(home).secret_values(), home.env_file),
+        ]
+        self._values: set[str] = set()
+        self._redactor: Redactor | None = None
+        self._lock = Lock()
+        self._clean: dict[tuple[str, str], str] = {}
+
+    def __repr__(self) -> str:
+        return f"Secrecy({len(self._values)})"
+
+    def watch(self, values: Callable[[], Iterable[str]], *files: Path) -> None:
+        """Values that come from elsewhere, asked for again when one of the files has changed."""
+        self._sources.append(Source(values, *files))
+
+    def know(self, *values: str) -> None:
+        """Secrets that were given just now."""
+        fresh = {value for value in values if worth_hiding(value)} - self._values
+        if fresh:
+            with self._lock:
+                self._values |= fresh
+                self._clean.clear()
+                if self._redactor is not None:
+                    self._redactor.know(fresh)
+
+    def values(self) -> frozenset[str]:
+        """All that is known at this moment."""
+        self._catch_up()
+        return frozenset(self._values)
+
+    def count(self) -> int:
+        """How many values are known; it only grows."""
+        self._catch_up()
+        return len(self._values)
+
+    def text(self, text: str, channel: Channel = "model") -> str:
+        """Without secrets. Models, screens and the journal get labels, logs and exports masks."""
+        if len(text) < SHORTEST:
+            return text
+        self._catch_up()
+        known = self._clean.get((channel, text))
+        return self._redacted(text, channel) if known is None else known
+
+    def line(self, text: str) -> str:
+        """For logs, exports and whatever else is written for people."""
+        return self.text(text, "log")
+
+    def known(self, text: str) -> str:
+        """Without configured values; for texts whose other secrets have been masked before. What
+        comes before the redactor is needed at all is our own words: in those a value can only
+        stand as it is written."""
+        self._catch_up()
+        if not self._values or len(text) < SHORTEST or ("model", text) in self._clean:
+            return self._clean.get(("model", text), text)
+        if self._redactor is None and not any(value in text for value in self._values):
+            return text
+        return self.redactor.redact_known(text, "model").text
+
+    def marks(self, text: str) -> list[tuple[int, int, str]]:
+        """Where secrets begin and end, and what `text` puts in their place."""
+        redactor = self.redactor
+        spans = redactor.spans(text)
+        return [(span.start, span.end, redactor.label(text, span, "model")) for span in spans]
+
+    def stream(self) -> RedactedStream:
+        """For a text that comes in pieces."""
+        from hermes.policy.redact.stream import RedactedStream
+
+        return RedactedStream(self.redactor, "model")
+
+    def load(self) -> None:
+        """From now on every form of a value is looked for."""
+        self._loaded()
+
+    @property
+    def redactor(self) -> Redactor:
+        self._catch_up()
+        return self._redactor or self._loaded()
+
+    def _loaded(self) -> Redactor:
+        from hermes.policy.redact.redactor import Redactor
+
+        with self._lock:
+            if self._redactor is None:
+                self._redactor = Redactor(self._values, formats=self._formats)
+            return self._redactor
+
+    def _catch_up(self) -> None:
+        for source in self._sources:
+            if news := source.news():
+                self.know(*news)
+
+    def _redacted(self, text: str, channel: Channel) -> str:
+        """The answer is kept: a result passes on its way to the journal, the model and the log."""
+        clean = self.redactor.redact(text, channel).text
+        if len(clean) <= _REMEMBERED_CHARS:
+            if len(self._clean) >= _REMEMBERED:
+                self._clean.clear()
+            self._clean[channel, text] = self._clean[channel, clean] = clean
+        return clean
+
+
+def _stamp(file: Path) -> Stamp:
+    try:
+        found = os.stat(file)  # noqa: PTH116 - asked for with every event
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
+
+
+def said_safely(text: str) -> str:
+    """The words of an error that nobody has cleaned: the run that met it is over."""
+    env = environment()
+    try:
+        return Secrecy(load(resolve_home(env), env=env), env).line(text)
+    except HermesError:
+        from hermes.policy.redact.redactor import Redactor
+
+        return Redactor(hidden_values(env)).redact(text).text

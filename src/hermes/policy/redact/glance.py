@@ -1,0 +1,24 @@
+"""Tells at a glance that a text is plain words, in which no form of secret can be."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 4_000
+# Short words and short numbers, with ordinary signs between them. What is longer, or mixes letters
+# and digits more than a word with a number behind it does, deserves a proper look.
+_PLAIN = re.compile(
+    r"[\s.,;:!?'\"()/~`*…–—’“”-]*+"
+    r"(?:(?:[^\W\d_]{1,14}+\d{0,4}+|\d{1,4}+[^\W\d_]{0,2}+)(?:[\s.,;:!?'\"()/~`*…–—’“”-]++|\Z))*+"
+)
+# After one of these any word may be a secret.
+_NAMING = re.compile(
+    r"(?i)key|token|secret|pass|pwd|cred|auth|cookie|bearer|basic|login|identified|private|pin\b"
+    r"|\bsk\b|kennwort|geheim|contrase|clave|senha|parole|motdepasse|密|пароль|://|---|(?<!\S)--?\w"
+)
+
+
+def is_plain(text: str) -> bool:
+    """No secret that could be told by its form or its name is in it. Says nothing about values
+    that are known to be secret: those may look like words."""
+    return len(text) <= LONGEST and _PLAIN.fullmatch(text) is not None and not _NAMING.search(text)
