@@ -117,6 +117,8 @@ class Library:
         return tuple(map(self._shown, found))
 
     async def rename(self, session_id: str, title: str) -> str:
+        if self._veil is not None:
+            title = self._veil.words(title)
         return await sessions.retitle(self._journal, session_id, title)
 
     async def free_title(self, title: str) -> str:

@@ -135,6 +135,10 @@ class Veil:
     def result(self, result: ToolResult) -> ToolResult:
         return self._struct(result)
 
+    def words(self, text: str) -> str:
+        """Something new that is about to be kept."""
+        return self._secrecy.text(text)
+
     def seen(self, value: S) -> S:
         """Something out of the journal, to be shown."""
         return self._struct(value)

@@ -1,0 +1,177 @@
+"""The ways by which a secret could get out, each as a story that is played on a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hermes.testing.faults import paced
+from hermes.testing.steps import call, calls, calls_many, fails, says, thinks
+from tests.secrecy.canaries import told
+from tests.secrecy.stage import Stage
+
+Route = Callable[[Stage], None]
+DONE = says("That is all.")
+
+
+def reading_a_file(stage: Stage) -> None:
+    stage.talk([calls("read_file", path="notes.txt"), DONE])
+
+
+def searching(stage: Stage) -> None:
+    stage.talk([calls("search_files", pattern="."), calls("search_files", pattern="k$"), DONE])
+
+
+def a_command(stage: Stage) -> None:
+    stage.talk([calls("terminal", command="cat notes.txt"), DONE])
+
+
+def standard_error(stage: Stage) -> None:
+    stage.talk([calls("terminal", command="cat notes.txt >&2; exit 3"), DONE])
+
+
+def output_in_drops(stage: Stage) -> None:
+    drops = "while IFS= read -r -n 97 part; do printf '%s' \"$part\"; sleep 0.01; done <notes.txt"
+    stage.talk([calls("terminal", command=drops), DONE])
+
+
+def a_terminal(stage: Stage) -> None:
+    stage.talk([calls("terminal", command="cat notes.txt", pty=True), DONE])
+
+
+def a_background_process(stage: Stage) -> None:
+    started = calls("terminal", command="cat notes.txt; sleep 0.2", background=True)
+    waits = calls("process", action="wait", session_id="proc_1", timeout=10)
+    listed = calls("process", action="list")
+    stage.talk([started, listed, waits, calls("process", action="log", session_id="proc_1"), DONE])
+
+
+def the_environment(stage: Stage) -> None:
+    dump = "env; printenv; export -p; tr '\\0' '\\n' </proc/self/environ"
+    up = "tr '\\0' '\\n' </proc/$PPID/environ"
+    stage.talk([calls("terminal", command=dump), calls("terminal", command=up), DONE])
+
+
+def the_files_of_secrets(stage: Stage) -> None:
+    home = stage.home
+    stage.talk(
+        [
+            calls("read_file", path=str(home / ".env")),
+            calls("terminal", command=f"cat {home}/.env {home}/config.yaml {home}/auth.json"),
+            calls("search_files", pattern="CANARY", path=str(home)),
+            DONE,
+        ]
+    )
+
+
+def a_flood(stage: Stage) -> None:
+    """More than fits: most of it is put aside in a file."""
+    stage.talk([calls("terminal", command="for i in $(seq 40); do cat notes.txt; done"), DONE])
+
+
+def arguments_of_calls(stage: Stage) -> None:
+    words = told(stage.canaries)
+    stage.talk(
+        [
+            calls("terminal", command=f"cat <<'END'\n{words}\nEND"),
+            calls("read_file", path=words[:900]),
+            calls("patch", path="notes.txt", old_string=words[::-1], new_string="x"),
+            calls("no_such_tool", text=words),
+            calls("write_file", path="copy.txt", content=words),
+            DONE,
+        ]
+    )
+
+
+def addresses(stage: Stage) -> None:
+    urls = [f"http://127.0.0.1:9/?api_key={each.value}" for each in stage.canaries]
+    words = [f"curl -s '{url}'" for url in urls if "\n" not in url and "'" not in url]
+    stage.talk([calls("terminal", command="; ".join(words)), DONE])
+
+
+def context_files(stage: Stage) -> None:
+    stage.work.joinpath("AGENTS.md").write_text(told(stage.canaries))
+    stage.home.joinpath("SOUL.md").write_text("You are terse.\n")
+    stage.talk([DONE])
+
+
+def what_the_person_says(stage: Stage) -> None:
+    stage.talk([DONE], say=told(stage.canaries))
+
+
+def what_the_model_says(stage: Stage) -> None:
+    words = told(stage.canaries)
+    stage.talk([paced(says(words), chunk=5)])
+    stage.talk([paced(says(words), chunk=0)], "--continue")
+
+
+def what_the_model_thinks(stage: Stage) -> None:
+    stage.talk([paced(thinks(told(stage.canaries), then=DONE), chunk=7)])
+
+
+def errors_of_the_server(stage: Stage) -> None:
+    words = told(stage.canaries)
+    for status in (400, 401):
+        stage.talk([fails(status, message=words)] * 4)
+
+
+def side_by_side(stage: Stage) -> None:
+    both = calls_many(
+        call("read_file", {"path": "notes.txt"}),
+        call("terminal", {"command": "base64 -w 76 notes.txt"}),
+    )
+    stage.talk([both, DONE])
+
+
+def death_and_resumption(stage: Stage) -> None:
+    steps = [calls("terminal", command="cat notes.txt"), DONE]
+    for point in ("tool.effect", "turn.ending"):
+        died = {"HERMES_TESTING": "1", "HERMES_KILL_AT": point}
+        assert stage.talk(steps, say=told(stage.canaries), more=died).returncode == -9
+        stage.talk([DONE], "--continue", say="Go on.")
+
+
+def looking_back(stage: Stage) -> None:
+    steps = [calls("terminal", command="cat notes.txt; exit 3"), says(told(stage.canaries))]
+    stage.talk(steps, "--usage-file", str(stage.home / "usage.json"), say=told(stage.canaries))
+    stage.run("sessions", "rename", "--", _newest(stage), told(stage.canaries)[:60])
+    session, shared = _newest(stage), str(stage.home / "shared.gz")
+    for words in (
+        ("sessions", "export", "-"),
+        ("sessions", "export", "-", "--format", "md", "--session-id", session),
+        ("sessions", "export", shared, "--format", "replay", "--session-id", session),
+        ("sessions", "show", session, "--json"),
+        ("sessions", "search", "notes", "--json"),
+        ("trace", session),
+        ("policy", "log", session),
+        ("config", "show"),
+    ):
+        stage.run(*words)
+
+
+def _newest(stage: Stage) -> str:
+    listed = stage.run("sessions", "list", "--json", "--limit", "1").stdout
+    return listed.split(b'"id":"', 1)[1].split(b'"', 1)[0].decode()
+
+
+ROUTES: tuple[Route, ...] = (
+    reading_a_file,
+    searching,
+    a_command,
+    standard_error,
+    output_in_drops,
+    a_terminal,
+    a_background_process,
+    the_environment,
+    the_files_of_secrets,
+    a_flood,
+    arguments_of_calls,
+    addresses,
+    context_files,
+    what_the_person_says,
+    what_the_model_says,
+    what_the_model_thinks,
+    errors_of_the_server,
+    side_by_side,
+    death_and_resumption,
+    looking_back,
+)

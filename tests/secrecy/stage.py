@@ -1,0 +1,114 @@
+"""A home full of secrets, a model that asks for them, and everything that was written or sent."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from hermes.testing.server import ScriptedServer
+from hermes.testing.steps import Step
+from tests.secrecy.canaries import CANARIES, CONFIGURED, Canary, found, told
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = str(Path(sys.executable).with_name("hermes"))
+KEY = CONFIGURED[0].value
+SECONDS = 60
+# Where secrets are kept on purpose, and what a background process writes by itself.
+KEPT = (".env", "config.yaml", "auth.json", "processes")
+
+
+class Stage:
+    """Five values are in the process, ten in .env, three in config.yaml, two in auth.json."""
+
+    def __init__(self, root: Path, canaries: tuple[Canary, ...] = CANARIES) -> None:
+        self.home, self.work = root / "home", root / "work"
+        self.work.mkdir(parents=True)
+        self.home.mkdir(mode=0o700)
+        self.canaries = canaries
+        self.seen: list[bytes] = []
+        variables = (f"{each.name}='{each.value}'" for each in CONFIGURED[5:15])
+        self.home.joinpath(".env").write_text("\n".join(variables))
+        keys = "\n".join(
+            f"  own{n}: {{base_url: 'http://127.0.0.1:9/v1', api_key: '{each.value}'}}"
+            for n, each in enumerate(CONFIGURED[15:18])
+        )
+        settings = f"sessions: {{record: true}}\nproviders:\n{keys}\n"
+        self.home.joinpath("config.yaml").write_text(settings)
+        self.work.joinpath("notes.txt").write_text(told(canaries))
+        entries = [
+            {"id": each.name, "label": each.name, "access_token": each.value, "added_at": 1.0}
+            for each in CONFIGURED[18:]
+        ]
+        accounts = {"version": 1, "credential_pool": {"openrouter": entries}}
+        self.home.joinpath("auth.json").write_text(json.dumps(accounts))
+
+    def env(self, server: ScriptedServer | None = None) -> dict[str, str]:
+        process = {each.name: each.value for each in CONFIGURED[1:5]}
+        url = f"{server.url}/v1" if server else "http://127.0.0.1:9/v1"
+        return {
+            **process,
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+            "HOME": str(self.work.parent),
+            "HERMES_HOME": str(self.home),
+            "OPENAI_BASE_URL": url,
+            "OPENAI_API_KEY": KEY,
+        }
+
+    def run(
+        self,
+        *words: str,
+        server: ScriptedServer | None = None,
+        more: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        """The program; what it prints counts as seen."""
+        done = subprocess.run(
+            [PROGRAM, *words],
+            cwd=self.work,
+            env={**self.env(server), **(more or {})},
+            capture_output=True,
+            timeout=SECONDS,
+        )
+        self.seen += [done.stdout, done.stderr]
+        return done
+
+    def talk(
+        self,
+        steps: Sequence[Step],
+        *words: str,
+        say: str = "Look at the notes.",
+        more: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        """One turn with a model that does these things; its requests count as seen."""
+        with ScriptedServer.in_thread(steps, strict=False) as server:
+            options = ("-m", "test", "--provider", "custom", "--yolo")
+            done = self.run(*options, "-z", say, "--json", *words, server=server, more=more)
+            self.seen += [request.raw for request in server.requests]
+        return done
+
+    def leaks(self) -> dict[str, list[str]]:
+        """Where which canaries are: in what was seen, and in every file of the home."""
+        places = {f"seen {n}": data for n, data in enumerate(self.seen)}
+        places |= {str(path.relative_to(self.home)): data for path, data in self._files()}
+        self.run("sessions", "export", "-", "--no-redact")
+        places["journal"] = self.seen[-2]
+        listed = {place: found(data, self.canaries) for place, data in places.items()}
+        return {place: names for place, names in listed.items() if names}
+
+    def _files(self) -> Iterator[tuple[Path, bytes]]:
+        for path in self.home.rglob("*"):
+            if path.is_file() and not any(part in KEPT for part in path.parts):
+                yield path, _unpacked(path)
+
+
+def _unpacked(path: Path) -> bytes:
+    data = path.read_bytes()
+    if path.suffix == ".tape":
+        return zlib.decompressobj().decompress(data)
+    return gzip.decompress(data) if path.suffix == ".gz" else data
