@@ -3,7 +3,7 @@ can do with them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -83,6 +83,13 @@ class Accounts:
             return self.wallet.secret_values() if self._has_file() else frozenset()
         except ConfigError:
             return frozenset()
+
+    def tell_secrets(self, watch: Callable[..., None]) -> None:
+        """Whoever must know all secrets watches the file, and what the keyring was asked for."""
+        watch(self.secret_values, self._config.home.root / AUTH_FILE, self._asked_keyring)
+
+    def _asked_keyring(self) -> int:
+        return 0 if self._wallet is None else self._wallet.asked_keyring()
 
     async def rows(self, provider: str = "") -> tuple[AccountRow, ...]:
         """Of one provider, or of all that have a key or login."""

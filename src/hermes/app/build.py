@@ -10,7 +10,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from hermes.app.accounts import AUTH_FILE
 from hermes.app.budgets import Budgets
 from hermes.app.furnishing import furnishing
 from hermes.app.guarded import Guarded
@@ -79,7 +78,7 @@ class App:
         self.news: list[str] = [self.secrecy.known(found.text) for found in config.findings]
         self.journal = SqliteJournal(config.home.journal, world)
         self.models = Models(config, world, env=env, guard=partial(Guarded, secrecy=self.secrecy))
-        self.secrecy.watch(self.models.accounts.secret_values, config.home.root / AUTH_FILE)
+        self.models.accounts.tell_secrets(self.secrecy.watch)
         self.tools = Tools()
         # Three seams for whoever plays a session again: they are others then.
         self.new_recorder: Callable[..., Recorder] = Recorder

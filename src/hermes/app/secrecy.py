@@ -24,23 +24,25 @@ SHORTEST = 6
 _REMEMBERED = 256
 _REMEMBERED_CHARS = 200_000
 
-Stamp = tuple[int, int]
-
 
 class Source:
-    """Values that may grow while the program runs. `files` are where news of them shows first."""
+    """Values that may grow while the program runs. A new content of `file`, or another `count`,
+    tells that they have."""
 
-    def __init__(self, values: Callable[[], Iterable[str]], *files: Path) -> None:
+    def __init__(
+        self, values: Callable[[], Iterable[str]], file: Path, count: Callable[[], int] = int
+    ) -> None:
         self._values = values
-        self._files = files
-        self._stamps: tuple[Stamp, ...] | None = None
+        self._file = str(file)
+        self._count = count
+        self._stamp: tuple[int, int, int] | None = None
 
     def news(self) -> Iterable[str]:
-        """All values if a file has changed since the last time, else none."""
-        now = tuple(_stamp(file) for file in self._files)
-        if now == self._stamps:
+        """All values if there may be new ones since the last time, else none."""
+        now = (*_stamp(self._file), self._count())
+        if now == self._stamp:
             return ()
-        self._stamps = now
+        self._stamp = now
         return self._values()
 
 
@@ -52,10 +54,9 @@ class Secrecy:
     def __init__(self, config: Config, env: Mapping[str, str]) -> None:
         home = config.home
         self._formats = config.settings.security.redact_secrets
-        self._sources = [
-            Source(lambda: (*config.secret_values(), *hidden_values(env)), home.env_file),
-            Source(lambda: read_env_file(home).secret_values(), home.env_file),
-        ]
+        self._config = config
+        self._env = env
+        self._sources = [Source(self._configured, home.env_file)]
         self._values: set[str] = set()
         self._redactor: Redactor | None = None
         self._lock = Lock()
@@ -64,9 +65,11 @@ class Secrecy:
     def __repr__(self) -> str:
         return f"Secrecy({len(self._values)})"
 
-    def watch(self, values: Callable[[], Iterable[str]], *files: Path) -> None:
-        """Values that come from elsewhere, asked for again when one of the files has changed."""
-        self._sources.append(Source(values, *files))
+    def watch(
+        self, values: Callable[[], Iterable[str]], file: Path, count: Callable[[], int] = int
+    ) -> None:
+        """Values that come from elsewhere, asked for again when the file or the count changes."""
+        self._sources.append(Source(values, file, count))
 
     def know(self, *values: str) -> None:
         """Secrets that were given just now."""
@@ -80,19 +83,31 @@ class Secrecy:
 
     def values(self) -> frozenset[str]:
         """All that is known at this moment."""
-        self._catch_up()
+        self.catch_up()
         return frozenset(self._values)
 
     def count(self) -> int:
         """How many values are known; it only grows."""
-        self._catch_up()
+        self.catch_up()
         return len(self._values)
+
+    def catch_up(self) -> None:
+        """Look for new values. Whoever has many texts at once looks once and uses `clean`."""
+        for source in self._sources:
+            if news := source.news():
+                self.know(*news)
 
     def text(self, text: str, channel: Channel = "model") -> str:
         """Without secrets. Models, screens and the journal get labels, logs and exports masks."""
         if len(text) < SHORTEST:
             return text
-        self._catch_up()
+        self.catch_up()
+        return self.clean(text, channel)
+
+    def clean(self, text: str, channel: Channel = "model") -> str:
+        """The same, by what is known already."""
+        if len(text) < SHORTEST:
+            return text
         known = self._clean.get((channel, text))
         return self._redacted(text, channel) if known is None else known
 
@@ -104,7 +119,8 @@ class Secrecy:
         """Without configured values; for texts whose other secrets have been masked before. What
         comes before the redactor is needed at all is our own words: in those a value can only
         stand as it is written."""
-        self._catch_up()
+        if not self._values:
+            self.catch_up()
         if not self._values or len(text) < SHORTEST or ("model", text) in self._clean:
             return self._clean.get(("model", text), text)
         if self._redactor is None and not any(value in text for value in self._values):
@@ -113,12 +129,14 @@ class Secrecy:
 
     def marks(self, text: str) -> list[tuple[int, int, str]]:
         """Where secrets begin and end, and what `text` puts in their place."""
+        self.catch_up()
         redactor = self.redactor
         spans = redactor.spans(text)
         return [(span.start, span.end, redactor.label(text, span, "model")) for span in spans]
 
     def stream(self) -> RedactedStream:
         """For a text that comes in pieces."""
+        self.catch_up()
         from hermes.policy.redact.stream import RedactedStream
 
         return RedactedStream(self.redactor, "model")
@@ -129,7 +147,6 @@ class Secrecy:
 
     @property
     def redactor(self) -> Redactor:
-        self._catch_up()
         return self._redactor or self._loaded()
 
     def _loaded(self) -> Redactor:
@@ -140,10 +157,9 @@ class Secrecy:
                 self._redactor = Redactor(self._values, formats=self._formats)
             return self._redactor
 
-    def _catch_up(self) -> None:
-        for source in self._sources:
-            if news := source.news():
-                self.know(*news)
+    def _configured(self) -> Iterable[str]:
+        written = read_env_file(self._config.home).secret_values()
+        return (*self._config.secret_values(), *hidden_values(self._env), *written)
 
     def _redacted(self, text: str, channel: Channel) -> str:
         """The answer is kept: a result passes on its way to the journal, the model and the log."""
@@ -155,7 +171,7 @@ class Secrecy:
         return clean
 
 
-def _stamp(file: Path) -> Stamp:
+def _stamp(file: str) -> tuple[int, int]:
     try:
         found = os.stat(file)  # noqa: PTH116 - asked for with every event
     except OSError:

@@ -88,13 +88,14 @@ class Veil:
 
     def __init__(self, secrecy: Secrecy, *, again: bool = False) -> None:
         self._secrecy = secrecy
-        self._text = secrecy.known if again else secrecy.text
+        self._text = secrecy.known if again else secrecy.clean
         self._speaking: dict[str, Speech] = {}
         self._remarks: list[Notice] = []
 
     def durable(self, event: DurableEvent) -> DurableEvent:
         if type(event) in _BARE:
             return event
+        self._secrecy.catch_up()
         clean = self._struct(event)
         if isinstance(event, MessageReceived) and clean is not event:
             self._remark(clean)
@@ -118,6 +119,7 @@ class Veil:
                 self._speaking.clear()
                 return (event,)
             case Notice():
+                self._secrecy.catch_up()
                 return (self._struct(event),)
 
     def rest(self) -> Iterable[LiveEvent]:
@@ -133,6 +135,7 @@ class Veil:
         return found
 
     def result(self, result: ToolResult) -> ToolResult:
+        self._secrecy.catch_up()
         return self._struct(result)
 
     def words(self, text: str) -> str:
@@ -141,9 +144,11 @@ class Veil:
 
     def seen(self, value: S) -> S:
         """Something out of the journal, to be shown."""
+        self._secrecy.catch_up()
         return self._struct(value)
 
     def record(self, record: Record) -> Record:
+        self._secrecy.catch_up()
         clean = self._struct(record.event)
         return record if clean is record.event else replace(record, event=clean)
 
@@ -176,6 +181,8 @@ class Veil:
     def _cleaned(self, value: Any) -> Any:
         """The same object where nothing is to be hidden."""
         if isinstance(value, str):
+            if len(value) < SHORTEST:
+                return value
             clean = self._text(value)
             return value if clean == value else clean
         if isinstance(value, Reasoning):

@@ -158,12 +158,16 @@ class Secrets:
     """Values by name. What `.env` says wins over the process: it belongs to this home."""
 
     def __init__(self, file: Mapping[str, str], process: Mapping[str, str]) -> None:
-        self._file = file
+        self._file = dict(file)
         self._process = process
 
     def get(self, name: str) -> str:
         """The value, or "" when there is none."""
         return self._file.get(name) or self._process.get(name, "")
+
+    def add(self, name: str, value: str) -> None:
+        """What was written to `.env` just now."""
+        self._file[name] = value
 
     def source(self, name: str) -> SecretSource | None:
         if self._file.get(name):

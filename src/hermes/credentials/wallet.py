@@ -103,6 +103,10 @@ class Wallet:
         for pool in self._pools.values():
             await pool.close()
 
+    def asked_keyring(self) -> int:
+        """How many secrets of the keyring were needed so far."""
+        return sum(len(held.keyring_secrets()) for held in self._holdings.values())
+
     def secret_values(self) -> frozenset[str]:
         """All secrets in auth.json, and those of the keyring that were needed so far, so that
         nobody shows them."""

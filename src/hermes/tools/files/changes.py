@@ -8,6 +8,7 @@ from hermes.codec.values import Value
 from hermes.core.errors import ToolError
 from hermes.core.ports import Workspace
 from hermes.core.tools import ToolContext
+from hermes.core.veil import LABEL
 from hermes.tools.files.readlog import ReadLog, digest
 from hermes.tools.files.syntax import Verdict, judge
 from hermes.tools.files.textfile import decoded
@@ -34,6 +35,8 @@ class Change(Value):
 
 async def make(ctx: ToolContext, changes: Sequence[Change]) -> list[Verdict]:
     """Check every change, then make all of them; ToolError when nothing was changed."""
+    for change in changes:
+        _refuse_labels(change)
     verdicts = [await _judged(change) for change in changes]
     refused = [
         f"{change.name} would not parse: {verdict.refused}."
@@ -45,6 +48,19 @@ async def make(ctx: ToolContext, changes: Sequence[Change]) -> list[Verdict]:
     await _apply(ctx.workspace, changes)
     _remember(ctx.kept(ReadLog), changes)
     return verdicts
+
+
+def _refuse_labels(change: Change) -> None:
+    """A label stands for a secret that the model was not shown. Written to a file it would take
+    the place of the secret, and nobody would notice before it is needed."""
+    after, before = text_of(change.after) or "", text_of(change.basis) or ""
+    fresh = [label for label in LABEL.findall(after) if label not in before]
+    if fresh:
+        raise ToolError(
+            f"{change.name} was not written: {fresh[0]} in the new text only stands for a secret "
+            "that is not shown to you, and would take its place. Change other lines with patch and "
+            "leave those with secrets out, or read the secret from the environment in code."
+        )
 
 
 def text_of(data: bytes | None) -> str | None:

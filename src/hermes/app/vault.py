@@ -1,0 +1,37 @@
+"""The secrets of a home for one run: read from `.env` and the process, kept in `.env`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.config.env_edit import set_variable
+from hermes.core.secret_store import AskSecret, SecretStore
+from hermes.workspaces.environment import is_providers
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+
+class HomeVault:
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._secrets = app.config.secrets
+
+    def get(self, name: str) -> str:
+        return self._secrets.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        return self._secrets.names()
+
+    def keep(self, name: str, value: str) -> None:
+        # Known before it is anywhere: from here on it is masked.
+        self._app.secrecy.know(value)
+        set_variable(self._app.home, name, value)
+        self._secrets.add(name, value)
+
+    def may_pass(self, name: str) -> bool:
+        return not is_providers(name)
+
+
+def store_of(app: App, ask: AskSecret | None = None) -> SecretStore:
+    return SecretStore(HomeVault(app), ask)
