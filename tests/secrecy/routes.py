@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from hermes.testing.faults import paced
-from hermes.testing.steps import call, calls, calls_many, fails, says, thinks
+from hermes.testing.request import Request
+from hermes.testing.steps import Step, call, calls, calls_many, fails, says, thinks
 from tests.secrecy.canaries import told
 from tests.secrecy.stage import Stage
 
+PROCESS = re.compile(r"proc_[0-9a-f]+")
 Route = Callable[[Stage], None]
 DONE = says("That is all.")
 
@@ -39,10 +42,19 @@ def a_terminal(stage: Stage) -> None:
 
 
 def a_background_process(stage: Stage) -> None:
-    started = calls("terminal", command="cat notes.txt; sleep 0.2", background=True)
-    waits = calls("process", action="wait", session_id="proc_1", timeout=10)
-    listed = calls("process", action="list")
-    stage.talk([started, listed, waits, calls("process", action="log", session_id="proc_1"), DONE])
+    known: list[str] = []
+    actions = iter(("list", "wait", "poll", "log"))
+
+    def model(request: Request) -> Step:
+        known.extend(PROCESS.findall(request.last_text))
+        if not known:
+            return calls("terminal", command="cat notes.txt; sleep 0.1", background=True)
+        if action := next(actions, ""):
+            return calls("process", action=action, session_id=known[0])
+        return DONE
+
+    stage.talk(model)
+    assert known
 
 
 def the_environment(stage: Stage) -> None:

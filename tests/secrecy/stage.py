@@ -8,9 +8,11 @@ import os
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from hermes.testing.request import Request
+from hermes.testing.script import Rule
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step
 from tests.secrecy.canaries import CANARIES, CONFIGURED, Canary, found, told
@@ -80,7 +82,7 @@ class Stage:
 
     def talk(
         self,
-        steps: Sequence[Step],
+        steps: Iterable[Step] | Rule[Request],
         *words: str,
         say: str = "Look at the notes.",
         more: Mapping[str, str] | None = None,

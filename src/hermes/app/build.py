@@ -21,6 +21,7 @@ from hermes.app.prompting import system_text, view_of
 from hermes.app.secrecy import Secrecy
 from hermes.app.toolbox import Tools, wanted_names
 from hermes.app.veil import Veil
+from hermes.app.workplace import local_workspace
 from hermes.codec.json import convert, plain
 from hermes.codec.values import replace
 from hermes.config.load import Config
@@ -41,13 +42,10 @@ from hermes.core.turn import Limits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import Rules
-from hermes.workspaces.confinement.sandbox import Confinement
-from hermes.workspaces.environment import child_environment
-from hermes.workspaces.local import LocalWorkspace
-from hermes.workspaces.shell import ShellSettings
 
 if TYPE_CHECKING:
     from hermes.app.library import Library
+    from hermes.core.secret_store import AskSecret, SecretStore
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +80,9 @@ class App:
         self.tools = Tools()
         # Three seams for whoever plays a session again: they are others then.
         self.new_recorder: Callable[..., Recorder] = Recorder
+        # By session, for those that let commands use a secret; who asks a person for one unseen.
+        self.secret_stores: dict[str, SecretStore] = {}
+        self.ask_secret: AskSecret | None = None
         self.person = str(Path.home())
         self.state = str(config.home.root.resolve())
         self._log_files = log_files
@@ -116,6 +117,7 @@ class App:
     async def leave(self, session: Session) -> None:
         """Stop what runs in the session and let go of it."""
         _, tasks = self._open.pop(session.id)
+        self.secret_stores.pop(session.id, None)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -276,7 +278,7 @@ class App:
             journal=self.journal,
             connect=self._taped(session_id, opening, workspace, after),
             budgeting=lambda: self._budgets.of(opened),
-            view=view_of(opened.system, tools.specs, self.settings),
+            view=view_of(opened.system, tools.specs, self.settings, source=opened.source),
             toolbox=tools,
             workspace=workspace,
             policy=self._policy(root, opening),
@@ -344,26 +346,7 @@ class App:
         allow_always(self.home, subject)
 
     def _workspace(self, session_id: str, root: str) -> Workspace:
-        terminal = self.settings.terminal
-        local = LocalWorkspace(
-            root,
-            state=self.home.sessions / session_id,
-            world=self.world,
-            env=child_environment(self.env, terminal.env_passthrough),
-            shell=ShellSettings(
-                persistent=terminal.persistent_shell,
-                init_files=terminal.shell_init_files,
-                auto_source_bashrc=terminal.auto_source_bashrc,
-                passthrough=terminal.env_passthrough,
-            ),
-            confinement=Confinement(
-                wanted=terminal.confinement,
-                network=terminal.confinement_network,
-                hidden=(self.state, *terminal.confinement_hidden),
-                writable=terminal.confinement_writable,
-                cache=str(self.home.cache / "confined"),
-            ),
-        )
+        local = local_workspace(self, session_id, root)
         return self._undoable(session_id, local) if self.settings.checkpoints.enabled else local
 
     def _undoable(self, session_id: str, workspace: Workspace) -> Workspace:

@@ -16,12 +16,20 @@ def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
 
     def furnish(kind: type) -> object:
         match kind.__module__:
+            case "hermes.core.secret_store":
+                return _secrets(app, session_id)
             case "hermes.recall.tools":
                 return _recall(app, session_id, opened)
             case _:
                 return kind()
 
     return furnish
+
+
+def _secrets(app: App, session_id: str) -> object:
+    from hermes.app.vault import store_of
+
+    return store_of(app, session_id)
 
 
 def _recall(app: App, session_id: str, opened: SessionOpened) -> object:

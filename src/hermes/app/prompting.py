@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hermes.app.models.choice import Choice
 from hermes.app.opening import Opening
+from hermes.app.people import hides_people, without_people
 from hermes.config.home import Home
 from hermes.config.settings import Settings
 from hermes.context.files import limit_for, project_context
@@ -67,7 +68,9 @@ def system_text(
     return SystemText(parts, project.warnings if opening.rules else ())
 
 
-def view_of(system: str, tools: tuple[ToolSpec, ...], settings: Settings) -> View:
+def view_of(
+    system: str, tools: tuple[ToolSpec, ...], settings: Settings, *, source: str = "cli"
+) -> View:
     """The one place that decides what the model sees of a transcript."""
 
     def view(messages: tuple[Message, ...]) -> Prompt:
@@ -79,6 +82,8 @@ def view_of(system: str, tools: tuple[ToolSpec, ...], settings: Settings) -> Vie
             effort=settings.agent.reasoning_effort,
         )
 
+    if hides_people(source, wanted=settings.privacy.redact_pii):
+        return without_people(view)
     return view
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.config.env_edit import set_variable
-from hermes.core.secret_store import AskSecret, SecretStore
+from hermes.core.secret_store import SecretStore
 from hermes.workspaces.environment import is_providers
 
 if TYPE_CHECKING:
@@ -33,5 +33,8 @@ class HomeVault:
         return not is_providers(name)
 
 
-def store_of(app: App, ask: AskSecret | None = None) -> SecretStore:
-    return SecretStore(HomeVault(app), ask)
+def store_of(app: App, session_id: str) -> SecretStore:
+    """The one of this session: its workspace lends what the store lets pass."""
+    if session_id not in app.secret_stores:
+        app.secret_stores[session_id] = SecretStore(HomeVault(app), app.ask_secret)
+    return app.secret_stores[session_id]

@@ -50,9 +50,23 @@ _BARE = frozenset(
         TurnStarted,
     )
 )
-# Names and places by which things are found again.
+# Names and places by which things are found again, and words of our own.
 _FIXED = frozenset(
-    ("call_id", "category", "cwd", "file", "id", "issuer", "key", "media_type", "name", "origin")
+    (
+        "call_id",
+        "category",
+        "cwd",
+        "detail",
+        "file",
+        "id",
+        "issuer",
+        "key",
+        "media_type",
+        "model",
+        "name",
+        "origin",
+        "provider",
+    )
 )
 _NAMING = ("key", "token", "secret", "pass", "pwd", "cred", "auth", "cookie")
 MASKED = (

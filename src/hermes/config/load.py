@@ -35,7 +35,13 @@ from hermes.config.schema import (
     parse_key,
     section_by_name,
 )
-from hermes.config.secrets import SHORTEST_MASKED, Secrets, environment, read_env_file
+from hermes.config.secrets import (
+    SHORTEST_MASKED,
+    Secrets,
+    environment,
+    looks_secret,
+    read_env_file,
+)
 from hermes.config.settings import OVERRIDES, Settings
 from hermes.core.errors import ConfigError, NotFound
 
@@ -94,8 +100,10 @@ class Config:
         found: set[str] = set(self.secrets.values())
         for path, said in held:
             setting = find_setting(Settings, path)
-            if setting is not None and setting.secret:
+            if setting is not None and (setting.secret or looks_secret(path[-1])):
                 found.update(_texts(said.value))
+            elif isinstance(said.value, dict):
+                found.update(_named_secret(said.value))
         return frozenset(value for value in found if len(value) >= SHORTEST_MASKED)
 
 
@@ -183,6 +191,15 @@ def _texts(value: Any) -> Iterable[str]:
     if isinstance(value, dict):
         return [text for held in value.values() for text in _texts(held)]
     return [value] if isinstance(value, str) else []
+
+
+def _named_secret(value: dict[str, Any]) -> Iterable[str]:
+    """What stands under a name that tells it, however deep."""
+    for name, held in value.items():
+        if looks_secret(name) or name.lower() == "authorization":
+            yield from _texts(held)
+        elif isinstance(held, dict):
+            yield from _named_secret(held)
 
 
 class _Leaf:

@@ -203,7 +203,15 @@ class NetworkSettings(Value):
 
 
 class SecuritySettings(Value):
-    redact_secrets: Annotated[bool, "Mask secrets in output, logs and exports."] = True
+    redact_secrets: Annotated[
+        bool, "Mask what looks like a secret; configured values are masked in any case."
+    ] = True
+
+
+class PrivacySettings(Value):
+    redact_pii: Annotated[
+        bool, "In chats with others, show models no phone numbers, addresses and ids of people."
+    ] = False
 
 
 class Settings(Value):
@@ -233,6 +241,7 @@ class Settings(Value):
     providers: dict[str, ProviderSettings] = {}
     local: LocalSettings = LocalSettings()
     network: NetworkSettings = NetworkSettings()
+    privacy: PrivacySettings = PrivacySettings()
     security: SecuritySettings = SecuritySettings()
     model_aliases: Annotated[dict[str, str], "Short names for models: `fast: openrouter:…`."] = {}
     fallback_providers: Annotated[

@@ -58,7 +58,7 @@ class LocalKeeper:
         self, script: str, cwd: str, state: ShellState, folder: ProcessFolder, *, pty: bool
     ) -> tuple[int, str]:
         line = opening(cwd, state.changed.get("OLDPWD"), state.definitions, self._preface)
-        env = state.environment(self._runner.env)
+        env = self._runner.environment(state)
         if guard := self._runner.sandbox.guard():
             self._guards[folder.path.name] = guard
         pid = self._begin(f"{line}builtin eval {quoted(script)}", env, folder, pty=pty)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 class LocalWorkspace:
     """Fulfils the port for one session. `state` is a folder of the session's own for snapshots,
-    logs and scratch files; `env` is what commands start from, secrets removed by the caller."""
+    logs and scratch files; `env` is what commands start from, secrets removed by the caller. `lent`
+    are secrets that they may use all the same at that moment; no trace of them is kept."""
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class LocalWorkspace:
         process_limits: ProcessLimits | None = None,
         confinement: Confinement | None = None,
         sudo: Sudo | None = None,
+        lent: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._root = os.path.realpath(root)
         self._state = state = state.absolute()
@@ -59,7 +61,12 @@ class LocalWorkspace:
         folder = state / ("shell-confined" if self._sandbox.wanted else "shell")
         settings = shell or ShellSettings()
         runner = LocalRunner(
-            folder, world=world, env=env, sandbox=self._sandbox, program=settings.program
+            folder,
+            world=world,
+            env=env,
+            sandbox=self._sandbox,
+            program=settings.program,
+            lent=lent,
         )
         self._shell = Shell(self._root, folder, runner=runner, settings=settings, sudo=sudo)
         self._processes = SessionProcesses(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import count
 from pathlib import Path
 
+from hermes.codec.values import replace
 from hermes.core.errors import ToolError
 from hermes.core.world import World
 from hermes.workspaces.bash_text import argument, opening, recorded
@@ -18,7 +19,7 @@ from hermes.workspaces.confinement.sandbox import Sandbox
 from hermes.workspaces.files import find_program
 from hermes.workspaces.process_tree import end_tree, identity
 from hermes.workspaces.runner import Finished
-from hermes.workspaces.shell_state import AftermathReader, ShellState
+from hermes.workspaces.shell_state import Aftermath, AftermathReader, ShellState
 
 GRACE_SECONDS = 0.3
 START_PAUSES = (0.05, 0.2, 0.5)
@@ -36,7 +37,9 @@ class LocalRunner:
         env: Mapping[str, str],
         sandbox: Sandbox,
         program: str = "",
+        lent: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
+        self._lent = lent
         self._folder = Path(sandbox.notes) if sandbox.wanted else folder
         self._world = world
         self._given = env
@@ -51,6 +54,18 @@ class LocalRunner:
         """Made when the first command starts, as many sessions run none."""
         given = {name: value for name, value in self._given.items() if name != "OLDPWD"}
         return {**self.sandbox.environment(given), "PAGER": "cat", "GIT_PAGER": "cat"}
+
+    def environment(self, state: ShellState) -> dict[str, str]:
+        """What a command starts with now."""
+        return {**state.environment(self.env), **self._lent()}
+
+    def _unlent(self, after: Aftermath | None) -> Aftermath | None:
+        """What a command left, without the secrets that were only lent to it."""
+        lent = self._lent()
+        if after is None or not lent:
+            return after
+        own = {name: value for name, value in after.exports.items() if lent.get(name) != value}
+        return replace(after, exports=own)
 
     @property
     def privileged(self) -> bool:
@@ -106,7 +121,7 @@ class LocalRunner:
             if not child.ended.done():
                 await child.end(grace_seconds=0)
             child.close()
-            after = self._reader.take(note)
+            after = self._unlent(self._reader.take(note))
         self._remember_leftovers(child.pid)
         remarks = _remarks(guard.undo()) if guard else ()
         if how == "ended":
@@ -119,7 +134,7 @@ class LocalRunner:
         """A start that fails did nothing and is tried again; a command that ran never is."""
         program = self.program()
         words = self.sandbox.wrap((program, "--norc", "--noprofile", "-c", line))
-        env = state.environment(self.env)
+        env = self.environment(state)
         if pty and env.get("TERM", "dumb") == "dumb":
             env["TERM"] = "xterm-256color"
         # The shell's own name shows in its complaints.

@@ -87,9 +87,7 @@ def _complain(error: Exception) -> int:
     from hermes.surfaces.cli.style import styled
 
     message, near = _words(error)
-    if not isinstance(error, UsageError):
-        # What is wrong with the words on the command line stands there already.
-        message = _without_secrets(message)
+    message = _without_secrets(message)
     try:
         print(f"{styled('error:', 'error', to=sys.stderr)} {clean(message)}", file=sys.stderr)
         for name in near:

@@ -18,6 +18,7 @@ from hermes.core.events import Record
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
 from hermes.surfaces.python.callbacks import Callback, Callbacks, Teller
+from hermes.surfaces.python.capturing import Capture
 from hermes.surfaces.python.loop_thread import LoopThread
 from hermes.surfaces.python.result import result_of
 
@@ -62,6 +63,7 @@ class AIAgent:
         clarify_callback: Callback = None,
         event_callback: Callback = None,
         approval_callback: Callback = None,
+        secret_capture_callback: Callback = None,
     ) -> None:
         self._settings: dict[str, Any] = {
             "model.default": model,
@@ -77,6 +79,7 @@ class AIAgent:
             "approvals.mode": "off" if yolo else None,
         }
         self._home, self._verbose, self._budget = home, verbose_logging, iteration_budget
+        self._capture = secret_capture_callback
         self._callbacks = Callbacks(
             stream_delta=stream_delta_callback,
             interim_assistant=interim_assistant_callback,
@@ -211,6 +214,8 @@ class AIAgent:
                 home=str(self._home) if self._home else None,
                 budget=self._budget,
             )
+            if self._capture is not None:
+                self._app.ask_secret = Capture(self._app, self._capture)
         extra = "\n\n".join(words for words in (system, self._opening.extra) if words)
         return await self._app.open(self._opening.with_extra(extra))
 

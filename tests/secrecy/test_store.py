@@ -1,0 +1,130 @@
+"""Commands use secrets by name: nobody sees the value, and what may not pass does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hermes.app.furnishing import furnishing
+from hermes.core.effects import Ask, UseSecret
+from hermes.core.errors import UsageError
+from hermes.core.events import Record, SessionOpened, ToolFinished
+from hermes.core.secret_store import Need, SecretStore
+from hermes.testing.request import Request
+from hermes.testing.steps import Step, calls, says
+from tests.secrecy.conftest import Here, Open
+
+VALUE = "tGz81-Weather_Key-55xQ"
+PROCESS = re.compile(r"proc_\w+")
+Rule = Callable[[Request], Step]
+SHOW = 'printf "%s" "${WEATHER_TOKEN:-none}" | wc -c; echo "$WEATHER_TOKEN"; env'
+
+
+def store(run: Here) -> SecretStore:
+    opened = run.session.transcript.opened
+    assert isinstance(opened, SessionOpened)
+    found = furnishing(run.app, run.session.id, opened)(SecretStore)
+    assert isinstance(found, SecretStore)
+    return found
+
+
+def texts(shown: list[Record]) -> list[str]:
+    return [r.event.result.text for r in shown if isinstance(r.event, ToolFinished)]
+
+
+def model(how: str) -> Iterator[Step | Rule]:
+    """Asks for the variable twice; the second time in this way."""
+    yield calls("terminal", command=SHOW)
+    yield says("not yet")
+    yield calls("terminal", command=SHOW, pty=how == "pty", background=how == "background")
+    if how == "background":
+        yield lambda request: calls(
+            "process", action="wait", session_id=PROCESS.findall(request.last_text)[0], timeout=9
+        )
+    yield says("done")
+
+
+def scripted(how: str) -> Rule:
+    steps = model(how)
+
+    def answer(request: Request) -> Step:
+        step = next(steps)
+        return step(request) if callable(step) else step
+
+    return answer
+
+
+@pytest.mark.parametrize("how", ["foreground", "pty", "background"])
+async def test_a_name_that_was_let_pass_is_in_the_environment_and_its_value_is_not_shown(
+    here: Open, how: str
+) -> None:
+    run = await here(
+        scripted(how),
+        env={"SLACK_WEATHER_TOKEN": VALUE},
+        settings={"approvals.mode": "off"},
+    )
+    own = store(run)
+    own.keep("WEATHER_TOKEN", VALUE)
+    assert texts(await run.say("go"))[0].startswith("4\n")
+    assert own.pass_on(["WEATHER_TOKEN", "NOT_THERE"]) == ("WEATHER_TOKEN",)
+    last = texts(await run.say("again"))[-1]
+    assert f"{len(VALUE)}\n" in last.replace("\r", "")
+    assert "[secret:known#1]" in last
+    assert VALUE not in last
+    for file in run.app.home.sessions.rglob("snapshot.json"):
+        assert VALUE not in file.read_text(), "what is lent is not kept"
+
+
+async def test_it_is_gone_with_the_session(here: Open) -> None:
+    run = await here([says("hi")])
+    own = store(run)
+    own.keep("WEATHER_TOKEN", VALUE)
+    own.pass_on(["WEATHER_TOKEN"])
+    assert run.app.secret_stores
+    await run.app.leave(run.session)
+    assert not run.app.secret_stores
+
+
+async def test_keys_of_model_providers_never_pass(here: Open) -> None:
+    run = await here([says("hi")], env={"ANTHROPIC_API_KEY": VALUE, "OTHER_API_KEY": VALUE})
+    own = store(run)
+    assert own.pass_on(["ANTHROPIC_API_KEY", "OTHER_API_KEY"]) == ("OTHER_API_KEY",)
+    assert own.lent() == {"OTHER_API_KEY": VALUE}
+
+
+async def test_a_captured_value_is_in_the_file_and_known_at_once(here: Open) -> None:
+    run = await here([says("ok")])
+    asked: list[tuple[str, str, object]] = []
+
+    async def ask(name: str, prompt: str, facts: object) -> str | None:
+        asked.append((name, prompt, facts))
+        return VALUE if name == "WEATHER_TOKEN" else None
+
+    run.app.ask_secret = ask
+    own = store(run)
+    assert own.missing(["WEATHER_TOKEN"]) == ("WEATHER_TOKEN",)
+    need = Need(name="WEATHER_TOKEN", prompt="The key of the weather", help="https://example.org")
+    assert await own.capture(need) == "stored"
+    assert await own.capture(Need(name="OTHER_TOKEN")) == "skipped"
+    assert asked[0] == ("WEATHER_TOKEN", need.prompt, {"help": "https://example.org"})
+    assert own.missing(["WEATHER_TOKEN"]) == ()
+    assert "WEATHER_TOKEN" in own.names()
+    assert f"WEATHER_TOKEN={VALUE}" in run.app.home.env_file.read_text()
+    await run.say(f"I just gave {VALUE}")
+    assert VALUE not in run.sent
+
+
+async def test_without_a_person_nothing_is_captured(here: Open) -> None:
+    run = await here([says("ok")])
+    assert await store(run).capture(Need(name="WEATHER_TOKEN")) == "unavailable"
+    with pytest.raises(UsageError):
+        store(run).keep("not a name", VALUE)
+
+
+async def test_the_use_of_a_secret_is_a_question(here: Open) -> None:
+    run = await here([says("ok")])
+    policy = run.session._parts.policy
+    effect = UseSecret(name="WEATHER_TOKEN", recipient="skill weather")
+    assert isinstance(policy.decide(effect, "owner", frozenset()), Ask)

@@ -1,0 +1,94 @@
+"""Values that become known while a session runs, values that look harmless, and the switch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hermes.core.events import MessageReceived, ReplyAdded, ToolFinished
+from hermes.core.prompt import Notice, TextDelta
+from hermes.testing.faults import paced
+from hermes.testing.steps import calls, says
+from tests.secrecy.conftest import Open
+
+LATER = "correct-horse-battery-77"
+LOOKS = "ghp_" + "aB3dE6gH9j" * 3 + "kLmN12"
+
+
+async def test_a_value_that_is_written_to_the_file_later_is_masked_from_then_on(
+    here: Open, tmp_path: Path
+) -> None:
+    run = await here([calls("terminal", command=f"echo {LATER}"), says("a"), says("b")])
+    await run.say("go")
+    assert LATER in run.sent
+    tmp_path.joinpath("home/.env").write_text(f"DB_PASSWORD={LATER}\n")
+    shown = await run.say(f"what is {LATER}?")
+    assert LATER not in run.sent, "neither in what is new nor in what was said before"
+    assert not any(LATER in repr(record) for record in shown)
+
+
+async def test_a_login_that_is_made_later_is_masked_from_then_on(
+    here: Open, tmp_path: Path
+) -> None:
+    run = await here([says("a"), says(f"the token is {LATER}.")])
+    await run.say("go")
+    entry = {"id": "1", "label": "x", "access_token": LATER, "added_at": 1.0}
+    accounts = {"version": 1, "credential_pool": {"openrouter": [entry]}}
+    tmp_path.joinpath("home/auth.json").write_text(json.dumps(accounts))
+    shown = await run.say("go on")
+    assert not any(LATER in repr(record) for record in shown)
+    assert any("[secret:known#1]" in repr(record) for record in shown)
+
+
+async def test_what_a_person_types_is_masked_and_told(here: Open) -> None:
+    run = await here([says("ok")])
+    shown = await run.say(f"use {LOOKS} for it")
+    (received,) = [r.event for r in shown if isinstance(r.event, MessageReceived)]
+    assert received.message.text == "use [secret:github#1] for it"
+    (notice,) = [r.event for r in shown if isinstance(r.event, Notice)]
+    assert notice.text.startswith("A secret in your message was replaced by [secret:github#1]")
+    assert LOOKS not in run.sent
+
+
+async def test_the_switch_leaves_formats_but_never_configured_values(here: Open) -> None:
+    run = await here(
+        [calls("terminal", command=f"echo {LOOKS} {LATER}"), says("a")],
+        env={"DB_PASSWORD": LATER},
+        settings={"security.redact_secrets": False},
+    )
+    shown = await run.say("go")
+    assert LOOKS in run.sent
+    assert LATER not in run.sent
+    assert not any(LATER in repr(record) for record in shown)
+
+
+async def test_common_words_and_places_are_no_secrets(here: Open) -> None:
+    names = {
+        "DB_PASSWORD": "password",
+        "SIGNING_KEY": "/etc/ssl/keys/own.pem",
+        "OTHER_TOKEN": "changeme",
+    }
+    run = await here([says("ok")], env=names)
+    text = "The password in /etc/ssl/keys/own.pem is not changeme"
+    shown = await run.say(text)
+    (received,) = [r.event for r in shown if isinstance(r.event, MessageReceived)]
+    assert received.message.text == text
+
+
+async def test_what_is_held_back_of_a_reply_is_shown_in_the_end(here: Open) -> None:
+    words = f"Well, the answer to {LATER} is rather long, and it ends without a stop"
+    run = await here([paced(says(words), chunk=3)], env={"DB_PASSWORD": LATER})
+    shown = await run.say("tell me")
+    pieces = [r.event.text for r in shown if isinstance(r.event, TextDelta)]
+    (reply,) = [r.event for r in shown if isinstance(r.event, ReplyAdded)]
+    assert "".join(pieces) == reply.message.text == words.replace(LATER, "[secret:known#1]")
+
+
+async def test_arguments_are_run_as_they_are_and_kept_without_secrets(here: Open) -> None:
+    steps = [calls("terminal", command=f"printf %s {LATER} >out.txt; wc -c <out.txt"), says("a")]
+    run = await here(steps, env={"DB_PASSWORD": LATER})
+    shown = await run.say("go")
+    assert run.work.joinpath("out.txt").read_text() == LATER
+    (finished,) = [r.event for r in shown if isinstance(r.event, ToolFinished)]
+    assert finished.result.text == str(len(LATER))
+    assert not any(LATER in repr(record) for record in shown)
