@@ -8,8 +8,9 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from hermes.config.home import resolve_home
-from hermes.config.load import Config, load
+from hermes.codec.json import DecodeError, decode
+from hermes.config.home import Home, resolve_home
+from hermes.config.load import Config, load, named_secrets
 from hermes.config.secrets import environment, read_env_file, worth_hiding
 from hermes.core.errors import HermesError
 from hermes.workspaces.environment import hidden_values
@@ -179,12 +180,36 @@ def _stamp(file: str) -> tuple[int, int]:
     return (found.st_mtime_ns, found.st_size)
 
 
+def words_for(home: Home) -> Callable[[str], str]:
+    """For those who have no run to ask: what is said or written without an app."""
+    made: list[Secrecy] = []
+
+    def clean(text: str) -> str:
+        if not made:
+            env = environment()
+            secrecy = Secrecy(load(home, env=env), env)
+            accounts = home.root / "auth.json"
+            secrecy.watch(lambda: _tokens(accounts), accounts)
+            made.append(secrecy)
+        return made[0].line(text)
+
+    return clean
+
+
 def said_safely(text: str) -> str:
     """The words of an error that nobody has cleaned: the run that met it is over."""
     env = environment()
     try:
-        return Secrecy(load(resolve_home(env), env=env), env).line(text)
+        return words_for(resolve_home(env))(text)
     except HermesError:
         from hermes.policy.redact.redactor import Redactor
 
         return Redactor(hidden_values(env)).redact(text).text
+
+
+def _tokens(file: Path) -> list[str]:
+    """What stands in a JSON file under the name of a secret."""
+    try:
+        return list(named_secrets(decode(dict, file.read_bytes())))
+    except (OSError, DecodeError):
+        return []

@@ -103,7 +103,7 @@ class Config:
             if setting is not None and (setting.secret or looks_secret(path[-1])):
                 found.update(_texts(said.value))
             elif isinstance(said.value, dict):
-                found.update(_named_secret(said.value))
+                found.update(named_secrets(said.value))
         return frozenset(value for value in found if len(value) >= SHORTEST_MASKED)
 
 
@@ -193,13 +193,17 @@ def _texts(value: Any) -> Iterable[str]:
     return [value] if isinstance(value, str) else []
 
 
-def _named_secret(value: dict[str, Any]) -> Iterable[str]:
+def named_secrets(value: dict[str, Any]) -> Iterable[str]:
     """What stands under a name that tells it, however deep."""
     for name, held in value.items():
         if looks_secret(name) or name.lower() == "authorization":
             yield from _texts(held)
         elif isinstance(held, dict):
-            yield from _named_secret(held)
+            yield from named_secrets(held)
+        elif isinstance(held, list):
+            yield from (
+                text for item in held if isinstance(item, dict) for text in named_secrets(item)
+            )
 
 
 class _Leaf:

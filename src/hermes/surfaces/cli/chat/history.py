@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from prompt_toolkit.history import FileHistory
 
@@ -19,11 +19,12 @@ NEWEST_BYTES = 512 * 1024
 
 class PrivateHistory(FileHistory):
     """Nothing is made before the first line is kept, and a home that cannot be written costs the
-    history only."""
+    history only. Secrets in a line are masked."""
 
     def __init__(self, home: Home) -> None:
         super().__init__(home.history)
         self._home = home
+        self._clean: Callable[[str], str] | None = None
 
     def load_history_strings(self) -> Iterable[str]:
         try:
@@ -36,8 +37,8 @@ class PrivateHistory(FileHistory):
         return reversed(_entries(text))
 
     def store_string(self, string: str) -> None:
-        lines = "".join(f"+{line}\n" for line in string.split("\n"))
         try:
+            lines = "".join(f"+{line}\n" for line in self._cleaned(string).split("\n"))
             self._home.folder(self._home.root)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             file = os.open(self._home.history, flags, 0o600)
@@ -47,6 +48,14 @@ class PrivateHistory(FileHistory):
                 os.close(file)
         except (OSError, ConfigError) as error:
             log.warning("history not kept", extra={"why": str(error)})
+
+    def _cleaned(self, text: str) -> str:
+        if self._clean is None:
+            # By the first Enter this is loaded anyway; before the first prompt it is not.
+            from hermes.app.secrecy import words_for
+
+            self._clean = words_for(self._home)
+        return self._clean(text)
 
 
 def _entries(text: str) -> list[str]:
