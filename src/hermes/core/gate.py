@@ -50,6 +50,8 @@ class Gate:
         self._seen = InView(lambda: recorder.transcript.messages)
         # What processes were sent since their last line end: lines count as a whole.
         self.begun_lines: dict[str, str] = {}
+        # Processes that were told to go to another folder, so that nobody knows where they are.
+        self.wandered: set[str] = set()
 
     def judge(self, effect: Effect, also: frozenset[str] = frozenset()) -> Decision:
         """`also` are sources of text that are in view beside those of the conversation."""
@@ -146,6 +148,10 @@ class CallGate:
     @property
     def begun_lines(self) -> dict[str, str]:
         return self._gate.begun_lines
+
+    @property
+    def wandered(self) -> set[str]:
+        return self._gate.wandered
 
     async def require(self, effect: Effect, *, slight: bool = False) -> None:
         """`slight` effects show next to nothing; they are not on record where they are allowed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from hermes.core.effects import DeletePath, FetchUrl, ReadPath, RunCommand, SignalProcess, WritePath
@@ -20,6 +21,9 @@ from hermes.core.ports import (
     SearchQuery,
     Workspace,
 )
+
+
+_MOVES = re.compile(r"\b(?:cd|pushd|popd|chdir|setwd)\b")
 
 
 class GatedWorkspace:
@@ -142,9 +146,11 @@ class GatedProcesses:
                     action="write",
                     text=text,
                     command=info.command,
-                    cwd=info.cwd,
+                    cwd="" if process_id in self._gate.wandered else info.cwd,
                 )
             )
+        if _MOVES.search(text):
+            self._gate.wandered.add(process_id)
         lines[process_id] = text.rpartition("\n")[2]
         return await self._inner.write(process_id, data)
 

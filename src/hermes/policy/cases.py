@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, assert_never
 
@@ -27,6 +26,7 @@ from hermes.core.effects import (
 )
 from hermes.core.ports import Seen
 from hermes.policy import leaving
+from hermes.policy.feeding import fed
 from hermes.policy.findings import ONLY_ONCE, OUTWARD, Finding, Level, Verdict, combined
 from hermes.policy.shell.state import UNKNOWN
 from hermes.policy.sources import Sources, strangers
@@ -180,20 +180,11 @@ class Cases:
         return Case(decision=Allow(), outward=outward, outward_category="network_out")
 
     def _fed(self, effect: SignalProcess, seen: Seen | None) -> Case:
-        """Text for a running program is judged as if it were piped into it; what was found about
-        the program itself was decided when it was started."""
-        cwd = effect.cwd or UNKNOWN
-        alone = self.verdict(RunCommand(script=effect.command, cwd=cwd))
-        piped = f"printf %s {shlex.quote(effect.text)} | {{ {effect.command}\n}}"
-        whole = self.verdict(RunCommand(script=piped, cwd=cwd))
-        verdict = Verdict(
-            findings=tuple(each for each in whole.findings if each not in alone.findings),
-            commands=tuple(each for each in whole.commands[1:] if each not in alone.commands),
-            hidden=whole.hidden,
-        )
-        case = self._command(effect.text, verdict, cwd, seen)
+        verdict = fed(effect, self.verdict)
+        case = self._command(effect.text, verdict, effect.cwd or UNKNOWN, seen)
         if isinstance(case.decision, Allow) and case.decision.harmless:
-            return Case(decision=Allow(reason=case.decision.reason), texts=case.texts)
+            # The program gets it in any case, so nothing else may happen at the same time.
+            return Case(decision=Allow(), texts=case.texts, outward=case.outward)
         return case
 
     def _command(self, text: str, verdict: Verdict, cwd: str, seen: Seen | None) -> Case:

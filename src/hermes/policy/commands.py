@@ -79,7 +79,8 @@ class Commands:
 
 def _is_vague(finding: Finding) -> bool:
     """In a script, that something is only known when it runs is the rule."""
-    return finding.level is Level.ASKED and (finding.category in VAGUE or "…" in finding.command)
+    unnamed = "…" in finding.command and finding.category in ("overwrite", "delete", "permissions")
+    return finding.level is Level.ASKED and (finding.category in VAGUE or unnamed)
 
 
 def folded_text(script: str) -> str:
