@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, assert_never
 
 from hermes.codec.values import Value
@@ -170,7 +170,7 @@ class Cases:
             return Case(decision=_sends(piece, host))
         if leaving.is_known(effect.url, seen, self._settings.hosts):
             return Case(decision=glance)
-        words = f"It would contact {host} with an address that nobody has written so far."
+        words = f"It goes to {host} with an address that nobody has written."
         return Case(decision=glance, outward=words)
 
     def _server(self, effect: CallServer, seen: Seen | None) -> Case:
@@ -205,7 +205,16 @@ class Cases:
     def _outward(self, verdict: Verdict, cwd: str, seen: Seen | None) -> Finding | None:
         """The worst that untrusted text must not cause by itself."""
         found = [each for each in verdict.findings if self._leads_out(each, cwd, seen)]
+        found += (each for command in verdict.commands for each in self._contacts(command, seen))
         return combined((*found, *verdict.hidden)) if found or verdict.hidden else None
+
+    def _contacts(self, command: str, seen: Seen | None) -> Iterator[Finding]:
+        for url in leaving.contacted(command):
+            if not leaving.is_known(url, seen, self._settings.hosts):
+                words = (
+                    f"It goes to {leaving.host_of(url)} with an address that nobody has written."
+                )
+                yield Finding(level=Level.WORK, category="network", reason=words, command=command)
 
     def _leads_out(self, finding: Finding, cwd: str, seen: Seen | None) -> bool:
         if finding.category not in OUTWARD:
@@ -223,10 +232,9 @@ def _lasting(words: str) -> Case:
 
 def _carrying(verdict: Verdict, seen: Seen | None) -> Ask | None:
     """A fetch whose address carries what was read before is no mere fetch."""
-    for finding in verdict.findings:
-        for url in leaving.urls_in(finding.command) if finding.category == "network" else ():
-            if piece := leaving.carried(url, seen):
-                return _sends(piece, leaving.host_of(url))
+    for command in verdict.commands:
+        if piece := leaving.carried_by(command, seen):
+            return _sends(piece, leaving.host_of(leaving.contacted(command)[0]))
     return None
 
 

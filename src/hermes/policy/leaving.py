@@ -13,11 +13,22 @@ from hermes.core.ports import Seen
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 LONGEST = 200_000
+# Programs to which an address is a word like any other.
+SPEAK_ONLY = frozenset(
+    """
+    echo printf print cat tee grep egrep fgrep rg ag sed awk gawk jq yq sort uniq head tail wc tr cut
+    test [ [[ read export declare local readonly set true false : cd ls find xargs diff basename
+    dirname touch mkdir rm mv cp ln chmod sqlite3 psql kill sleep date
+    """.split()
+)
 # Shorter words stand in every second text; a hash of git names what everybody has.
 _LEAST = 12
 _URL = re.compile(r"\bhttps?://[^\s'\"<>|;)\\]+", re.IGNORECASE)
 _HOST = re.compile(r"^https?://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
-_PIECE = re.compile(r"[\w+=-]+")
+_GIT_CONTACTS = re.compile(
+    r"(?:-\S+ (?:\S+ )?)*(?:clone|fetch|pull|push|ls-remote|remote|submodule|archive|bundle)\b"
+)
+_PIECE = re.compile(r"[\w+-]+={0,2}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LOCAL = re.compile(r"localhost|127(?:\.\d+){3}|\[::1\]|[\w-]+\.localhost", re.IGNORECASE)
 # A fetch that says nothing but the address: options without a value, and where to put it.
@@ -29,6 +40,17 @@ _PLAIN_FETCH = re.compile(
 
 def urls_in(text: str) -> list[str]:
     return [found.rstrip(".,") for found in _URL.findall(text[:LONGEST])]
+
+
+def contacted(command: str) -> list[str]:
+    """The addresses that a command goes to, as far as its words tell. Many only speak of them."""
+    urls = [url for url in urls_in(command) if not is_local(host_of(url))]
+    program, _, rest = command.partition(" ")
+    if not urls or program in SPEAK_ONLY:
+        return []
+    if program == "git" and not _GIT_CONTACTS.match(rest):
+        return []
+    return urls
 
 
 def host_of(url: str) -> str:
@@ -101,14 +123,29 @@ def carried(url: str, seen: Seen | None) -> str:
     person, plain or encoded; "" for none."""
     if seen is None or is_local(host_of(url)) or seen.shown(url):
         return ""
-    for piece in _pieces(url):
+    return _read_before(url.partition("://")[2], seen)
+
+
+def carried_by(command: str, seen: Seen | None) -> str:
+    """The same for a command that contacts somebody: an option may carry it too."""
+    urls = contacted(command)
+    if seen is None or not urls:
+        return ""
+    for url in urls:
+        if seen.shown(url):
+            command = command.replace(url, "")
+    return _read_before(command, seen)
+
+
+def _read_before(text: str, seen: Seen) -> str:
+    for piece in _pieces(text):
         if seen.found(piece) and not seen.said(piece):
             return piece
     return ""
 
 
-def _pieces(url: str) -> Iterator[str]:
-    for piece in dict.fromkeys(_PIECE.findall(unquote(url.partition("://")[2]))):
+def _pieces(text: str) -> Iterator[str]:
+    for piece in dict.fromkeys(_PIECE.findall(unquote(text))):
         if len(piece) < _LEAST:
             continue
         if not _COMMIT.fullmatch(piece) and any(sign.isdigit() for sign in piece):
