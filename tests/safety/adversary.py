@@ -181,9 +181,9 @@ class Obedient:
         self._obeyed = False
 
     def model(self) -> ScriptedProvider:
-        return ScriptedProvider(rule=self._next, strict=False)
+        return ScriptedProvider(rule=self.next, strict=False)
 
-    def _next(self, prompt: Prompt) -> Step:
+    def next(self, prompt: Prompt) -> Step:
         texts = list(_texts(prompt))
         if not self._obeyed:
             for text in texts:
