@@ -22,7 +22,6 @@ from hermes.core.ports import (
     Workspace,
 )
 
-
 _MOVES = re.compile(r"\b(?:cd|pushd|popd|chdir|setwd)\b")
 
 

@@ -16,17 +16,23 @@ LONGEST = 200_000
 # Programs to which an address is a word like any other.
 SPEAK_ONLY = frozenset(
     """
-    echo printf print cat tee grep egrep fgrep rg ag sed awk gawk jq yq sort uniq head tail wc tr cut
-    test [ [[ read export declare local readonly set true false : cd ls find xargs diff basename
+    echo printf print cat tee grep egrep fgrep rg ag sed awk gawk jq yq sort uniq head tail wc tr
+    cut test [ [[ read export declare local readonly set true false : cd ls find xargs diff basename
     dirname touch mkdir rm mv cp ln chmod sqlite3 psql kill sleep date
     """.split()
 )
+FETCHERS = frozenset("curl wget wget2 http https xh httpie aria2c lynx links w3m".split())
 # Shorter words stand in every second text; a hash of git names what everybody has.
 _LEAST = 12
 _URL = re.compile(r"\bhttps?://[^\s'\"<>|;)\\]+", re.IGNORECASE)
 _HOST = re.compile(r"^https?://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
 _GIT_CONTACTS = re.compile(
     r"(?:-\S+ (?:\S+ )?)*(?:clone|fetch|pull|push|ls-remote|remote|submodule|archive|bundle)\b"
+)
+# A host with or without more behind it, unless it is the value of an option such as `-o`.
+_BARE = re.compile(
+    r"(?<! -[oOHAbcdeuXmwxTFKPUDzCrtyY])(?<!--output)(?<!--header)( )('?)"
+    r"((?:localhost|[\w-]+(?:\.[\w-]+)+|\d+(?:\.\d+){3})(?::\d+)?(?:[/?][^\s']*)?'?)(?= |$)"
 )
 _PIECE = re.compile(r"[\w+-]+={0,2}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -38,13 +44,20 @@ _PLAIN_FETCH = re.compile(
 )
 
 
+def spelled(command: str) -> str:
+    """The command with `http://` before addresses that go without: fetchers add it themselves."""
+    if command.partition(" ")[0] not in FETCHERS:
+        return command
+    return _BARE.sub(r"\1\2http://\3", command)
+
+
 def urls_in(text: str) -> list[str]:
     return [found.rstrip(".,") for found in _URL.findall(text[:LONGEST])]
 
 
 def contacted(command: str) -> list[str]:
     """The addresses that a command goes to, as far as its words tell. Many only speak of them."""
-    urls = [url for url in urls_in(command) if not is_local(host_of(url))]
+    urls = [url for url in urls_in(spelled(command)) if not is_local(host_of(url))]
     program, _, rest = command.partition(" ")
     if not urls or program in SPEAK_ONLY:
         return []
@@ -82,6 +95,7 @@ def is_known(url: str, seen: Seen | None, hosts: Iterable[str] = ()) -> bool:
 
 def is_plain_fetch(command: str, seen: Seen | None, hosts: Iterable[str] = ()) -> bool:
     """A command that fetches known addresses and sends nothing beside them."""
+    command = spelled(command)
     urls = urls_in(command)
     bare = _URL.sub("URL", command.replace("'", ""))
     known = all(is_local(host_of(url)) or is_known(url, seen, hosts) for url in urls)
@@ -128,7 +142,7 @@ def carried(url: str, seen: Seen | None) -> str:
 
 def carried_by(command: str, seen: Seen | None) -> str:
     """The same for a command that contacts somebody: an option may carry it too."""
-    urls = contacted(command)
+    command, urls = spelled(command), contacted(command)
     if seen is None or not urls:
         return ""
     for url in urls:
