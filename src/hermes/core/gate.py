@@ -138,6 +138,7 @@ class CallGate:
         self._stop = stop
         self._on_record = judged
         self._granted: list[Effect] = []
+        self._slight: list[Effect] = []
         self._sources: dict[str, None] = {}
 
     @property
@@ -155,14 +156,18 @@ class CallGate:
 
     async def require(self, effect: Effect, *, slight: bool = False) -> None:
         """`slight` effects show next to nothing; they are not on record where they are allowed."""
-        if effect in self._granted:
+        if effect in self._granted and (slight or effect not in self._slight):
             return
         judged = Judged(effect=effect, decision=self._judge(effect))
-        if judged not in self._on_record and not (slight and _is_harmless(judged.decision)):
+        if slight and _is_harmless(judged.decision):
+            self._slight.append(effect)
+        elif judged not in self._on_record:
             await self._gate.record(self._call_id, judged)
         await self._gate.admit(self._call_id, judged, self._stop)
         self._granted.append(effect)
-        self.brings(effect)
+        if not slight:
+            self._slight = [each for each in self._slight if each != effect]
+            self.brings(effect)
 
     def permits(self, effect: Effect) -> bool:
         """Allowed without a question."""
