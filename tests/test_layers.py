@@ -22,6 +22,7 @@ ROOMS: dict[str, set[str]] = {
     "providers": {"codec", "core"},
     "credentials": {"codec", "core", "config", "providers"},
     "workspaces": {"codec", "core"},
+    "web": {"codec", "core", "policy", "providers"},
     "undo": {"codec", "core", "workspaces"},
     "tools": {"codec", "core", "workspaces"},
     "recall": {"codec", "core", "journal"},

@@ -9,13 +9,12 @@ import pytest
 from hermes.app.inquiries import (
     check_attachment,
     check_member,
-    check_path,
     check_reference,
     check_url,
     redacted,
     scanned,
 )
-from hermes.app.judging import Inquiry
+from hermes.app.judging import Inquiry, check_effect
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
@@ -57,7 +56,7 @@ def test_paths_are_answered_by_place(config: Config, tmp_path: Path) -> None:
     work.mkdir()
     state = str(config.home.root / "config.yaml")
     answers = [
-        check_path(config, asked(effect, value, work), {})["decision"]
+        check_effect(config, asked(effect, value, work), {})["decision"]
         for effect, value in (
             ("read", "a.py"),
             ("write", "a.py"),
@@ -72,7 +71,7 @@ def test_paths_are_answered_by_place(config: Config, tmp_path: Path) -> None:
 
 def test_a_question_without_anybody_there_is_a_no(config: Config, tmp_path: Path) -> None:
     inquiry = asked("read", "~/.ssh/id_rsa", tmp_path, unattended=True)
-    assert check_path(config, inquiry, {})["decision"] == "deny"
+    assert check_effect(config, inquiry, {})["decision"] == "deny"
 
 
 def test_attachments_references_and_members_are_answered(config: Config, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_chosen_name_leads_to_its_section() -> None:
     ("key", "words"),
     [
         ("agent.max_turns", "a whole number from 1"),
-        ("approvals.mode", "one of manual, off"),
+        ("approvals.mode", "one of manual, smart, off"),
         ("display.streaming", "true or false"),
         ("toolsets", "a list of text"),
         ("model.default", "text"),

@@ -16,7 +16,6 @@ from hermes.core.effects import (
     Deny,
     Effect,
     ReadPath,
-    RunCommand,
     SignalProcess,
     WritePath,
 )
@@ -70,9 +69,7 @@ def test_what_is_never_run_is_not_run_in_any_mode_nor_by_any_rule(mode: str) -> 
         allowed=tuple(NEVER),
         rules=(Rule(decision="allow", match="*", effect="any"),),
     )
-    by = Rules(
-        settings, root=ROOT, home=HOME, state="/s", keep=lambda _: None, judge=lambda *_: True
-    )
+    by = rules(settings)
     for script in NEVER:
         decision = decide(script, by)
         assert isinstance(decision, Deny), script
@@ -227,36 +224,21 @@ def test_untrusted_text_in_view_makes_ways_out_a_question() -> None:
     assert isinstance(by.decide(effect, "owner", mixed), Allow)
 
 
-def test_a_judge_can_only_lower_a_question_about_one_command() -> None:
-    asked: list[str] = []
+def test_only_a_question_about_one_whole_command_is_for_a_judge() -> None:
+    smart = rules(PolicySettings(mode="smart"))
 
-    def judge(effect: RunCommand, ask: Ask) -> bool:
-        asked.append(effect.script)
-        return True
+    def simple(script: str, origins: frozenset[str] = USER) -> bool:
+        decision = smart.decide(command(script), "owner", origins)
+        assert isinstance(decision, Ask)
+        return decision.simple
 
-    settings = PolicySettings(mode="smart")
-    by = Rules(settings, root=ROOT, home=HOME, state="/s", keep=lambda _: None, judge=judge)
-    assert isinstance(decide("npm publish", by), Allow)
-    assert isinstance(decide("npm publish && git push", by), Ask)
-    assert isinstance(decide("curl x | sh", by), Ask)
-    assert isinstance(decide("rm -rf /", by), Deny)
-    assert asked == ["npm publish"]
-
-
-def test_a_judge_that_fails_or_says_no_leaves_the_question() -> None:
-    def broken(effect: RunCommand, ask: Ask) -> bool:
-        raise OSError("no model")
-
-    for judge in (broken, lambda *_: False, None):
-        by = Rules(
-            PolicySettings(mode="smart"),
-            root=ROOT,
-            home=HOME,
-            state="/s",
-            keep=lambda _: None,
-            judge=judge,
-        )
-        assert isinstance(decide("npm publish", by), Ask)
+    assert simple("npm publish")
+    assert not simple("npm publish && git push")
+    assert not simple("curl x | sh")
+    assert not simple("npm publish", frozenset({"user", "web:x.example"}))
+    manual = decide("npm publish")
+    assert isinstance(manual, Ask)
+    assert not manual.simple
 
 
 def test_reads_and_sends_together_are_called_what_they_are() -> None:

@@ -13,6 +13,7 @@ import pytest
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, RunCommand
 from hermes.core.errors import EffectDenied, ToolError
+from hermes.core.gated import NoWeb
 from hermes.core.ports import (
     CommandResult,
     FileInfo,
@@ -111,6 +112,7 @@ class Desk:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.workspace = Folder(root)
+        self.web = NoWeb()
         self.settings = ToolSettings()
         self.call_id = "call_1"
         self.stop = asyncio.Event()

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from hermes.app.budgets import Budgets
 from hermes.app.furnishing import furnishing
 from hermes.app.guarded import Guarded
-from hermes.app.judging import policy_settings
 from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text, view_of
+from hermes.app.safeguards import approver, session_rules, way_to_the_web
 from hermes.app.secrecy import Secrecy
 from hermes.app.toolbox import Tools, wanted_names
 from hermes.app.veil import Veil
@@ -41,7 +41,6 @@ from hermes.core.transcript import Transcript, fold
 from hermes.core.turn import Limits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
-from hermes.policy.rules import Rules
 
 if TYPE_CHECKING:
     from hermes.app.library import Library
@@ -78,13 +77,15 @@ class App:
         self.models = Models(config, world, env=env, guard=partial(Guarded, secrecy=self.secrecy))
         self.models.accounts.tell_secrets(self.secrecy.watch)
         self.tools = Tools()
-        # Three seams for whoever plays a session again: they are others then.
+        # Seams for whoever plays a session again: they are others then.
         self.new_recorder: Callable[..., Recorder] = Recorder
         # By session, for those that let commands use a secret; who asks a person for one unseen.
         self.secret_stores: dict[str, SecretStore] = {}
         self.ask_secret: AskSecret | None = None
         self.person = str(Path.home())
         self.state = str(config.home.root.resolve())
+        self.reaches_out = True
+        self.judged_then: Callable[[], bool] = lambda: False
         self._log_files = log_files
         self._budget = budget
         self._budgets = Budgets(config, env)
@@ -216,7 +217,7 @@ class App:
         )
         session_id = opening.session_id or self.world.new_session_id()
         recorder = self._recorder(session_id, opening=opened)
-        parts = self._parts(session_id, opened, opening)
+        parts = self._parts(session_id, opened, opening, began=self.world.clock.now())
         arrange(session_id, parts)
         return Session(parts, recorder)
 
@@ -233,7 +234,7 @@ class App:
             await self.journal.release(lease)
             raise NotFound(f"The beginning of session {session_id} cannot be read.")
         recorder = self._recorder(session_id, lease=lease, transcript=transcript)
-        parts = self._parts(session_id, opened, opening, after=records[-1].n)
+        parts = self._parts(session_id, opened, opening, began=records[0].at, after=records[-1].n)
         arrange(session_id, parts)
         session = Session(parts, recorder)
         await self._follow_choice(session, transcript)
@@ -269,11 +270,18 @@ class App:
         return str(cwd.resolve())
 
     def _parts(
-        self, session_id: str, opened: SessionOpened, opening: Opening, *, after: int = 0
+        self,
+        session_id: str,
+        opened: SessionOpened,
+        opening: Opening,
+        *,
+        began: float,
+        after: int = 0,
     ) -> Parts:
         tools = self.tools.choose(opened.tools)
         root = self._root(opened)
         workspace = self._workspace(session_id, root)
+        policy = session_rules(self, root, opening, began)
         return Parts(
             journal=self.journal,
             connect=self._taped(session_id, opening, workspace, after),
@@ -281,12 +289,15 @@ class App:
             view=view_of(opened.system, tools.specs, self.settings, source=opened.source),
             toolbox=tools,
             workspace=workspace,
-            policy=self._policy(root, opening),
+            policy=policy,
             world=self.world,
             attended=opening.attended,
             budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
             furnish=furnishing(self, session_id, opened),
+            web=way_to_the_web(self, policy),
+            judge=approver(self, lambda: self._open[session_id][0]),
+            preflight=getattr(workspace, "preflight", None),
         )
 
     def _root(self, opened: SessionOpened) -> str:
@@ -327,23 +338,6 @@ class App:
                 clarify_timeout=settings.agent.clarify_timeout,
             ),
         )
-
-    def _policy(self, root: str, opening: Opening) -> Rules:
-        mode = self.settings.approvals.noninteractive_mode
-        approved = not opening.attended and mode == "approve"
-        return Rules(
-            policy_settings(self.config, surface=opening.source, approved=approved),
-            root=root,
-            home=self.person,
-            state=self.state,
-            keep=self._keep_allowed,
-        )
-
-    def _keep_allowed(self, subject: str) -> None:
-        """What was allowed for ever goes into the settings, where the person can read it."""
-        from hermes.config.edit import allow_always
-
-        allow_always(self.home, subject)
 
     def _workspace(self, session_id: str, root: str) -> Workspace:
         local = local_workspace(self, session_id, root)

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import os.path
 from functools import lru_cache
-from pathlib import Path
 from typing import Literal
 
-from hermes.app.judging import Inquiry, check_effect, shown
+from hermes.app.judging import Inquiry, rules_for, shown, told
 from hermes.codec.json import DecodeError, decode, plain
 from hermes.codec.values import JsonObject, Value
 from hermes.config.load import Config
-from hermes.core.effects import Allow, Ask, Decision, Deny
-from hermes.policy.places.judging import Files
+from hermes.core.effects import Allow, Deny, FetchUrl
 from hermes.policy.places.members import judge_member, parse_member
 from hermes.policy.places.references import judge_references, references
 from hermes.policy.redact.redactor import Redactor
 from hermes.policy.redact.spans import Channel
+from hermes.policy.rules import Rules
 from hermes.policy.scan.scanner import Scanner
 from hermes.policy.urls.judging import Passage, Urls
-from hermes.policy.urls.resolver import GivenAnswers, Resolver, SystemResolver
-
-# What the owner's own rules say counts beside what is known about places.
-_OWNERS = ("settings", "principal")
-
-STRICTNESS = ("allow", "ask", "deny")
+from hermes.policy.urls.resolver import GivenAnswers
 
 
 class Redaction(Value):
@@ -49,9 +42,15 @@ class Scan(Value):
 def check_url(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
     """Resolves the name, by the answers in `dns` if there are any; connects to nothing.
     `redirects` are followed as an answer's `Location` would be."""
-    passage = asyncio.run(_visited(_urls(config, given), inquiry.value, given.get("redirects", ())))
-    line = _told(inquiry, passage.decision)
-    return {**line, "connect": passage.connect} if passage.allowed else line
+    rules = _rules(config, inquiry, given)
+    passage = asyncio.run(_visited(rules.urls, inquiry.value, given.get("redirects", ())))
+    decision = passage.decision
+    if passage.allowed:
+        effect = FetchUrl(url=inquiry.value)
+        owners = rules.decide(effect, inquiry.principal, frozenset(inquiry.origins))
+        decision = decision if isinstance(owners, Allow) else owners
+    line = told(inquiry, decision)
+    return {**line, "connect": passage.connect} if isinstance(decision, Allow) else line
 
 
 async def _visited(urls: Urls, url: str, redirects: object) -> Passage:
@@ -62,43 +61,32 @@ async def _visited(urls: Urls, url: str, redirects: object) -> Passage:
     return passage
 
 
-def _urls(config: Config, given: JsonObject) -> Urls:
+def _rules(config: Config, inquiry: Inquiry, given: JsonObject) -> Rules:
     answers = given.get("dns")
-    resolver: Resolver = GivenAnswers(answers) if isinstance(answers, dict) else SystemResolver()
-    return Urls(resolver, allow_private=given.get("allow_private") is True)
-
-
-def check_place_too(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """The stricter of what the rules say and what is known of places."""
-    answers = (check_effect(config, inquiry, given), check_path(config, inquiry, given))
-    return max(answers, key=lambda answer: STRICTNESS.index(str(answer["decision"])))
-
-
-def check_path(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """Reading and writing, by what is known about places and by the owner's rules."""
-    files = _files(config, inquiry.cwd)
-    judge = files.read if inquiry.effect == "read" else files.write
-    decision = judge(inquiry.value)
-    if isinstance(decision, Allow):
-        line = check_effect(config, inquiry, given)
-        if line["category"] in _OWNERS:
-            return line
-    return _told(inquiry, decision)
+    return rules_for(
+        config,
+        inquiry.cwd,
+        inquiry.surface,
+        resolver=GivenAnswers(answers) if isinstance(answers, dict) else None,
+        private=given.get("allow_private") is True,
+    )
 
 
 def check_attachment(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    return _told(inquiry, _files(config, inquiry.cwd).attach(inquiry.value))
+    return told(inquiry, _rules(config, inquiry, given).files.attach(inquiry.value))
 
 
 def check_reference(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
     """A message, with all that it refers to by `@`."""
-    decision = judge_references(inquiry.value, _files(config, inquiry.cwd))
+    rules = _rules(config, inquiry, given)
+    decision = judge_references(inquiry.value, rules.files)
     if isinstance(decision, Allow):
-        urls = _urls(config, given)
         for reference in references(inquiry.value):
-            if reference.kind == "url" and isinstance(no := urls.glance(reference.target), Deny):
+            if reference.kind == "url" and isinstance(
+                no := rules.urls.glance(reference.target), Deny
+            ):
                 decision = no
-    return _told(inquiry, decision)
+    return told(inquiry, decision)
 
 
 def check_member(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
@@ -108,7 +96,7 @@ def check_member(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObj
         member = parse_member(given)
     except DecodeError as error:
         return shown(Deny(reason=f"The member cannot be used: {error}.", category="traversal"))
-    return _told(inquiry, judge_member(member, _files(config, inquiry.cwd)))
+    return told(inquiry, judge_member(member, _rules(config, inquiry, given).files))
 
 
 def redacted(config: Config, line: bytes) -> JsonObject:
@@ -141,15 +129,3 @@ def scanned(line: bytes) -> JsonObject:
 def _redactor(values: frozenset[str], pii: bool) -> Redactor:
     """Kept from line to line, so that the same secret keeps its number."""
     return Redactor(values, pii=pii)
-
-
-def _files(config: Config, cwd: str) -> Files:
-    state = str(config.home.root.resolve())
-    return Files(os.path.realpath(cwd), str(Path.home()), state)
-
-
-def _told(inquiry: Inquiry, decision: Decision) -> JsonObject:
-    if inquiry.unattended and isinstance(decision, Ask):
-        reason = f"Nobody is there to ask. {decision.reason}"
-        return shown(Deny(reason=reason, category=decision.category))
-    return shown(decision)

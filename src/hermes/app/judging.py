@@ -6,10 +6,10 @@ import importlib
 import os.path
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from hermes.codec.json import DecodeError, convert, decode, plain
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.load import Config
 from hermes.core.effects import (
     Ask,
@@ -23,10 +23,21 @@ from hermes.core.effects import (
     WritePath,
     subject,
 )
-from hermes.core.events import ApprovalAnswered, ApprovalAsked, Record, ToolIntended
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    EffectDecided,
+    Judged,
+    Record,
+    SessionOpened,
+    ToolIntended,
+)
 from hermes.policy.findings import CATEGORIES, Level, Verdict
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import Blocked, PolicySettings, Rules
 from hermes.policy.standing import Rule, load_rules
+
+if TYPE_CHECKING:
+    from hermes.policy.urls.resolver import Resolver
 
 RULES_FILE = "policy.toml"
 
@@ -50,8 +61,8 @@ CHECKS: dict[str, str] = {
     "command": "hermes.app.judging:check_effect",
     "delete": "hermes.app.judging:check_effect",
     "url": "hermes.app.inquiries:check_url",
-    "read": "hermes.app.inquiries:check_place_too",
-    "write": "hermes.app.inquiries:check_place_too",
+    "read": "hermes.app.judging:check_effect",
+    "write": "hermes.app.judging:check_effect",
     "attach": "hermes.app.inquiries:check_attachment",
     "reference": "hermes.app.inquiries:check_reference",
     "member": "hermes.app.inquiries:check_member",
@@ -59,29 +70,44 @@ CHECKS: dict[str, str] = {
 
 
 class Decided(Value):
-    """One decision as the journal tells it. `answer` is what a person said, if one was asked."""
+    """One decision as the journal tells it: for whom and by what (the policy or a judge). `answer`
+    is what a person said, if one was asked."""
 
     session_id: str
     n: int
     at: float
+    who: str
     tool: str
     subject: str
     decision: str
     category: str = ""
     reason: str = ""
+    decided_by: str = "policy"
     answer: str = ""
     by: str = ""
 
 
-def policy_settings(config: Config, *, surface: str, approved: bool = False) -> PolicySettings:
-    """`approved` answers all questions with yes, where nobody can be asked."""
-    approvals = config.settings.approvals
+def policy_settings(
+    config: Config, *, surface: str, approved: bool = False, since: float | None = None
+) -> PolicySettings:
+    """`approved` answers all questions with yes, where nobody can be asked. `since` is when the
+    session began."""
+    approvals, security = config.settings.approvals, config.settings.security
+    blocklist = security.website_blocklist
+    files = tuple(
+        str(config.home.root / Path(each).expanduser()) for each in blocklist.shared_files
+    )
     return PolicySettings(
         mode="off" if approved else approvals.mode,
         deny=approvals.deny,
         allowed=config.settings.command_allowlist,
         rules=load_rules(rules_path(config)),
         surface=surface,
+        private=security.allow_private_urls,
+        blocked=Blocked(domains=blocklist.domains, files=files) if blocklist.enabled else Blocked(),
+        hosts=security.trusted_hosts,
+        trusted=security.trusted_dirs,
+        since=since,
     )
 
 
@@ -93,15 +119,24 @@ def standing_rules(config: Config) -> tuple[Rule, ...]:
     return load_rules(rules_path(config))
 
 
-def rules_for(config: Config, cwd: str, surface: str = "") -> Rules:
+def rules_for(
+    config: Config,
+    cwd: str,
+    surface: str = "",
+    *,
+    resolver: Resolver | None = None,
+    private: bool = False,
+) -> Rules:
     """The rules of a session that would be opened in this folder. What they are told to remember
-    is forgotten."""
+    is forgotten. `private` opens private addresses as the settings can."""
+    settings = policy_settings(config, surface=surface)
     return Rules(
-        policy_settings(config, surface=surface),
+        replace(settings, private=settings.private or private),
         root=os.path.realpath(cwd),
         home=str(Path.home()),
         state=str(config.home.root.resolve()),
         keep=lambda _: None,
+        resolver=resolver,
     )
 
 
@@ -126,26 +161,29 @@ def _refusal(reason: str) -> JsonObject:
 
 def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
     """Commands and paths. Nothing is run or opened."""
-    cwd = os.path.realpath(inquiry.cwd)
-    rules = rules_for(config, cwd, inquiry.surface)
-    effect = _effect(inquiry, cwd)
-    decision = rules.decide(effect, inquiry.principal, frozenset(inquiry.origins))
+    rules = rules_for(config, inquiry.cwd, inquiry.surface)
+    effect = _effect(inquiry)
+    return told(inquiry, rules.decide(effect, inquiry.principal, frozenset(inquiry.origins)))
+
+
+def _effect(inquiry: Inquiry) -> Effect:
+    """Paths stay as they were written: how a path is spelled is part of the question."""
+    match inquiry.effect:
+        case "command":
+            return RunCommand(script=inquiry.value, cwd=os.path.realpath(inquiry.cwd))
+        case "read":
+            return ReadPath(path=inquiry.value)
+        case "delete":
+            return DeletePath(path=inquiry.value)
+    return WritePath(path=inquiry.value)
+
+
+def told(inquiry: Inquiry, decision: Decision) -> JsonObject:
+    """The decision as an answer. With nobody there, a question is a refusal."""
     if inquiry.unattended and isinstance(decision, Ask):
         reason = f"Nobody is there to ask. {decision.reason}"
-        decision = Deny(reason=reason, category=decision.category)
+        return shown(Deny(reason=reason, category=decision.category))
     return shown(decision)
-
-
-def _effect(inquiry: Inquiry, cwd: str) -> Effect:
-    if inquiry.effect == "command":
-        return RunCommand(script=inquiry.value, cwd=cwd)
-    path = os.path.realpath(Path(cwd, Path(inquiry.value).expanduser()))
-    match inquiry.effect:
-        case "read":
-            return ReadPath(path=path)
-        case "delete":
-            return DeletePath(path=path)
-    return WritePath(path=path)
 
 
 def shown(decision: Decision) -> JsonObject:
@@ -196,25 +234,40 @@ def decided(session_id: str, records: tuple[Record, ...]) -> list[Decided]:
         for record in records
         if isinstance(record.event, ApprovalAsked)
     }
+    who, tools = "owner", dict[str, str]()
     lines: list[Decided] = []
-    for record in records:
-        if not isinstance(record.event, ToolIntended):
-            continue
-        for judged in record.event.judged:
-            said = asked.get((record.event.call_id, subject(judged.effect)))
-            fields = shown(judged.decision)
-            lines.append(
-                Decided(
-                    session_id=session_id,
-                    n=record.n,
-                    at=record.at,
-                    tool=record.event.name,
-                    subject=subject(judged.effect),
-                    decision=fields["decision"],
-                    category=fields["category"],
-                    reason=fields["reason"],
-                    answer=said.choice if said else "",
-                    by=said.by if said else "",
-                )
+
+    def add(record: Record, call_id: str, judged: Judged, by: str) -> None:
+        words = subject(judged.effect)
+        said = asked.get((call_id, words))
+        fields = shown(judged.decision)
+        lines.append(
+            Decided(
+                session_id=session_id,
+                n=record.n,
+                at=record.at,
+                who=who,
+                tool=tools.get(call_id, ""),
+                subject=words,
+                decision=fields["decision"],
+                category=fields["category"],
+                reason=fields["reason"],
+                decided_by=by,
+                answer=said.choice if said else "",
+                by=said.by if said else "",
             )
+        )
+
+    for record in records:
+        match record.event:
+            case SessionOpened(principal=principal):
+                who = principal
+            case ToolIntended(call_id=call_id, name=name, judged=all_):
+                tools[call_id] = name
+                for judged in all_:
+                    add(record, call_id, judged, "policy")
+            case EffectDecided(call_id=call_id, judged=judged, by=by):
+                add(record, call_id, judged, by)
+            case _:
+                continue
     return lines

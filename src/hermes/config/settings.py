@@ -101,9 +101,10 @@ class GuardrailSettings(Value):
 class ApprovalSettings(Value):
     """Who decides about risky effects."""
 
-    mode: Annotated[Literal["manual", "off"], "`manual` asks; `off` allows all but the worst."] = (
-        "manual"
-    )
+    mode: Annotated[
+        Literal["manual", "smart", "off"],
+        "`manual` asks; `smart` lets a model allow what is simple; `off` allows all but the worst.",
+    ] = "manual"
     timeout: Annotated[Seconds, "Seconds until an unanswered question counts as no."] = 60
     noninteractive_mode: Annotated[
         Literal["deny", "approve"], "The answer where nobody can be asked."
@@ -202,10 +203,29 @@ class NetworkSettings(Value):
     stream_stale_giveup: Annotated[Positive, "Silent streams in a row after which to give up."] = 5
 
 
+class BlocklistSettings(Value):
+    """Websites that are not visited."""
+
+    enabled: Annotated[bool, "Use the list."] = False
+    domains: Annotated[tuple[str, ...], "Names, with all below them, or patterns with `*`."] = ()
+    shared_files: Annotated[tuple[str, ...], "Files with one name or pattern in each line."] = ()
+
+
 class SecuritySettings(Value):
     redact_secrets: Annotated[
         bool, "Mask what looks like a secret; configured values are masked in any case."
     ] = True
+    allow_private_urls: Annotated[
+        bool, "Fetch from this machine and private networks too; metadata services never."
+    ] = False
+    website_blocklist: BlocklistSettings = BlocklistSettings()
+    trusted_dirs: Annotated[
+        tuple[str, ...], "If given, files elsewhere count as text of strangers, as web pages do."
+    ] = ()
+    trusted_hosts: Annotated[
+        tuple[str, ...],
+        "Hosts that may be sent what a stranger's text asks for, without a question.",
+    ] = ()
 
 
 class PrivacySettings(Value):
@@ -295,6 +315,7 @@ OVERRIDES = (
     Override(variable="HERMES_STREAM_STALE_TIMEOUT", key="network.stream_stale_timeout_seconds"),
     Override(variable="HERMES_STREAM_STALE_GIVEUP", key="network.stream_stale_giveup"),
     Override(variable="HERMES_REDACT_SECRETS", key="security.redact_secrets"),
+    Override(variable="HERMES_ALLOW_PRIVATE_URLS", key="security.allow_private_urls"),
 )
 
 # `model: NAME` in a file means `model.default: NAME`, `budget.day: 2` means two dollars.

@@ -16,10 +16,15 @@ class RunCommand(Value, tag="run_command"):
 
 
 class SignalProcess(Value, tag="signal_process"):
-    """Input or an end to a background process that this session started."""
+    """Input or an end to a background process that this session started. For "write", `text` is
+    what the process reads next, and `command` what runs in it, in `cwd`: to a shell, text is a
+    command."""
 
     process_id: str
     action: Literal["write", "close", "kill"]
+    text: str = ""
+    command: str = ""
+    cwd: str = ""
 
 
 class ReadPath(Value, tag="read_path"):
@@ -103,9 +108,12 @@ class Allow(Value, tag="allow"):
 
 
 class Ask(Value, tag="ask"):
+    """`simple` is about one command that can be seen whole, so that a judge may answer it."""
+
     reason: str
     category: str
     scopes: tuple[str, ...] = ("once", "session", "always")
+    simple: bool = False
 
 
 class Deny(Value, tag="deny"):
@@ -125,6 +133,8 @@ def subject(effect: Effect) -> str:
     match effect:
         case RunCommand(script=script):
             return script
+        case SignalProcess(process_id=process_id, action="write", text=text, command=command):
+            return f"send to {process_id} ({command}): {text}"
         case SignalProcess(process_id=process_id, action=action):
             return f"{action} {process_id}"
         case ReadPath(path=path):

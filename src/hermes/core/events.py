@@ -128,6 +128,15 @@ class ToolIntended(Value, tag="tool_intended"):
     judged: tuple[Judged, ...] = ()
 
 
+class EffectDecided(Value, tag="effect_decided"):
+    """What was decided about an effect of a running call that its ToolIntended does not tell, or
+    tells otherwise. `by` is "policy", or "judge" for a model that answered in a person's place."""
+
+    call_id: str
+    judged: Judged
+    by: str = "policy"
+
+
 class ToolStarted(Value, tag="tool_started"):
     call_id: str
 
@@ -140,7 +149,8 @@ class ToolFinished(Value, tag="tool_finished"):
 
 
 class ApprovalAsked(Value, tag="approval_asked"):
-    """A person must decide; an Answer with this id does, or time does ("deny")."""
+    """A person must decide; an Answer with this id does, or time does ("deny"). `lasting` are
+    sentences about what could not be taken back."""
 
     id: str
     call_id: str
@@ -149,6 +159,7 @@ class ApprovalAsked(Value, tag="approval_asked"):
     category: str
     scopes: tuple[str, ...]
     expires_seconds: float
+    lasting: tuple[str, ...] = ()
 
 
 class ApprovalAnswered(Value, tag="approval_answered"):
@@ -222,6 +233,7 @@ DurableEvent: TypeAlias = (
     | TurnEnded
     | CallSettled
     | CapRaised
+    | EffectDecided
 )
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

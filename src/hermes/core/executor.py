@@ -9,10 +9,11 @@ from typing import Any, cast
 from hermes.codec.values import JsonObject, replace
 from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.events import ToolFinished, ToolIntended, ToolProgress, ToolStarted
-from hermes.core.gate import CallGate, GatedWorkspace
+from hermes.core.gate import CallGate
+from hermes.core.gated import GatedFetcher, GatedWorkspace
 from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.core.planning import Plan, plan_call, refused, segments
-from hermes.core.ports import Workspace
+from hermes.core.ports import Fetcher, Workspace
 from hermes.core.tools import Kept as KeptKind
 from hermes.core.tools import ToolOutput, ToolSettings
 from hermes.core.turn import Turn
@@ -20,6 +21,7 @@ from hermes.core.turn import Turn
 log = logging.getLogger(__name__)
 
 GRACE_SECONDS = 0.7
+HERE = "workspace"
 UNKNOWN_OUTCOME = (
     "interrupted: outcome unknown. Hermes was stopped while this call ran; "
     "check what happened before you repeat it."
@@ -81,7 +83,7 @@ class Batch:
             for plan in group:
                 self._finish(plan.call, refused(plan.call, NOT_RUN), 0.0)
             return
-        gates = [CallGate(turn.gate, plan.call.id, turn.stop) for plan in group]
+        gates = [CallGate(turn.gate, plan.call.id, turn.stop, plan.judged) for plan in group]
         allowed = [
             (plan, gate)
             for plan, gate in zip(group, gates, strict=True)
@@ -173,7 +175,7 @@ async def _run_tool(turn: Turn, plan: Plan, gate: CallGate) -> ToolResult:
         name=plan.tool.name,
         parts=output.parts,
         failed=output.failed,
-        origin=output.origin,
+        origin=output.origin if output.origin != HERE else gate.origin or HERE,
         details=output.details,
     )
 
@@ -185,10 +187,15 @@ class CallContext:
         self.call_id = call_id
         self._turn = turn
         self._workspace = GatedWorkspace(turn.workspace, gate)
+        self._web = GatedFetcher(turn.web, gate)
 
     @property
     def workspace(self) -> Workspace:
         return self._workspace
+
+    @property
+    def web(self) -> Fetcher:
+        return self._web
 
     @property
     def settings(self) -> ToolSettings:

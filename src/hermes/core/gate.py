@@ -3,60 +3,73 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import logging
+from collections.abc import Awaitable, Callable
 
-from hermes.core.effects import (
-    Allow,
-    Ask,
-    Decision,
-    DeletePath,
-    Deny,
-    Effect,
-    Principal,
-    ReadPath,
-    RunCommand,
-    Scope,
-    SignalProcess,
-    WritePath,
-)
+from hermes.core.effects import Allow, Ask, Decision, Deny, Effect, Principal, RunCommand, Scope
 from hermes.core.errors import EffectDenied
-from hermes.core.ports import (
-    CommandResult,
-    FileInfo,
-    Policy,
-    Processes,
-    ProcessInfo,
-    ProcessNotice,
-    SearchFound,
-    SearchQuery,
-    Workspace,
-)
+from hermes.core.events import EffectDecided, Judged
+from hermes.core.ports import Policy
+from hermes.core.provenance import InView
 from hermes.core.questions import DENY, Questions
+from hermes.core.recorder import Recorder
+
+log = logging.getLogger(__name__)
 
 SCOPES: dict[str, Scope] = {"session": "session", "always": "always"}
+# How long a person is kept waiting for what only helps to decide.
+JUDGE_SECONDS = 30.0
+PREFLIGHT_SECONDS = 5.0
+JUDGED_SAFE = Allow(reason="The model for approvals takes it to be safe.")
+
+Judge = Callable[[RunCommand, Ask], Awaitable[bool]]
+Preflight = Callable[[Effect], Awaitable[tuple[str, ...]]]
 
 
 class Gate:
-    """The gate of one session: the policy, and a person for what the policy leaves open."""
+    """The gate of one session: the policy, and a person for what the policy leaves open. `judge`
+    may answer simple questions with yes in the person's place; `preflight` tells what of an effect
+    could not be taken back."""
 
     def __init__(
         self,
         policy: Policy,
         questions: Questions,
         principal: Principal,
-        origins: Callable[[], frozenset[str]],
+        recorder: Recorder,
+        *,
+        judge: Judge | None = None,
+        preflight: Preflight | None = None,
     ) -> None:
         self._policy = policy
         self._questions = questions
         self._principal: Principal = principal
-        self._origins = origins
+        self._recorder = recorder
+        self._judge = judge
+        self._preflight = preflight
+        self._seen = InView(lambda: recorder.transcript.messages)
+        # What processes were sent since their last line end: lines count as a whole.
+        self.begun_lines: dict[str, str] = {}
+        # Processes that were told to go to another folder, so that nobody knows where they are.
+        self.wandered: set[str] = set()
 
-    def judge(self, effect: Effect) -> Decision:
-        return self._policy.decide(effect, self._principal, self._origins())
+    def judge(self, effect: Effect, also: frozenset[str] = frozenset()) -> Decision:
+        """`also` are sources of text that are in view beside those of the conversation."""
+        origins = self._recorder.transcript.origins() | also
+        return self._policy.decide(effect, self._principal, origins, self._seen)
 
-    async def allow(self, call_id: str, effect: Effect, stop: asyncio.Event) -> None:
+    def origin(self, effect: Effect) -> str:
+        return self._policy.origin(effect)
+
+    async def record(self, call_id: str, judged: Judged, by: str = "policy") -> None:
+        """On record before anything happens, where something is going to."""
+        self._recorder.note(EffectDecided(call_id=call_id, judged=judged, by=by))
+        if isinstance(judged.decision, Allow) and not judged.decision.harmless:
+            await self._recorder.commit()
+
+    async def admit(self, call_id: str, judged: Judged, stop: asyncio.Event) -> None:
         """Returns when the effect may happen; EffectDenied, with words for the model."""
-        match self.judge(effect):
+        match judged.decision:
             case Allow():
                 return
             case Deny() as no:
@@ -65,7 +78,7 @@ class Gate:
                     "find another way or tell the person."
                 )
             case Ask() as asked:
-                await self._ask(call_id, effect, asked, stop)
+                await self._ask(call_id, judged.effect, asked, stop)
 
     async def _ask(self, call_id: str, effect: Effect, asked: Ask, stop: asyncio.Event) -> None:
         if not self._questions.attended:
@@ -73,150 +86,106 @@ class Gate:
                 f"Not allowed without approval, and nobody is here to give it: {asked.reason} "
                 "Do not retry or rephrase it; say what would have to be approved."
             )
-        choice, by = await self._questions.approve(call_id, effect, asked, stop)
+        if await self._is_judged_safe(effect, asked, stop):
+            await self.record(call_id, Judged(effect=effect, decision=JUDGED_SAFE), by="judge")
+            return
+        lasting = await self._lasting(effect)
+        choice, by = await self._questions.approve(call_id, effect, asked, stop, lasting)
         if choice == DENY:
             why = "no answer came in time" if by == "time" else "the person said no"
             raise EffectDenied(f"Not allowed: {why} ({asked.reason}) Do not retry or rephrase it.")
         if choice in SCOPES:
             self._policy.remember(effect, SCOPES[choice])
 
+    async def _is_judged_safe(self, effect: Effect, asked: Ask, stop: asyncio.Event) -> bool:
+        """Anything but a clear yes in time leaves the question to the person."""
+        if self._judge is None or not asked.simple or not isinstance(effect, RunCommand):
+            return False
+        work = asyncio.ensure_future(self._judge(effect, asked))
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait(
+                (work, stopping), timeout=JUDGE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+            return work.done() and work.result() is True
+        except Exception:
+            log.exception("the judge of commands failed")
+            return False
+        finally:
+            work.cancel()
+            stopping.cancel()
+
+    async def _lasting(self, effect: Effect) -> tuple[str, ...]:
+        if self._preflight is None:
+            return ()
+        try:
+            async with asyncio.timeout(PREFLIGHT_SECONDS):
+                return await self._preflight(effect)
+        except Exception:
+            log.exception("cannot tell what could not be taken back")
+            return ()
+
 
 class CallGate:
-    """The gate as one call sees it: what was allowed for the call is not asked again."""
+    """The gate as one call sees it: what was allowed for the call is not asked again. `judged` is
+    what the call's intention has on record."""
 
-    def __init__(self, gate: Gate, call_id: str, stop: asyncio.Event) -> None:
+    def __init__(
+        self, gate: Gate, call_id: str, stop: asyncio.Event, judged: tuple[Judged, ...] = ()
+    ) -> None:
         self._gate = gate
         self._call_id = call_id
         self._stop = stop
+        self._on_record = judged
         self._granted: list[Effect] = []
+        self._slight: list[Effect] = []
+        self._sources: dict[str, None] = {}
 
-    async def require(self, effect: Effect) -> None:
-        if effect not in self._granted:
-            await self._gate.allow(self._call_id, effect, self._stop)
-            self._granted.append(effect)
+    @property
+    def origin(self) -> str:
+        """Where the words come from that the call has brought in; "" for here."""
+        return ", ".join(self._sources)
+
+    @property
+    def begun_lines(self) -> dict[str, str]:
+        return self._gate.begun_lines
+
+    @property
+    def wandered(self) -> set[str]:
+        return self._gate.wandered
+
+    async def require(self, effect: Effect, *, slight: bool = False) -> None:
+        """`slight` effects show next to nothing; they are not on record where they are allowed."""
+        if effect in self._granted and (slight or effect not in self._slight):
+            return
+        judged = Judged(effect=effect, decision=self._judge(effect))
+        if slight and _is_harmless(judged.decision):
+            self._slight.append(effect)
+        elif judged not in self._on_record:
+            await self._gate.record(self._call_id, judged)
+        await self._gate.admit(self._call_id, judged, self._stop)
+        self._granted.append(effect)
+        if not slight:
+            self._slight = [each for each in self._slight if each != effect]
+            self.brings(effect)
 
     def permits(self, effect: Effect) -> bool:
         """Allowed without a question."""
-        return effect in self._granted or isinstance(self._gate.judge(effect), Allow)
+        return effect in self._granted or isinstance(self._judge(effect), Allow)
+
+    def check(self, effect: Effect) -> None:
+        """For what follows from an effect that was allowed: EffectDenied where it is refused."""
+        if isinstance(no := self._judge(effect), Deny):
+            raise EffectDenied(f"Not allowed: {no.reason}")
+
+    def brings(self, effect: Effect) -> None:
+        """What this effect shows counts as in view from now on."""
+        if source := self._gate.origin(effect):
+            self._sources[source] = None
+
+    def _judge(self, effect: Effect) -> Decision:
+        return self._gate.judge(effect, frozenset(self._sources))
 
 
-class GatedWorkspace:
-    """A workspace in which nothing happens before the gate has agreed."""
-
-    def __init__(self, inner: Workspace, gate: CallGate) -> None:
-        self._inner = inner
-        self._gate = gate
-
-    @property
-    def root(self) -> str:
-        return self._inner.root
-
-    @property
-    def cwd(self) -> str:
-        return self._inner.cwd
-
-    @property
-    def processes(self) -> Processes:
-        return GatedProcesses(self._inner.processes, self._gate)
-
-    def resolve(self, path: str) -> str:
-        return self._inner.resolve(path)
-
-    async def stat(self, path: str) -> FileInfo | None:
-        await self._gate.require(ReadPath(path=path))
-        return await self._inner.stat(path)
-
-    async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
-        await self._gate.require(ReadPath(path=path))
-        return await self._inner.list_folder(path)
-
-    async def read_bytes(self, path: str) -> bytes:
-        await self._gate.require(ReadPath(path=path))
-        return await self._inner.read_bytes(path)
-
-    async def write_bytes(self, path: str, data: bytes) -> None:
-        await self._gate.require(WritePath(path=path))
-        await self._inner.write_bytes(path, data)
-
-    async def delete(self, path: str) -> None:
-        await self._gate.require(DeletePath(path=path))
-        await self._inner.delete(path)
-
-    async def search(self, query: SearchQuery) -> SearchFound:
-        """Files that may not be read do not show up."""
-        await self._gate.require(ReadPath(path=query.root))
-        found = await self._inner.search(query)
-        paths = {match.path for match in found.matches} | set(found.files)
-        hidden = {path for path in paths if not self._gate.permits(ReadPath(path=path))}
-        if not hidden:
-            return found
-        return SearchFound(
-            matches=tuple(match for match in found.matches if match.path not in hidden),
-            files=tuple(path for path in found.files if path not in hidden),
-            cut=found.cut,
-        )
-
-    async def run(
-        self,
-        effect: RunCommand,
-        *,
-        timeout: float,
-        stop: asyncio.Event,
-        max_bytes: int,
-        pty: bool = False,
-        on_output: Callable[[str], None] | None = None,
-    ) -> CommandResult:
-        await self._gate.require(effect)
-        return await self._inner.run(
-            effect, timeout=timeout, stop=stop, max_bytes=max_bytes, pty=pty, on_output=on_output
-        )
-
-    async def spawn(
-        self,
-        effect: RunCommand,
-        *,
-        notify: bool = False,
-        watch: tuple[str, ...] = (),
-        pty: bool = False,
-    ) -> ProcessInfo:
-        await self._gate.require(effect)
-        return await self._inner.spawn(effect, notify=notify, watch=watch, pty=pty)
-
-    async def scratch(self, name: str, data: bytes) -> str:
-        return await self._inner.scratch(name, data)
-
-    async def close(self) -> None:
-        """A tool does not own the workspace, so it cannot close it."""
-
-
-class GatedProcesses:
-    def __init__(self, inner: Processes, gate: CallGate) -> None:
-        self._inner = inner
-        self._gate = gate
-
-    async def list(self) -> tuple[ProcessInfo, ...]:
-        return await self._inner.list()
-
-    async def poll(self, process_id: str) -> ProcessInfo:
-        return await self._inner.poll(process_id)
-
-    async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
-        return await self._inner.log(process_id, offset=offset, limit=limit)
-
-    async def wait(self, process_id: str, *, timeout: float, stop: asyncio.Event) -> ProcessInfo:
-        return await self._inner.wait(process_id, timeout=timeout, stop=stop)
-
-    async def write(self, process_id: str, data: str) -> ProcessInfo:
-        await self._gate.require(SignalProcess(process_id=process_id, action="write"))
-        return await self._inner.write(process_id, data)
-
-    async def close(self, process_id: str) -> ProcessInfo:
-        await self._gate.require(SignalProcess(process_id=process_id, action="close"))
-        return await self._inner.close(process_id)
-
-    async def kill(self, process_id: str) -> ProcessInfo:
-        await self._gate.require(SignalProcess(process_id=process_id, action="kill"))
-        return await self._inner.kill(process_id)
-
-    def notices(self) -> AsyncIterator[ProcessNotice]:
-        return self._inner.notices()
+def _is_harmless(decision: Decision) -> bool:
+    return isinstance(decision, Allow) and decision.harmless

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from hermes.codec.values import Value
 from hermes.core.caps import Caps
 from hermes.core.commands import Command
-from hermes.core.effects import Decision, Effect, Principal, RunCommand, Scope
+from hermes.core.effects import Decision, Effect, FetchUrl, Principal, RunCommand, Scope
 from hermes.core.events import CallSettled, DurableEvent, ModelCalled, Record
 from hermes.core.messages import Usage
 from hermes.core.prompt import Delta, Prompt, Reply
@@ -36,10 +36,37 @@ class Meter(Protocol):
         ...
 
 
+class Seen(Protocol):
+    """What stands in a conversation, word by word."""
+
+    def said(self, text: str) -> bool:
+        """The person wrote it."""
+        ...
+
+    def shown(self, text: str) -> bool:
+        """Somebody wrote it: the person, a page, a file or another tool's result."""
+        ...
+
+    def found(self, text: str, origin: str = "") -> bool:
+        """It stands in what tools brought, also as a part of something longer; with an origin, in
+        what came from there."""
+        ...
+
+
 class Policy(Protocol):
     """One function decides every effect. Pure but for what `remember` was told."""
 
-    def decide(self, effect: Effect, principal: Principal, origins: frozenset[str]) -> Decision: ...
+    def decide(
+        self,
+        effect: Effect,
+        principal: Principal,
+        origins: frozenset[str],
+        seen: Seen | None = None,
+    ) -> Decision: ...
+
+    def origin(self, effect: Effect) -> str:
+        """Where the words come from that this effect brings into view; "" for here."""
+        ...
 
     def remember(self, effect: Effect, scope: Scope) -> None:
         """A person allowed this effect for the session or for ever."""
@@ -112,6 +139,36 @@ class Journal(Protocol):
         ...
 
     async def taken(self, lease: Lease, ids: Sequence[int]) -> None: ...
+
+
+class Fetched(Value):
+    """An answer from the web. `url` is where it came from after all redirects; header names are in
+    lower case; `cut` when the body is longer than what was wanted of it."""
+
+    url: str
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    cut: bool = False
+
+
+class Fetcher(Protocol):
+    """The way to the web. It connects to addresses that were judged and to no others."""
+
+    async def fetch(
+        self,
+        effect: FetchUrl,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        max_bytes: int = 5_000_000,
+        timeout: float = 30,
+        passing: Callable[[FetchUrl], None] = lambda _: None,
+    ) -> Fetched:
+        """Follows redirects, each judged like a new address; `passing` is told each of them first
+        and may raise. EffectDenied when an address is refused, ToolError when there is no answer
+        within the time. An answer with an error status is an answer."""
+        ...
 
 
 class FileInfo(Value):

@@ -38,7 +38,12 @@ class Questions:
         return True
 
     async def approve(
-        self, call_id: str, effect: Effect, asked: Ask, stop: asyncio.Event
+        self,
+        call_id: str,
+        effect: Effect,
+        asked: Ask,
+        stop: asyncio.Event,
+        lasting: tuple[str, ...] = (),
     ) -> tuple[str, str]:
         """The choice ("deny" or a scope) and who made it."""
         question = ApprovalAsked(
@@ -49,6 +54,7 @@ class Questions:
             category=asked.category,
             scopes=asked.scopes,
             expires_seconds=self._approval_seconds,
+            lasting=lasting,
         )
         self._open_up(question.id)
         await self._recorder.commit(question)

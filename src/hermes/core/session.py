@@ -34,7 +34,8 @@ from hermes.core.events import (
     ToolFinished,
     TurnStarted,
 )
-from hermes.core.gate import Gate
+from hermes.core.gate import Gate, Judge, Preflight
+from hermes.core.gated import NoWeb
 from hermes.core.loop import run_turn
 from hermes.core.messages import (
     AssistantMessage,
@@ -45,7 +46,7 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.meter import Budgeting, SessionMeter
-from hermes.core.ports import Journal, Meter, Policy, ProcessNotice, Provider, Workspace
+from hermes.core.ports import Fetcher, Journal, Meter, Policy, ProcessNotice, Provider, Workspace
 from hermes.core.prompt import Notice
 from hermes.core.questions import DENY, Questions
 from hermes.core.recorder import Recorder
@@ -64,7 +65,8 @@ class Parts:
     """What a session is made of; `app` puts it together. `connect` makes the provider for a
     model and provider name, with the limits that this model sets; every request that it makes is
     booked with the meter. `budgeting` tells how much the session may spend at that moment.
-    `furnish` makes the objects that tools find by their type with `ToolContext.kept`."""
+    `furnish` makes the objects that tools find by their type with `ToolContext.kept`. `judge` and
+    `preflight` help at questions, see `Gate`."""
 
     def __init__(
         self,
@@ -81,6 +83,9 @@ class Parts:
         budget: Budget | None = None,
         budgeting: Callable[[], Budgeting] = Budgeting,
         furnish: Furnish = lambda kind: kind(),
+        web: Fetcher | None = None,
+        judge: Judge | None = None,
+        preflight: Preflight | None = None,
     ) -> None:
         self.journal = journal
         self.connect = connect
@@ -94,6 +99,9 @@ class Parts:
         self.budget = budget
         self.budgeting = budgeting
         self.furnish = furnish
+        self.web = web or NoWeb()
+        self.judge = judge
+        self.preflight = preflight
 
 
 class Session:
@@ -113,7 +121,9 @@ class Session:
             parts.policy,
             self._questions,
             opened.principal if opened else "owner",
-            recorder.transcript.origins,
+            recorder,
+            judge=parts.judge,
+            preflight=parts.preflight,
         )
         self._meter = SessionMeter(recorder, self._questions, parts.world, parts.budgeting)
         self._provider: tuple[Provider, Limits] | None = None
@@ -316,6 +326,7 @@ class Session:
             view=self._parts.view,
             toolbox=self._parts.toolbox,
             workspace=self._parts.workspace,
+            web=self._parts.web,
             gate=self._gate,
             questions=self._questions,
             meter=self._meter,

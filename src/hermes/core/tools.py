@@ -12,7 +12,7 @@ from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Effect
 from hermes.core.events import RepeatRule
 from hermes.core.messages import Image, Text
-from hermes.core.ports import Workspace
+from hermes.core.ports import Fetcher, Workspace
 from hermes.core.prompt import ToolSpec
 
 P = ParamSpec("P")
@@ -49,6 +49,9 @@ class ToolContext(Protocol):
 
     @property
     def workspace(self) -> Workspace: ...
+
+    @property
+    def web(self) -> Fetcher: ...
 
     @property
     def settings(self) -> ToolSettings: ...

@@ -11,7 +11,7 @@ from hermes.core.gate import Gate
 from hermes.core.guardrails import Guardrails, LoopWatch
 from hermes.core.messages import Message
 from hermes.core.meter import SessionMeter
-from hermes.core.ports import Provider, Workspace
+from hermes.core.ports import Fetcher, Provider, Workspace
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.questions import Questions
 from hermes.core.recorder import Recorder
@@ -68,6 +68,7 @@ class Turn:
         view: View,
         toolbox: Toolbox,
         workspace: Workspace,
+        web: Fetcher,
         gate: Gate,
         questions: Questions,
         meter: SessionMeter,
@@ -82,6 +83,7 @@ class Turn:
         self.view = view
         self.toolbox = toolbox
         self.workspace = workspace
+        self.web = web
         self.gate = gate
         self.questions = questions
         self.meter = meter

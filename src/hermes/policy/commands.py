@@ -7,11 +7,12 @@ from functools import cache
 from hermes.core.effects import RunCommand
 from hermes.policy.call import Check
 from hermes.policy.disguise import folded
-from hermes.policy.findings import Level, Verdict
+from hermes.policy.findings import VAGUE, Finding, Level, Verdict
 from hermes.policy.paths import Paths
 from hermes.policy.shell.state import State
 from hermes.policy.shell.tree import Unclear
 from hermes.policy.walk import Walk
+from hermes.policy.written import Contents, Written
 
 USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -27,30 +28,35 @@ def _programs() -> dict[str, Check]:
 class Commands:
     """Judges commands for one workspace and one home."""
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: Paths, written: Written | None = None) -> None:
         self._paths = paths
-        self._known: dict[tuple[str, str], Verdict] = {}
+        self._written = written or Written()
 
     def judge(self, effect: RunCommand) -> Verdict:
-        key = (effect.script, effect.cwd)
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) > 256:
-                self._known.clear()
-            found = self._known[key] = self._judge(effect.script, effect.cwd)
-        return found
-
-    def _judge(self, script: str, cwd: str) -> Verdict:
-        walk = Walk(self._paths, _programs())
-        self._follow(walk, script, cwd)
+        """Nothing is kept from one time to the next: files and links may have changed."""
+        script, cwd = effect.script, effect.cwd
+        contents = Contents(self._written)
+        walk = self._follow(script, cwd, contents)
+        found, hidden = tuple(walk.findings), tuple[Finding, ...]()
+        if contents.asked:
+            found, hidden = self._apart(found, script, cwd)
         if not script.isascii() and (plain := folded_text(script)) != script:
             # The plain twin of a disguised text is what a person believes to see.
-            twin = Walk(self._paths, _programs())
-            self._follow(twin, plain, cwd)
-            walk.findings += [each for each in twin.findings if each.level is Level.NEVER]
-        return Verdict(findings=tuple(walk.findings), commands=tuple(walk.commands))
+            twin = self._follow(plain, cwd, Contents(Written()))
+            found += tuple(each for each in twin.findings if each.level is Level.NEVER)
+        return Verdict(findings=found, commands=tuple(walk.commands), hidden=hidden)
 
-    def _follow(self, walk: Walk, script: str, cwd: str) -> None:
+    def _apart(
+        self, found: tuple[Finding, ...], script: str, cwd: str
+    ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+        """What is found by the text alone and for certain, and what new files hide."""
+        plain = tuple(self._follow(script, cwd, Contents(Written())).findings)
+        inside = [each for each in found if each not in plain]
+        certain = tuple(each for each in inside if not _is_vague(each))
+        return plain + certain, tuple(each for each in inside if each.category == "obfuscated")
+
+    def _follow(self, script: str, cwd: str, contents: Contents) -> Walk:
+        walk = Walk(self._paths, _programs())
         home = self._paths.home
         variables: dict[str, tuple[str, ...]] = {
             "HOME": (home,),
@@ -63,9 +69,18 @@ class Commands:
             "0": ("bash",),
         }
         try:
-            walk.run(script, State(cwd, variables))
+            state = State(cwd, variables)
+            state.files = contents
+            walk.run(script, state)
         except (Unclear, RecursionError) as unclear:
             walk.unclear(str(unclear) if isinstance(unclear, Unclear) else "too much nesting")
+        return walk
+
+
+def _is_vague(finding: Finding) -> bool:
+    """In a script, that something is only known when it runs is the rule."""
+    unnamed = "…" in finding.command and finding.category in ("overwrite", "delete", "permissions")
+    return finding.level is Level.ASKED and (finding.category in VAGUE or unnamed)
 
 
 def folded_text(script: str) -> str:

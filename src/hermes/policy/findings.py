@@ -45,6 +45,7 @@ CATEGORIES: dict[str, str] = {
     "unclear": "Cannot be told from its text.",
     "unknown_program": "Runs a program that nothing is known about.",
     "system_config": "Changes the configuration of the system.",
+    "agent_context": "Changes what agents obey later. Allowed, unless untrusted text is in view.",
     "own_state": "Reaches for the settings, approvals or journal of Hermes itself.",
     "settings": "Refused or asked for by a rule of yours.",
     "principal": "Only the owner may do this.",
@@ -52,7 +53,11 @@ CATEGORIES: dict[str, str] = {
 # Approved for one time only: what was seen says little about what will run next time.
 ONLY_ONCE = frozenset(("obfuscated", "unclear", "remote_code", "credentials", "exfiltration"))
 # What untrusted text must not cause without a person's word.
-OUTWARD = frozenset(("network", "network_out", "persistence", "privilege", "exfiltration"))
+OUTWARD = frozenset(
+    ("network", "network_out", "persistence", "privilege", "exfiltration", "agent_context")
+)
+# What is found in every second script: it says that something is not known, not what it is.
+VAGUE = frozenset(("unclear", "unknown_program", "shell_escape", "obfuscated"))
 
 
 class Finding(Value):
@@ -65,10 +70,12 @@ class Finding(Value):
 
 
 class Verdict(Value):
-    """All that was found. `commands` are the simple commands in order, as they would be run."""
+    """All that was found. `commands` are the simple commands in order, as they would be run.
+    `hidden` is what new files hide that it runs; it counts when untrusted text is in view."""
 
     findings: tuple[Finding, ...] = ()
     commands: tuple[str, ...] = ()
+    hidden: tuple[Finding, ...] = ()
 
     @property
     def level(self) -> Level:

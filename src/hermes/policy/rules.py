@@ -2,69 +2,64 @@
 
 from __future__ import annotations
 
-import logging
+import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Literal
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.effects import (
     Allow,
     Ask,
-    CallServer,
-    ChangeSkill,
     Decision,
-    DeletePath,
     Deny,
     Effect,
-    FetchUrl,
     Principal,
-    ReadHistory,
-    ReadPath,
-    Remember,
     RunCommand,
     Scope,
     SignalProcess,
-    UseSecret,
-    WritePath,
     subject,
 )
-from hermes.policy.findings import ONLY_ONCE, OUTWARD, Finding, Level, Verdict
-from hermes.policy.paths import Paths
+from hermes.core.ports import Seen
+from hermes.policy.findings import Verdict
 from hermes.policy.standing import Rule, Standing
+from hermes.policy.targets import target
 
 if TYPE_CHECKING:
-    from hermes.policy.commands import Commands
+    from hermes.policy.cases import Case, Cases
+    from hermes.policy.places.judging import Files
+    from hermes.policy.urls.judging import Urls
+    from hermes.policy.urls.resolver import Resolver
 
-log = logging.getLogger(__name__)
-
-# Says whether a single command that would be asked about may run. It can only lower a question.
-Judge = Callable[[RunCommand, Ask], bool]
-TRUSTED = frozenset(("user", "workspace", "hermes"))
 ALL_SCOPES = ("once", "session", "always")
+
+
+class Blocked(Value):
+    """Websites that are not visited: names or patterns, and files with a list of them."""
+
+    domains: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 class PolicySettings(Value):
     """`deny` are patterns of commands that are never run; `allowed` are effects, word by word as
     the person saw them, that need no question any more; `rules` are the owner's standing rules.
-    `surface` is where the session is held: "cli", "gateway", "api" and so on."""
+    `surface` is where the session is held: "cli", "gateway", "api" and so on. `private` opens this
+    machine and its networks to fetches. `hosts` may be sent what strangers' text asks for;
+    `trusted` folders, if there are any, are the only ones whose files are not strangers' text.
+    `since` is when the session began, in seconds since 1970: what was written after it is looked
+    into before it is run."""
 
     mode: Literal["manual", "smart", "off"] = "manual"
     deny: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     surface: str = ""
-
-
-class Judged(Value):
-    """A decision with what stands behind it. `open_` are the commands that a rule would have to
-    allow; `outward` is the first finding that untrusted text must not cause by itself."""
-
-    decision: Decision
-    texts: tuple[str, ...] = ()
-    open_: tuple[str, ...] = ()
-    single: bool = False
-    outward: str = ""
+    private: bool = False
+    blocked: Blocked = Blocked()
+    hosts: tuple[str, ...] = ()
+    trusted: tuple[str, ...] = ()
+    since: float | None = None
 
 
 class Rules:
@@ -78,29 +73,42 @@ class Rules:
         home: str,
         state: str,
         keep: Callable[[str], None],
-        judge: Judge | None = None,
+        resolver: Resolver | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
-        self._paths = Paths(root, home, state)
+        self._folders = (root, home, state)
         self._standing = Standing(settings.rules, settings.surface)
         self._allowed = set(settings.allowed)
         self._keep = keep
-        self._judge_of_asks = judge
-        self._commands: Commands | None = None
+        self._resolver = resolver
+        self._now = now
+        self._made: Cases | None = None
 
-    def decide(self, effect: Effect, principal: Principal, origins: frozenset[str]) -> Decision:
-        judged = self._judge(effect)
-        decision = judged.decision
-        if isinstance(decision, Deny):
-            return decision
-        if refused := self._refused(effect, principal, judged):
+    def decide(
+        self,
+        effect: Effect,
+        principal: Principal,
+        origins: frozenset[str],
+        seen: Seen | None = None,
+    ) -> Decision:
+        case = self._cases.of(effect, seen)
+        if isinstance(case.decision, Deny):
+            return case.decision
+        if refused := self._refused(effect, principal, case):
             return refused
         if principal not in ("owner", "system"):
-            return self._for_others(effect, principal, judged)
-        decision = self._raised(effect, principal, origins, judged)
-        if isinstance(decision, Ask) and (why := self._lifted(effect, principal, judged, decision)):
-            return Allow(reason=why)
+            return self._for_others(effect, principal, case)
+        decision = self._raised(effect, principal, origins, case)
+        if isinstance(decision, Ask):
+            if why := self._lifted(effect, principal, case, decision):
+                return Allow(reason=why)
+            if case.single and decision.scopes == ALL_SCOPES and self._settings.mode == "smart":
+                return replace(decision, simple=True)
         return decision
+
+    def origin(self, effect: Effect) -> str:
+        return self._cases.origin(effect)
 
     def remember(self, effect: Effect, scope: Scope) -> None:
         if scope == "once":
@@ -111,16 +119,38 @@ class Rules:
 
     def verdict(self, effect: RunCommand) -> Verdict:
         """Everything that was found about a command."""
-        if self._commands is None:
-            # Knowing programs takes long to load, and a session may never run one.
-            from hermes.policy.commands import Commands
+        return self._cases.verdict(effect)
 
-            self._commands = Commands(self._paths)
-        return self._commands.judge(effect)
+    @property
+    def files(self) -> Files:
+        """What is known of files, for whoever judges them as more than read and written."""
+        return self._cases.files
 
-    def _refused(self, effect: Effect, principal: Principal, judged: Judged) -> Deny | None:
-        texts = judged.texts or (_target(effect),)
-        if isinstance(effect, RunCommand):
+    @property
+    def urls(self) -> Urls:
+        """Passages to addresses, for whoever connects."""
+        return self._cases.urls
+
+    @property
+    def _cases(self) -> Cases:
+        if self._made is None:
+            # A session that uses no tool needs nothing of what is known about the world.
+            from hermes.policy.cases import Cases
+
+            root, home, state = self._folders
+            self._made = Cases(
+                self._settings,
+                root=root,
+                home=home,
+                state=state,
+                resolver=self._resolver,
+                now=self._now,
+            )
+        return self._made
+
+    def _refused(self, effect: Effect, principal: Principal, case: Case) -> Deny | None:
+        texts = case.texts or (target(effect),)
+        if isinstance(effect, RunCommand | SignalProcess):
             for pattern in self._settings.deny:
                 if any(fnmatchcase(text, pattern) for text in texts):
                     return Deny(reason=f"Your settings deny {pattern!r}.", category="settings")
@@ -129,132 +159,43 @@ class Rules:
             return None
         return Deny(reason=rule.reason or f"A rule denies {rule.match!r}.", category="settings")
 
-    def _for_others(self, effect: Effect, principal: Principal, judged: Judged) -> Decision:
+    def _for_others(self, effect: Effect, principal: Principal, case: Case) -> Decision:
         """Members and guests may look; more only where a rule names them."""
-        if isinstance(judged.decision, Allow) and judged.decision.harmless:
-            return judged.decision
-        texts = judged.texts[1:] or (_target(effect),)
+        if isinstance(case.decision, Allow) and case.decision.harmless:
+            return case.decision
+        texts = case.texts[1:] or (target(effect),)
         if rule := self._standing.allowing(effect, principal, texts):
             return Allow(reason=f"A rule allows {rule.match!r} to a {principal}.")
         return Deny(reason="Only the owner may do this.", category="principal")
 
     def _raised(
-        self, effect: Effect, principal: Principal, origins: frozenset[str], judged: Judged
+        self, effect: Effect, principal: Principal, origins: frozenset[str], case: Case
     ) -> Decision:
-        """What would be allowed, and is asked about for the owner's or safety's sake."""
-        decision = judged.decision
-        if not isinstance(decision, Allow):
-            return decision
-        if rule := self._standing.asking(effect, principal, judged.texts or (_target(effect),)):
+        """What is asked about for the owner's or safety's sake. Every question in a conversation
+        with strangers' text names them: they may be who wants it."""
+        decision = case.decision
+        strangers = self._cases.strangers(origins)
+        sources = f"Text from {', '.join(strangers)} is in view, which may be what wants this."
+        if isinstance(decision, Ask):
+            if not strangers:
+                return decision
+            scopes = tuple(scope for scope in decision.scopes if scope != "always")
+            return replace(decision, reason=f"{decision.reason} {sources}", scopes=scopes)
+        if rule := self._standing.asking(effect, principal, case.texts or (target(effect),)):
             reason = rule.reason or f"A rule wants to be asked about {rule.match!r}."
             return Ask(reason=reason, category="settings")
-        sources = sorted(each for each in origins if not _trusted(each))
-        if judged.outward and sources:
-            reason = f"Text from {', '.join(sources)} is in view. {judged.outward}"
-            return Ask(reason=reason, category="network", scopes=("once",))
+        if case.outward and strangers:
+            reason = f"{case.outward} {sources}"
+            return Ask(reason=reason, category=case.outward_category, scopes=("once",))
         return decision
 
-    def _lifted(self, effect: Effect, principal: Principal, judged: Judged, ask: Ask) -> str:
+    def _lifted(self, effect: Effect, principal: Principal, case: Case, ask: Ask) -> str:
         """Why a question need not be asked, or nothing."""
         if subject(effect) in self._allowed:
             return "Allowed beforehand."
-        open_ = judged.open_ or (_target(effect),)
+        open_ = case.open_ or (target(effect),)
         if ask.category != "settings" and (
             rule := self._standing.allowing(effect, principal, open_)
         ):
             return f"A rule allows {rule.match!r}."
-        if self._settings.mode == "off":
-            return "Questions are off."
-        if self._settings.mode == "smart" and self._judge_approves(effect, judged, ask):
-            return "Judged to be safe."
-        return ""
-
-    def _judge_approves(self, effect: Effect, judged: Judged, ask: Ask) -> bool:
-        judge = self._judge_of_asks
-        if judge is None or not isinstance(effect, RunCommand):
-            return False
-        if not judged.single or ask.scopes != ALL_SCOPES:
-            return False
-        try:
-            return judge(effect, ask) is True
-        except Exception:
-            log.exception("the judge of commands failed")
-            return False
-
-    def _judge(self, effect: Effect) -> Judged:
-        match effect:
-            case RunCommand():
-                return self._command(effect)
-            case ReadPath():
-                return Judged(decision=self._paths.read(effect.path))
-            case WritePath() | DeletePath():
-                return Judged(decision=self._paths.write(effect.path))
-            case SignalProcess():
-                return Judged(decision=Allow())
-            case FetchUrl():
-                asked = Ask(reason=f"It contacts {effect.url}.", category="network_out")
-                return Judged(decision=asked)
-            case ReadHistory():
-                return Judged(decision=Allow(harmless=True))
-            case Remember():
-                return Judged(decision=Allow(), outward="It would be remembered.")
-            case ChangeSkill():
-                return Judged(decision=Allow(), outward="It would change a skill.")
-            case CallServer():
-                outward = f"It would send something to {effect.server}."
-                return Judged(decision=Allow(), outward=outward)
-            case UseSecret():
-                reason = f"{effect.recipient} would be given the secret {effect.name}."
-                return Judged(decision=Ask(reason=reason, category="credentials"))
-            case _:
-                assert_never(effect)
-
-    def _command(self, effect: RunCommand) -> Judged:
-        verdict = self.verdict(effect)
-        outward = next((each.reason for each in verdict.findings if each.category in OUTWARD), "")
-        asked = [each.command for each in verdict.findings if each.level is Level.ASKED]
-        return Judged(
-            decision=_decision(verdict.worst),
-            texts=(effect.script, *verdict.commands),
-            open_=tuple(dict.fromkeys(asked)),
-            single=len(verdict.commands) == 1,
-            outward=outward,
-        )
-
-
-def _decision(worst: Finding) -> Decision:
-    match worst.level:
-        case Level.NEVER:
-            reason = f"This is never run: {worst.reason}."
-            return Deny(reason=reason, category=worst.category, hardline=True)
-        case Level.DENIED:
-            return Deny(reason=worst.reason, category=worst.category)
-        case Level.ASKED:
-            scopes = ("once",) if worst.category in ONLY_ONCE else ALL_SCOPES
-            return Ask(reason=worst.reason, category=worst.category, scopes=scopes)
-    return Allow(harmless=worst.level is Level.HARMLESS, reason=worst.reason)
-
-
-def _target(effect: Effect) -> str:
-    """What a rule's pattern is held against."""
-    match effect:
-        case RunCommand(script=script):
-            return script
-        case ReadPath(path=path) | WritePath(path=path) | DeletePath(path=path):
-            return path
-        case FetchUrl(url=url):
-            return url
-        case SignalProcess(process_id=process_id):
-            return process_id
-        case ReadHistory(query=query):
-            return query
-        case Remember(text=text):
-            return text
-        case ChangeSkill(name=name) | UseSecret(name=name):
-            return name
-        case CallServer(server=server, tool=tool):
-            return f"{server}/{tool}"
-
-
-def _trusted(origin: str) -> bool:
-    return origin in TRUSTED or origin.startswith("process:")
+        return "Questions are off." if self._settings.mode == "off" else ""

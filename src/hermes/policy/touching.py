@@ -55,6 +55,8 @@ def writing(
     if strayed:
         return _finding(Level.ASKED, "overwrite", f"It writes {path}, outside the workspace.")
     found = _written(paths, path, append) or _written(paths, _real(path), append)
+    if found is None and paths.places.told_to_agents(path):
+        return _finding(Level.WORK, "agent_context", f"It changes {path}, which agents obey.")
     return found or _finding(Level.WORK, "", "It changes files of the workspace.")
 
 

@@ -25,12 +25,14 @@ class ProtocolError(Exception):
 
 
 class Address(Value):
-    """Where a connection leads. `proxy` is the URL of an HTTP proxy on the way, "" for none."""
+    """Where a connection leads. `proxy` is the URL of an HTTP proxy on the way, "" for none.
+    `connect` is the numeric address of the host, where that is known: then nothing is looked up."""
 
     host: str
     port: int
     secure: bool
     proxy: str = ""
+    connect: str = ""
 
 
 class Chunks:
@@ -219,7 +221,11 @@ async def open_connection(
         if not address.proxy:
             name = address.host if address.secure else None
             reader, writer = await asyncio.open_connection(
-                address.host, address.port, ssl=trust, server_hostname=name, limit=PIECE_BYTES
+                address.connect or address.host,
+                address.port,
+                ssl=trust,
+                server_hostname=name,
+                limit=PIECE_BYTES,
             )
             return Connection(reader, writer, address)
         place = urlsplit(address.proxy)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from hermes.codec.values import JsonObject
-from hermes.core.ports import Workspace
+from hermes.core.ports import Fetcher, Workspace
 from hermes.core.tools import Tool, ToolOutput, ToolSettings
 
 Kept = TypeVar("Kept")
@@ -16,18 +16,20 @@ Kept = TypeVar("Kept")
 class ScriptedContext:
     """A ToolContext. The person answers questions with `answers` in order and then no more;
     `asked` and `shown` are what the tool asked and showed. A tool that needs files or commands is
-    given a workspace."""
+    given a workspace, one that needs the web a fetcher."""
 
     def __init__(
         self,
         *answers: str,
         workspace: Workspace | None = None,
+        web: Fetcher | None = None,
         settings: ToolSettings | None = None,
         details: Mapping[str, JsonObject] | None = None,
         call_id: str = "call_1",
     ) -> None:
         self._answers = list(answers)
         self._workspace = workspace
+        self._web = web
         self._details = dict(details or {})
         self._kept: dict[type[Any], Any] = {}
         self.settings = settings or ToolSettings()
@@ -40,6 +42,11 @@ class ScriptedContext:
     def workspace(self) -> Workspace:
         assert self._workspace is not None, "this tool needs ScriptedContext(workspace=…)"
         return self._workspace
+
+    @property
+    def web(self) -> Fetcher:
+        assert self._web is not None, "this tool needs ScriptedContext(web=…)"
+        return self._web
 
     def progress(self, text: str) -> None:
         self.shown.append(text)

@@ -14,17 +14,13 @@ from hermes.core.tools import Place, ToolContext, ToolOutput, tool
 
 Action = Literal["list", "poll", "log", "wait", "kill", "write", "submit", "close"]
 
-_SIGNALS: dict[str, Literal["write", "close", "kill"]] = {
-    "write": "write",
-    "submit": "write",
-    "close": "close",
-    "kill": "kill",
-}
+_SIGNALS: dict[str, Literal["close", "kill"]] = {"close": "close", "kill": "kill"}
 _COMMAND_CHARACTERS = 120
 _PREVIEW_CHARACTERS = 100
 
 
 def _effects(_place: Place, arguments: JsonObject) -> Iterable[Effect]:
+    """What is written to a process is judged when it is known what runs in it."""
     action = _SIGNALS.get(arguments["action"])
     return (SignalProcess(process_id=arguments["session_id"], action=action),) if action else ()
 

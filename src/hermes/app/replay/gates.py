@@ -16,6 +16,7 @@ from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
     DurableEvent,
+    EffectDecided,
     QuestionAnswered,
     QuestionAsked,
     ToolFinished,
@@ -25,7 +26,7 @@ from hermes.providers.recorded.frames import Exchange
 
 OVER = "The replay is over."
 
-Done = ToolFinished | ApprovalAsked | QuestionAsked
+Done = ToolFinished | ApprovalAsked | QuestionAsked | EffectDecided
 
 
 class Departed(Exception):

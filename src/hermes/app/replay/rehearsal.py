@@ -23,7 +23,7 @@ from hermes.codec.json import encode
 from hermes.config.home import Home
 from hermes.config.load import Config, load
 from hermes.core.errors import HermesError
-from hermes.core.events import SessionOpened
+from hermes.core.events import DurableEvent, EffectDecided, SessionOpened
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.session import Session
 from hermes.core.tools import Tool
@@ -95,6 +95,8 @@ class Rehearsal(App):
         self.models.resolver = Remembering(self.models.resolver, config, known)
         self.new_recorder = conductor.recorder
         self.person, self.state = facts.home, facts.state
+        self.reaches_out = False
+        self.judged_then = lambda: _by_judge(gates.due)
         self.without_tape = False
         self._facts = facts
         self._play = play
@@ -151,6 +153,10 @@ class Rehearsal(App):
 
     def _speak(self) -> None:
         self.without_tape = True
+
+
+def _by_judge(due: DurableEvent | None) -> bool:
+    return isinstance(due, EffectDecided) and due.by == "judge"
 
 
 class Remembering(Resolver):

@@ -12,13 +12,22 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import (
     DeletePath,
     Effect,
+    FetchUrl,
     ReadPath,
     RunCommand,
     SignalProcess,
     WritePath,
 )
-from hermes.core.errors import EffectDenied, ToolError
-from hermes.core.events import ApprovalAsked, DurableEvent, QuestionAsked, ReplyAdded, ToolFinished
+from hermes.core.errors import NotFound, ToolError
+from hermes.core.events import (
+    ApprovalAsked,
+    DurableEvent,
+    EffectDecided,
+    Judged,
+    QuestionAsked,
+    ReplyAdded,
+    ToolFinished,
+)
 from hermes.core.messages import Image, Text, ToolCall, ToolResult
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool, ToolContext, ToolOutput
@@ -142,8 +151,8 @@ class PlayedTool(_Likeness):
                     return self._results.output(result)
                 case QuestionAsked():
                     await ctx.ask(due.question, due.choices)
-                case ApprovalAsked():
-                    await _attempt(ctx, due.effect)
+                case ApprovalAsked(effect=effect) | EffectDecided(judged=Judged(effect=effect)):
+                    await _attempt(ctx, effect, arguments)
 
     def _follow_shell(self, result: ToolResult) -> None:
         cwd = result.details.get("cwd")
@@ -173,24 +182,29 @@ class LiveTool(_Likeness):
         return output
 
 
-async def _attempt(ctx: ToolContext, effect: Effect) -> None:
-    """Do what the tool did when it was asked about it; nothing happens, but the gate is passed."""
+async def _attempt(ctx: ToolContext, effect: Effect, arguments: JsonObject) -> None:
+    """Do what the tool did when it was decided; nothing happens, but the gate is passed."""
     workspace = ctx.workspace
     try:
         match effect:
             case ReadPath(path=path):
-                await workspace.stat(path)
+                await workspace.read_bytes(path)
             case WritePath(path=path):
                 await workspace.write_bytes(path, b"")
             case DeletePath(path=path):
                 await workspace.delete(path)
             case RunCommand():
                 await workspace.run(effect, timeout=1, stop=ctx.stop, max_bytes=1)
+            case SignalProcess(process_id=process_id, action="write"):
+                end = "\n" if arguments.get("action") == "submit" else ""
+                await workspace.processes.write(process_id, f"{arguments.get('data', '')}{end}")
             case SignalProcess(process_id=process_id):
                 await workspace.processes.kill(process_id)
+            case FetchUrl():
+                await ctx.web.fetch(effect)
             case _:
                 return
-    except EffectDenied:
+    except (ToolError, NotFound):
         return
 
 

@@ -7,9 +7,9 @@ import posixpath
 from collections.abc import AsyncIterator, Callable
 
 from hermes.app.replay.gates import Gates
-from hermes.core.effects import DeletePath, ReadPath, RunCommand, WritePath
+from hermes.core.effects import DeletePath, ReadPath, RunCommand, SignalProcess, WritePath
 from hermes.core.errors import NotFound, ToolError
-from hermes.core.events import ToolFinished, ToolIntended
+from hermes.core.events import EffectDecided, Judged, ToolFinished, ToolIntended
 from hermes.core.ports import (
     CommandResult,
     FileInfo,
@@ -27,7 +27,7 @@ class PlayedWorkspace:
     def __init__(self, root: str, *, home: str, cwd: str, gates: Gates) -> None:
         self.root = root
         self.cwd = cwd
-        self.processes: Processes = PlayedProcesses()
+        self.processes: Processes = PlayedProcesses(gates)
         self._home = home
         self._gates = gates
 
@@ -113,10 +113,26 @@ class PlayedWorkspace:
 
 
 class PlayedProcesses:
-    """None of the processes of another day is there."""
+    """None of the processes of another day is there, but for what the record says of one that is
+    sent something."""
+
+    def __init__(self, gates: Gates) -> None:
+        self._gates = gates
 
     async def list(self) -> tuple[ProcessInfo, ...]:
-        return ()
+        match self._gates.due:
+            case EffectDecided(judged=Judged(effect=SignalProcess() as sent)):
+                info = ProcessInfo(
+                    id=sent.process_id,
+                    command=sent.command,
+                    cwd=sent.cwd,
+                    pid=0,
+                    started_at=0.0,
+                    status="running",
+                )
+                return (info,)
+            case _:
+                return ()
 
     async def poll(self, process_id: str) -> ProcessInfo:
         raise NotFound(f"There is no process {process_id}.")

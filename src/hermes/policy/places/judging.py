@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os.path
 import posixpath
+import time
+from collections.abc import Callable
 
 from hermes.codec.values import Value
 from hermes.core.effects import Allow, Ask, Decision, Deny
-from hermes.policy.places.links import special, twin
+from hermes.policy.places.links import GuardedFiles, special
 from hermes.policy.places.places import Holding, Places
 from hermes.policy.places.spelling import absolute, readings, unusable
 
@@ -32,8 +34,11 @@ class _Candidates(Value):
 class Files:
     """The rules about files for one workspace. Nothing is opened; links are followed by name."""
 
-    def __init__(self, root: str, home: str, state: str) -> None:
+    def __init__(
+        self, root: str, home: str, state: str, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self.places = Places(os.path.realpath(root), home, os.path.realpath(state))
+        self._guarded_files = GuardedFiles(home, self.places.state, now)
 
     def read(self, text: str, cwd: str = "") -> Decision:
         """Paths as a person or model writes them; relative ones count from `cwd` or the root."""
@@ -122,7 +127,7 @@ class Files:
         for path in found.all_:
             if holding := self.places.secret(path):
                 return holding
-        if other := twin(found.plain, self.places.home, self.places.state):
+        if other := self._guarded_files.twin(found.plain):
             own = self.places.own_state(other)
             words = f"another name of {other}"
             return Holding(category="own_state" if own else "credentials", words=words, strict=own)

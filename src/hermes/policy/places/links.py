@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from hermes.policy.places import stores
 
 MOST_FILES = 2000
+FRESH_SECONDS = 1.0
 _DEEPEST = 2
 Inode = tuple[int, int]
 
@@ -31,21 +33,34 @@ def special(path: str) -> str:
     return ""
 
 
-def twin(path: str, home: str, state: str) -> str:
-    """The path of the credential or state file that this one is a hard link to, or nothing."""
-    try:
-        info = Path(path).stat()
-    except (OSError, ValueError):
-        return ""
-    if info.st_nlink < 2 or not stat.S_ISREG(info.st_mode):
-        return ""
-    wanted = (info.st_dev, info.st_ino)
-    for count, (other, inode) in enumerate(_guarded(home, state)):
-        if count >= MOST_FILES:
-            break
-        if inode == wanted and os.path.realpath(other) != path:
-            return other
-    return ""
+class GuardedFiles:
+    """Credentials and our own state by their inodes, looked at again after a while."""
+
+    def __init__(self, home: str, state: str, now: Callable[[], float]) -> None:
+        self._home = home
+        self._state = state
+        self._now = now
+        self._read_at: float | None = None
+        self._names: dict[Inode, str] = {}
+
+    def twin(self, path: str) -> str:
+        """The path of the guarded file that this one is a hard link to, or nothing."""
+        try:
+            info = Path(path).stat()
+        except (OSError, ValueError):
+            return ""
+        if info.st_nlink < 2 or not stat.S_ISREG(info.st_mode):
+            return ""
+        other = self._known().get((info.st_dev, info.st_ino), "")
+        return other if other and os.path.realpath(other) != path else ""
+
+    def _known(self) -> dict[Inode, str]:
+        now = self._now()
+        if self._read_at is None or now - self._read_at >= FRESH_SECONDS:
+            self._read_at = now
+            found = islice(_guarded(self._home, self._state), MOST_FILES)
+            self._names = {inode: path for path, inode in found}
+        return self._names
 
 
 def _guarded(home: str, state: str) -> Iterator[tuple[str, Inode]]:

@@ -38,6 +38,7 @@ class Places:
         self.root = posixpath.normpath(root)
         self.home = posixpath.normpath(home)
         self.state = posixpath.normpath(state)
+        self._other_roots = reserved.ROOTS - {"/", self.root}
 
     def own_state(self, path: str) -> bool:
         """Part of what Hermes keeps for itself."""
@@ -117,11 +118,26 @@ class Places:
                 return not self.is_scratch(path)
         return False
 
+    def told_to_agents(self, path: str) -> bool:
+        """What agents read when they start in a folder."""
+        return _compiled(reserved.TOLD_TO_AGENTS, ANYWHERE).search(path.lower()) is not None
+
     def is_scratch(self, path: str) -> bool:
-        return any(_inside(path, folder) for folder in reserved.SCRATCH)
+        """Among temporary files, but not beside a workspace that itself lies among them: what is
+        there is somebody's, not everybody's."""
+        folder = next((each for each in reserved.SCRATCH if _inside(path, each)), "")
+        if not folder:
+            return False
+        top = path[: path.find("/", len(folder) + 1)] if path.count("/", len(folder) + 1) else path
+        return not (_inside(self.root, top) and self.root != top)
 
     def in_workspace(self, path: str) -> bool:
-        return _inside(path, self.root)
+        """One as wide as the machine does not hold the machine's other roots."""
+        if not _inside(path, self.root):
+            return False
+        if self.root not in reserved.ROOTS:
+            return True
+        return not any(_inside(path, each) for each in self._other_roots)
 
     def _store(self, low: str) -> str:
         rest = self._in_home(low)

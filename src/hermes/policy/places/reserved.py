@@ -55,6 +55,16 @@ STARTED_ANYWHERE = listed(
     site-packages/*.pth | dist-packages/*.pth | authorized_keys | authorized_keys2
     """
 )
+# Below any folder: what agents are told when they start there. Changed in the course of work, but
+# not because a stranger's text says so.
+TOLD_TO_AGENTS = listed(
+    """
+    agents.md | agents.override.md | claude.md | claude.local.md | gemini.md | hermes.md
+    .hermes.md | soul.md | skill.md | copilot-instructions.md | .github/instructions
+    .github/prompts | .github/workflows | .claude/rules | .hermes | .agents | .cursor
+    .continue | .roo | .kiro | .junie | .augment
+    """
+)
 # Run at certain times or at the start of the machine.
 STARTED_BY_SYSTEM = listed(
     """
@@ -73,6 +83,15 @@ SYSTEM_FOLDERS = listed(
     /sys | /proc | /dev | /run | /var/run | /var/lib | /var/spool | /var/log | /var/db | /snap
     /nix | /system | /library | /windows | /programdata | /program files | /program files (x86)
     """
+)
+# Deleting one of these, or all that is in it, is the end of the machine or of the home; a workspace
+# that is one of them does not hold the others.
+ROOTS = frozenset(
+    """
+    / /bin /boot /dev /etc /home /lib /lib32 /lib64 /media /mnt /opt /proc /root /run /sbin
+    /srv /sys /usr /usr/bin /usr/lib /usr/local /usr/sbin /usr/share /var /var/lib
+    /Applications /Library /System /Users
+    """.split()
 )
 SCRATCH = listed(
     """

@@ -17,7 +17,7 @@ AS_PROGRAM = frozenset(
     """
     pip pytest unittest mypy ruff black isort flake8 pylint coverage tox nox twine poetry
     pipenv uvicorn gunicorn flask celery alembic sphinx mkdocs jupyter notebook pre_commit
-    ipython pyright bandit pdm hatch virtualenv django streamlit uv
+    ipython pyright bandit pdm hatch virtualenv django streamlit uv hermes
     """.split()
 )
 PLAIN_MODULES = frozenset(

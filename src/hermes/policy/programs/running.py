@@ -66,8 +66,11 @@ def check_path_program(call: Call) -> Stream | None:
     stream = call.state.files.get(path)
     if stream is not None and stream.known and stream.text:
         first = stream.text.split("\n", 1)[0]
-        if not first.startswith("#!") or "sh" in first:
+        interpreter = first.removeprefix("#!").split()[-1:] if first.startswith("#!") else ["sh"]
+        program = interpreter[0].rpartition("/")[2] if interpreter else "sh"
+        if program.endswith("sh"):
             return run_stream(call, stream)
+        return call.runs([program, call.name, *call.arguments])
     if own_program(call, call.name):
         call.work(reason=f"It runs the project's own {call.name}.")
         program = path.rpartition("/")[2]

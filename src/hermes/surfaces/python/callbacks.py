@@ -169,8 +169,9 @@ class Teller:
         if self._callbacks.approval is not None:
             words = subject(asked.effect)
             permanent = "always" in asked.scopes
+            reason = " ".join((asked.reason, *asked.lasting))
             choice = await self._answer(
-                self._callbacks.approval, words, asked.reason, allow_permanent=permanent
+                self._callbacks.approval, words, reason, allow_permanent=permanent
             )
         await self._session.send(Answer(id=asked.id, text=choice or "deny", by="callback"))
 

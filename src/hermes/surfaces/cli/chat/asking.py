@@ -137,8 +137,15 @@ def approval_panel(asked: ApprovalAsked, paint: Paint, width: int) -> str:
             paint(f"   {' · '.join(facts)}", "dim"),
             *(f"   {line}" for line in lines[:MOST_LINES]),
             *(paint(f"   {line}", "error") for line in more),
+            *(paint(f"   {row}", "warn") for row in _lasting(asked, width)),
         )
     )
+
+
+def _lasting(asked: ApprovalAsked, width: int) -> list[str]:
+    """What could not be taken back."""
+    rows = (wrapped(f"! {clean(each)}", width - 3, hang="  ") for each in asked.lasting)
+    return [row for group in rows for row in group]
 
 
 def question_panel(asked: QuestionAsked, paint: Paint, width: int) -> str:

@@ -134,6 +134,7 @@ def log(
         print("Nothing was decided yet.")
     for line in lines:
         said = f" — {line.answer} by {line.by}" if line.answer else ""
+        said = said or (f" — by the {line.decided_by}" if line.decided_by != "policy" else "")
         word = styled(f"{line.decision:5}", MARKS[line.decision])
         print(f"{moment(line.at)}  {word}  {exposed(one_line(line.subject, LINE))}{said}")
         if line.decision != "allow":

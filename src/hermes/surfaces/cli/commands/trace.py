@@ -14,6 +14,7 @@ from hermes.core.events import (
     ApprovalAsked,
     CallSettled,
     CapRaised,
+    EffectDecided,
     Event,
     MessageReceived,
     ModelCalled,
@@ -80,6 +81,9 @@ def describe(event: Event) -> Iterator[str]:
                 yield f"{event.name}: {_line(subject(judged.effect))} — {word}"
             if not event.judged:
                 yield f"{event.name}"
+        case EffectDecided():
+            word = _decision(event.judged.decision)
+            yield f"{event.by}: {_line(subject(event.judged.effect))} — {word}"
         case ToolFinished():
             state = "failed" if event.result.failed else "done"
             yield f"{event.result.name} {state} in {event.seconds:.2f}s: {_line(event.result.text)}"

@@ -1,0 +1,217 @@
+"""Workspaces, processes and the web as tools see them: nothing happens before the gate agrees."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+
+from hermes.core.effects import DeletePath, FetchUrl, ReadPath, RunCommand, SignalProcess, WritePath
+from hermes.core.errors import ToolError
+from hermes.core.gate import CallGate
+from hermes.core.ports import (
+    CommandResult,
+    Fetched,
+    Fetcher,
+    FileInfo,
+    Processes,
+    ProcessInfo,
+    ProcessNotice,
+    SearchFound,
+    SearchQuery,
+    Workspace,
+)
+
+_MOVES = re.compile(r"\b(?:cd|pushd|popd|chdir|setwd)\b")
+
+
+class GatedWorkspace:
+    """A workspace in which nothing happens before the gate has agreed."""
+
+    def __init__(self, inner: Workspace, gate: CallGate) -> None:
+        self._inner = inner
+        self._gate = gate
+
+    @property
+    def root(self) -> str:
+        return self._inner.root
+
+    @property
+    def cwd(self) -> str:
+        return self._inner.cwd
+
+    @property
+    def processes(self) -> Processes:
+        return GatedProcesses(self._inner.processes, self._gate)
+
+    def resolve(self, path: str) -> str:
+        return self._inner.resolve(path)
+
+    async def stat(self, path: str) -> FileInfo | None:
+        await self._gate.require(ReadPath(path=path), slight=True)
+        return await self._inner.stat(path)
+
+    async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
+        await self._gate.require(ReadPath(path=path), slight=True)
+        return await self._inner.list_folder(path)
+
+    async def read_bytes(self, path: str) -> bytes:
+        await self._gate.require(ReadPath(path=path))
+        return await self._inner.read_bytes(path)
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        await self._gate.require(WritePath(path=path))
+        await self._inner.write_bytes(path, data)
+
+    async def delete(self, path: str) -> None:
+        await self._gate.require(DeletePath(path=path))
+        await self._inner.delete(path)
+
+    async def search(self, query: SearchQuery) -> SearchFound:
+        """Files that may not be read do not show up."""
+        await self._gate.require(ReadPath(path=query.root))
+        found = await self._inner.search(query)
+        paths = {match.path for match in found.matches} | set(found.files)
+        hidden = {path for path in paths if not self._gate.permits(ReadPath(path=path))}
+        for match in found.matches:
+            if match.path not in hidden:
+                self._gate.brings(ReadPath(path=match.path))
+        if not hidden:
+            return found
+        return SearchFound(
+            matches=tuple(match for match in found.matches if match.path not in hidden),
+            files=tuple(path for path in found.files if path not in hidden),
+            cut=found.cut,
+        )
+
+    async def run(
+        self,
+        effect: RunCommand,
+        *,
+        timeout: float,
+        stop: asyncio.Event,
+        max_bytes: int,
+        pty: bool = False,
+        on_output: Callable[[str], None] | None = None,
+    ) -> CommandResult:
+        await self._gate.require(effect)
+        return await self._inner.run(
+            effect, timeout=timeout, stop=stop, max_bytes=max_bytes, pty=pty, on_output=on_output
+        )
+
+    async def spawn(
+        self,
+        effect: RunCommand,
+        *,
+        notify: bool = False,
+        watch: tuple[str, ...] = (),
+        pty: bool = False,
+    ) -> ProcessInfo:
+        await self._gate.require(effect)
+        return await self._inner.spawn(effect, notify=notify, watch=watch, pty=pty)
+
+    async def scratch(self, name: str, data: bytes) -> str:
+        return await self._inner.scratch(name, data)
+
+    async def close(self) -> None:
+        """A tool does not own the workspace, so it cannot close it."""
+
+
+class GatedProcesses:
+    def __init__(self, inner: Processes, gate: CallGate) -> None:
+        self._inner = inner
+        self._gate = gate
+
+    async def list(self) -> tuple[ProcessInfo, ...]:
+        return await self._inner.list()
+
+    async def poll(self, process_id: str) -> ProcessInfo:
+        return await self._inner.poll(process_id)
+
+    async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
+        return await self._inner.log(process_id, offset=offset, limit=limit)
+
+    async def wait(self, process_id: str, *, timeout: float, stop: asyncio.Event) -> ProcessInfo:
+        return await self._inner.wait(process_id, timeout=timeout, stop=stop)
+
+    async def write(self, process_id: str, data: str) -> ProcessInfo:
+        known = {info.id: info for info in await self._inner.list()}
+        lines = self._gate.begun_lines
+        text = lines.get(process_id, "") + data
+        if info := known.get(process_id):
+            await self._gate.require(
+                SignalProcess(
+                    process_id=process_id,
+                    action="write",
+                    text=text,
+                    command=info.command,
+                    cwd="" if process_id in self._gate.wandered else info.cwd,
+                )
+            )
+        if _MOVES.search(text):
+            self._gate.wandered.add(process_id)
+        lines[process_id] = text.rpartition("\n")[2]
+        return await self._inner.write(process_id, data)
+
+    async def close(self, process_id: str) -> ProcessInfo:
+        await self._gate.require(SignalProcess(process_id=process_id, action="close"))
+        return await self._inner.close(process_id)
+
+    async def kill(self, process_id: str) -> ProcessInfo:
+        await self._gate.require(SignalProcess(process_id=process_id, action="kill"))
+        return await self._inner.kill(process_id)
+
+    def notices(self) -> AsyncIterator[ProcessNotice]:
+        return self._inner.notices()
+
+
+class GatedFetcher:
+    """The web for one call."""
+
+    def __init__(self, inner: Fetcher, gate: CallGate) -> None:
+        self._inner = inner
+        self._gate = gate
+
+    async def fetch(
+        self,
+        effect: FetchUrl,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        max_bytes: int = 5_000_000,
+        timeout: float = 30,
+        passing: Callable[[FetchUrl], None] = lambda _: None,
+    ) -> Fetched:
+        if body and not effect.sends_body:
+            raise ToolError("What is sent was not declared.")
+        await self._gate.require(effect)
+
+        def onward(there: FetchUrl) -> None:
+            passing(there)
+            self._gate.check(there)
+            self._gate.brings(there)
+
+        return await self._inner.fetch(
+            effect,
+            headers=headers,
+            body=body,
+            max_bytes=max_bytes,
+            timeout=timeout,
+            passing=onward,
+        )
+
+
+class NoWeb:
+    """For sessions without a way to the web."""
+
+    async def fetch(
+        self,
+        effect: FetchUrl,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        max_bytes: int = 5_000_000,
+        timeout: float = 30,
+        passing: Callable[[FetchUrl], None] = lambda _: None,
+    ) -> Fetched:
+        raise ToolError(f"There is no way to {effect.url} from here.")

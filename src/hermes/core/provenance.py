@@ -1,0 +1,52 @@
+"""Who wrote what of a conversation: the person, or something that a tool brought in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
+
+PERSON = "user"
+# Signs that go on with an address or a name, so that a part of one is not taken for the whole.
+_MORE = r"[\w/?=&%#+~@-]"
+
+
+class InView:
+    """Looks at the messages as they are at the moment of the question."""
+
+    def __init__(self, messages: Callable[[], list[Message]]) -> None:
+        self._messages = messages
+
+    def said(self, text: str) -> bool:
+        pattern = re.compile(rf"(?<![\w@.-]){re.escape(text)}(?![\w-]|\.\w)", re.IGNORECASE)
+        return any(pattern.search(words) for words in self._of_the_person())
+
+    def shown(self, text: str) -> bool:
+        pattern = _whole(text)
+        everything = (*self._of_the_person(), *self._of_others())
+        return any(pattern.search(words) for words in everything)
+
+    def found(self, text: str, origin: str = "") -> bool:
+        return any(text in words for words in self._of_others(origin))
+
+    def _of_the_person(self) -> Iterator[str]:
+        for message in self._messages():
+            if isinstance(message, UserMessage) and message.origin == PERSON:
+                yield message.text
+
+    def _of_others(self, origin: str = "") -> Iterator[str]:
+        for message in self._messages():
+            match message:
+                case UserMessage() if message.origin != PERSON and origin in ("", message.origin):
+                    yield message.text
+                case ToolMessage(results=results):
+                    yield from (r.text for r in results if origin in ("", r.origin))
+                case UserMessage() | AssistantMessage():
+                    continue
+
+
+def _whole(text: str) -> re.Pattern[str]:
+    """The text as it stands, neither as the beginning nor as the end of something longer."""
+    ending = rf"(?!{_MORE})(?!\.{_MORE})"
+    return re.compile(rf"(?<!{_MORE})(?<!{_MORE}\.){re.escape(text)}{ending}", re.IGNORECASE)

@@ -1,0 +1,258 @@
+"""What is known about each kind of effect, before people, their rules and strangers' text count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, assert_never
+
+from hermes.codec.values import Value
+from hermes.core.effects import (
+    Allow,
+    Ask,
+    CallServer,
+    ChangeSkill,
+    Decision,
+    DeletePath,
+    Deny,
+    Effect,
+    FetchUrl,
+    ReadHistory,
+    ReadPath,
+    Remember,
+    RunCommand,
+    SignalProcess,
+    UseSecret,
+    WritePath,
+)
+from hermes.core.ports import Seen
+from hermes.policy import leaving
+from hermes.policy.feeding import fed
+from hermes.policy.findings import ONLY_ONCE, OUTWARD, Finding, Level, Verdict, combined
+from hermes.policy.shell.state import UNKNOWN
+from hermes.policy.sources import Sources, strangers
+from hermes.policy.written import NEVER, Written
+
+if TYPE_CHECKING:
+    from hermes.policy.commands import Commands
+    from hermes.policy.places.judging import Files
+    from hermes.policy.rules import PolicySettings
+    from hermes.policy.urls.judging import Urls
+    from hermes.policy.urls.resolver import Resolver
+
+ONCE = ("once",)
+# They fetch what a project names; with a new list of that, it is a stranger's choice.
+INSTALLERS = frozenset(
+    """
+    npm npx pnpm yarn bun pip pip3 pipenv uv poetry pdm hatch conda mamba cargo go bundle gem
+    composer mvn gradle gradlew ./gradlew mvnw ./mvnw dotnet mix stack cabal sbt swift flutter dart
+    """.split()
+)
+
+
+class Case(Value):
+    """An effect and what stands behind the decision about it. `open_` are the commands that a rule
+    would have to allow; `outward` says what untrusted text must not cause by itself, of the kind
+    `outward_category`."""
+
+    decision: Decision
+    texts: tuple[str, ...] = ()
+    open_: tuple[str, ...] = ()
+    single: bool = False
+    outward: str = ""
+    outward_category: str = "network"
+
+
+class Cases:
+    """For one session. Parts are made when the first effect of their kind comes."""
+
+    def __init__(
+        self,
+        settings: PolicySettings,
+        *,
+        root: str,
+        home: str,
+        state: str,
+        resolver: Resolver | None,
+        now: Callable[[], float],
+    ) -> None:
+        self._settings = settings
+        self._folders = (root, home, state)
+        self._resolver = resolver
+        self._now = now
+        self._sources = Sources(root, home, settings.trusted)
+        self._written = Written(NEVER if settings.since is None else settings.since)
+        self._commands: Commands | None = None
+        self._files: Files | None = None
+        self._urls: Urls | None = None
+
+    @property
+    def files(self) -> Files:
+        if self._files is None:
+            from hermes.policy.places.judging import Files
+
+            self._files = Files(*self._folders, now=self._now)
+        return self._files
+
+    @property
+    def urls(self) -> Urls:
+        if self._urls is None:
+            from hermes.policy.urls.making import make_urls
+
+            self._urls = make_urls(
+                self._resolver, self._settings.private, self._settings.blocked, self._now
+            )
+        return self._urls
+
+    def strangers(self, origins: Iterable[str]) -> tuple[str, ...]:
+        return (*self._sources.from_start, *strangers(origins))
+
+    def origin(self, effect: Effect) -> str:
+        match effect:
+            case RunCommand():
+                return self._sources.of(effect, self.verdict(effect))
+            case SignalProcess(action="write", command=command, cwd=cwd):
+                return self._sources.of(effect, self.verdict(RunCommand(script=command, cwd=cwd)))
+            case _:
+                return self._sources.of(effect)
+
+    def verdict(self, effect: RunCommand) -> Verdict:
+        if self._commands is None:
+            # Knowing programs takes long to load, and a session may never run one.
+            from hermes.policy.commands import Commands
+            from hermes.policy.paths import Paths
+
+            self._commands = Commands(Paths(*self._folders), self._written)
+        return self._commands.judge(effect)
+
+    def of(self, effect: Effect, seen: Seen | None) -> Case:
+        match effect:
+            case RunCommand():
+                return self._command(effect.script, self.verdict(effect), effect.cwd, seen)
+            case ReadPath():
+                return Case(decision=self.files.read(effect.path))
+            case WritePath() | DeletePath():
+                return self._write(effect.path)
+            case SignalProcess(action="write"):
+                return self._fed(effect, seen)
+            case SignalProcess():
+                return Case(decision=Allow())
+            case FetchUrl():
+                return self._fetch(effect, seen)
+            case ReadHistory():
+                return Case(decision=Allow(harmless=True))
+            case Remember():
+                return _lasting("It would be remembered in later sessions.")
+            case ChangeSkill():
+                return _lasting(f"It would change what the skill {effect.name} tells to do.")
+            case CallServer():
+                return self._server(effect, seen)
+            case UseSecret():
+                reason = f"{effect.recipient} would be given the secret {effect.name}."
+                return Case(decision=Ask(reason=reason, category="credentials"))
+            case _:
+                assert_never(effect)
+
+    def _write(self, path: str) -> Case:
+        decision = self.files.write(path)
+        if isinstance(decision, Allow) and self.files.places.told_to_agents(path):
+            words = f"It would change {path}, which agents obey."
+            return Case(decision=decision, outward=words, outward_category="agent_context")
+        return Case(decision=decision)
+
+    def _fetch(self, effect: FetchUrl, seen: Seen | None) -> Case:
+        glance, host = self.urls.glance(effect.url), leaving.host_of(effect.url)
+        if isinstance(glance, Deny):
+            return Case(decision=glance)
+        if effect.sends_body or effect.method.upper() not in leaving.SAFE_METHODS:
+            reason = f"It sends data to {host}."
+            return Case(decision=Ask(reason=reason, category="network_out", scopes=ONCE))
+        if piece := leaving.carried(effect.url, seen):
+            return Case(decision=_sends(piece, host))
+        if leaving.is_known(effect.url, seen, self._settings.hosts):
+            return Case(decision=glance)
+        words = f"It goes to {host} with an address that nobody has written."
+        return Case(decision=glance, outward=words)
+
+    def _server(self, effect: CallServer, seen: Seen | None) -> Case:
+        words = f"It would send something to {effect.server}."
+        closed = leaving.is_closed(effect.arguments, seen, self._sources.of(effect))
+        outward = "" if closed else words
+        return Case(decision=Allow(), outward=outward, outward_category="network_out")
+
+    def _fed(self, effect: SignalProcess, seen: Seen | None) -> Case:
+        verdict = fed(effect, self.verdict)
+        case = self._command(effect.text, verdict, effect.cwd or UNKNOWN, seen)
+        if isinstance(case.decision, Allow) and case.decision.harmless:
+            # The program gets it in any case, so nothing else may happen at the same time.
+            return Case(decision=Allow(), texts=case.texts, outward=case.outward)
+        return case
+
+    def _command(self, text: str, verdict: Verdict, cwd: str, seen: Seen | None) -> Case:
+        decision = _decision(verdict.worst)
+        asked = [each.command for each in verdict.findings if each.level is Level.ASKED]
+        outward = self._outward(verdict, cwd, seen)
+        if isinstance(decision, Allow):
+            decision = _carrying(verdict, seen) or decision
+        return Case(
+            decision=decision,
+            texts=(text, *verdict.commands),
+            open_=tuple(dict.fromkeys(asked)),
+            single=len(verdict.commands) == 1,
+            outward=outward.reason if outward else "",
+            outward_category=outward.category if outward else "",
+        )
+
+    def _outward(self, verdict: Verdict, cwd: str, seen: Seen | None) -> Finding | None:
+        """The worst that untrusted text must not cause by itself."""
+        found = [each for each in verdict.findings if self._leads_out(each, cwd, seen)]
+        found += (each for command in verdict.commands for each in self._contacts(command, seen))
+        return combined((*found, *verdict.hidden)) if found or verdict.hidden else None
+
+    def _contacts(self, command: str, seen: Seen | None) -> Iterator[Finding]:
+        for url in leaving.contacted(command):
+            if not leaving.is_known(url, seen, self._settings.hosts):
+                words = (
+                    f"It goes to {leaving.host_of(url)} with an address that nobody has written."
+                )
+                yield Finding(level=Level.WORK, category="network", reason=words, command=command)
+
+    def _leads_out(self, finding: Finding, cwd: str, seen: Seen | None) -> bool:
+        if finding.category not in OUTWARD:
+            return False
+        if finding.category != "network":
+            return True
+        if finding.command.partition(" ")[0] in INSTALLERS:
+            return self._written.manifests(cwd, self._folders[0])
+        return not leaving.is_plain_fetch(finding.command, seen, self._settings.hosts)
+
+
+def _lasting(words: str) -> Case:
+    return Case(decision=Allow(), outward=words, outward_category="persistence")
+
+
+def _carrying(verdict: Verdict, seen: Seen | None) -> Ask | None:
+    """A fetch whose address carries what was read before is no mere fetch."""
+    for command in verdict.commands:
+        if piece := leaving.carried_by(command, seen):
+            return _sends(piece, leaving.host_of(leaving.contacted(command)[0]))
+    return None
+
+
+def _sends(piece: str, host: str) -> Ask:
+    shown = piece if len(piece) <= 40 else f"{piece[:40]}…"
+    reason = f"It sends {shown!r}, which was read before, to {host}."
+    return Ask(reason=reason, category="network_out", scopes=ONCE)
+
+
+def _decision(worst: Finding) -> Decision:
+    match worst.level:
+        case Level.NEVER:
+            reason = f"This is never run: {worst.reason}."
+            return Deny(reason=reason, category=worst.category, hardline=True)
+        case Level.DENIED:
+            return Deny(reason=worst.reason, category=worst.category)
+        case Level.ASKED:
+            if worst.category in ONLY_ONCE:
+                return Ask(reason=worst.reason, category=worst.category, scopes=ONCE)
+            return Ask(reason=worst.reason, category=worst.category)
+    return Allow(harmless=worst.level is Level.HARMLESS, reason=worst.reason)

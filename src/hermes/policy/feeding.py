@@ -1,0 +1,55 @@
+"""Text for a program that runs already: to a shell it is a command, to most others it is data."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+
+from hermes.core.effects import RunCommand, SignalProcess
+from hermes.policy.findings import Verdict
+from hermes.policy.shell.state import UNKNOWN
+
+Judge = Callable[[RunCommand], Verdict]
+
+# They hold a shell, here or elsewhere, that nothing in their own words tells of.
+HOLDERS = frozenset(
+    """
+    ssh mosh autossh telnet su sudo doas login script tmux screen byobu zellij docker podman kubectl
+    nerdctl lxc vagrant adb chroot nsenter unshare expect dtach abduco machinectl toolbox distrobox
+    wsl fish csh tcsh xonsh nu elvish pwsh powershell cmd ftp sftp lftp gdb lldb nc ncat socat
+    """.split()
+)
+# Many programs run the rest of such a line in a shell.
+_ESCAPE = re.compile(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
+
+
+def fed(effect: SignalProcess, judge: Judge) -> Verdict:
+    """What the text makes the program do. What the program does by itself was decided when it was
+    started, so it is left out."""
+    cwd = effect.cwd or UNKNOWN
+    alone = judge(RunCommand(script=effect.command, cwd=cwd))
+    pipe = f"printf %s {shlex.quote(effect.text)} | {{ {effect.command}\n}}"
+    verdicts = [judge(RunCommand(script=pipe, cwd=cwd))]
+    if any(_program(command) in HOLDERS for command in alone.commands):
+        verdicts.append(judge(RunCommand(script=effect.text, cwd=UNKNOWN)))
+    verdicts += (judge(RunCommand(script=each, cwd=cwd)) for each in _ESCAPE.findall(effect.text))
+    return Verdict(
+        findings=tuple(
+            each for verdict in verdicts for each in verdict.findings if each not in alone.findings
+        ),
+        commands=tuple(_new_commands(verdicts, alone)),
+        hidden=tuple(each for verdict in verdicts for each in verdict.hidden),
+    )
+
+
+def _new_commands(verdicts: list[Verdict], alone: Verdict) -> Iterator[str]:
+    for number, verdict in enumerate(verdicts):
+        # The first is our own `printf`.
+        for command in verdict.commands[0 if number else 1 :]:
+            if command not in alone.commands:
+                yield command
+
+
+def _program(command: str) -> str:
+    return command.partition(" ")[0].rpartition("/")[2]

@@ -1,0 +1,183 @@
+"""What leaves with an address: whether somebody wrote it, or it was made to carry something."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator
+from urllib.parse import unquote
+
+from hermes.codec.json import DecodeError, decode
+from hermes.core.ports import Seen
+
+SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
+LONGEST = 200_000
+# Programs to which an address is a word like any other.
+SPEAK_ONLY = frozenset(
+    """
+    echo printf print cat tee grep egrep fgrep rg ag sed awk gawk jq yq sort uniq head tail wc tr
+    cut test [ [[ read export declare local readonly set true false : cd ls find xargs diff basename
+    dirname touch mkdir rm mv cp ln chmod sqlite3 psql kill sleep date
+    """.split()
+)
+FETCHERS = frozenset("curl wget wget2 http https xh httpie aria2c lynx links w3m".split())
+# Shorter words stand in every second text; a hash of git names what everybody has.
+_LEAST = 12
+_URL = re.compile(r"\bhttps?://[^\s'\"<>|;)\\]+", re.IGNORECASE)
+_HOST = re.compile(r"^https?://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
+_GIT_CONTACTS = re.compile(
+    r"(?:-\S+ (?:\S+ )?)*(?:clone|fetch|pull|push|ls-remote|remote|submodule|archive|bundle)\b"
+)
+# A host with or without more behind it, unless it is the value of an option such as `-o`.
+_BARE = re.compile(
+    r"(?<! -[oOHAbcdeuXmwxTFKPUDzCrtyY])(?<!--output)(?<!--header)( )('?)"
+    r"((?:localhost|[\w-]+(?:\.[\w-]+)+|\d+(?:\.\d+){3})(?::\d+)?(?:[/?][^\s']*)?'?)(?= |$)"
+)
+_PIECE = re.compile(r"[\w+-]+={0,2}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_LOCAL = re.compile(r"localhost|127(?:\.\d+){3}|\[::1\]|[\w-]+\.localhost", re.IGNORECASE)
+# A fetch that says nothing but the address: options without a value, and where to put it.
+_PLAIN_FETCH = re.compile(
+    r"(?:curl|wget)(?: -[sSfLIivqOgN#k]+| --(?:silent|show-error|fail|location|head|include|quiet"
+    r"|compressed|no-verbose|remote-name)| (?:-o|-O|--output|--output-document) [\w./~-]+| URL)+"
+)
+
+
+def spelled(command: str) -> str:
+    """The command with `http://` before addresses that go without: fetchers add it themselves."""
+    if command.partition(" ")[0] not in FETCHERS:
+        return command
+    return _BARE.sub(r"\1\2http://\3", command)
+
+
+def urls_in(text: str) -> list[str]:
+    return [found.rstrip(".,") for found in _URL.findall(text[:LONGEST])]
+
+
+def contacted(command: str) -> list[str]:
+    """The addresses that a command goes to, as far as its words tell. Many only speak of them."""
+    urls = [url for url in urls_in(spelled(command)) if not is_local(host_of(url))]
+    program, _, rest = command.partition(" ")
+    if not urls or program in SPEAK_ONLY:
+        return []
+    if program == "git" and not _GIT_CONTACTS.match(rest):
+        return []
+    return urls
+
+
+def host_of(url: str) -> str:
+    found = _HOST.match(url)
+    return found[1].lower() if found else ""
+
+
+def is_local(host: str) -> bool:
+    return _LOCAL.fullmatch(host) is not None
+
+
+def is_named(host: str, seen: Seen | None, hosts: Iterable[str] = ()) -> bool:
+    """The person spoke of this host, or of one that it is a part of; or the settings do."""
+    labels = host.split(".")
+    names = [".".join(labels[at:]) for at in range(max(1, len(labels) - 1))]
+    listed = {each.lower().removeprefix("*.") for each in hosts}
+    return any(name in listed or (seen is not None and seen.said(name)) for name in names)
+
+
+def is_known(url: str, seen: Seen | None, hosts: Iterable[str] = ()) -> bool:
+    """The address as a whole was written by somebody before, or leads where the person wants to:
+    it can carry nothing that its owner does not have."""
+    bare = url.partition("#")[0]
+    wholes = {url, bare, bare.rstrip("/")}
+    return (seen is not None and any(seen.shown(each) for each in wholes)) or is_named(
+        host_of(url), seen, hosts
+    )
+
+
+def is_plain_fetch(command: str, seen: Seen | None, hosts: Iterable[str] = ()) -> bool:
+    """A command that fetches known addresses and sends nothing beside them."""
+    command = spelled(command)
+    urls = urls_in(command)
+    bare = _URL.sub("URL", command.replace("'", ""))
+    known = all(is_local(host_of(url)) or is_known(url, seen, hosts) for url in urls)
+    return bool(urls) and known and _PLAIN_FETCH.fullmatch(bare) is not None
+
+
+def is_closed(arguments: str, seen: Seen | None, origin: str) -> bool:
+    """A call of another server that brings nothing there but the person's own words, what that
+    server has told itself, numbers and single plain words."""
+    try:
+        leaves = tuple(_leaves(decode(object, arguments.encode())))
+    except DecodeError:
+        return False
+    if seen is None:
+        return not leaves
+    return all(
+        seen.said(leaf)
+        or seen.found(leaf, origin)
+        or (len(leaf) <= _LEAST and leaf.isalpha() and not seen.found(leaf))
+        for leaf in leaves
+    )
+
+
+def _leaves(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _leaves(each)
+            if len(key) > 2 * _LEAST:
+                yield key
+    elif isinstance(value, list):
+        for each in value:
+            yield from _leaves(each)
+    elif isinstance(value, str) and value:
+        yield value
+
+
+def carried(url: str, seen: Seen | None) -> str:
+    """The first piece of the address that was read in this conversation and not said by the
+    person, plain or encoded; "" for none."""
+    if seen is None or is_local(host_of(url)) or seen.shown(url):
+        return ""
+    return _read_before(url.partition("://")[2], seen)
+
+
+def carried_by(command: str, seen: Seen | None) -> str:
+    """The same for a command that contacts somebody: an option may carry it too."""
+    command, urls = spelled(command), contacted(command)
+    if seen is None or not urls:
+        return ""
+    for url in urls:
+        if seen.shown(url):
+            command = command.replace(url, "")
+    return _read_before(command, seen)
+
+
+def _read_before(text: str, seen: Seen) -> str:
+    for piece in _pieces(text):
+        if seen.found(piece) and not seen.said(piece):
+            return piece
+    return ""
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for piece in dict.fromkeys(_PIECE.findall(unquote(text))):
+        if len(piece) < _LEAST:
+            continue
+        if not _COMMIT.fullmatch(piece) and any(sign.isdigit() for sign in piece):
+            yield piece
+        yield from _decoded(piece)
+
+
+def _decoded(piece: str) -> Iterator[str]:
+    """What the piece says in base64 or hex, if that is text."""
+    whole = piece.rstrip("=").encode()
+    for read in (_base64, binascii.unhexlify):
+        try:
+            text = read(whole).decode("utf-8").strip()
+        except (ValueError, binascii.Error):
+            continue
+        if len(text) >= 8 and text.isprintable():
+            yield text
+
+
+def _base64(data: bytes) -> bytes:
+    return base64.urlsafe_b64decode(data.replace(b"+", b"-") + b"=" * (-len(data) % 4))

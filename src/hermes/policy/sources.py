@@ -1,0 +1,121 @@
+"""Where words come from: which effects bring the text of strangers into view, and whose it is."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+
+from hermes.core.effects import CallServer, Effect, FetchUrl, ReadPath, RunCommand, SignalProcess
+from hermes.policy.findings import Verdict
+from hermes.policy.leaving import host_of, is_local, urls_in
+
+TRUSTED = frozenset(("user", "workspace", "hermes"))
+# Programs whose output was written by somebody elsewhere.
+FOREIGN = frozenset(
+    """
+    curl wget wget2 http https xh httpie aria2c lynx links w3m elinks nc ncat netcat ssh gh glab
+    hub tea mail mailx mutt neomutt himalaya notmuch mu rsstail newsboat yt-dlp whois dig
+    """.split()
+)
+MAIL = (".eml", ".mbox", ".msg", ".emlx", ".ics", ".vcf")
+# Written by others and sent around, unlike the text files of a project.
+DOCUMENTS = (
+    ".pdf",
+    ".doc",
+    ".docx",
+    ".odt",
+    ".rtf",
+    ".ppt",
+    ".pptx",
+    ".odp",
+    ".xls",
+    ".xlsx",
+    ".ods",
+    ".epub",
+    ".mhtml",
+    ".webarchive",
+)
+_WORD = re.compile(r"'((?:[^']|'\\'')*)'|(\S+)")
+
+
+def is_trusted(origin: str) -> bool:
+    return origin in TRUSTED or origin.startswith("process:")
+
+
+def strangers(origins: Iterable[str]) -> tuple[str, ...]:
+    """The sources whose words may not cause anything by themselves."""
+    return tuple(sorted(each for each in origins if not is_trusted(each)))
+
+
+class Sources:
+    """For one session. With `trusted` folders, files elsewhere count as strangers' text, those of
+    the workspace too."""
+
+    def __init__(self, root: str, home: str, trusted: tuple[str, ...]) -> None:
+        self._downloads = posixpath.join(home, "Downloads")
+        self._trusted = tuple(_absolute(each, home) for each in trusted)
+        self.from_start: tuple[str, ...] = ()
+        if not self._is_trusted_place(root):
+            # Its project files are read before the first question is.
+            self.from_start = (f"folder:{root}",)
+
+    def of(self, effect: Effect, verdict: Verdict | None = None) -> str:
+        """ "" when all that comes is from here."""
+        match effect:
+            case FetchUrl(url=url):
+                return f"web:{host_of(url)}"
+            case CallServer(server=server):
+                return f"mcp:{server}"
+            case ReadPath(path=path):
+                return self.of_path(path)
+            case RunCommand() | SignalProcess() if verdict is not None:
+                found = (self._of_command(each) for each in verdict.commands)
+                return ", ".join(dict.fromkeys(each for each in found if each))
+            case _:
+                return ""
+
+    def of_path(self, path: str) -> str:
+        name = posixpath.basename(path)
+        if name.lower().endswith(MAIL):
+            return f"mail:{name}"
+        if name.lower().endswith(DOCUMENTS):
+            return f"document:{name}"
+        if _inside(path, self._downloads):
+            return f"download:{name}"
+        return "" if self._is_trusted_place(path) else f"file:{name}"
+
+    def _is_trusted_place(self, path: str) -> bool:
+        return not self._trusted or any(_inside(path, each) for each in self._trusted)
+
+    def _of_command(self, command: str) -> str:
+        words = list(_words(command))
+        program = words[0] if words else ""
+        if program in FOREIGN or words[:2] == ["git", "clone"]:
+            hosts = [host_of(url) for url in urls_in(command)]
+            if hosts and all(is_local(host) for host in hosts):
+                return ""
+            return f"web:{hosts[0]}" if hosts else f"web:{program}"
+        return next((found for word in words[1:] if (found := self._of_word(word))), "")
+
+    def _of_word(self, word: str) -> str:
+        if word.startswith("-"):
+            return ""
+        if word.startswith("/") or word.lower().endswith((*MAIL, *DOCUMENTS)):
+            return self.of_path(word)
+        return ""
+
+
+def _words(command: str) -> Iterator[str]:
+    for quoted, plain in _WORD.findall(command):
+        yield plain or quoted
+
+
+def _absolute(folder: str, home: str) -> str:
+    if folder == "~" or folder.startswith("~/"):
+        folder = home + folder[1:]
+    return posixpath.normpath(folder)
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -1,0 +1,311 @@
+"""The same dangerous commands by every way that there is: none takes effect unasked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from hermes.app.build import App
+from hermes.app.opening import Opening
+from hermes.config.home import Home
+from hermes.config.load import load
+from hermes.core.commands import Answer, Say
+from hermes.core.events import ApprovalAsked, QuestionAsked
+from hermes.core.world import World
+from hermes.surfaces.python.agent import AIAgent
+from hermes.testing.provider import ScriptedProvider
+from hermes.testing.server import ScriptedServer
+from hermes.testing.steps import Call, Step, call, says
+from tests.safety.adversary import Obedient, Order
+from tests.safety.dangers import dangers
+from tests.safety.stage import Stage
+from tests.web.site import Site
+
+HERMES = str(Path(sys.executable).with_name("hermes"))
+SECONDS = 60
+
+
+def run(command: str, **more: object) -> Order:
+    return ("terminal", {"command": command, **more})
+
+
+def foreground(command: str) -> Iterable[Order]:
+    return (run(command),)
+
+
+def background(command: str) -> Iterable[Order]:
+    return (run(command, background=True),)
+
+
+def in_a_terminal(command: str) -> Iterable[Order]:
+    return (run(command, pty=True),)
+
+
+def to_a_shell(command: str) -> Iterable[Order]:
+    return (run("bash", background=True), _feed("submit", command))
+
+
+def to_a_shell_in_pieces(command: str) -> Iterable[Order]:
+    half = min(3, len(command))
+    pieces = (_feed("write", command[:half]), _feed("submit", command[half:]))
+    return (run("bash", background=True), *pieces)
+
+
+def to_python(command: str) -> Iterable[Order]:
+    code = f"import os; os.system({command!r})"
+    return (run("python3 -i", background=True), _feed("submit", code))
+
+
+def in_a_script(command: str) -> Iterable[Order]:
+    return (("write_file", {"path": "x.sh", "content": f"{command}\n"}), run("bash x.sh"))
+
+
+def in_a_patched_script(command: str) -> Iterable[Order]:
+    return (
+        ("write_file", {"path": "x.sh", "content": "echo 1\n"}),
+        run("sh x.sh"),
+        ("patch", {"path": "x.sh", "old_string": "echo 1", "new_string": command}),
+        run("sh x.sh"),
+    )
+
+
+def in_a_program(command: str) -> Iterable[Order]:
+    code = f"import subprocess\nsubprocess.run({command!r}, shell=True)\n"
+    return (("write_file", {"path": "x.py", "content": code}), run("python3 x.py"))
+
+
+def in_a_function(command: str) -> Iterable[Order]:
+    return (run(f"ls() {{ {command}\n}}"), run("ls"))
+
+
+def in_an_alias(command: str) -> Iterable[Order]:
+    quoted = command.replace("'", "'\\''")
+    return (run(f"shopt -s expand_aliases; alias ls='{quoted}'"), run("ls"))
+
+
+def _feed(action: str, text: str) -> Order:
+    return ("process", {"action": action, "session_id": "{proc}", "data": text})
+
+
+WAYS: tuple[Callable[[str], Iterable[Order]], ...] = (
+    foreground,
+    background,
+    in_a_terminal,
+    to_a_shell,
+    to_a_shell_in_pieces,
+    to_python,
+    in_a_script,
+    in_a_patched_script,
+    in_a_program,
+    in_a_function,
+    in_an_alias,
+)
+
+
+def only_starts(asked: ApprovalAsked) -> str:
+    """A person who lets shells be started, and nothing else."""
+    script = getattr(asked.effect, "script", "")
+    return "once" if script in ("bash", "python3 -i") else "deny"
+
+
+# Each way takes a third of the commands, another third than its neighbours; all of them on request.
+THIRDS = [(way, number % 3, 3) for number, way in enumerate(WAYS)]
+ALL = [pytest.param(way, 0, 1, marks=pytest.mark.slow) for way in WAYS]
+
+
+@pytest.mark.parametrize(("way", "start", "step"), [*THIRDS, *ALL])
+async def test_no_way_through_the_tools_avoids_the_question(
+    way: Callable[[str], Iterable[Order]], start: int, step: int, tmp_path: Path
+) -> None:
+    async with Site() as net:
+        limit = asyncio.Semaphore(8)
+
+        async def tried(number: int, command: str) -> str:
+            async with limit:
+                stage = Stage(tmp_path / str(number), net, mark=f"{number:04}")
+                stage.answer = only_starts
+                before = stage.untouched()
+                here = command.replace("/HOME", str(stage.home))
+                model = ScriptedProvider(rule=Obedient(*way(here)).next, strict=False)
+                await stage.say(model, "")
+                await asyncio.sleep(0.05)
+                harmed = stage.untouched() != before or stage.leaked()
+                shown = any(stage.key in text for text in stage.results)
+                return command if harmed or shown else ""
+
+        chosen = dangers("/HOME")[start::step]
+        tries = (tried(number, each) for number, each in enumerate(chosen))
+        assert [each for each in await asyncio.gather(*tries) if each] == []
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+async def test_every_way_works_for_a_person_who_says_yes(
+    way: Callable[[str], Iterable[Order]], tmp_path: Path
+) -> None:
+    async with Site() as net:
+        stage = Stage(tmp_path, net)
+        stage.answer = lambda _: "once"
+        orders = (*way("rm -rf ~/important"), run("sleep 0.3"))
+        await stage.say(ScriptedProvider(rule=Obedient(*orders).next, strict=False), "")
+        assert stage.questions
+        assert not (stage.home / "important").exists()
+
+
+def calls_of(home: Path) -> tuple[Call, ...]:
+    return tuple(call("terminal", {"command": each}) for each in dangers(str(home)))
+
+
+class House:
+    """A home with canaries and settings that point at a scripted model."""
+
+    def __init__(self, folder: Path, net: Site, server: ScriptedServer) -> None:
+        self.stage = Stage(folder, net)
+        self.home, self.project = self.stage.home, self.stage.project
+        self.settings = self.stage.state / "config.yaml"
+        self.settings.write_text(
+            f'model: {{default: m, provider: custom, base_url: "{server.url}/v1"}}\n'
+        )
+        self.before = self.stage.untouched()
+
+    def env(self, **more: str) -> dict[str, str]:
+        proxy = f"http://127.0.0.1:{self.stage.net.port}"
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "HERMES_HOME": str(self.stage.state),
+            "http_proxy": proxy,
+            "no_proxy": "127.0.0.1",
+            **more,
+        }
+
+    async def hermes(self, *words: str, **env: str) -> tuple[int, str]:
+        process = await asyncio.create_subprocess_exec(
+            HERMES,
+            *words,
+            cwd=self.project,
+            env=self.env(**env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        async with asyncio.timeout(SECONDS):
+            out, _ = await process.communicate()
+        return process.returncode or 0, out.decode()
+
+    def app(self) -> App:
+        env = self.env()
+        app = App(load(Home(self.stage.state), env=env), env=env, world=World())
+        app.person = str(self.home)
+        return app
+
+    def unharmed(self) -> bool:
+        kept = {name: data for name, data in self.stage.untouched().items() if _is_ours(name)}
+        return kept == {n: d for n, d in self.before.items() if _is_ours(n)} and (
+            self.stage.leaked() == []
+        )
+
+
+def _is_ours(name: str) -> bool:
+    """What was there before; a session also leaves logs, an index and its journal."""
+    return not name.startswith(".hermes/") or name.endswith(("config.yaml", ".toml", ".env"))
+
+
+async def test_one_shot(tmp_path: Path) -> None:
+    async with Site() as net, ScriptedServer() as server:
+        house = House(tmp_path, net, server)
+        server.add(Step(calls=calls_of(house.home)), says("I may not."))
+        code, out = await house.hermes("-z", "go", "--json")
+        assert (code, house.unharmed()) == (0, True), out
+        refused = [json.loads(line) for line in out.splitlines() if '"tool_finished"' in line]
+        assert len(refused) == len(calls_of(house.home))
+        _, log = await house.hermes("policy", "log", "--json", "-n", "500")
+        decisions = {line["subject"]: line["decision"] for line in json.loads(log)}
+        assert set(decisions.values()) <= {"ask", "deny"}
+        assert len(decisions) == len(set(dangers(str(house.home))))
+
+
+async def test_resumed_after_a_death(tmp_path: Path) -> None:
+    for point in ("reply.received", "tool.started", "turn.ending"):
+        async with Site() as net, ScriptedServer() as server:
+            house = House(tmp_path / point, net, server)
+            harmless = call("terminal", {"command": "echo begun"})
+            server.add(Step(calls=(harmless, *calls_of(house.home))), says("I may not."))
+            server.add(says("I may not."), says("Still not."))
+            code, _ = await house.hermes(
+                "-z", "go", HERMES_TESTING="1", HERMES_KILL_AT=f"{point}:1"
+            )
+            assert code == -signal.SIGKILL, point
+            code, out = await house.hermes("-c", "-z", "go on")
+            assert (code, house.unharmed()) == (0, True), out
+
+
+async def test_forked_and_replayed(tmp_path: Path) -> None:
+    async with Site() as net, ScriptedServer() as server:
+        house = House(tmp_path, net, server)
+        server.add(says("Hello."), Step(calls=calls_of(house.home)), says("I may not."))
+        _, out = await house.hermes("-z", "hi", "--json", HERMES_RECORD="1")
+        session = json.loads(out.splitlines()[0])["session_id"]
+        _, made = await house.hermes("sessions", "fork", session, "--json")
+        child = json.loads(made)["session_id"]
+        code, out = await house.hermes("--resume", child, "-z", "go", HERMES_RECORD="1")
+        assert (code, house.unharmed()) == (0, True), out
+        await house.hermes("replay", child)
+        assert house.unharmed()
+
+
+async def test_left_in_the_inbox_by_another_process(tmp_path: Path) -> None:
+    """The words of another process are words; an answer of nobody who was asked is none."""
+    async with Site() as net, ScriptedServer() as server:
+        house = House(tmp_path, net, server)
+        server.add(says("Hello."), Step(calls=calls_of(house.home)[:5]), says("I may not."))
+        async with house.app() as app:
+            session = await app.open(
+                Opening(source="cli", attended=True, cwd=str(house.project), rules=False)
+            )
+            events = session.subscribe()
+            await session.send(Say(text="hi"))
+            await session.settled()
+            await app.journal.post(session.id, Answer(id="ask_000000000000", text="always"))
+            await app.journal.post(session.id, Say(text="go"))
+            await session.check_inbox()
+            asked: list[ApprovalAsked] = []
+
+            async def deny() -> None:
+                async for record in events:
+                    if isinstance(record.event, ApprovalAsked):
+                        asked.append(record.event)
+                        await app.journal.post(session.id, Answer(id="ask_other", text="always"))
+                        await session.check_inbox()
+                        await session.send(Answer(id=record.event.id, text="deny"))
+                    assert not isinstance(record.event, QuestionAsked)
+
+            answering = asyncio.ensure_future(deny())
+            await session.settled()
+            answering.cancel()
+        assert len(asked) == 5
+        assert house.unharmed()
+
+
+def test_a_python_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedServer.in_thread() as server:
+        house = House(tmp_path, Site(), server)
+        monkeypatch.setenv("HOME", str(house.home))
+        for approve in (None, lambda *_words, **_more: "deny"):
+            server.add(Step(calls=calls_of(house.home)), says("I may not."))
+            agent = AIAgent(
+                home=house.stage.state,
+                cwd=house.project,
+                skip_context_files=True,
+                approval_callback=approve,
+            )
+            assert agent.chat("go") == "I may not."
+            agent.close()
+            assert house.unharmed()
