@@ -15,7 +15,7 @@ from hermes.core.effects import (
     Scope,
     WritePath,
 )
-from hermes.core.ports import Policy
+from hermes.core.ports import Policy, Seen
 
 DEFAULT = "default"
 PLAN = "plan"
@@ -41,8 +41,14 @@ class Mannered:
         self._inner = inner
         self._allowed: set[str] = set()
 
-    def decide(self, effect: Effect, principal: Principal, origins: frozenset[str]) -> Decision:
-        decision = self._inner.decide(effect, principal, origins)
+    def decide(
+        self,
+        effect: Effect,
+        principal: Principal,
+        origins: frozenset[str],
+        seen: Seen | None = None,
+    ) -> Decision:
+        decision = self._inner.decide(effect, principal, origins, seen)
         if not isinstance(decision, Allow) or decision.harmless:
             return decision
         if self.mode == PLAN:
@@ -58,6 +64,9 @@ class Mannered:
             category="settings",
             scopes=("once", "session"),
         )
+
+    def origin(self, effect: Effect) -> str:
+        return self._inner.origin(effect)
 
     def remember(self, effect: Effect, scope: Scope) -> None:
         if isinstance(effect, WritePath | DeletePath) and scope == "session":
