@@ -44,6 +44,14 @@ class Rewind(Value, tag="rewind"):
     turns: int = 1
 
 
+class Compact(Value, tag="compact"):
+    """Shorten what the model sees of this session now. `topic` is what the summary should dwell
+    on; `keep` exchanges at the end stay as they are, 0 leaves that to the engine."""
+
+    topic: str = ""
+    keep: int = 0
+
+
 class Retitle(Value, tag="retitle"):
     title: str
 
@@ -52,4 +60,4 @@ class End(Value, tag="end"):
     reason: str
 
 
-Command = Say | Steer | Interrupt | Answer | SwitchModel | Rewind | Retitle | End
+Command = Say | Steer | Interrupt | Answer | SwitchModel | Rewind | Compact | Retitle | End

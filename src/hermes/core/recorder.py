@@ -118,6 +118,8 @@ class Recorder:
         for record in records:
             if self._foreseen.pop(id(record.event), None) is None:
                 self.transcript.apply(record)
+            else:
+                self.transcript.number(record)
             self._publish(record)
         return records
 

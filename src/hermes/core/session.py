@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import assert_never
 
+from hermes.codec.values import replace
 from hermes.core.budget import Budget
 from hermes.core.commands import (
     Answer,
     Command,
+    Compact,
     End,
     Interrupt,
     Retitle,
@@ -24,6 +26,7 @@ from hermes.core.errors import JournalError, UsageError
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    Compacted,
     MessageReceived,
     ModelSwitched,
     QuestionAnswered,
@@ -52,7 +55,7 @@ from hermes.core.recorder import Recorder
 from hermes.core.stop import Stop
 from hermes.core.subscription import Subscription
 from hermes.core.transcript import Transcript
-from hermes.core.turn import Furnish, Kept, Limits, Toolbox, Turn, View
+from hermes.core.turn import ContextEngine, Furnish, Kept, Limits, Occasion, Toolbox, Turn, View
 from hermes.core.world import World
 
 log = logging.getLogger(__name__)
@@ -81,6 +84,7 @@ class Parts:
         budget: Budget | None = None,
         budgeting: Callable[[], Budgeting] = Budgeting,
         furnish: Furnish = lambda kind: kind(),
+        engine: ContextEngine | None = None,
     ) -> None:
         self.journal = journal
         self.connect = connect
@@ -94,6 +98,7 @@ class Parts:
         self.budget = budget
         self.budgeting = budgeting
         self.furnish = furnish
+        self.engine = engine
 
 
 class Session:
@@ -165,6 +170,8 @@ class Session:
                 await self._recorder.commit(event)
             case Rewind():
                 await self._rewind(command.turns)
+            case Compact():
+                await self._compact(command)
             case Retitle():
                 await self._recorder.commit(Titled(title=command.title))
             case End():
@@ -201,6 +208,12 @@ class Session:
     def resume(self) -> None:
         """Go on with a turn that did not end and with messages that wait. Returns at once."""
         self._start_work()
+
+    def outlook(self, command: Compact) -> Compacted | None:
+        """About what a `Compact` would come to; nothing is changed and no model is asked."""
+        engine, occasion = self._shortening(command)
+        prompt = self._parts.view(self.transcript.seen)
+        return engine.preview(self.transcript, prompt, occasion)
 
     async def settled(self) -> None:
         """Wait until nothing runs and nothing waits for a turn."""
@@ -270,6 +283,27 @@ class Session:
         # What tools remember of the conversation may have gone out of view.
         self._kept = Kept(self._parts.furnish)
 
+    async def _compact(self, command: Compact) -> None:
+        if self.busy:
+            raise UsageError("A turn is running; wait for its end or interrupt it first.")
+        engine, occasion = self._shortening(command)
+        prompt = self._parts.view(self.transcript.seen)
+        compacted = await engine.compact(self.transcript, prompt, occasion, self._meter)
+        if compacted is None:
+            raise UsageError("There is nothing to shorten in this session yet.")
+        self._parts.world.reach("compaction.made")
+        await self._recorder.commit(compacted)
+        self._kept.out_of_view()
+
+    def _shortening(self, command: Compact) -> tuple[ContextEngine, Occasion]:
+        if self._parts.engine is None:
+            raise UsageError("This session is never shortened.")
+        _, limits = self._connected()
+        occasion = Occasion(
+            window=limits.window, cause="asked", topic=command.topic, keep=command.keep
+        )
+        return self._parts.engine, occasion
+
     def _start_work(self) -> None:
         if not self.busy:
             # Whoever says stop from now on means the turn that begins.
@@ -302,14 +336,13 @@ class Session:
         self._turn = self._new_turn()
         try:
             await run_turn(self._turn)
+            self._learn(self._turn.window)
         finally:
             self._turn = None
             self._stop = Stop()
 
     def _new_turn(self) -> Turn:
-        if self._provider is None:
-            self._provider = self._connect(self.transcript.model, self.transcript.provider)
-        provider, limits = self._provider
+        provider, limits = self._connected()
         return Turn(
             recorder=self._recorder,
             provider=provider,
@@ -324,7 +357,19 @@ class Session:
             budget=Budget(limits.max_steps, self._parts.budget),
             world=self._parts.world,
             stop=self._stop,
+            engine=self._parts.engine,
         )
+
+    def _learn(self, window: int) -> None:
+        """A window that turned out to be smaller stays so."""
+        if self._provider is not None and window < self._provider[1].window:
+            provider, limits = self._provider
+            self._provider = provider, replace(limits, window=window)
+
+    def _connected(self) -> tuple[Provider, Limits]:
+        if self._provider is None:
+            self._provider = self._connect(self.transcript.model, self.transcript.provider)
+        return self._provider
 
     def _connect(self, model: str, provider: str) -> tuple[Provider, Limits]:
         return self._parts.connect(model, provider, self._meter)
