@@ -10,14 +10,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from hermes.app.budgets import Budgets
+from hermes.app.compacting import EngineMaker, context_engine
 from hermes.app.furnishing import furnishing
 from hermes.app.judging import policy_settings
+from hermes.app.limits import limits_of
 from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text, view_of
 from hermes.app.toolbox import Tools, wanted_names
-from hermes.codec.json import convert, plain
 from hermes.config.load import Config
 from hermes.config.logs import Logging
 from hermes.context.system import join
@@ -26,11 +27,9 @@ from hermes.core.caps import Caps
 from hermes.core.commands import Say, SwitchModel
 from hermes.core.errors import NotFound
 from hermes.core.events import Record, SessionOpened
-from hermes.core.guardrails import Guardrails
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.recorder import Recorder
 from hermes.core.session import Connect, Parts, Session
-from hermes.core.tools import ToolSettings
 from hermes.core.transcript import Transcript, fold
 from hermes.core.turn import Limits
 from hermes.core.world import World
@@ -76,6 +75,7 @@ class App:
         self.new_recorder: Callable[..., Recorder] = Recorder
         self.person = str(Path.home())
         self.state = str(config.home.root.resolve())
+        self.engines: dict[str, EngineMaker] = {}
         self._log_files = log_files
         self._budget = budget
         self._budgets = Budgets(config, env)
@@ -104,6 +104,10 @@ class App:
         )
         self._open[session.id] = (session, [])
         return session
+
+    def session(self, session_id: str) -> Session:
+        """One that is open here."""
+        return self._open[session_id][0]
 
     async def leave(self, session: Session) -> None:
         """Stop what runs in the session and let go of it."""
@@ -274,6 +278,7 @@ class App:
             budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
             furnish=furnishing(self, session_id, opened),
+            engine=context_engine(self, session_id, opened),
         )
 
     def _root(self, opened: SessionOpened) -> str:
@@ -299,21 +304,7 @@ class App:
         return connected, self._limits(window)
 
     def _limits(self, window: int) -> Limits:
-        settings = self.settings
-        return Limits(
-            max_steps=settings.agent.max_turns,
-            window=window,
-            guardrails=convert(Guardrails, plain(settings.tool_loop_guardrails)),
-            settings=ToolSettings(
-                max_bytes=settings.tool_output.max_bytes,
-                max_lines=settings.tool_output.max_lines,
-                max_line_length=settings.tool_output.max_line_length,
-                file_read_max_chars=settings.file_read_max_chars,
-                terminal_timeout=settings.terminal.timeout,
-                terminal_max_timeout=settings.terminal.max_foreground_timeout,
-                clarify_timeout=settings.agent.clarify_timeout,
-            ),
-        )
+        return limits_of(self.settings, window)
 
     def _policy(self, root: str, opening: Opening) -> Rules:
         mode = self.settings.approvals.noninteractive_mode

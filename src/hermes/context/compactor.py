@@ -1,9 +1,8 @@
-"""The context engine: prunes first, then has the older part summarised, and never loses a rule."""
+"""Shortens a conversation: prunes first, then has the older part summarised; rules stay."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 
 from hermes.codec.values import replace
 from hermes.context import shrinking, summary
@@ -15,80 +14,41 @@ from hermes.context.carried import (
     open_todos,
     tools_found,
 )
+from hermes.context.engine import Means, Watch
 from hermes.context.pruning import pruned
-from hermes.context.room import CompressionRules, Room, room_in
+from hermes.context.room import Room
 from hermes.context.standing import standing_rules
-from hermes.context.tokens import CHARS_PER_TOKEN, Gauge, all_tokens
+from hermes.context.tokens import CHARS_PER_TOKEN, all_tokens
 from hermes.core.errors import HermesError, ProviderError
 from hermes.core.events import Compacted
 from hermes.core.messages import Message, ToolMessage, UserMessage, user_says
 from hermes.core.ports import Meter
-from hermes.core.prompt import Prompt, Reply
+from hermes.core.prompt import Prompt
 from hermes.core.transcript import Transcript
 from hermes.core.turn import Occasion
-from hermes.core.world import Clock
 
 log = logging.getLogger(__name__)
 
 OWN_WORDS = "hermes"
-SAVES_LITTLE = 0.9
 COOL_SECONDS = 600.0
 COOL_SECONDS_PASSING = 60.0
 _PASSING = ("timeout", "overloaded", "server_error", "rate_limit", "upstream_rate_limit", "cut")
 
-Summarise = Callable[[Prompt, Meter], Awaitable[Reply]]
-Hints = Callable[[tuple[Message, ...]], Awaitable[str]]
-
-
-async def no_hints(_messages: tuple[Message, ...]) -> str:
-    return ""
-
 
 class Compactor:
-    """For one session. `summarise` asks a model; `hints` gives what else the summary must keep;
-    `redact` takes secrets out of what is sent for a summary."""
+    """For one session; remembers only for how long not to ask for summaries after a failure."""
 
-    def __init__(
-        self,
-        session_id: str,
-        summarise: Summarise,
-        *,
-        clock: Clock,
-        rules: CompressionRules | None = None,
-        cwd: str = "",
-        hints: Hints = no_hints,
-        redact: Callable[[str], str] = str,
-    ) -> None:
-        self._session_id = session_id
-        self._summarise = summarise
-        self._clock = clock
-        self._rules = rules or CompressionRules()
-        self._cwd = cwd
-        self._hints = hints
-        self._redact = redact
-        self._gauge = Gauge()
+    def __init__(self, means: Means, watch: Watch) -> None:
+        self._means = means
+        self._rules = means.rules
+        self._watch = watch
+        self._gauge = watch.gauge
         self._cool_until = 0.0
-        self._fruitless_at = 0
-
-    def due(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
-        if not self._rules.enabled:
-            return False
-        room = self._room(transcript, prompt, window)
-        estimated = self._gauge.estimated(transcript, prompt)
-        if estimated > room.limit:
-            return True
-        if estimated < room.threshold and len(prompt.messages) < self._rules.message_limit:
-            return False
-        return not self._is_stuck(transcript)
-
-    def fits(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
-        room = self._room(transcript, prompt, window)
-        return self._gauge.estimated(transcript, prompt) <= room.limit
 
     async def compact(
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion, meter: Meter
     ) -> Compacted | None:
-        room = self._room(transcript, prompt, occasion.window)
+        room = self._watch.room(transcript, prompt, occasion.window)
         shortened = self._prune(transcript, prompt, occasion)
         size = self._size(transcript, prompt, shortened)
         cut = self._cut(transcript, prompt, room, occasion)
@@ -102,31 +62,16 @@ class Compactor:
     def preview(
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion
     ) -> Compacted | None:
-        room = self._room(transcript, prompt, occasion.window)
+        room = self._watch.room(transcript, prompt, occasion.window)
         shortened = self._prune(transcript, prompt, occasion)
         if cut := self._cut(transcript, prompt, room, occasion):
             notes = "…" * (room.summary * CHARS_PER_TOKEN // 3)
             shortened = self._summarised(transcript, prompt, occasion, cut, notes)
         return self._finished(transcript, prompt, shortened, room)
 
-    def _room(self, transcript: Transcript, prompt: Prompt, window: int) -> Room:
-        """In our own estimated tokens: the window is as much smaller as they are too few."""
-        scale = self._gauge.scale(transcript, prompt)
-        own_window = max(1, int(window / scale))
-        most = int(prompt.max_tokens / scale) if prompt.max_tokens else None
-        return room_in(own_window, self._gauge.fixed(prompt), self._rules, max_tokens=most)
-
-    def _is_stuck(self, transcript: Transcript) -> bool:
-        """The last two times saved next to nothing: again is no use before something changes."""
-        newest = transcript.compactions[-2:]
-        fruitless = [c for c in newest if c.tokens_after > c.tokens_before * SAVES_LITTLE]
-        if len(fruitless) == 2 and len(transcript.messages) - newest[-1].upto < 12:
-            return True
-        return self._fruitless_at == len(transcript.messages) > 0
-
     def _prune(self, transcript: Transcript, prompt: Prompt, occasion: Occasion) -> Compacted:
         """The block that is there already, the messages after it in fewer words, and a tail."""
-        room = self._room(transcript, prompt, occasion.window)
+        room = self._watch.room(transcript, prompt, occasion.window)
         newest = transcript.compactions[-1] if transcript.compactions else None
         summarised, upto = (newest.summarised, newest.upto) if newest else (0, 0)
         tail = self._tail_tokens(transcript, prompt, room.content // 3, occasion)
@@ -182,7 +127,7 @@ class Compactor:
         self, transcript: Transcript, cut: int, room: Room, occasion: Occasion, meter: Meter
     ) -> str:
         """A model's summary, "" when there is none to be had."""
-        if self._clock.monotonic() < self._cool_until and occasion.cause != "asked":
+        if self._means.clock.monotonic() < self._cool_until and occasion.cause != "asked":
             return ""
         known = next((c for c in reversed(transcript.compactions) if c.summary), None)
         part = tuple(transcript.messages[known.summarised if known else 0 : cut])
@@ -191,13 +136,13 @@ class Compactor:
             transcript.number_of,
             before=known.summary if known else "",
             topic=occasion.topic,
-            hints=await self._hints(part),
+            hints=await self._means.hints(part),
             tokens=room.limit,
             most=room.summary,
         )
-        words = user_says(self._redact(asked.messages[0].text))  # type: ignore[union-attr]
+        words = user_says(self._means.redact(asked.messages[0].text))  # type: ignore[union-attr]
         try:
-            reply = await self._summarise(replace(asked, messages=(words,)), meter)
+            reply = await self._means.summarise(replace(asked, messages=(words,)), meter)
         except HermesError as error:
             self._failed(error)
             return ""
@@ -209,13 +154,13 @@ class Compactor:
     def _failed(self, error: HermesError) -> None:
         passing = isinstance(error, ProviderError) and error.reason in _PASSING
         seconds = COOL_SECONDS_PASSING if passing else COOL_SECONDS
-        self._cool_until = self._clock.monotonic() + seconds
+        self._cool_until = self._means.clock.monotonic() + seconds
         log.warning("no summary", extra={"why": str(error)})
 
     def _summarised(
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion, cut: int, notes: str
     ) -> Compacted:
-        room = self._room(transcript, prompt, occasion.window)
+        room = self._watch.room(transcript, prompt, occasion.window)
         text = notes or summary.local_notes(
             transcript.messages[:cut], transcript.number_of, room.summary
         )
@@ -231,10 +176,10 @@ class Compactor:
         rules = standing_rules(older)
         first = next((m for m in older if isinstance(m, UserMessage) and m.origin == "user"), None)
         return Carried(
-            session_id=self._session_id,
+            session_id=self._means.session_id,
             recallable=any(spec.name == SEARCH_TOOL for spec in prompt.tools),
             last_number=number(older[-1]) if older else 0,
-            cwd=self._cwd,
+            cwd=self._means.cwd,
             rules=tuple((number(each.message), each.text) for each in rules if each.strong),
             wishes=tuple((number(each.message), each.text) for each in rules if not each.strong),
             summary=notes,
@@ -257,7 +202,6 @@ class Compactor:
             shortened = shrinking.squeezed(shortened, transcript, spare)
             size = self._size(transcript, prompt, shortened)
         if size >= before:
-            self._fruitless_at = len(transcript.messages)
             return None
         scale = self._gauge.scale(transcript, prompt)
         return replace(

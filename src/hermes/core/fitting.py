@@ -84,6 +84,7 @@ def adopt(turn: Turn, compacted: Compacted) -> None:
     turn.recorder.note(compacted)
     turn.recorder.foresee()
     turn.kept.out_of_view()
+    turn.shelf.cleared()
     turn.recorder.show(Notice(text=told(compacted)))
 
 
