@@ -6,12 +6,12 @@ from pathlib import Path
 
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
-from tests.context.ground import compactions, say, stage
+from tests.context.ground import Rule, compactions, say, stage
 
 REQUEST = "Read the twenty parts in order and then say which is the last one. Never skip a part."
 
 
-def reading(count: int) -> tuple[list[str], object]:
+def reading(count: int) -> tuple[list[str], Rule]:
     """A model that reads one part after the other, and knows only how many it has read."""
     read: list[str] = []
 
@@ -26,7 +26,7 @@ def reading(count: int) -> tuple[list[str], object]:
 
 async def test_twenty_files_are_read_in_a_window_of_8k(tmp_path: Path) -> None:
     read, rule = reading(20)
-    async with stage(tmp_path, rule, window=8_192) as ground:  # type: ignore[arg-type]
+    async with stage(tmp_path, rule, window=8_192) as ground:
         for number in range(20):
             ground.file(f"part{number}.txt", lines=80)
         async with ground.session() as (app, session):

@@ -30,14 +30,18 @@ def context_engine(app: App, session_id: str, opened: SessionOpened) -> ContextE
         return make(app, session_id, opened)
     if wanted != BUILT_IN:
         app.news.append(f"There is no context engine {wanted!r}; {BUILT_IN} is used.")
-    means = Means(
+    return BuiltInEngine(means_of(app, session_id, opened))
+
+
+def means_of(app: App, session_id: str, opened: SessionOpened) -> Means:
+    """What the built-in engine works with."""
+    return Means(
         session_id,
         _Summaries(app, session_id),
         clock=app.world.clock,
         rules=rules_of(app, opened.model),
         cwd=opened.cwd,
     )
-    return BuiltInEngine(means)
 
 
 def rules_of(app: App, model: str) -> CompressionRules:

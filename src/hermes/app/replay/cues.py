@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import cast
 
-from hermes.core.commands import Command, End, Retitle, Rewind, Say, Steer, SwitchModel
+from hermes.core.commands import Command, Compact, End, Retitle, Rewind, Say, Steer, SwitchModel
 from hermes.core.errors import BudgetReached
 from hermes.core.events import (
     ApprovalAnswered,
     CallSettled,
     CapRaised,
     CapScope,
+    Compacted,
     DurableEvent,
     MessageReceived,
     ModelCalled,
@@ -52,6 +53,8 @@ def command_of(event: DurableEvent) -> Command | None:
             return End(reason=event.reason)
         case Rewound():
             return Rewind(turns=event.turns)
+        case Compacted(cause="asked"):
+            return Compact(topic=event.topic, keep=event.keep)
         case _:
             return None
 
