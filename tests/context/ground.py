@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from hermes.context.summary import INSTRUCTIONS
 from hermes.core.commands import Say
 from hermes.core.events import Compacted, Record, TurnEnded
 from hermes.core.session import Session
-from hermes.core.world import World
+from hermes.core.world import SystemClock, World
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails, says
@@ -27,6 +28,13 @@ Rule = Callable[[Request], Step]
 
 def is_for_summary(request: Request) -> bool:
     return any(said.role == "system" and FOR_SUMMARIES in said.text for said in request.said)
+
+
+class Hasty(SystemClock):
+    """Waits before another try are short."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(min(seconds, 0.01))
 
 
 class Stage:
@@ -58,7 +66,7 @@ class Stage:
         }
         flags = {"model.default": "test", "model.context_length": self.window, **self.flags}
         config = load(Home(self.root / "home"), env=env, flags=flags)
-        async with App(config, env=env, world=world or World()) as app:
+        async with App(config, env=env, world=world or World(clock=Hasty())) as app:
             yield app
 
     @asynccontextmanager

@@ -140,8 +140,8 @@ class Run:
             journal=self.journal,
             connect=self._connect,
             budgeting=lambda: self.budgeting,
-            view=lambda messages: Prompt(
-                system="You are tested.", messages=messages, tools=Tools(self.tools).specs
+            view=lambda transcript: Prompt(
+                system="You are tested.", messages=transcript.seen, tools=Tools(self.tools).specs
             ),
             toolbox=Tools(self.tools),
             workspace=LocalWorkspace(

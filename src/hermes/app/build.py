@@ -17,7 +17,8 @@ from hermes.app.limits import limits_of
 from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
-from hermes.app.prompting import system_text, view_of
+from hermes.app.prompting import chosen_personality, system_text, view_of
+from hermes.app.slots import scan_of, slots_of
 from hermes.app.toolbox import Tools, wanted_names
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -193,6 +194,8 @@ class App:
             cwd=cwd,
             tools=tools,
             now=self.world.clock.now(),
+            slots=slots_of(self, opening),
+            scan=scan_of(self),
         )
         self.news += text.warnings
         opened = SessionOpened(
@@ -208,6 +211,8 @@ class App:
         )
         session_id = opening.session_id or self.world.new_session_id()
         recorder = self.new_recorder(self.journal, session_id, self.world, opening=opened)
+        if personality := chosen_personality(self.settings):
+            recorder.note(personality)
         parts = self._parts(session_id, opened, opening)
         arrange(session_id, parts)
         return Session(parts, recorder)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hermes.context.engine import BuiltInEngine, Means
+from hermes.context.engine import BuiltInEngine
 from hermes.context.room import CompressionRules
+from hermes.context.watch import Means
 from hermes.core.events import SessionOpened
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt, Reply

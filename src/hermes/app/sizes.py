@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text
+from hermes.app.slots import scan_of, slots_of
 from hermes.app.toolbox import wanted_names
 from hermes.codec.json import encode
 from hermes.codec.values import Value
@@ -37,6 +38,8 @@ async def prompt_sizes(app: App, opening: Opening) -> tuple[Size, ...]:
         cwd=app.cwd(opening),
         tools=names,
         now=app.world.clock.now(),
+        slots=slots_of(app, opening),
+        scan=scan_of(app),
     )
     layers = [_size("system", layer.name, layer.text.encode()) for layer in text.layers]
     tools = [_size("tool", spec.name, encode(spec)) for spec in app.tools.choose(names).specs]

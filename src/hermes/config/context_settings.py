@@ -9,7 +9,7 @@ from msgspec import Meta
 from hermes.codec.values import Value
 from hermes.config.kinds import Count, Positive
 
-Share = Annotated[float, Meta(ge=0, le=1)]
+Share = Annotated[float, Meta(gt=0)]
 
 
 class CompressionSettings(Value):

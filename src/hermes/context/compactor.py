@@ -14,11 +14,11 @@ from hermes.context.carried import (
     open_todos,
     tools_found,
 )
-from hermes.context.engine import Means, Watch
 from hermes.context.pruning import pruned
 from hermes.context.room import Room
 from hermes.context.standing import standing_rules
 from hermes.context.tokens import CHARS_PER_TOKEN, all_tokens
+from hermes.context.watch import Means, Watch
 from hermes.core.errors import HermesError, ProviderError
 from hermes.core.events import Compacted
 from hermes.core.messages import Message, ToolMessage, UserMessage, user_says

@@ -52,6 +52,13 @@ class Compact(Value, tag="compact"):
     keep: int = 0
 
 
+class Overlay(Value, tag="overlay"):
+    """Let the system text end with these words from the next request on; empty takes them away."""
+
+    name: str = ""
+    text: str = ""
+
+
 class Retitle(Value, tag="retitle"):
     title: str
 
@@ -60,4 +67,6 @@ class End(Value, tag="end"):
     reason: str
 
 
-Command = Say | Steer | Interrupt | Answer | SwitchModel | Rewind | Compact | Retitle | End
+Command = (
+    Say | Steer | Interrupt | Answer | SwitchModel | Rewind | Compact | Overlay | Retitle | End
+)

@@ -203,6 +203,14 @@ class Compacted(Value, tag="compacted"):
     scale: float = 1.0
 
 
+class Overlaid(Value, tag="overlaid"):
+    """From here on `text` stands at the end of the system text; an empty one takes it away. `name`
+    is what a person calls it."""
+
+    name: str
+    text: str
+
+
 EndReason = Literal[
     "done", "interrupted", "failed", "budget", "partial", "guardrail", "crashed", "paused"
 ]
@@ -245,6 +253,7 @@ DurableEvent: TypeAlias = (
     | CallSettled
     | CapRaised
     | Compacted
+    | Overlaid
 )
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

@@ -99,4 +99,4 @@ def told(compacted: Compacted) -> str:
 
 
 def _prompt(turn: Turn) -> Prompt:
-    return turn.view(turn.recorder.transcript.seen)
+    return turn.view(turn.recorder.transcript)

@@ -16,6 +16,7 @@ from hermes.core.commands import (
     Compact,
     End,
     Interrupt,
+    Overlay,
     Retitle,
     Rewind,
     Say,
@@ -29,6 +30,7 @@ from hermes.core.events import (
     Compacted,
     MessageReceived,
     ModelSwitched,
+    Overlaid,
     QuestionAnswered,
     ReplyAdded,
     Rewound,
@@ -166,12 +168,15 @@ class Session:
                 self._questions.answer(command.id, command.text, command.by)
             case SwitchModel():
                 self._provider = self._connect(command.model, command.provider)
-                event = ModelSwitched(model=command.model, provider=command.provider)
-                await self._recorder.commit(event)
+                await self._recorder.commit(
+                    ModelSwitched(model=command.model, provider=command.provider)
+                )
             case Rewind():
                 await self._rewind(command.turns)
             case Compact():
                 await self._compact(command)
+            case Overlay():
+                await self._recorder.commit(Overlaid(name=command.name, text=command.text))
             case Retitle():
                 await self._recorder.commit(Titled(title=command.title))
             case End():
@@ -212,7 +217,7 @@ class Session:
     def outlook(self, command: Compact) -> Compacted | None:
         """About what a `Compact` would come to; nothing is changed and no model is asked."""
         engine, occasion = self._shortening(command)
-        prompt = self._parts.view(self.transcript.seen)
+        prompt = self._parts.view(self.transcript)
         return engine.preview(self.transcript, prompt, occasion)
 
     async def settled(self) -> None:
@@ -287,7 +292,7 @@ class Session:
         if self.busy:
             raise UsageError("A turn is running; wait for its end or interrupt it first.")
         engine, occasion = self._shortening(command)
-        prompt = self._parts.view(self.transcript.seen)
+        prompt = self._parts.view(self.transcript)
         compacted = await engine.compact(self.transcript, prompt, occasion, self._meter)
         if compacted is None:
             raise UsageError("There is nothing to shorten in this session yet.")

@@ -15,6 +15,7 @@ from hermes.core.events import (
     MessageReceived,
     ModelCalled,
     ModelSwitched,
+    Overlaid,
     QuestionAnswered,
     QuestionAsked,
     Record,
@@ -55,6 +56,7 @@ class Transcript:
         self.provider = ""
         self.messages: list[Message] = []
         self.compactions: list[Compacted] = []
+        self.overlay = Overlaid(name="", text="")
         self.measured = 0
         self.measured_upto = 0
         self.usage = Usage()
@@ -113,6 +115,8 @@ class Transcript:
                 self._rewind(event.turns)
             case Compacted():
                 self._compact(event)
+            case Overlaid():
+                self.overlay = event
             case TurnEnded():
                 self.turn_id = ""
             case SessionEnded() | CapRaised():

@@ -10,7 +10,6 @@ from hermes.core.budget import Budget
 from hermes.core.events import Compacted, CompactionCause
 from hermes.core.gate import Gate
 from hermes.core.guardrails import Guardrails, LoopWatch
-from hermes.core.messages import Message
 from hermes.core.meter import SessionMeter
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.prompt import Prompt, ToolSpec
@@ -22,7 +21,7 @@ from hermes.core.tools import Tool, ToolSettings
 from hermes.core.transcript import Transcript
 from hermes.core.world import World
 
-View = Callable[[tuple[Message, ...]], Prompt]
+View = Callable[[Transcript], Prompt]
 Furnish = Callable[[type], object]
 
 

@@ -84,6 +84,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("cap_raised"),
     _shape("call_settled", ',"call":"call_'),
     _shape("compacted"),
+    _shape("overlaid"),
 )
 
 

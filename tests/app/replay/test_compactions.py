@@ -1,4 +1,4 @@
-"""Sessions that were shortened on the way are played again byte for byte, with tapes and without."""
+"""Sessions that were shortened on the way are played again byte for byte, taped or not."""
 
 from __future__ import annotations
 

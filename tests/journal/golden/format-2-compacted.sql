@@ -94,7 +94,8 @@ INSERT INTO "log" VALUES(54,6,2,'turn_a00000000003',24,'Never touch main.',17602
 INSERT INTO "log" VALUES(55,6,3,'turn_a00000000003',25,'2',1760200000.0,X'178D3FAC9C06515BC745284B3340F7B1');
 INSERT INTO "log" VALUES(56,6,4,'turn_a00000000003',29,'Noted."}]},"usage":{"input":90,"output":3,"requests":1},"model":"small-1","provider":"acme',1760200000.0,X'D2CB40D1CB610CB8E9317E6E4B8ADC84');
 INSERT INTO "log" VALUES(57,6,5,'turn_a00000000003',34,'done","usage":{"input":90,"output":3,"requests":1}',1760200000.0,X'BFD6FA727BB8DD114A3F92B281B49646');
-INSERT INTO "log" VALUES(58,6,6,'turn_a00000000003',40,',"upto":2,"head":[{"type":"user","parts":[{"type":"text","text":"[The earlier part]\n- [2] Never touch main."}],"origin":"hermes"},{"type":"assistant","parts":[{"type":"tool_call","id":"call_1","name":"read_file","arguments":{"path":"notes.txt"}}],"stop":"calls"},{"type":"tool","results":[{"type":"tool_result","call_id":"call_1","name":"read_file","parts":[{"type":"text","text":"[read_file notes.txt: 80 lines; message 9]"}]}]}],"summarised":2,"summary":"Goal: none yet.","cause":"asked","topic":"notes","keep":1,"window":8192,"tokens_before":7100,"tokens_after":2100,"scale":1.25',1760200000.0,X'A596B46B893EE26237850600447BE0B1');
+INSERT INTO "log" VALUES(58,6,6,'turn_a00000000003',41,',"name":"pirate","text":"Arr."',1760200000.0,X'E186BEC0627F91F2239297F897ACFF50');
+INSERT INTO "log" VALUES(59,6,7,'turn_a00000000003',40,',"upto":2,"head":[{"type":"user","parts":[{"type":"text","text":"[The earlier part]\n- [2] Never touch main."}],"origin":"hermes"},{"type":"assistant","parts":[{"type":"tool_call","id":"call_1","name":"read_file","arguments":{"path":"notes.txt"}}],"stop":"calls"},{"type":"tool","results":[{"type":"tool_result","call_id":"call_1","name":"read_file","parts":[{"type":"text","text":"[read_file notes.txt: 80 lines; message 9]"}]}]}],"summarised":2,"summary":"Goal: none yet.","cause":"asked","topic":"notes","keep":1,"window":8192,"tokens_before":7100,"tokens_after":2100,"scale":1.25',1760200000.0,X'AD0D1740F26294BBB950EB521EBDD485');
 CREATE TABLE message_keys(
     session INTEGER NOT NULL, key TEXT NOT NULL, n INTEGER NOT NULL,
     PRIMARY KEY(session, key)) WITHOUT ROWID;
@@ -106,7 +107,7 @@ CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 INSERT INTO "meta" VALUES('last_removed_id',52);
 INSERT INTO "meta" VALUES('projections',2);
 CREATE TABLE owners(owner TEXT PRIMARY KEY, beat REAL NOT NULL) WITHOUT ROWID;
-INSERT INTO "owners" VALUES('18932-e23d661ef065',1760200000.0);
+INSERT INTO "owners" VALUES('2753-9dee2bcb4732',1760200000.0);
 CREATE TABLE quarantine(
     event INTEGER PRIMARY KEY, session INTEGER NOT NULL, n INTEGER NOT NULL,
     why TEXT NOT NULL, found_at REAL NOT NULL);
@@ -167,6 +168,7 @@ INSERT INTO "shapes" VALUES(37,'call_settled',1,'{"type":"call_settled"','}');
 INSERT INTO "shapes" VALUES(38,'cap_raised',1,'{"type":"cap_raised"','}');
 INSERT INTO "shapes" VALUES(39,'call_settled',1,'{"type":"call_settled","call":"call_','}');
 INSERT INTO "shapes" VALUES(40,'compacted',1,'{"type":"compacted"','}');
+INSERT INTO "shapes" VALUES(41,'overlaid',1,'{"type":"overlaid"','}');
 CREATE TABLE summaries(
     session INTEGER PRIMARY KEY, last_n INTEGER NOT NULL, title TEXT NOT NULL,
     source TEXT NOT NULL, cwd TEXT NOT NULL, model TEXT NOT NULL, provider TEXT NOT NULL,
@@ -182,7 +184,7 @@ INSERT INTO "summaries" VALUES(1,29,'Plan','cli','/work/plan','big-1','other','o
 INSERT INTO "summaries" VALUES(2,15,'Plan #2','telegram','/work/plan','small-1','acme','member','Another way',1760086466.5,1760086466.5,NULL,'',1,0,0,0,0,0,0,0,NULL,'','',0,'golden-one','',0,0);
 INSERT INTO "summaries" VALUES(3,1,'','subagent','/work/plan','small-1','acme','owner','',1760086466.5,1760086466.5,NULL,'',0,0,0,0,0,0,0,0,NULL,'','',0,'golden-two','',0,0);
 INSERT INTO "summaries" VALUES(4,16,'','cron','/work/plan','small-1','acme','owner','What did it cost?',1760100000.0,1760100062.0,NULL,'',3,0,4,900,120,200,0,0,0.0041,'turn_a00000000002','cron',1,'nightly','turn_a00000000002',10592,89000000000);
-INSERT INTO "summaries" VALUES(6,6,'','cli','/work/plan','small-1','acme','owner','Never touch main.',1760200000.0,1760200000.0,NULL,'',2,0,0,90,3,0,0,0,NULL,'','',0,'golden-five','turn_a00000000003',93,0);
+INSERT INTO "summaries" VALUES(6,7,'','cli','/work/plan','small-1','acme','owner','Never touch main.',1760200000.0,1760200000.0,NULL,'',2,0,0,90,3,0,0,0,NULL,'','',0,'golden-five','turn_a00000000003',93,0);
 CREATE TABLE usage(
     session INTEGER NOT NULL, day INTEGER NOT NULL, model TEXT NOT NULL, provider TEXT NOT NULL,
     cause TEXT NOT NULL, calls INTEGER NOT NULL, replies INTEGER NOT NULL,

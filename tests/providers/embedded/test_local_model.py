@@ -263,7 +263,7 @@ async def test_a_whole_session_in_reduced_mode(model: EmbeddedModel, tmp_path: P
             ),
             Limits(window=model.window),
         ),
-        view=lambda messages: Prompt(system=SYSTEM, messages=messages, max_tokens=16),
+        view=lambda said: Prompt(system=SYSTEM, messages=said.seen, max_tokens=16),
         toolbox=NoTools(),
         workspace=LocalWorkspace(root, state=tmp_path / "state", world=world, env={}),
         policy=Rules(

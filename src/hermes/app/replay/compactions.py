@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hermes.app.replay.gates import Gates
 from hermes.codec.values import replace
-from hermes.context.engine import BuiltInEngine, Means
+from hermes.context.engine import BuiltInEngine
+from hermes.context.watch import Means
 from hermes.core.errors import ProviderError
 from hermes.core.events import Compacted, TurnEnded
 from hermes.core.messages import AssistantMessage, Text, Usage

@@ -14,6 +14,7 @@ from hermes.core.events import (
     DurableEvent,
     ModelCalled,
     ModelSwitched,
+    Overlaid,
     Rewound,
     SessionEnded,
     Titled,
@@ -106,7 +107,8 @@ class Score:
             return False
         last = self.events[self.place - 1]
         return bool(self.lines[self.place - 1].turn_id) and not isinstance(
-            last, TurnEnded | SessionEnded | Titled | ModelSwitched | Rewound | Compacted
+            last,
+            TurnEnded | SessionEnded | Titled | ModelSwitched | Rewound | Compacted | Overlaid,
         )
 
     @property

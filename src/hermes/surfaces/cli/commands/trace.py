@@ -14,10 +14,12 @@ from hermes.core.events import (
     ApprovalAsked,
     CallSettled,
     CapRaised,
+    Compacted,
     Event,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
+    Overlaid,
     QuestionAnswered,
     QuestionAsked,
     Record,
@@ -95,6 +97,11 @@ def describe(event: Event) -> Iterator[str]:
             yield f"model is now {event.model} ({event.provider})"
         case Titled():
             yield f"title: {event.title}"
+        case Compacted():
+            before, after = event.tokens_before, event.tokens_after
+            yield f"shortened ({event.cause}): about {before:,} tokens became {after:,}"
+        case Overlaid():
+            yield f"personality: {event.name or 'none'}"
         case Rewound():
             yield f"{event.turns} turn(s) taken back"
         case TurnEnded():
