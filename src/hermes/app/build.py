@@ -185,7 +185,8 @@ class App:
         choice = await self.models.choose()
         self._announce(choice)
         cwd = self.cwd(opening)
-        tools = wanted_names(self.settings, reduced=choice.reduced)
+        names = wanted_names(self.settings, reduced=choice.reduced)
+        tools = self.tools.direct(names, self.settings.context.direct_tool_tokens)
         text = system_text(
             opening,
             choice,
@@ -267,7 +268,7 @@ class App:
     def _parts(
         self, session_id: str, opened: SessionOpened, opening: Opening, *, after: int = 0
     ) -> Parts:
-        tools = self.tools.choose(opened.tools)
+        tools = self.tools.choose(opened.tools, wanted_names(self.settings))
         root = self._root(opened)
         workspace = self._workspace(session_id, root)
         return Parts(

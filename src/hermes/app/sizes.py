@@ -29,7 +29,8 @@ class Size(Value):
 async def prompt_sizes(app: App, opening: Opening) -> tuple[Size, ...]:
     """For a new session, opened now in this folder. Nothing is sent."""
     choice = await app.models.choose()
-    names = wanted_names(app.settings, reduced=choice.reduced)
+    wanted = wanted_names(app.settings, reduced=choice.reduced)
+    names = app.tools.direct(wanted, app.settings.context.direct_tool_tokens)
     text = system_text(
         opening,
         choice,

@@ -45,7 +45,7 @@ ABOUT_TOOLS = {
     "with tool_call.",
 }
 # Characters of blocks that other rooms bring; what is longer is cut.
-SLOT_CHARS = {"skills": 2_400, "memory": 2_700, "user": 1_800, "provider": 1_600}
+SLOT_CHARS = {"skills": 2_000, "memory": 2_700, "user": 1_800, "provider": 1_600}
 _SLOT_SHARE = 0.05
 _CHARS_PER_TOKEN = 4
 
