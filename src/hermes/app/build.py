@@ -18,7 +18,7 @@ from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import chosen_personality, system_text, view_of
-from hermes.app.slots import scan_of, slots_of
+from hermes.app.slots import nearby, scan_of, slots_of
 from hermes.app.toolbox import Tools, wanted_names
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -28,9 +28,10 @@ from hermes.core.caps import Caps
 from hermes.core.commands import Say, SwitchModel
 from hermes.core.errors import NotFound
 from hermes.core.events import Record, SessionOpened
+from hermes.core.parts import Connect, Parts
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.recorder import Recorder
-from hermes.core.session import Connect, Parts, Session
+from hermes.core.session import Session
 from hermes.core.transcript import Transcript, fold
 from hermes.core.turn import Limits
 from hermes.core.world import World
@@ -271,6 +272,7 @@ class App:
         tools = self.tools.choose(opened.tools, wanted_names(self.settings))
         root = self._root(opened)
         workspace = self._workspace(session_id, root)
+        policy = self._policy(root, opening)
         return Parts(
             journal=self.journal,
             connect=self._taped(session_id, opening, workspace, after),
@@ -278,13 +280,14 @@ class App:
             view=view_of(opened.system, tools.specs, self.settings),
             toolbox=tools,
             workspace=workspace,
-            policy=self._policy(root, opening),
+            policy=policy,
             world=self.world,
             attended=opening.attended,
             budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
             furnish=furnishing(self, session_id, opened),
             engine=context_engine(self, session_id, opened),
+            remark=nearby(self, workspace, policy, opened) if opening.rules else None,
         )
 
     def _root(self, opened: SessionOpened) -> str:

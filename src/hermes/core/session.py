@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import assert_never
 
@@ -23,6 +23,7 @@ from hermes.core.commands import (
     Steer,
     SwitchModel,
 )
+from hermes.core.effects import Decision, Effect
 from hermes.core.errors import JournalError, UsageError
 from hermes.core.events import (
     ApprovalAnswered,
@@ -49,58 +50,18 @@ from hermes.core.messages import (
     UserMessage,
     user_says,
 )
-from hermes.core.meter import Budgeting, SessionMeter
-from hermes.core.ports import Journal, Meter, Policy, ProcessNotice, Provider, Workspace
+from hermes.core.meter import SessionMeter
+from hermes.core.parts import Parts
+from hermes.core.ports import Meter, ProcessNotice, Provider, Workspace
 from hermes.core.prompt import Notice
 from hermes.core.questions import DENY, Questions
 from hermes.core.recorder import Recorder
 from hermes.core.stop import Stop
 from hermes.core.subscription import Subscription
 from hermes.core.transcript import Transcript
-from hermes.core.turn import ContextEngine, Furnish, Kept, Limits, Occasion, Toolbox, Turn, View
-from hermes.core.world import World
+from hermes.core.turn import ContextEngine, Kept, Limits, Occasion, Turn
 
 log = logging.getLogger(__name__)
-
-Connect = Callable[[str, str, Meter], tuple[Provider, Limits]]
-
-
-class Parts:
-    """What a session is made of; `app` puts it together. `connect` makes the provider for a
-    model and provider name, with the limits that this model sets; every request that it makes is
-    booked with the meter. `budgeting` tells how much the session may spend at that moment.
-    `furnish` makes the objects that tools find by their type with `ToolContext.kept`."""
-
-    def __init__(
-        self,
-        *,
-        journal: Journal,
-        connect: Connect,
-        view: View,
-        toolbox: Toolbox,
-        workspace: Workspace,
-        policy: Policy,
-        world: World,
-        attended: bool,
-        approval_seconds: float = 60,
-        budget: Budget | None = None,
-        budgeting: Callable[[], Budgeting] = Budgeting,
-        furnish: Furnish = lambda kind: kind(),
-        engine: ContextEngine | None = None,
-    ) -> None:
-        self.journal = journal
-        self.connect = connect
-        self.view = view
-        self.toolbox = toolbox
-        self.workspace = workspace
-        self.policy = policy
-        self.world = world
-        self.attended = attended
-        self.approval_seconds = approval_seconds
-        self.budget = budget
-        self.budgeting = budgeting
-        self.furnish = furnish
-        self.engine = engine
 
 
 class Session:
@@ -144,6 +105,14 @@ class Session:
     @property
     def busy(self) -> bool:
         return self._work is not None and not self._work.done()
+
+    @property
+    def workspace(self) -> Workspace:
+        """For what a person looks up; whether that may be, `judge` says."""
+        return self._parts.workspace
+
+    def judge(self, effect: Effect) -> Decision:
+        return self._gate.judge(effect)
 
     @property
     def meter(self) -> Meter:
@@ -363,6 +332,7 @@ class Session:
             world=self._parts.world,
             stop=self._stop,
             engine=self._parts.engine,
+            remark=self._parts.remark,
         )
 
     def _learn(self, window: int) -> None:

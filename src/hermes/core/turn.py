@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from hermes.codec.values import Value
@@ -10,6 +10,7 @@ from hermes.core.budget import Budget
 from hermes.core.events import Compacted, CompactionCause
 from hermes.core.gate import Gate
 from hermes.core.guardrails import Guardrails, LoopWatch
+from hermes.core.messages import ToolCall, ToolResult
 from hermes.core.meter import SessionMeter
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.prompt import Prompt, ToolSpec
@@ -23,6 +24,8 @@ from hermes.core.world import World
 
 View = Callable[[Transcript], Prompt]
 Furnish = Callable[[type], object]
+# Words to add to the result of a call, "" for none.
+Remark = Callable[[ToolCall, ToolResult], Awaitable[str]]
 
 
 class Toolbox(Protocol):
@@ -120,6 +123,7 @@ class Turn:
         world: World,
         stop: Stop,
         engine: ContextEngine | None = None,
+        remark: Remark | None = None,
     ) -> None:
         self.recorder = recorder
         self.provider = provider
@@ -135,6 +139,7 @@ class Turn:
         self.world = world
         self.stop = stop
         self.engine = engine
+        self.remark = remark
         self.window = limits.window
         self.watch = LoopWatch(limits.guardrails)
         self.shelf = Shelf(workspace, limits.window)

@@ -27,8 +27,9 @@ from hermes.config.home import Home
 from hermes.config.load import Config, load
 from hermes.core.errors import HermesError
 from hermes.core.events import SessionOpened
+from hermes.core.parts import Parts
 from hermes.core.ports import Meter, Provider, Workspace
-from hermes.core.session import Parts, Session
+from hermes.core.session import Session
 from hermes.core.tools import Tool
 from hermes.core.transcript import Transcript
 from hermes.core.turn import Limits
@@ -110,6 +111,8 @@ class Rehearsal(App):
         self, session_id: str, opened: SessionOpened, opening: Opening, *, after: int = 0
     ) -> Parts:
         parts = super()._parts(session_id, opened, opening, after=after)
+        # The results of then have these words in them already.
+        parts.remark = None
         parts.engine = PlayedEngine(means_of(self, session_id, opened), self._gates)
         return parts
 
