@@ -15,7 +15,7 @@ from hermes.context.carried import (
     tools_found,
 )
 from hermes.context.pruning import pruned
-from hermes.context.room import Room
+from hermes.context.room import LEAST_SUMMARY, Room
 from hermes.context.standing import standing_rules
 from hermes.context.tokens import CHARS_PER_TOKEN, all_tokens
 from hermes.context.watch import Means, Watch
@@ -65,7 +65,7 @@ class Compactor:
         room = self._watch.room(transcript, prompt, occasion.window)
         shortened = self._prune(transcript, prompt, occasion)
         if cut := self._cut(transcript, prompt, room, occasion):
-            notes = "…" * (room.summary * CHARS_PER_TOKEN // 3)
+            notes = "x" * (self._summary_tokens(transcript, cut, room) * CHARS_PER_TOKEN)
             shortened = self._summarised(transcript, prompt, occasion, cut, notes)
         return self._finished(transcript, prompt, shortened, room)
 
@@ -123,6 +123,11 @@ class Compactor:
             start -= 1
         return start
 
+    def _summary_tokens(self, transcript: Transcript, cut: int, room: Room) -> int:
+        """A summary is to be much shorter than what it tells of."""
+        told = self._gauge.between(transcript.messages, 0, cut)
+        return max(LEAST_SUMMARY, min(room.summary, told // 5))
+
     async def _notes(
         self, transcript: Transcript, cut: int, room: Room, occasion: Occasion, meter: Meter
     ) -> str:
@@ -138,7 +143,7 @@ class Compactor:
             topic=occasion.topic,
             hints=await self._means.hints(part),
             tokens=room.limit,
-            most=room.summary,
+            most=(most := self._summary_tokens(transcript, cut, room)),
         )
         words = user_says(self._means.redact(asked.messages[0].text))  # type: ignore[union-attr]
         try:
@@ -146,7 +151,7 @@ class Compactor:
         except HermesError as error:
             self._failed(error)
             return ""
-        notes = summary.cleaned(reply.message.text, room.summary)
+        notes = summary.cleaned(reply.message.text, most)
         if not notes:
             self._failed(ProviderError("The summary was empty.", reason="cut"))
         return notes

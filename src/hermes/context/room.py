@@ -9,7 +9,7 @@ _LARGE_WINDOW = 512_000
 _SMALL_WINDOW_THRESHOLD = 0.75
 _HIGHEST_THRESHOLD = 0.85
 _MOST_SUMMARY = 10_000
-_LEAST_SUMMARY = 300
+LEAST_SUMMARY = 300
 
 
 class CompressionRules(Value):
@@ -58,7 +58,7 @@ def room_in(
         threshold=threshold,
         content=fixed + left * 55 // 100,
         tail=min(int(threshold * ratio), left * 35 // 100),
-        summary=max(_LEAST_SUMMARY, min(window // 20, _MOST_SUMMARY)),
+        summary=max(LEAST_SUMMARY, min(window // 20, _MOST_SUMMARY)),
         rules=max(200, window // 8),
         request=max(200, window // 8),
         todos=max(100, window // 20),

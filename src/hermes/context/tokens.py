@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from hermes.codec.json import encode
@@ -47,7 +48,7 @@ def message_tokens(message: Message) -> int:
             assert_never(message)
 
 
-def all_tokens(messages: tuple[Message, ...] | list[Message]) -> int:
+def all_tokens(messages: Sequence[Message]) -> int:
     return sum(map(message_tokens, messages))
 
 
