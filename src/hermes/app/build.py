@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from hermes.app.beginning import beginning
 from hermes.app.budgets import Budgets
 from hermes.app.compacting import EngineMaker, context_engine
 from hermes.app.furnishing import furnishing
@@ -17,8 +18,8 @@ from hermes.app.limits import limits_of
 from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
-from hermes.app.prompting import chosen_personality, system_text, view_of
-from hermes.app.slots import nearby, scan_of, slots_of
+from hermes.app.prompting import chosen_personality, view_of
+from hermes.app.slots import nearby
 from hermes.app.toolbox import Tools, wanted_names
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -185,24 +186,11 @@ class App:
     async def _new(self, opening: Opening, arrange: Arrange) -> Session:
         choice = await self.models.choose()
         self._announce(choice)
-        cwd = self.cwd(opening)
-        names = wanted_names(self.settings, reduced=choice.reduced)
-        tools = self.tools.direct(names, self.settings.context.direct_tool_tokens)
-        text = system_text(
-            opening,
-            choice,
-            self.settings,
-            self.home,
-            cwd=cwd,
-            tools=tools,
-            now=self.world.clock.now(),
-            slots=slots_of(self, opening),
-            scan=scan_of(self),
-        )
+        text, tools = beginning(self, opening, choice)
         self.news += text.warnings
         opened = SessionOpened(
             source=opening.source,
-            cwd=cwd,
+            cwd=self.cwd(opening),
             model=choice.model,
             provider=choice.provider,
             system=join(text.layers),
@@ -215,6 +203,7 @@ class App:
         recorder = self.new_recorder(self.journal, session_id, self.world, opening=opened)
         if personality := chosen_personality(self.settings):
             recorder.note(personality)
+            recorder.foresee()
         parts = self._parts(session_id, opened, opening)
         arrange(session_id, parts)
         return Session(parts, recorder)

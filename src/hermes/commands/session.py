@@ -75,7 +75,7 @@ async def usage(here: Here, argument: str) -> Outcome:
         f"Session   {_tokens(transcript.usage)}",
         *_assumed(transcript),
         f"Context   {short_count(transcript.last_prompt)} / {short_count(window)} ({share}%)"
-        f" · shortened {len(transcript.compactions)} times",
+        + f" · shortened {len(transcript.compactions)}×" * bool(transcript.compactions),
         f"Model     {transcript.model} ({transcript.provider})",
         *(f"Budget    {cap}" for cap in await cap_states(here.app)),
     ]
