@@ -192,7 +192,7 @@ async def test_a_conversation_that_does_not_fit_stays_where_it_is(place: Make) -
     here = await place(says("a long story"))
     await here.talk.say("tell me a story " * 100)
     text = await here.run("/model tiny --provider other")
-    assert "and tiny holds 200; nothing was changed. First use /new" in text
+    assert "and tiny holds 200; nothing was changed. First use /compress or /new" in text
     assert here.now == ("alpha-1", "box")
     await here.run("/model tiny --provider other --force")
     assert here.now == ("tiny", "other")

@@ -13,10 +13,11 @@ from hermes.core.events import Event, Record, ReplyAdded, SessionOpened, ToolFin
 from hermes.core.messages import Message, ToolResult
 from hermes.core.meter import Budgeting
 from hermes.core.metered import Cost, Metered
+from hermes.core.parts import Parts
 from hermes.core.ports import Meter, Policy, Provider
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.recorder import Recorder
-from hermes.core.session import Parts, Session
+from hermes.core.session import Session
 from hermes.core.subscription import Subscription
 from hermes.core.tools import Tool
 from hermes.core.transcript import fold
@@ -140,8 +141,8 @@ class Run:
             journal=self.journal,
             connect=self._connect,
             budgeting=lambda: self.budgeting,
-            view=lambda messages: Prompt(
-                system="You are tested.", messages=messages, tools=Tools(self.tools).specs
+            view=lambda transcript: Prompt(
+                system="You are tested.", messages=transcript.seen, tools=Tools(self.tools).specs
             ),
             toolbox=Tools(self.tools),
             workspace=LocalWorkspace(

@@ -12,7 +12,7 @@ from hermes.core.effects import ReadPath
 from hermes.core.messages import joined_text
 from hermes.core.tools import ToolOutput, ToolSettings
 from hermes.tools.files.read import page, read_file
-from hermes.tools.files.readlog import ReadLog
+from hermes.tools.files.readlog import ReadLog, digest
 
 if TYPE_CHECKING:
     from tests.tools.conftest import Desk
@@ -30,6 +30,7 @@ async def test_lines_are_numbered_and_a_final_newline_is_no_line(desk: Desk) -> 
         "1|one\n2|\n3|three",
         details={
             "path": path,
+            "digest": digest(b"one\n\nthree\n").hex(),
             "file_size": 11,
             "total_lines": 3,
             "start": 1,

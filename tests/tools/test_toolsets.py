@@ -4,11 +4,11 @@ import pytest
 
 from hermes.core.errors import UsageError
 from hermes.tools.catalogue import TARGETS
-from hermes.tools.toolsets import TOOLSETS, Toolset, resolve_toolsets
+from hermes.tools.toolsets import SEARCHING, TOOLSETS, Toolset, resolve_toolsets
 
 
 def test_the_default_toolset_has_every_core_tool() -> None:
-    assert resolve_toolsets(["hermes-cli"]) == tuple(sorted(TARGETS))
+    assert resolve_toolsets(["hermes-cli"]) == tuple(sorted(set(TARGETS) - set(SEARCHING)))
     assert resolve_toolsets(["all"]) == resolve_toolsets(["*"]) == tuple(sorted(TARGETS))
 
 

@@ -29,6 +29,8 @@ SECONDS = {
     "background_review": 120.0,
     "curator": 600.0,
 }
+# What a task is called in the accounts, where that is another word.
+CAUSES = {"compression": "compaction"}
 USUAL_SECONDS = 30.0
 UNWELL_SECONDS = 600.0
 LOCKED_OUT_SECONDS = 60.0
@@ -95,7 +97,8 @@ class Auxiliary:
             try:
                 if not self._fits(task, each, main):
                     continue
-                link = self._models.link(each.wish, meter, cause=task, attempts=attempts)
+                cause = CAUSES.get(task, task)
+                link = self._models.link(each.wish, meter, cause=cause, attempts=attempts)
             except HermesError:
                 continue
             if link.who not in seen and not 0 < link.window < tokens:

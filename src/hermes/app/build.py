@@ -10,19 +10,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from hermes.app.beginning import beginning
 from hermes.app.budgets import Budgets
+from hermes.app.compacting import EngineMaker, context_engine
 from hermes.app.furnishing import furnishing
 from hermes.app.guarded import Guarded
+from hermes.app.limits import limits_of
 from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
-from hermes.app.prompting import system_text, view_of
+from hermes.app.prompting import chosen_personality, view_of
 from hermes.app.safeguards import approver, session_rules, way_to_the_web
 from hermes.app.secrecy import Secrecy
+from hermes.app.slots import nearby
 from hermes.app.toolbox import Tools, wanted_names
 from hermes.app.veil import Veil
 from hermes.app.workplace import local_workspace
-from hermes.codec.json import convert, plain
 from hermes.codec.values import replace
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -32,11 +35,10 @@ from hermes.core.caps import Caps
 from hermes.core.commands import Say, SwitchModel
 from hermes.core.errors import NotFound
 from hermes.core.events import Record, SessionOpened
-from hermes.core.guardrails import Guardrails
+from hermes.core.parts import Connect, Parts
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.recorder import Recorder
-from hermes.core.session import Connect, Parts, Session
-from hermes.core.tools import ToolSettings
+from hermes.core.session import Session
 from hermes.core.transcript import Transcript, fold
 from hermes.core.turn import Limits
 from hermes.core.world import World
@@ -86,6 +88,7 @@ class App:
         self.state = str(config.home.root.resolve())
         self.reaches_out = True
         self.judged_then: Callable[[], bool] = lambda: False
+        self.engines: dict[str, EngineMaker] = {}
         self._log_files = log_files
         self._budget = budget
         self._budgets = Budgets(config, env)
@@ -114,6 +117,10 @@ class App:
         )
         self._open[session.id] = (session, [])
         return session
+
+    def session(self, session_id: str) -> Session:
+        """One that is open here."""
+        return self._open[session_id][0]
 
     async def leave(self, session: Session) -> None:
         """Stop what runs in the session and let go of it."""
@@ -191,22 +198,11 @@ class App:
     async def _new(self, opening: Opening, arrange: Arrange) -> Session:
         choice = await self.models.choose()
         self._announce(choice)
-        cwd = self.cwd(opening)
-        tools = wanted_names(self.settings, reduced=choice.reduced)
-        text = system_text(
-            opening,
-            choice,
-            self.settings,
-            self.home,
-            cwd=cwd,
-            tools=tools,
-            now=self.world.clock.now(),
-            clean=self.secrecy.text,
-        )
+        text, tools = beginning(self, opening, choice)
         self.news += text.warnings
         opened = SessionOpened(
             source=opening.source,
-            cwd=cwd,
+            cwd=self.cwd(opening),
             model=choice.model,
             provider=choice.provider,
             system=join(text.layers),
@@ -217,6 +213,9 @@ class App:
         )
         session_id = opening.session_id or self.world.new_session_id()
         recorder = self._recorder(session_id, opening=opened)
+        if personality := chosen_personality(self.settings):
+            recorder.note(personality)
+            recorder.foresee()
         parts = self._parts(session_id, opened, opening, began=self.world.clock.now())
         arrange(session_id, parts)
         return Session(parts, recorder)
@@ -278,7 +277,7 @@ class App:
         began: float,
         after: int = 0,
     ) -> Parts:
-        tools = self.tools.choose(opened.tools)
+        tools = self.tools.choose(opened.tools, wanted_names(self.settings))
         root = self._root(opened)
         workspace = self._workspace(session_id, root)
         policy = session_rules(self, root, opening, began)
@@ -298,6 +297,8 @@ class App:
             web=way_to_the_web(self, policy),
             judge=approver(self, lambda: self._open[session_id][0]),
             preflight=getattr(workspace, "preflight", None),
+            engine=context_engine(self, session_id, opened),
+            remark=nearby(self, workspace, policy, opened) if opening.rules else None,
         )
 
     def _root(self, opened: SessionOpened) -> str:
@@ -323,21 +324,7 @@ class App:
         return connected, self._limits(window)
 
     def _limits(self, window: int) -> Limits:
-        settings = self.settings
-        return Limits(
-            max_steps=settings.agent.max_turns,
-            window=window,
-            guardrails=convert(Guardrails, plain(settings.tool_loop_guardrails)),
-            settings=ToolSettings(
-                max_bytes=settings.tool_output.max_bytes,
-                max_lines=settings.tool_output.max_lines,
-                max_line_length=settings.tool_output.max_line_length,
-                file_read_max_chars=settings.file_read_max_chars,
-                terminal_timeout=settings.terminal.timeout,
-                terminal_max_timeout=settings.terminal.max_foreground_timeout,
-                clarify_timeout=settings.agent.clarify_timeout,
-            ),
-        )
+        return limits_of(self.settings, window)
 
     def _workspace(self, session_id: str, root: str) -> Workspace:
         local = local_workspace(self, session_id, root)

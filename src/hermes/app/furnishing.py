@@ -20,6 +20,8 @@ def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
                 return _secrets(app, session_id)
             case "hermes.recall.tools":
                 return _recall(app, session_id, opened)
+            case "hermes.tools.discovery":
+                return _directory(app, opened)
             case _:
                 return kind()
 
@@ -42,3 +44,10 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     index = SearchIndex(app.home.index, JournalFile(app.home.journal))
     archive = Archive(app.journal, index, session_id=session_id, principal=opened.principal)
     return Recall(archive, app.world.clock)
+
+
+def _directory(app: App, opened: SessionOpened) -> object:
+    from hermes.app.toolbox import wanted_names
+    from hermes.tools.discovery import Directory
+
+    return Directory(lambda: app.tools.hidden(opened.tools, wanted_names(app.settings)))

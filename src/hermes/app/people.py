@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hermes.codec.values import replace
 from hermes.core.messages import Message, Text, UserMessage
 from hermes.core.prompt import Prompt
+from hermes.core.transcript import Transcript
 from hermes.core.turn import View
 
 if TYPE_CHECKING:
@@ -24,9 +25,10 @@ def without_people(view: View) -> View:
     """The same view, in which people cannot be told by what they wrote. The journal keeps it."""
     hidden = _Hidden()
 
-    def seen(messages: tuple[Message, ...]) -> Prompt:
-        prompt = view(tuple(map(hidden.message, messages)))
-        return replace(prompt, system=hidden.text(prompt.system))
+    def seen(transcript: Transcript) -> Prompt:
+        prompt = view(transcript)
+        messages = tuple(map(hidden.message, prompt.messages))
+        return replace(prompt, system=hidden.text(prompt.system), messages=messages)
 
     return seen
 

@@ -11,11 +11,23 @@ from hermes.app.opening import Opening
 from hermes.app.people import hides_people, without_people
 from hermes.config.home import Home
 from hermes.config.settings import Settings
-from hermes.context.files import limit_for, project_context
-from hermes.context.system import Layer, Surroundings, layers
-from hermes.core.messages import Message
+from hermes.context.files import (
+    ProjectContext,
+    Scan,
+    cut_middle,
+    limit_for,
+    project_context,
+    unscanned,
+)
+from hermes.context.platforms import platform_hint
+from hermes.context.system import Layer, Slots, Surroundings, layers
+from hermes.core.errors import NotFound
+from hermes.core.events import Overlaid
 from hermes.core.prompt import Prompt, ToolSpec
+from hermes.core.transcript import Transcript
 from hermes.core.turn import View
+
+DEFAULT_PROFILE = "default"
 
 REDUCED = "You are a helpful AI assistant named Hermes."
 
@@ -37,16 +49,20 @@ def system_text(
     cwd: str,
     tools: tuple[str, ...],
     now: float,
+    slots: Slots | None = None,
+    scan: Scan = unscanned,
     clean: Callable[[str], str] = str,
 ) -> SystemText:
-    """What people wrote into files and settings passes `clean`; our own words need not."""
+    """`slots` are the blocks of other rooms as they are now; every file passes `scan` first. What
+    people wrote into files and settings passes `clean`; our own words need not."""
     if choice.reduced:
         # A very small model loses the question in a long introduction.
         return SystemText((Layer(name="identity", text=REDUCED),), ())
     limit = settings.context_file_max_chars
-    project = project_context(Path(cwd), window=choice.window, max_chars=limit)
-    soul = _soul(home, limit or limit_for(choice.window)) if opening.rules else ""
-    own = settings.agent.system_prompt
+    project = ProjectContext()
+    if opening.rules:
+        project = project_context(Path(cwd), window=choice.window, max_chars=limit, scan=scan)
+    soul = _soul(home, limit or limit_for(choice.window), scan) if opening.rules else ""
     here = Surroundings(
         platform=opening.platform,
         cwd=cwd,
@@ -55,6 +71,9 @@ def system_text(
         provider=choice.provider,
         now=now,
         hint=clean(settings.agent.environment_hint),
+        platform_hint=platform_hint(opening.platform, settings.platform_hints),
+        profile="" if home.profile == DEFAULT_PROFILE else home.profile,
+        window=choice.window,
     )
     parts = layers(
         here,
@@ -62,21 +81,29 @@ def system_text(
         tools=tools,
         completion=settings.agent.task_completion_guidance,
         parallel=settings.agent.parallel_tool_call_guidance,
-        extra=clean("\n\n".join(text for text in (opening.extra, own) if text)),
-        project=clean(project.text) if opening.rules else "",
+        enforcement=settings.agent.tool_use_enforcement,
+        extra=clean(
+            "\n\n".join(text for text in (opening.extra, settings.agent.system_prompt) if text)
+        ),
+        project=clean(project.text),
+        slots=slots if opening.rules else None,
     )
-    return SystemText(parts, project.warnings if opening.rules else ())
+    return SystemText(parts, project.warnings)
 
 
 def view_of(
     system: str, tools: tuple[ToolSpec, ...], settings: Settings, *, source: str = "cli"
 ) -> View:
     """The one place that decides what the model sees of a transcript."""
+    overlaid: dict[str, str] = {"": system}
 
-    def view(messages: tuple[Message, ...]) -> Prompt:
+    def view(transcript: Transcript) -> Prompt:
+        overlay = transcript.overlay.text
+        if overlay not in overlaid:
+            overlaid[overlay] = f"{system}\n\n{overlay}"
         return Prompt(
-            system=system,
-            messages=messages,
+            system=overlaid[overlay],
+            messages=transcript.seen,
             tools=tools,
             max_tokens=settings.model.max_tokens,
             effort=settings.agent.reasoning_effort,
@@ -87,8 +114,23 @@ def view_of(
     return view
 
 
-def _soul(home: Home, limit: int) -> str:
+def chosen_personality(settings: Settings) -> Overlaid | None:
+    """What new sessions begin with, if the settings name one that there is."""
+    if not settings.display.personality:
+        return None
+    # Few people set one.
+    from hermes.app.personalities import overlay
+
     try:
-        return home.soul.read_text("utf-8", "replace")[:limit]
+        found = overlay(settings, settings.display.personality)
+    except NotFound:
+        return None
+    return Overlaid(name=found.name, text=found.text) if found.text else None
+
+
+def _soul(home: Home, limit: int, scan: Scan) -> str:
+    try:
+        text = home.soul.read_text("utf-8", "replace").strip()
     except OSError:
         return ""
+    return cut_middle(scan(home.soul.name, text), limit, str(home.soul))[0] if text else ""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.app.beginning import beginning
 from hermes.app.opening import Opening
-from hermes.app.prompting import system_text
-from hermes.app.toolbox import wanted_names
 from hermes.codec.json import encode
 from hermes.codec.values import Value
 
@@ -28,16 +27,7 @@ class Size(Value):
 async def prompt_sizes(app: App, opening: Opening) -> tuple[Size, ...]:
     """For a new session, opened now in this folder. Nothing is sent."""
     choice = await app.models.choose()
-    names = wanted_names(app.settings, reduced=choice.reduced)
-    text = system_text(
-        opening,
-        choice,
-        app.settings,
-        app.home,
-        cwd=app.cwd(opening),
-        tools=names,
-        now=app.world.clock.now(),
-    )
+    text, names = beginning(app, opening, choice)
     layers = [_size("system", layer.name, layer.text.encode()) for layer in text.layers]
     tools = [_size("tool", spec.name, encode(spec)) for spec in app.tools.choose(names).specs]
     return (*layers, *tools)

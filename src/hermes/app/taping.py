@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
 from hermes.app.replay.facts import run_of, way_of
+from hermes.core.parts import Connect
 from hermes.core.ports import Meter, Provider, Workspace
-from hermes.core.session import Connect
 from hermes.core.turn import Limits
 from hermes.providers.recorded.masks import Mask
 from hermes.providers.recorded.tape import Tape

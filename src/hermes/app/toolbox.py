@@ -1,10 +1,16 @@
-"""The tools of one session, chosen by the settings when it opens and kept for its life."""
+"""The tools of one session: a few that every request names, the others found on demand."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from hermes.codec.json import encode
 from hermes.config.settings import Settings
-from hermes.tools.catalogue import Catalogue, ChosenTools, built_in_entries
-from hermes.tools.toolsets import resolve_toolsets
+from hermes.core.prompt import ToolSpec
+from hermes.tools.catalogue import Catalogue, ChosenTools, Entry, built_in_entries
+from hermes.tools.toolsets import CORE, SEARCHING, resolve_toolsets
+
+_BYTES_PER_TOKEN = 4
 
 
 class Tools:
@@ -12,14 +18,54 @@ class Tools:
 
     def __init__(self) -> None:
         self._catalogue: Catalogue | None = None
-        self._chosen: dict[tuple[str, ...], ChosenTools] = {}
+        self._added: dict[str, Entry] = {}
+        self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], ChosenTools] = {}
 
-    def choose(self, names: tuple[str, ...]) -> ChosenTools:
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Tools that servers and plugins bring. They are found by search, also in sessions that
+        are open, whose requests go on beginning as they did."""
+        self._added |= {entry.spec.name: entry for entry in entries}
+        self._catalogue = None
+        self._chosen.clear()
+
+    def direct(self, names: tuple[str, ...], tokens: int) -> tuple[str, ...]:
+        """Those of the tools that every request is to name: all of them if they take no more than
+        so many tokens, else the most important ones and a way to find the others."""
+        if not names:
+            return ()
+        plain = tuple(name for name in names if name not in SEARCHING)
+        if not self._added and self._tokens(plain) <= tokens:
+            return plain
+        left = tokens - self._tokens(SEARCHING)
+        kept: list[str] = []
+        for name in (*CORE, *plain):
+            size = self._tokens((name,)) if name in plain and name not in kept else left + 1
+            if size <= left:
+                kept.append(name)
+                left -= size
+        return tuple(sorted((*kept, *SEARCHING)))
+
+    def choose(self, names: tuple[str, ...], findable: tuple[str, ...] = ()) -> ChosenTools:
+        """`names` are shown; those of `findable` and what was added can be used as well, if there
+        is a way to find them."""
+        more = (*findable, *self._added) if SEARCHING[0] in names else ()
+        key = names, more
+        if key not in self._chosen:
+            self._chosen[key] = self._all().choose(names, hidden=more)
+        return self._chosen[key]
+
+    def hidden(self, names: tuple[str, ...], findable: tuple[str, ...]) -> tuple[ToolSpec, ...]:
+        """The tools that a session has besides those that are shown."""
+        return self.choose(names, findable).hidden
+
+    def _all(self) -> Catalogue:
         if self._catalogue is None:
-            self._catalogue = Catalogue(built_in_entries())
-        if names not in self._chosen:
-            self._chosen[names] = self._catalogue.choose(names)
-        return self._chosen[names]
+            self._catalogue = Catalogue((*built_in_entries(), *self._added.values()))
+        return self._catalogue
+
+    def _tokens(self, names: Iterable[str]) -> int:
+        specs = self._all().choose(names).specs
+        return sum(-(-len(encode(spec)) // _BYTES_PER_TOKEN) for spec in specs)
 
 
 def wanted_names(settings: Settings, *, reduced: bool = False) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hermes.app.references import without_attachments
 from hermes.codec.values import Value
 from hermes.commands.visible import clean, one_line
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -35,7 +36,8 @@ def exchanges(messages: Sequence[Message], last: int) -> tuple[Exchange, ...]:
     for message in messages:
         match message:
             case UserMessage(origin="user"):
-                found.append(Exchange(said=one_line(message.text, SAID_CHARACTERS)))
+                said = without_attachments(message.text)
+                found.append(Exchange(said=one_line(said, SAID_CHARACTERS)))
             case AssistantMessage() if found:
                 now = found[-1]
                 found[-1] = Exchange(

@@ -74,7 +74,8 @@ async def usage(here: Here, argument: str) -> Outcome:
     lines = [
         f"Session   {_tokens(transcript.usage)}",
         *_assumed(transcript),
-        f"Context   {short_count(transcript.last_prompt)} / {short_count(window)} ({share}%)",
+        f"Context   {short_count(transcript.last_prompt)} / {short_count(window)} ({share}%)"
+        + f" · shortened {len(transcript.compactions)}×" * bool(transcript.compactions),
         f"Model     {transcript.model} ({transcript.provider})",
         *(f"Budget    {cap}" for cap in await cap_states(here.app)),
     ]

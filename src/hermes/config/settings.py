@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from hermes.codec.values import Value
+from hermes.config.context_settings import CompressionSettings, ContextSettings
 from hermes.config.kinds import Count, Effort, Positive, Seconds
 from hermes.config.model_settings import (
     AuxiliarySettings,
@@ -43,6 +44,10 @@ class AgentSettings(Value):
         True
     )
     environment_hint: Annotated[str, "A note on this machine for the system prompt."] = ""
+    tool_use_enforcement: Annotated[
+        str, "Tell models to act, not to promise: `auto` by family, `true`, `false`, or names."
+    ] = "auto"
+    personalities: Annotated[dict[str, object], "The same as `personalities`."] = {}
     local_stream_stale_timeout: Annotated[
         Seconds | None,
         "Seconds without a byte after which a local model counts as stuck; null waits as long as "
@@ -121,6 +126,7 @@ class CachingSettings(Value):
 class DisplaySettings(Value):
     """What the terminal shows."""
 
+    personality: Annotated[str, "The personality that new sessions begin with."] = ""
     streaming: Annotated[bool, "Show an answer while it is being written."] = True
     show_reasoning: Annotated[bool, "Show the model's reasoning."] = False
     show_cost: Annotated[bool, "Show the cost in the status bar."] = False
@@ -254,6 +260,12 @@ class Settings(Value):
     tool_loop_guardrails: GuardrailSettings = GuardrailSettings()
     approvals: ApprovalSettings = ApprovalSettings()
     prompt_caching: CachingSettings = CachingSettings()
+    compression: CompressionSettings = CompressionSettings()
+    context: ContextSettings = ContextSettings()
+    personalities: Annotated[dict[str, object], "Personalities of your own: `pirate: Arr …`."] = {}
+    platform_hints: Annotated[
+        dict[str, object], "Hints by surface: text to append, or `replace` and `append`."
+    ] = {}
     display: DisplaySettings = DisplaySettings()
     sessions: SessionSettings = SessionSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from hermes.codec.values import Value
@@ -15,6 +16,14 @@ SHARE = 0.06
 HEAD, TAIL = 0.7, 0.2
 
 
+# Given the name and the text of a file, the text that may be shown: the same, or why it is not.
+Scan = Callable[[str, str], str]
+
+
+def unscanned(_name: str, text: str) -> str:
+    return text
+
+
 class ProjectContext(Value):
     """The text for the prompt, the files it came from, and what a person should be told."""
 
@@ -23,7 +32,9 @@ class ProjectContext(Value):
     warnings: tuple[str, ...] = ()
 
 
-def project_context(cwd: Path, *, window: int, max_chars: int | None = None) -> ProjectContext:
+def project_context(
+    cwd: Path, *, window: int, max_chars: int | None = None, scan: Scan = unscanned
+) -> ProjectContext:
     """The first kind of context file that is there and not empty; kinds are never mixed."""
     found = _find(cwd)
     if not found:
@@ -32,8 +43,8 @@ def project_context(cwd: Path, *, window: int, max_chars: int | None = None) -> 
     blocks: list[str] = []
     warnings: list[str] = []
     for path, text in found:
-        shown, cut = cut_middle(text, limit, str(path))
         name = _name(path, cwd)
+        shown, cut = cut_middle(scan(name, text), limit, str(path))
         blocks.append(f"## {name}\n\n{shown}")
         if cut:
             warnings.append(f"{name} is long: {cut} characters in its middle are not sent.")

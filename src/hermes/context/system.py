@@ -22,12 +22,32 @@ ENFORCEMENT = (
     "When you say that you will do something, do it in the same reply. Keep going until the task "
     "is done; do not end with a promise. Use tools for arithmetic, time, files and git."
 )
+GOOGLE = (
+    "Use absolute paths. Look before you edit. Prefer flags that keep commands from asking "
+    "questions. Be brief."
+)
+PERSISTENT = (
+    "When a result is thin, try another way before giving up. Check what a step needs before you "
+    "take it, and check the outcome before you claim it."
+)
 ENFORCED_FAMILIES = ("gpt", "codex", "gemini", "gemma", "grok", "glm", "qwen", "deepseek")
-PLATFORMS = {
-    "cli": "You are in a terminal: short Markdown reads well, wide tables do not. "
-    "Name files by their path.",
-    "api": "Follow the format that the client asks for.",
+_FAMILY_NOTES = (
+    (("gemini", "gemma"), GOOGLE),
+    (("gpt", "codex", "grok"), PERSISTENT),
+)
+ABOUT_TOOLS = {
+    "memory": "Save durable facts and corrections with memory at once, short and as statements; "
+    "not the progress of a task.",
+    "session_search": "When the user refers to earlier work, search for it before you ask.",
+    "skill_manage": "After hard or corrected work save what you learned as a skill; repair a skill "
+    "that was wrong before you finish.",
+    "tool_search": "More tools than those listed are there: find them with tool_search, use them "
+    "with tool_call.",
 }
+# Characters of blocks that other rooms bring; what is longer is cut.
+SLOT_CHARS = {"skills": 2_000, "memory": 2_700, "user": 1_800, "provider": 1_600}
+_SLOT_SHARE = 0.05
+_CHARS_PER_TOKEN = 4
 
 
 class Layer(Value):
@@ -37,8 +57,19 @@ class Layer(Value):
     text: str
 
 
+class Slots(Value):
+    """What other rooms have to say, as it is when a session opens: the index of skills, what is
+    remembered, who the user is, and the block of an external memory."""
+
+    skills: str = ""
+    memory: str = ""
+    user: str = ""
+    provider: str = ""
+
+
 class Surroundings(Value):
-    """What the prompt tells about the place where it runs."""
+    """What the prompt tells about the place where it runs. `profile` is empty for the usual one;
+    `window` is the model's, in tokens; a `session_id` is told if it is given."""
 
     platform: str
     cwd: str
@@ -47,6 +78,10 @@ class Surroundings(Value):
     provider: str
     now: float
     hint: str = ""
+    platform_hint: str = ""
+    profile: str = ""
+    window: int = 0
+    session_id: str = ""
 
 
 def layers(
@@ -56,26 +91,46 @@ def layers(
     tools: Sequence[str] = (),
     completion: bool = True,
     parallel: bool = True,
+    enforcement: str = "auto",
     extra: str = "",
     project: str = "",
+    slots: Slots | None = None,
 ) -> tuple[Layer, ...]:
-    """All layers that have something to say, in the order in which they are sent."""
-    enforced = tools and any(family in here.model.lower() for family in ENFORCED_FAMILIES)
-    return tuple(
-        layer
-        for layer in (
-            Layer(name="identity", text=soul.strip() or DEFAULT_IDENTITY),
-            Layer(name="completion", text=COMPLETION if tools and completion else ""),
-            Layer(name="parallel calls", text=PARALLEL if tools and parallel else ""),
-            Layer(name="tool use", text=ENFORCEMENT if enforced else ""),
-            Layer(name="environment", text=_environment(here)),
-            Layer(name="platform", text=PLATFORMS.get(here.platform, "")),
-            Layer(name="caller", text=extra.strip()),
-            Layer(name="project files", text=project),
-            Layer(name="facts", text=_facts(here)),
-        )
-        if layer.text
+    """All layers that have something to say, in the order in which they are sent: what never
+    changes first, what differs from session to session last."""
+    brought = slots or Slots()
+    about = "\n".join(ABOUT_TOOLS[name] for name in ABOUT_TOOLS if name in tools)
+    named = (
+        ("identity", soul.strip() or DEFAULT_IDENTITY),
+        ("completion", COMPLETION if tools and completion else ""),
+        ("parallel calls", PARALLEL if tools and parallel else ""),
+        ("about tools", about),
+        ("tool use", _enforcement(here.model, enforcement) if tools else ""),
+        ("skills index", slot("skills", brought.skills, here.window)),
+        ("environment", _environment(here)),
+        ("profile", _profile(here.profile)),
+        ("platform", here.platform_hint),
+        ("caller", extra.strip()),
+        ("project files", project),
+        ("memory", slot("memory", brought.memory, here.window)),
+        ("user profile", slot("user", brought.user, here.window)),
+        ("external memory", slot("provider", brought.provider, here.window)),
+        ("facts", _facts(here)),
     )
+    return tuple(Layer(name=name, text=text) for name, text in named if text)
+
+
+def slot(name: str, text: str, window: int) -> str:
+    """A block of another room, cut after a whole line to what it may take."""
+    limit = SLOT_CHARS[name]
+    if window:
+        limit = min(limit, max(400, int(window * _CHARS_PER_TOKEN * _SLOT_SHARE)))
+    text = text.strip()
+    if len(text) <= limit:
+        return text
+    kept = text[:limit].rpartition("\n")[0] or text[:limit]
+    left = text[len(kept) :].count("\n")
+    return f"{kept}\n[{max(1, left)} more lines are not shown here]"
 
 
 def join(parts: Sequence[Layer]) -> str:
@@ -87,7 +142,29 @@ def _environment(here: Surroundings) -> str:
     return f"{text} {here.hint}".strip()
 
 
+def _enforcement(model: str, wanted: str) -> str:
+    """`wanted` is "auto", "true", "false" or names of models, with commas between them."""
+    name, wanted = model.lower(), wanted.strip().lower()
+    families: tuple[str, ...] = ENFORCED_FAMILIES
+    if wanted not in ("auto", "true", "false"):
+        families = tuple(part.strip() for part in wanted.strip("[]").split(",") if part.strip())
+    if wanted == "false" or not (wanted == "true" or any(each in name for each in families)):
+        return ""
+    notes = (note for names, note in _FAMILY_NOTES if any(each in name for each in names))
+    return " ".join((ENFORCEMENT, *notes))
+
+
+def _profile(name: str) -> str:
+    if not name:
+        return ""
+    return (
+        f"You run as the profile {name}. Leave skills, plugins, schedules and memories of other "
+        "profiles alone unless you are told otherwise."
+    )
+
+
 def _facts(here: Surroundings) -> str:
     # The date alone, so that the text stays the same all day and caches hold.
     day = time.strftime("%A, %B %d, %Y", time.localtime(here.now))
-    return f"Conversation started: {day}\nModel: {here.model}\nProvider: {here.provider}"
+    session = f"Session ID: {here.session_id}\n" if here.session_id else ""
+    return f"Conversation started: {day}\n{session}Model: {here.model}\nProvider: {here.provider}"

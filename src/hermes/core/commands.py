@@ -44,6 +44,21 @@ class Rewind(Value, tag="rewind"):
     turns: int = 1
 
 
+class Compact(Value, tag="compact"):
+    """Shorten what the model sees of this session now. `topic` is what the summary should dwell
+    on; `keep` exchanges at the end stay as they are, 0 leaves that to the engine."""
+
+    topic: str = ""
+    keep: int = 0
+
+
+class Overlay(Value, tag="overlay"):
+    """Let the system text end with these words from the next request on; empty takes them away."""
+
+    name: str = ""
+    text: str = ""
+
+
 class Retitle(Value, tag="retitle"):
     title: str
 
@@ -52,4 +67,6 @@ class End(Value, tag="end"):
     reason: str
 
 
-Command = Say | Steer | Interrupt | Answer | SwitchModel | Rewind | Retitle | End
+Command = (
+    Say | Steer | Interrupt | Answer | SwitchModel | Rewind | Compact | Overlay | Retitle | End
+)

@@ -10,6 +10,7 @@ HermesError                what happened and the next step, in one sentence
 │   └── DiskFull           nothing was written
 ├── ProviderError          a model call failed; `reason` is one of REASONS
 ├── BudgetReached          a spending cap does not allow the next model call
+├── ContextFull            the conversation cannot be made to fit the model's window
 └── ToolError              meant for the model: words that help it to go on
     └── EffectDenied       the policy or a person said no
 """
@@ -134,6 +135,10 @@ class BudgetReached(HermesError):
     def is_passing(self) -> bool:
         """There will be room if the calls that are under way cost little."""
         return self.pending > 0 and self.spent - self.pending + self.asked <= self.cap
+
+
+class ContextFull(HermesError):
+    pass
 
 
 class ToolError(HermesError):

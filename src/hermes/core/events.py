@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from hermes.codec.values import Value
 from hermes.core.effects import Decision, Effect, Principal
-from hermes.core.messages import AssistantMessage, ToolResult, Usage, UserMessage
+from hermes.core.messages import AssistantMessage, Message, ToolResult, Usage, UserMessage
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 
 
@@ -192,6 +192,36 @@ class Rewound(Value, tag="rewound"):
     turns: int
 
 
+CompactionCause = Literal["threshold", "overflow", "asked"]
+
+
+class Compacted(Value, tag="compacted"):
+    """From here on the model sees `head` in place of the first `upto` messages; they themselves
+    stay where they are. The first `summarised` of them are told of in the head's first message,
+    `summary` being what a model wrote for it; the others stand in the head, shortened. Tokens are
+    estimated: `scale` is how many the provider counted for one of ours so far."""
+
+    upto: int
+    head: tuple[Message, ...]
+    summarised: int = 0
+    summary: str = ""
+    cause: CompactionCause = "threshold"
+    topic: str = ""
+    keep: int = 0
+    window: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    scale: float = 1.0
+
+
+class Overlaid(Value, tag="overlaid"):
+    """From here on `text` stands at the end of the system text; an empty one takes it away. `name`
+    is what a person calls it."""
+
+    name: str
+    text: str
+
+
 EndReason = Literal[
     "done", "interrupted", "failed", "budget", "partial", "guardrail", "crashed", "paused"
 ]
@@ -234,6 +264,8 @@ DurableEvent: TypeAlias = (
     | CallSettled
     | CapRaised
     | EffectDecided
+    | Compacted
+    | Overlaid
 )
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

@@ -114,11 +114,18 @@ class Batch:
             result = turn.recorder.veil.result(await self._guarded(plan, gate))
         turn.world.reach("tool.effect")
         seconds = turn.world.clock.monotonic() - begun
-        self._finish(plan.call, await turn.shelf.fit(result), seconds)
+        self._finish(plan.call, await self._remarked(plan, await turn.shelf.fit(result)), seconds)
         if self._left:
             # Others still run: this result must not wait for them to be safe.
             await turn.recorder.commit()
         turn.world.reach("tool.finished")
+
+    async def _remarked(self, plan: Plan, result: ToolResult) -> ToolResult:
+        """With what else belongs to it; a result that was put aside stays as it is."""
+        if self._turn.remark is None or result.failed or "persisted" in result.details:
+            return result
+        words = await self._turn.remark(plan.call, result)
+        return replace(result, parts=(*result.parts, Text(text=words))) if words else result
 
     async def _guarded(self, plan: Plan, gate: CallGate) -> ToolResult:
         """The tool's answer. When the person stops the turn, the tool gets a moment to return

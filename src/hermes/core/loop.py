@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import aclosing
 
-from hermes.codec.values import Value, replace
+from hermes.codec.values import Value
 from hermes.core.errors import BudgetReached, HermesError, ProviderError
 from hermes.core.events import (
     EndReason,
@@ -16,6 +16,7 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.executor import NOT_RUN, run_calls
+from hermes.core.fitting import reply_within
 from hermes.core.messages import user_says
 from hermes.core.planning import refused
 from hermes.core.prompt import Prompt, Reply
@@ -88,12 +89,7 @@ async def _ask(turn: Turn, *, words_only: bool = False) -> Reply:
     """The model's reply, noted and not yet committed: it is safe together with what follows."""
     await turn.world.pacer.turn()
     turn.recorder.foresee()
-    prompt = turn.view(tuple(turn.recorder.transcript.messages))
-    if words_only:
-        # The tools stay, so that the beginning of the request does too.
-        prompt = replace(prompt, words_only=True)
-    turn.meter.begin_reply(turn.stop)
-    reply = await unless(turn.stop, _stream(turn, prompt))
+    reply = await unless(turn.stop, reply_within(turn, _stream, words_only=words_only))
     if not turn.meter.has_booked:
         raise RuntimeError("a model was asked past the meter")
     turn.world.reach("reply.received")

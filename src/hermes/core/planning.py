@@ -3,14 +3,16 @@ side by side."""
 
 from __future__ import annotations
 
-from hermes.codec.json import DecodeError
-from hermes.codec.values import JsonObject
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import JsonObject, replace
 from hermes.core.effects import Allow, DeletePath, Effect, ReadPath, WritePath
 from hermes.core.errors import ToolError
 from hermes.core.events import Judged
 from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.core.tools import Tool
 from hermes.core.turn import Toolbox, Turn
+
+DOOR = "tool_call"
 
 
 class Plan:
@@ -44,6 +46,7 @@ class Plan:
 def plan_call(turn: Turn, call: ToolCall, seen: set[str]) -> Plan | ToolResult:
     """A plan, or the answer to a call that is not going to run. `seen` holds the calls of this
     reply so far: a model that stutters gets one result, not two effects."""
+    call = through(call)
     if call.broken:
         return refused(call, f"The arguments cannot be used: {call.broken} The call was not run.")
     found = find_tool(turn.toolbox, call.name)
@@ -63,6 +66,24 @@ def plan_call(turn: Turn, call: ToolCall, seen: set[str]) -> Plan | ToolResult:
         return refused(call, f"{found.name} was not run: {error}")
     judged = tuple(Judged(effect=each, decision=turn.gate.judge(each)) for each in effects)
     return Plan(call, found, arguments, judged)
+
+
+def through(call: ToolCall) -> ToolCall:
+    """The call that is meant: a tool that was found is planned and judged as itself, not as the
+    door that it is used through."""
+    if call.name != DOOR or call.broken:
+        return call
+    name, given = call.arguments.get("name"), call.arguments.get("arguments") or {}
+    if isinstance(given, str):
+        # Some models write arguments of arguments as text.
+        try:
+            given = decode(dict, given.encode())
+        except DecodeError:
+            given = None
+    if not isinstance(name, str) or not isinstance(given, dict):
+        why = "`name` is the name of a tool, `arguments` an object with what it takes."
+        return replace(call, broken=why)
+    return replace(call, name=name, arguments=given)
 
 
 def refused(call: ToolCall, why: str) -> ToolResult:

@@ -127,6 +127,8 @@ class Recorder:
         for record in records:
             if self._foreseen.pop(id(record.event), None) is None:
                 self.transcript.apply(record)
+            else:
+                self.transcript.number(record)
             self._publish(record)
         self._show(self.veil.remarks())
         return records

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import assert_never
 
+from hermes.codec.values import replace
 from hermes.core.budget import Budget
 from hermes.core.commands import (
     Answer,
     Command,
+    Compact,
     End,
     Interrupt,
+    Overlay,
     Retitle,
     Rewind,
     Say,
     Steer,
     SwitchModel,
 )
+from hermes.core.effects import Decision, Effect
 from hermes.core.errors import JournalError, UsageError
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    Compacted,
     MessageReceived,
     ModelSwitched,
+    Overlaid,
     QuestionAnswered,
     ReplyAdded,
     Rewound,
@@ -34,8 +40,7 @@ from hermes.core.events import (
     ToolFinished,
     TurnStarted,
 )
-from hermes.core.gate import Gate, Judge, Preflight
-from hermes.core.gated import NoWeb
+from hermes.core.gate import Gate
 from hermes.core.loop import run_turn
 from hermes.core.messages import (
     AssistantMessage,
@@ -45,63 +50,18 @@ from hermes.core.messages import (
     UserMessage,
     user_says,
 )
-from hermes.core.meter import Budgeting, SessionMeter
-from hermes.core.ports import Fetcher, Journal, Meter, Policy, ProcessNotice, Provider, Workspace
+from hermes.core.meter import SessionMeter
+from hermes.core.parts import Parts
+from hermes.core.ports import Meter, ProcessNotice, Provider, Workspace
 from hermes.core.prompt import Notice
 from hermes.core.questions import DENY, Questions
 from hermes.core.recorder import Recorder
 from hermes.core.stop import Stop
 from hermes.core.subscription import Subscription
 from hermes.core.transcript import Transcript
-from hermes.core.turn import Furnish, Kept, Limits, Toolbox, Turn, View
-from hermes.core.world import World
+from hermes.core.turn import ContextEngine, Kept, Limits, Occasion, Turn
 
 log = logging.getLogger(__name__)
-
-Connect = Callable[[str, str, Meter], tuple[Provider, Limits]]
-
-
-class Parts:
-    """What a session is made of; `app` puts it together. `connect` makes the provider for a
-    model and provider name, with the limits that this model sets; every request that it makes is
-    booked with the meter. `budgeting` tells how much the session may spend at that moment.
-    `furnish` makes the objects that tools find by their type with `ToolContext.kept`. `judge` and
-    `preflight` help at questions, see `Gate`."""
-
-    def __init__(
-        self,
-        *,
-        journal: Journal,
-        connect: Connect,
-        view: View,
-        toolbox: Toolbox,
-        workspace: Workspace,
-        policy: Policy,
-        world: World,
-        attended: bool,
-        approval_seconds: float = 60,
-        budget: Budget | None = None,
-        budgeting: Callable[[], Budgeting] = Budgeting,
-        furnish: Furnish = lambda kind: kind(),
-        web: Fetcher | None = None,
-        judge: Judge | None = None,
-        preflight: Preflight | None = None,
-    ) -> None:
-        self.journal = journal
-        self.connect = connect
-        self.view = view
-        self.toolbox = toolbox
-        self.workspace = workspace
-        self.policy = policy
-        self.world = world
-        self.attended = attended
-        self.approval_seconds = approval_seconds
-        self.budget = budget
-        self.budgeting = budgeting
-        self.furnish = furnish
-        self.web = web or NoWeb()
-        self.judge = judge
-        self.preflight = preflight
 
 
 class Session:
@@ -149,6 +109,14 @@ class Session:
         return self._work is not None and not self._work.done()
 
     @property
+    def workspace(self) -> Workspace:
+        """For what a person looks up; whether that may be, `judge` says."""
+        return self._parts.workspace
+
+    def judge(self, effect: Effect) -> Decision:
+        return self._gate.judge(effect)
+
+    @property
     def meter(self) -> Meter:
         """For side work of this session: what it costs is booked here."""
         return self._meter
@@ -171,10 +139,15 @@ class Session:
                 self._questions.answer(command.id, command.text, command.by)
             case SwitchModel():
                 self._provider = self._connect(command.model, command.provider)
-                event = ModelSwitched(model=command.model, provider=command.provider)
-                await self._recorder.commit(event)
+                await self._recorder.commit(
+                    ModelSwitched(model=command.model, provider=command.provider)
+                )
             case Rewind():
                 await self._rewind(command.turns)
+            case Compact():
+                await self._compact(command)
+            case Overlay():
+                await self._recorder.commit(Overlaid(name=command.name, text=command.text))
             case Retitle():
                 await self._recorder.commit(Titled(title=command.title))
             case End():
@@ -211,6 +184,12 @@ class Session:
     def resume(self) -> None:
         """Go on with a turn that did not end and with messages that wait. Returns at once."""
         self._start_work()
+
+    def outlook(self, command: Compact) -> Compacted | None:
+        """About what a `Compact` would come to; nothing is changed and no model is asked."""
+        engine, occasion = self._shortening(command)
+        prompt = self._parts.view(self.transcript)
+        return engine.preview(self.transcript, prompt, occasion)
 
     async def settled(self) -> None:
         """Wait until nothing runs and nothing waits for a turn."""
@@ -280,6 +259,27 @@ class Session:
         # What tools remember of the conversation may have gone out of view.
         self._kept = Kept(self._parts.furnish)
 
+    async def _compact(self, command: Compact) -> None:
+        if self.busy:
+            raise UsageError("A turn is running; wait for its end or interrupt it first.")
+        engine, occasion = self._shortening(command)
+        prompt = self._parts.view(self.transcript)
+        compacted = await engine.compact(self.transcript, prompt, occasion, self._meter)
+        if compacted is None:
+            raise UsageError("There is nothing to shorten in this session yet.")
+        self._parts.world.reach("compaction.made")
+        await self._recorder.commit(compacted)
+        self._kept.out_of_view()
+
+    def _shortening(self, command: Compact) -> tuple[ContextEngine, Occasion]:
+        if self._parts.engine is None:
+            raise UsageError("This session is never shortened.")
+        _, limits = self._connected()
+        occasion = Occasion(
+            window=limits.window, cause="asked", topic=command.topic, keep=command.keep
+        )
+        return self._parts.engine, occasion
+
     def _start_work(self) -> None:
         if not self.busy:
             # Whoever says stop from now on means the turn that begins.
@@ -312,14 +312,13 @@ class Session:
         self._turn = self._new_turn()
         try:
             await run_turn(self._turn)
+            self._learn(self._turn.window)
         finally:
             self._turn = None
             self._stop = Stop()
 
     def _new_turn(self) -> Turn:
-        if self._provider is None:
-            self._provider = self._connect(self.transcript.model, self.transcript.provider)
-        provider, limits = self._provider
+        provider, limits = self._connected()
         return Turn(
             recorder=self._recorder,
             provider=provider,
@@ -335,7 +334,20 @@ class Session:
             budget=Budget(limits.max_steps, self._parts.budget),
             world=self._parts.world,
             stop=self._stop,
+            engine=self._parts.engine,
+            remark=self._parts.remark,
         )
+
+    def _learn(self, window: int) -> None:
+        """A window that turned out to be smaller stays so."""
+        if self._provider is not None and window < self._provider[1].window:
+            provider, limits = self._provider
+            self._provider = provider, replace(limits, window=window)
+
+    def _connected(self) -> tuple[Provider, Limits]:
+        if self._provider is None:
+            self._provider = self._connect(self.transcript.model, self.transcript.provider)
+        return self._provider
 
     def _connect(self, model: str, provider: str) -> tuple[Provider, Limits]:
         return self._parts.connect(model, provider, self._meter)

@@ -8,13 +8,22 @@ from hermes.codec.values import replace
 from hermes.core.errors import ToolError
 from hermes.core.messages import Image, Text, ToolResult
 from hermes.core.ports import Workspace
+from hermes.core.tools import ToolSettings
 
 RESULT_CHARS = 100_000
 TURN_CHARS = 200_000
-RESULT_FLOOR = 8_000
-TURN_FLOOR = 16_000
+RESULT_FLOOR = 2_500
+TURN_FLOOR = 8_000
+READ_FLOOR = 3_000
 PREVIEW_CHARS = 1_500
 CHARS_PER_TOKEN = 4
+
+
+def sized(settings: ToolSettings, window: int) -> ToolSettings:
+    """The same, with at most a fifth of the window for one look into a file: unlike other results,
+    what is read is not put aside, since it has a file."""
+    most = max(READ_FLOOR, window * CHARS_PER_TOKEN // 5)
+    return replace(settings, file_read_max_chars=min(settings.file_read_max_chars, most))
 
 
 class Shelf:
@@ -26,6 +35,10 @@ class Shelf:
         self._workspace = workspace
         self._per_result = max(RESULT_FLOOR, min(RESULT_CHARS, chars * 15 // 100))
         self._per_turn = max(TURN_FLOOR, min(TURN_CHARS, chars * 30 // 100))
+        self._taken = 0
+
+    def cleared(self) -> None:
+        """What was taken in has given way; there is room again."""
         self._taken = 0
 
     async def fit(self, result: ToolResult) -> ToolResult:

@@ -11,10 +11,12 @@ from hermes.core.events import (
     ApprovalAsked,
     CallSettled,
     CapRaised,
+    Compacted,
     EffectDecided,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
+    Overlaid,
     QuestionAnswered,
     QuestionAsked,
     Record,
@@ -42,9 +44,11 @@ from hermes.core.messages import (
 
 
 class Transcript:
-    """Grows by `apply` only, so folding the journal gives the same as living through it. `usage`
-    is what calls have surely cost; `unsettled` are those that did not end or whose cost is not
-    certain, with the most that it can be."""
+    """Grows by `apply` only, so folding the journal gives the same as living through it. `messages`
+    is all that was said, `seen` what the model still sees of it. `usage` is what calls have surely
+    cost; `unsettled` are those that did not end or whose cost is not certain, with the most that it
+    can be. `measured` is what the provider counted for the first `measured_upto` messages as the
+    model sees them now, 0 when nothing is known."""
 
     def __init__(self) -> None:
         self.opened: SessionOpened | None = None
@@ -52,6 +56,10 @@ class Transcript:
         self.model = ""
         self.provider = ""
         self.messages: list[Message] = []
+        self.compactions: list[Compacted] = []
+        self.overlay = Overlaid(name="", text="")
+        self.measured = 0
+        self.measured_upto = 0
         self.usage = Usage()
         self.unsettled: dict[str, CallSettled] = {}
         self.turn_id = ""
@@ -66,9 +74,11 @@ class Transcript:
         self._origins = frozenset({"user"})
         self._open: set[str] = set()
         self._booked_turn: str | None = None
+        self._numbers: dict[int, int] = {}
 
     def apply(self, record: Record) -> None:
         event = record.event
+        self.number(record)
         match event:
             case SessionOpened():
                 self.opened = event
@@ -77,6 +87,7 @@ class Transcript:
                 self.title = event.title
             case ModelSwitched():
                 self.model, self.provider = event.model, event.provider
+                self.measured = 0
             case MessageReceived():
                 self.waiting[record.n] = event
                 if event.past:
@@ -103,6 +114,10 @@ class Transcript:
                 self.asked.pop(event.id, None)
             case Rewound():
                 self._rewind(event.turns)
+            case Compacted():
+                self._compact(event)
+            case Overlaid():
+                self.overlay = event
             case TurnEnded():
                 self.turn_id = ""
             case SessionEnded() | CapRaised() | EffectDecided():
@@ -110,6 +125,31 @@ class Transcript:
             case _:
                 # Live events are never recorded; whoever passes one has a bug.
                 raise TypeError(f"{type(event).__name__} is not a durable event")
+
+    @property
+    def seen(self) -> tuple[Message, ...]:
+        """What the model sees: all messages, or what stands for the older ones and the rest."""
+        if not self.compactions:
+            return tuple(self.messages)
+        newest = self.compactions[-1]
+        return (*newest.head, *self.messages[newest.upto :])
+
+    def number(self, record: Record) -> None:
+        """Note under which number the message or result of a record can be found again."""
+        if record.n:
+            match record.event:
+                case MessageReceived(message=said) | ReplyAdded(message=said):
+                    self._numbers[id(said)] = record.n
+                case ToolFinished(result=result):
+                    self._numbers[id(result)] = record.n
+                case _:
+                    pass
+
+    def number_of(self, said: Message | ToolResult) -> int:
+        """The record in which one of `messages`, or a result in them, stands; 0 if not known."""
+        if isinstance(said, ToolMessage):
+            return self.number_of(said.results[0]) if said.results else 0
+        return self._numbers.get(id(said), 0)
 
     @property
     def unanswered(self) -> tuple[ToolCall, ...]:
@@ -190,6 +230,8 @@ class Transcript:
             self.usage += event.usage
         self.turn_usage += event.usage
         self.last_prompt = event.usage.prompt
+        self.measured = event.usage.prompt + event.usage.output if event.usage.prompt else 0
+        self.measured_upto = len(self.messages)
         self.intended.clear()
         self.started.clear()
 
@@ -208,14 +250,30 @@ class Transcript:
         results = sorted((*last.results, result), key=lambda each: place.get(each.call_id, 0))
         self.messages[-1] = ToolMessage(results=tuple(results))
 
+    def _forget_numbers(self, gone: list[Message]) -> None:
+        """Other objects may come to live where these were."""
+        for message in gone:
+            self._numbers.pop(id(message), None)
+            for result in message.results if isinstance(message, ToolMessage) else ():
+                self._numbers.pop(id(result), None)
+
+    def _compact(self, event: Compacted) -> None:
+        self.compactions.append(event)
+        self.last_prompt = event.tokens_after
+        self.measured = 0
+
     def _rewind(self, turns: int) -> None:
         for _ in range(turns):
             while self.turn_starts:
                 start = self.turn_starts.pop()
                 first = self.messages[start] if start < len(self.messages) else None
+                self._forget_numbers(self.messages[start:])
                 del self.messages[start:]
                 if isinstance(first, UserMessage) and first.origin == "user":
                     break
+        while self.compactions and self.compactions[-1].upto > len(self.messages):
+            self.compactions.pop()
+        self.measured = 0
         self._latest.clear()
         for message in self.messages:
             if isinstance(message, ToolMessage):

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from hermes.codec.values import Value
 from hermes.core.budget import Budget
+from hermes.core.events import Compacted, CompactionCause
 from hermes.core.gate import Gate
 from hermes.core.guardrails import Guardrails, LoopWatch
-from hermes.core.messages import Message
+from hermes.core.messages import ToolCall, ToolResult
 from hermes.core.meter import SessionMeter
-from hermes.core.ports import Fetcher, Provider, Workspace
+from hermes.core.ports import Fetcher, Meter, Provider, Workspace
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.questions import Questions
 from hermes.core.recorder import Recorder
 from hermes.core.spill import Shelf
 from hermes.core.stop import Stop
 from hermes.core.tools import Tool, ToolSettings
+from hermes.core.transcript import Transcript
 from hermes.core.world import World
 
-View = Callable[[tuple[Message, ...]], Prompt]
+View = Callable[[Transcript], Prompt]
 Furnish = Callable[[type], object]
+# Words to add to the result of a call, "" for none.
+Remark = Callable[[ToolCall, ToolResult], Awaitable[str]]
 
 
 class Toolbox(Protocol):
@@ -31,6 +35,41 @@ class Toolbox(Protocol):
     def specs(self) -> tuple[ToolSpec, ...]: ...
 
     def load(self, name: str) -> Tool | None: ...
+
+
+class Occasion(Value):
+    """Why and how a conversation is to be shortened, for a model with so large a window."""
+
+    window: int
+    cause: CompactionCause = "threshold"
+    topic: str = ""
+    keep: int = 0
+
+
+class ContextEngine(Protocol):
+    """Decides when the older part of a conversation gives way, and to what. Works from what it is
+    given alone, so that a session can be played again; `prompt` is the request as it would be."""
+
+    def due(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
+        """Whether the conversation should be shortened before this request is made."""
+        ...
+
+    def fits(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
+        """Whether the request leaves room for an answer."""
+        ...
+
+    async def compact(
+        self, transcript: Transcript, prompt: Prompt, occasion: Occasion, meter: Meter
+    ) -> Compacted | None:
+        """What the model is to see from now on, or None when nothing would be gained. Calls of
+        models that it takes are booked with the meter."""
+        ...
+
+    def preview(
+        self, transcript: Transcript, prompt: Prompt, occasion: Occasion
+    ) -> Compacted | None:
+        """About what `compact` would give, without asking any model."""
+        ...
 
 
 class Limits(Value):
@@ -58,6 +97,13 @@ class Kept:
             self._objects[kind] = self._furnish(kind)
         return self._objects[kind]
 
+    def out_of_view(self) -> None:
+        """What tools have shown may not be in the model's view any more: those that rely on it
+        have a method of this name."""
+        for kept in self._objects.values():
+            if callable(told := getattr(kept, "out_of_view", None)):
+                told()
+
 
 class Turn:
     def __init__(
@@ -77,6 +123,8 @@ class Turn:
         budget: Budget,
         world: World,
         stop: Stop,
+        engine: ContextEngine | None = None,
+        remark: Remark | None = None,
     ) -> None:
         self.recorder = recorder
         self.provider = provider
@@ -92,6 +140,9 @@ class Turn:
         self.budget = budget
         self.world = world
         self.stop = stop
+        self.engine = engine
+        self.remark = remark
+        self.window = limits.window
         self.watch = LoopWatch(limits.guardrails)
         self.shelf = Shelf(workspace, limits.window)
         self.usage = recorder.transcript.turn_usage

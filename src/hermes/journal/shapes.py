@@ -84,6 +84,8 @@ SHAPES: tuple[Shape, ...] = (
     _shape("cap_raised"),
     _shape("call_settled", ',"call":"call_'),
     _shape("effect_decided"),
+    _shape("compacted"),
+    _shape("overlaid"),
 )
 
 

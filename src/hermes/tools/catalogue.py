@@ -20,6 +20,8 @@ TARGETS = {
     "session_search": "hermes.recall.tools:session_search",
     "terminal": "hermes.tools.terminal:terminal",
     "todo": "hermes.tools.todo:todo",
+    "tool_call": "hermes.tools.discovery:tool_call",
+    "tool_search": "hermes.tools.discovery:tool_search",
     "write_file": "hermes.tools.files.write:write_file",
 }
 # Written by scripts/generate_schemas.py from the signatures of the targets.
@@ -57,10 +59,11 @@ class Catalogue:
     def load(self, name: str) -> Tool:
         return self._entry(name).load()
 
-    def choose(self, names: Iterable[str]) -> ChosenTools:
-        """The tools of one session. Names that the catalogue does not have are left out: a tool
-        that is not available here is simply not offered."""
-        return ChosenTools(self, (name for name in names if name in self._entries))
+    def choose(self, names: Iterable[str], *, hidden: Iterable[str] = ()) -> ChosenTools:
+        """The tools of one session, shown and hidden ones. Names that the catalogue does not have
+        are left out: a tool that is not available here is simply not offered."""
+        there = [name for name in hidden if name in self._entries]
+        return ChosenTools(self, (name for name in names if name in self._entries), there)
 
     def with_entries(self, entries: Iterable[Entry]) -> Catalogue:
         return Catalogue((*self._entries.values(), *entries))
@@ -72,16 +75,25 @@ class Catalogue:
 
 
 class ChosenTools:
-    """Some tools of a catalogue: a toolbox for the loop."""
+    """Some tools of a catalogue: a toolbox for the loop. `hidden` ones are not named in requests,
+    but can be used by whoever has found them."""
 
-    def __init__(self, catalogue: Catalogue, names: Iterable[str]) -> None:
+    def __init__(
+        self, catalogue: Catalogue, names: Iterable[str], hidden: Iterable[str] = ()
+    ) -> None:
         self._catalogue = catalogue
         self._specs = catalogue.specs(names)
-        self._names = {spec.name for spec in self._specs}
+        shown = {spec.name for spec in self._specs}
+        self._hidden = frozenset(hidden) - shown
+        self._names = shown | self._hidden
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         return self._specs
+
+    @property
+    def hidden(self) -> tuple[ToolSpec, ...]:
+        return self._catalogue.specs(self._hidden)
 
     def load(self, name: str) -> Tool | None:
         return self._catalogue.load(name) if name in self._names else None

@@ -8,6 +8,22 @@ from hermes.codec.values import Value
 from hermes.core.errors import UsageError
 
 EVERYTHING = ("all", "*")
+# Where requests cannot name all tools, they name these, in this order, as far as there is room.
+CORE = (
+    "terminal",
+    "read_file",
+    "patch",
+    "write_file",
+    "search_files",
+    "todo",
+    "session_search",
+    "memory",
+    "skill_view",
+    "process",
+    "clarify",
+)
+# The others are found and used with these two.
+SEARCHING = ("tool_search", "tool_call")
 
 
 class Toolset(Value):
@@ -24,6 +40,7 @@ TOOLSETS: dict[str, Toolset] = {
     "session_search": Toolset(tools=("session_search",)),
     "terminal": Toolset(tools=("process", "terminal")),
     "todo": Toolset(tools=("todo",)),
+    "tool_search": Toolset(tools=SEARCHING),
 }
 
 

@@ -16,9 +16,10 @@ from hermes.core.errors import ConfigError
 from hermes.core.events import Event, ReplyAdded, SessionOpened, TurnEnded
 from hermes.core.messages import AssistantMessage, Text, ToolMessage, ToolResult, user_says
 from hermes.core.metered import Metered
+from hermes.core.parts import Parts
 from hermes.core.prompt import CallNamed, Delta, Notice, Prompt, Reply, TextDelta, ToolSpec
 from hermes.core.recorder import Recorder
-from hermes.core.session import Parts, Session
+from hermes.core.session import Session
 from hermes.core.turn import Limits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
@@ -263,7 +264,7 @@ async def test_a_whole_session_in_reduced_mode(model: EmbeddedModel, tmp_path: P
             ),
             Limits(window=model.window),
         ),
-        view=lambda messages: Prompt(system=SYSTEM, messages=messages, max_tokens=16),
+        view=lambda said: Prompt(system=SYSTEM, messages=said.seen, max_tokens=16),
         toolbox=NoTools(),
         workspace=LocalWorkspace(root, state=tmp_path / "state", world=world, env={}),
         policy=Rules(

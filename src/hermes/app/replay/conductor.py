@@ -11,7 +11,7 @@ from hermes.app.replay.begun import begin
 from hermes.app.replay.cues import command_of, side_work, stops
 from hermes.app.replay.recorder import ReplayRecorder
 from hermes.app.replay.score import Score
-from hermes.core.commands import Answer, Command, Interrupt, Rewind, Say, Steer
+from hermes.core.commands import Answer, Command, Compact, Interrupt, Rewind, Say, Steer
 from hermes.core.errors import HermesError
 from hermes.core.events import (
     ApprovalAnswered,
@@ -29,6 +29,7 @@ _LOOK_SECONDS = 0.005
 _QUICK_LOOKS = 20
 # Answers that no person gave.
 _NOBODY = ("time", "stop", "restart")
+BETWEEN_TURNS = Rewind | Compact
 
 
 class Conductor:
@@ -106,7 +107,7 @@ class Conductor:
                 self._stops -= {place}
                 self.interrupt()
             command = command_of(due)
-            if command is None or isinstance(command, Rewind):
+            if command is None or isinstance(command, BETWEEN_TURNS):
                 return
             if not booking and isinstance(command, Say | Steer) and self._precedes_call(place):
                 return
@@ -153,7 +154,7 @@ class Conductor:
         if isinstance(due, ApprovalAnswered | QuestionAnswered) and due.by not in _NOBODY:
             words = due.choice if isinstance(due, ApprovalAnswered) else due.text
             in_time = await self._offer(place, Answer(id=due.id, text=words, by=due.by))
-        elif due is not None and isinstance(command := command_of(due), Rewind):
+        elif due is not None and isinstance(command := command_of(due), BETWEEN_TURNS):
             in_time = await self._offer(place, command)
         else:
             in_time = await self._wait()
@@ -164,7 +165,7 @@ class Conductor:
         """Again and again: nothing tells when the session is ready to take it."""
         for look in range(int(PATIENCE_SECONDS / _LOOK_SECONDS)):
             assert self._session is not None
-            if not (isinstance(command, Rewind) and self._session.busy):
+            if not (isinstance(command, BETWEEN_TURNS) and self._session.busy):
                 self._give(command)
             await asyncio.sleep(0 if look < _QUICK_LOOKS else _LOOK_SECONDS)
             if self._score.place != place or not self._score.is_led:

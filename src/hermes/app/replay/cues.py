@@ -6,17 +6,29 @@ import re
 from collections.abc import Sequence
 from typing import cast
 
-from hermes.core.commands import Command, End, Retitle, Rewind, Say, Steer, SwitchModel
+from hermes.core.commands import (
+    Command,
+    Compact,
+    End,
+    Overlay,
+    Retitle,
+    Rewind,
+    Say,
+    Steer,
+    SwitchModel,
+)
 from hermes.core.errors import BudgetReached
 from hermes.core.events import (
     ApprovalAnswered,
     CallSettled,
     CapRaised,
     CapScope,
+    Compacted,
     DurableEvent,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
+    Overlaid,
     QuestionAnswered,
     QuestionAsked,
     ReplyAdded,
@@ -52,6 +64,10 @@ def command_of(event: DurableEvent) -> Command | None:
             return End(reason=event.reason)
         case Rewound():
             return Rewind(turns=event.turns)
+        case Overlaid():
+            return Overlay(name=event.name, text=event.text)
+        case Compacted(cause="asked"):
+            return Compact(topic=event.topic, keep=event.keep)
         case _:
             return None
 

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hermes.app.build import App
+from hermes.app.compacting import means_of
 from hermes.app.models.choice import EMBEDDED, OFFLINE, Wish
 from hermes.app.models.resolver import Resolver
+from hermes.app.opening import Opening
+from hermes.app.replay.compactions import PlayedEngine
 from hermes.app.replay.conductor import Conductor
 from hermes.app.replay.cues import side_calls
 from hermes.app.replay.facts import Facts, Known
@@ -24,6 +27,7 @@ from hermes.config.home import Home
 from hermes.config.load import Config, load
 from hermes.core.errors import HermesError
 from hermes.core.events import DurableEvent, EffectDecided, SessionOpened
+from hermes.core.parts import Parts
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.session import Session
 from hermes.core.tools import Tool
@@ -104,6 +108,21 @@ class Rehearsal(App):
         self._player = player
         self._cwd = cwd
         self._played: PlayedWorkspace | None = None
+
+    def _parts(
+        self,
+        session_id: str,
+        opened: SessionOpened,
+        opening: Opening,
+        *,
+        began: float,
+        after: int = 0,
+    ) -> Parts:
+        parts = super()._parts(session_id, opened, opening, began=began, after=after)
+        # The results of then have these words in them already.
+        parts.remark = None
+        parts.engine = PlayedEngine(means_of(self, session_id, opened), self._gates)
+        return parts
 
     async def _follow_choice(self, session: Session, transcript: Transcript) -> None:
         """If another model was chosen then, the record says so."""

@@ -10,9 +10,11 @@ from hermes.app.replay.recording import Line
 from hermes.app.replay.report import Divergence, Where
 from hermes.codec.json import encode
 from hermes.core.events import (
+    Compacted,
     DurableEvent,
     ModelCalled,
     ModelSwitched,
+    Overlaid,
     Rewound,
     SessionEnded,
     Titled,
@@ -105,7 +107,8 @@ class Score:
             return False
         last = self.events[self.place - 1]
         return bool(self.lines[self.place - 1].turn_id) and not isinstance(
-            last, TurnEnded | SessionEnded | Titled | ModelSwitched | Rewound
+            last,
+            TurnEnded | SessionEnded | Titled | ModelSwitched | Rewound | Compacted | Overlaid,
         )
 
     @property

@@ -14,6 +14,7 @@ from hermes.core import errors
 from hermes.core.errors import HermesError, ProviderError, Reason
 from hermes.core.events import (
     CallSettled,
+    Compacted,
     DurableEvent,
     MessageReceived,
     ModelCalled,
@@ -66,6 +67,8 @@ class SpokenProvider:
                     return
                 case TurnEnded(reason="failed"):
                     raise failure(due)
+                case Compacted():
+                    raise ProviderError("It was too long.", reason="context_overflow")
                 case _:
                     await self._wait_for_stop()
             if self._score.place == place:

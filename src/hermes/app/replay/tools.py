@@ -84,8 +84,10 @@ class ReplayTools(Tools):
         self._changed = changed
         self._moved = moved
 
-    def choose(self, names: tuple[str, ...]) -> Toolbox:  # type: ignore[override]
-        return _Toolbox(super().choose(names), self._changed, self._wrapped)
+    def choose(  # type: ignore[override]
+        self, names: tuple[str, ...], findable: tuple[str, ...] = ()
+    ) -> Toolbox:
+        return _Toolbox(super().choose(names, findable), self._changed, self._wrapped)
 
     def _wrapped(self, tool: Tool) -> Tool:
         if self._mode == "live":

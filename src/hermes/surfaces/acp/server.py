@@ -43,8 +43,8 @@ from hermes.app.models.shelf import Shelf
 from hermes.app.opening import Opening
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.core.parts import Parts
 from hermes.core.ports import Workspace
-from hermes.core.session import Parts
 from hermes.surfaces.acp.buffers import EditorFiles
 from hermes.surfaces.acp.manners import NAMES, Mannered, modes
 from hermes.surfaces.acp.seat import Seat

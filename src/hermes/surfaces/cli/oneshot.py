@@ -13,6 +13,7 @@ from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.codec.json import encode
+from hermes.codec.values import replace
 from hermes.commands.endings import explain, is_error
 from hermes.core.commands import Interrupt, Say
 from hermes.core.errors import SessionBusy
@@ -55,8 +56,21 @@ async def _run(options: dict[str, Any], usage: UsageFile) -> int:
         say = Say(text=options["prompt"], key=app.world.new_id("say"))
         session = await _enter(app, opening, say, reader)
         if session is not None:
-            await _talk(app, session, say, reader)
+            await _talk(app, session, await _referred(app, session, say), reader)
     return CODES.get(reader.ended.reason, 1) if reader.ended else 1
+
+
+async def _referred(app: App, session: Session, say: Say) -> Say:
+    """With what its `@` references lead to."""
+    if "@" not in say.text:
+        return say
+    # Few messages have any.
+    from hermes.app.references import refer
+
+    found = await refer(app, session, say.text)
+    for warning in found.warnings:
+        print(warning, file=sys.stderr)
+    return replace(say, text=found.text)
 
 
 async def _enter(app: App, opening: Opening, say: Say, reader: Reader) -> Session | None:

@@ -79,7 +79,7 @@ async def read_file(
             stop=shown.cut_row or shown.stop,
             total=shown.total,
         )
-    return _output(located.path, shown, content, len(data))
+    return _output(located.path, shown, content, data)
 
 
 def page(text: str, offset: int, limit: int, settings: ToolSettings) -> Page:
@@ -116,10 +116,11 @@ async def _content(path: str, data: bytes) -> Content | None:
     return Content(text=found.text)
 
 
-def _output(path: str, shown: Page, content: Content, size: int) -> ToolOutput:
+def _output(path: str, shown: Page, content: Content, data: bytes) -> ToolOutput:
     details: JsonObject = {
         "path": path,
-        "file_size": size,
+        "digest": digest(data).hex(),
+        "file_size": len(data),
         "total_lines": shown.total,
         "start": shown.start,
         "shown": shown.stop - shown.start,

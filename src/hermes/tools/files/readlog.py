@@ -49,6 +49,11 @@ class ReadLog:
         self._seen.clear()
         self._repeats.clear()
 
+    def out_of_view(self) -> None:
+        """What was read may no longer be in the model's view, so it is shown again when asked for.
+        The model has seen it all the same: it may change what it knows."""
+        self._repeats.clear()
+
     def asked(self, path: str, offset: int, limit: int, content: bytes) -> int:
         """The how-manieth time these lines of this very content are asked for."""
         before, times = self._repeats.get((path, offset, limit), (b"", 0))

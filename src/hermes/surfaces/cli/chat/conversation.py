@@ -9,8 +9,10 @@ from typing import assert_never
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
+from hermes.app.references import refer
 from hermes.codec.values import replace
 from hermes.commands.catalogue import COMMANDS
+from hermes.commands.references import references_like
 from hermes.commands.registry import (
     Drafted,
     Left,
@@ -104,7 +106,7 @@ class Conversation:
         await self._leave(self.session, self._desk.reason)
 
     async def _suggest(self, line: str) -> Sequence[Suggestion]:
-        return await self.registry.complete(line, self)
+        return await self.registry.complete(line, self) or await references_like(self, line)
 
     # What the person wants.
 
@@ -137,6 +139,7 @@ class Conversation:
             self._feed.echo(text.strip())
             await self._carry_out(await self.registry.run(text.strip(), self))
             return
+        text = await self._referred(text)
         # What was typed before anything could run cannot be meant to stop it.
         mode = "queue" if early else self.app.settings.display.busy_input_mode
         if self.session.busy and mode == "steer":
@@ -145,6 +148,15 @@ class Conversation:
         if self.session.busy and mode == "interrupt":
             await self.session.send(Interrupt())
         await self.session.send(Say(text=text))
+
+    async def _referred(self, text: str) -> str:
+        """With what its `@` references lead to."""
+        if "@" not in text:
+            return text
+        found = await refer(self.app, self.session, text)
+        for warning in found.warnings:
+            self._feed.notice(warning, warning=True)
+        return found.text
 
     async def _carry_out(self, outcome: Outcome) -> None:
         match outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from hermes.app.references import without_attachments
 from hermes.commands.describe import describe
 from hermes.commands.endings import explain, is_error
 from hermes.commands.visible import clean, one_line
@@ -125,10 +126,11 @@ class Feed:
         if received is None or received.message.origin == "hermes":
             return
         paint, message = self._screen.paint, received.message
-        if self._screen.echoed(message.text):
+        text = without_attachments(message.text)
+        if self._screen.echoed(text):
             self._section = "said"
             return
-        lines = clean(message.text).rstrip("\n").split("\n")
+        lines = clean(text).rstrip("\n").split("\n")
         if message.origin != "user":
             shown = lines[:NOTICE_LINES] + ["…"] * (len(lines) > NOTICE_LINES)
             self._print("said", [paint(f"⚙ {line}", "dim") for line in shown], apart=True)

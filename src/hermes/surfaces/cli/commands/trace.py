@@ -14,11 +14,13 @@ from hermes.core.events import (
     ApprovalAsked,
     CallSettled,
     CapRaised,
+    Compacted,
     EffectDecided,
     Event,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
+    Overlaid,
     QuestionAnswered,
     QuestionAsked,
     Record,
@@ -99,6 +101,11 @@ def describe(event: Event) -> Iterator[str]:
             yield f"model is now {event.model} ({event.provider})"
         case Titled():
             yield f"title: {event.title}"
+        case Compacted():
+            before, after = event.tokens_before, event.tokens_after
+            yield f"shortened ({event.cause}): about {before:,} tokens became {after:,}"
+        case Overlaid():
+            yield f"personality: {event.name or 'none'}"
         case Rewound():
             yield f"{event.turns} turn(s) taken back"
         case TurnEnded():

@@ -1,0 +1,39 @@
+"""What the requests of a new session begin with, as things are now: the system text and tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hermes.app.models.choice import Choice
+from hermes.app.opening import Opening
+from hermes.app.prompting import SystemText, system_text
+from hermes.app.slots import scan_of, slots_of
+from hermes.app.toolbox import wanted_names
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+
+class Beginning(NamedTuple):
+    """`tools` are those that every request names."""
+
+    text: SystemText
+    tools: tuple[str, ...]
+
+
+def beginning(app: App, opening: Opening, choice: Choice) -> Beginning:
+    names = wanted_names(app.settings, reduced=choice.reduced)
+    tools = app.tools.direct(names, app.settings.context.direct_tool_tokens)
+    text = system_text(
+        opening,
+        choice,
+        app.settings,
+        app.home,
+        cwd=app.cwd(opening),
+        tools=tools,
+        now=app.world.clock.now(),
+        slots=slots_of(app, opening),
+        scan=scan_of(app),
+        clean=app.secrecy.text,
+    )
+    return Beginning(text, tools)

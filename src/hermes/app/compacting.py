@@ -1,0 +1,81 @@
+"""The context engine of a session: which one, by which settings, and who writes its summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hermes.context.engine import BuiltInEngine
+from hermes.context.room import CompressionRules
+from hermes.context.watch import Means
+from hermes.core.events import SessionOpened
+from hermes.core.ports import Meter
+from hermes.core.prompt import Prompt, Reply
+from hermes.core.turn import ContextEngine
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+TASK = "compression"
+BUILT_IN = "compressor"
+
+
+EngineMaker = Callable[["App", str, SessionOpened], ContextEngine]
+
+
+def context_engine(app: App, session_id: str, opened: SessionOpened) -> ContextEngine:
+    """One of `app.engines` if the settings name it, for the session of this id; else the
+    built-in one."""
+    wanted = app.settings.context.engine
+    if (make := app.engines.get(wanted)) is not None:
+        return make(app, session_id, opened)
+    if wanted != BUILT_IN:
+        app.news.append(f"There is no context engine {wanted!r}; {BUILT_IN} is used.")
+    return BuiltInEngine(means_of(app, session_id, opened))
+
+
+def means_of(app: App, session_id: str, opened: SessionOpened) -> Means:
+    """What the built-in engine works with."""
+    return Means(
+        session_id,
+        _Summaries(app, session_id),
+        clock=app.world.clock,
+        rules=rules_of(app, opened.model),
+        cwd=opened.cwd,
+    )
+
+
+def rules_of(app: App, model: str) -> CompressionRules:
+    own = app.settings.compression
+    named = [name for name in own.model_thresholds if name and name in model]
+    threshold = own.model_thresholds[max(named, key=len)] if named else own.threshold
+    return CompressionRules(
+        enabled=own.enabled,
+        threshold=threshold,
+        target_ratio=own.target_ratio,
+        protect_last=own.protect_last_n,
+        message_limit=own.hygiene_hard_message_limit,
+        abort_on_failure=own.abort_on_summary_failure,
+    )
+
+
+class _Summaries:
+    """Asks the model that the settings name for side work of this kind, else the main one."""
+
+    def __init__(self, app: App, session_id: str) -> None:
+        self._app = app
+        self._session_id = session_id
+
+    async def __call__(self, prompt: Prompt, meter: Meter) -> Reply:
+        # Few conversations grow so long.
+        from hermes.app.auxiliary import Auxiliary
+
+        session = self._app.session(self._session_id)
+        transcript = session.transcript
+        auxiliary = Auxiliary(
+            self._app.models,
+            self._app.settings,
+            main=lambda: (transcript.model, transcript.provider),
+            tell=session.tell,
+        )
+        return await auxiliary.ask(TASK, prompt, meter)

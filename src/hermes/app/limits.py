@@ -1,0 +1,30 @@
+"""What a turn may take: by the settings, and by how much the model's window holds."""
+
+from __future__ import annotations
+
+from hermes.codec.json import convert, plain
+from hermes.config.settings import Settings
+from hermes.core.guardrails import Guardrails
+from hermes.core.spill import sized
+from hermes.core.tools import ToolSettings
+from hermes.core.turn import Limits
+
+
+def limits_of(settings: Settings, window: int) -> Limits:
+    """For a model with this window."""
+    output = settings.tool_output
+    tools = ToolSettings(
+        max_bytes=output.max_bytes,
+        max_lines=output.max_lines,
+        max_line_length=output.max_line_length,
+        file_read_max_chars=settings.file_read_max_chars,
+        terminal_timeout=settings.terminal.timeout,
+        terminal_max_timeout=settings.terminal.max_foreground_timeout,
+        clarify_timeout=settings.agent.clarify_timeout,
+    )
+    return Limits(
+        max_steps=settings.agent.max_turns,
+        window=window,
+        guardrails=convert(Guardrails, plain(settings.tool_loop_guardrails)),
+        settings=sized(tools, window),
+    )

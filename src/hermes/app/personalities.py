@@ -1,0 +1,21 @@
+"""The personalities of a home: those that come along and those of its settings."""
+
+from __future__ import annotations
+
+from hermes.config.settings import Settings
+from hermes.context import personalities
+from hermes.core.commands import Overlay
+
+
+def names(settings: Settings) -> list[str]:
+    return sorted(personalities.known(_own(settings)))
+
+
+def overlay(settings: Settings, name: str) -> Overlay:
+    """What lets a session speak that way; NotFound. "none" takes away what is there."""
+    found, text = personalities.find(name, _own(settings))
+    return Overlay(name=found, text=text)
+
+
+def _own(settings: Settings) -> dict[str, object]:
+    return settings.agent.personalities | settings.personalities

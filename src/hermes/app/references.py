@@ -1,0 +1,111 @@
+"""What `@` references of a session's user lead to: only what the policy lets them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import posixpath
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hermes.context.marks import ATTACHED, WARNINGS
+from hermes.core.effects import Allow, Effect, ReadPath, RunCommand
+from hermes.core.errors import ToolError
+from hermes.core.ports import FileInfo
+from hermes.core.session import Session
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.context.references import Expanded
+
+GIT_SECONDS = 30
+MOST_BYTES = 2_000_000
+MOST_FILES = 20_000
+
+
+def without_attachments(text: str) -> str:
+    """What the person typed of a message."""
+    for mark in (WARNINGS, ATTACHED):
+        text = text.partition(f"\n\n{mark}\n")[0]
+    return text
+
+
+async def refer(app: App, session: Session, text: str) -> Expanded:
+    """The message with what it refers to; nothing of it fails, it warns."""
+    from hermes.context.references import expanded
+
+    transcript = session.transcript
+    window = app.window(transcript.model, transcript.provider)
+    return await expanded(text, SessionSources(app, session), window=window)
+
+
+async def files_like(session: Session, begun: str, limit: int = 20) -> list[FileInfo]:
+    """What could be meant by the beginning of a path, for who completes it."""
+    workspace = session.workspace
+    folder, _, name = begun.rpartition("/")
+    try:
+        entries = await workspace.list_folder(workspace.resolve(folder or "."))
+    except (ToolError, OSError):
+        return []
+    there = [each for each in entries if posixpath.basename(each.path).startswith(name)]
+    shown = [each for each in there if name or not posixpath.basename(each.path).startswith(".")]
+    return sorted(shown, key=lambda each: (each.kind != "folder", each.path))[:limit]
+
+
+class SessionSources:
+    """`context.references.Sources` over a session's workspace."""
+
+    def __init__(self, app: App, session: Session) -> None:
+        self._app = app
+        self._session = session
+        self._workspace = session.workspace
+
+    async def file(self, path: str) -> bytes:
+        real = self._allowed(path)
+        info = await self._workspace.stat(real)
+        if info is None:
+            raise ToolError("there is no such file.")
+        if info.kind != "file":
+            raise ToolError("it is not a file.")
+        if info.size > MOST_BYTES:
+            raise ToolError(f"it has {info.size:,} bytes, too many to attach.")
+        return await self._workspace.read_bytes(real)
+
+    async def folder(self, path: str) -> Sequence[FileInfo]:
+        real = self._allowed(path)
+        info = await self._workspace.stat(real)
+        if info is None or info.kind != "folder":
+            raise ToolError("there is no such folder.")
+        return await self._workspace.list_folder(real)
+
+    async def git(self, arguments: str) -> str:
+        effect = RunCommand(script=f"git --no-pager {arguments}", cwd=self._workspace.root)
+        self._permit(effect)
+        done = await self._workspace.run(
+            effect, timeout=GIT_SECONDS, stop=asyncio.Event(), max_bytes=MOST_BYTES
+        )
+        if done.timed_out:
+            raise ToolError(f"git took longer than {GIT_SECONDS} s.")
+        if done.exit_code:
+            raise ToolError(done.output.strip().partition("\n")[0] or "git failed.")
+        return done.output
+
+    async def page(self, url: str) -> str:
+        raise ToolError("pages cannot be attached here; ask for it and the model may fetch it.")
+
+    def _allowed(self, path: str) -> str:
+        """Where the path leads, if it may be attached."""
+        from hermes.policy.places.judging import Files
+
+        root = self._workspace.root
+        judged = Files(os.path.realpath(root), self._app.person, self._app.state).refer(path)
+        if not isinstance(judged, Allow):
+            raise ToolError(judged.reason)
+        real = self._workspace.resolve(posixpath.join(root, path))
+        self._permit(ReadPath(path=real))
+        return real
+
+    def _permit(self, effect: Effect) -> None:
+        judged = self._session.judge(effect)
+        if not isinstance(judged, Allow):
+            raise ToolError(judged.reason)

@@ -1,0 +1,56 @@
+"""What other rooms add to the system text of a new session: skills, memory, the user's profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hermes.app.opening import Opening
+from hermes.context.files import Scan, unscanned
+from hermes.context.system import Slots
+from hermes.core.effects import Allow, ReadPath
+from hermes.core.events import SessionOpened
+from hermes.core.messages import ToolCall, ToolResult
+from hermes.core.ports import Policy, Workspace
+from hermes.core.turn import Remark
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+
+def slots_of(app: App, opening: Opening) -> Slots:
+    """As things are now; they are frozen with the session. A room that has something to say adds
+    its line here. Sizes are capped where the layers are made (`context.system.SLOT_CHARS`)."""
+    return Slots()
+
+
+def nearby(app: App, workspace: Workspace, policy: Policy, opened: SessionOpened) -> Remark:
+    """What context files of folders say that the session comes to later on."""
+
+    def permits(path: str) -> bool:
+        effect = ReadPath(path=path)
+        return isinstance(policy.decide(effect, opened.principal, frozenset({"user"})), Allow)
+
+    return _LazyNearby(workspace, permits, scan_of(app))
+
+
+class _LazyNearby:
+    """Sessions without tools never load it."""
+
+    def __init__(self, workspace: Workspace, permits: Callable[[str], bool], scan: Scan) -> None:
+        self._workspace = workspace
+        self._permits = permits
+        self._scan = scan
+        self._inner: Remark | None = None
+
+    async def __call__(self, call: ToolCall, result: ToolResult) -> str:
+        if self._inner is None:
+            from hermes.context.nearby import Nearby
+
+            self._inner = Nearby(self._workspace, self._permits, known=(), scan=self._scan)
+        return await self._inner(call, result)
+
+
+def scan_of(app: App) -> Scan:
+    """What files pass before they are shown to a model."""
+    return unscanned

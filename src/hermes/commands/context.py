@@ -1,0 +1,83 @@
+"""Commands about what the model sees: compress, personality."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hermes.app import personalities
+from hermes.commands.amounts import short_count
+from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
+from hermes.core.commands import Compact
+from hermes.core.events import Compacted
+
+PREVIEW = "--preview"
+_HERE = re.compile(r"here(?:\s+(\d+))?$")
+MANY = 2
+
+
+async def compress(here: Here, argument: str) -> Outcome:
+    command = _wanted(" ".join(word for word in argument.split() if word != PREVIEW))
+    if PREVIEW in argument.split():
+        return Shown(text=_outlook(here.session.outlook(command)))
+    await here.session.send(command)
+    done = here.session.transcript.compactions
+    text = f"{_sizes(done[-1])} The originals can be recalled with session_search."
+    if not done[-1].summary:
+        text += " No summary could be made; older messages are cut short."
+    if len(done) >= MANY:
+        text += f" This session was shortened {len(done)} times; /new gives a fresh view."
+    return Shown(text=text)
+
+
+async def personality(here: Here, argument: str) -> Outcome:
+    settings = here.app.settings
+    if not argument:
+        now = here.session.transcript.overlay.name or "none"
+        names = ", ".join(personalities.names(settings))
+        return Shown(text=f"Personality: {now}\nThere are: {names}; none takes it away.")
+    overlay = personalities.overlay(settings, argument)
+    await here.session.send(overlay)
+    if not overlay.name:
+        return Shown(text="No personality any more.")
+    return Shown(text=f"The personality of this session is now {overlay.name}.")
+
+
+async def personalities_like(here: Here, begun: str) -> Sequence[Suggestion]:
+    names = ("none", *personalities.names(here.app.settings))
+    return [Suggestion(text=name, replaces=len(begun)) for name in names if name.startswith(begun)]
+
+
+COMMANDS = (
+    SlashCommand(
+        "compress",
+        "Shorten what the model sees of this session.",
+        compress,
+        arguments="[topic|here n] [--preview]",
+        aliases=("compact",),
+    ),
+    SlashCommand(
+        "personality",
+        "Show or change how the model speaks here.",
+        personality,
+        arguments="[name|none]",
+        complete=personalities_like,
+    ),
+)
+
+
+def _wanted(argument: str) -> Compact:
+    if match := _HERE.match(argument):
+        return Compact(keep=int(match[1] or 1))
+    return Compact(topic=argument)
+
+
+def _outlook(made: Compacted | None) -> str:
+    if made is None:
+        return "There is nothing to shorten in this session yet."
+    return f"{_sizes(made, verb='would become')} Nothing was changed."
+
+
+def _sizes(made: Compacted, verb: str = "became") -> str:
+    before, after = short_count(made.tokens_before), short_count(made.tokens_after)
+    return f"About {before} tokens {verb} {after}."

@@ -1,0 +1,144 @@
+"""What is carried over verbatim when older messages give way: read off the messages themselves."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+
+from hermes.codec.values import JsonValue, Value
+from hermes.context.marks import ATTACHED
+from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from hermes.core.transcript import Transcript
+
+_NAME = re.compile(
+    r"""(?x)
+    https?://[^\s"'<>)\]]+
+    |(?<![\w/.@-])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*\w
+    |\b[\w-]+\.(?:py|js|ts|tsx|go|rs|c|h|cpp|java|rb|sh|md|txt|toml|yaml|yml|json|sql|html|css|csv)\b
+    |\b[A-Z][A-Z0-9]+-\d+\b
+    |\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b
+    |\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b
+    |\bv?\d+\.\d+\.\d+(?:[-+][\w.]+)?\b
+    |\b[\w-]+:\d{2,5}\b
+    |\#\d{2,}\b
+    """
+)
+_LONGEST_NAME = 120
+
+
+class FileSeen(Value):
+    """A file of which the model has read or written `lines` ("1-80 of 80"); `number` is where."""
+
+    path: str
+    lines: str
+    digest: str = ""
+    number: int = 0
+
+
+def current_request(transcript: Transcript) -> list[UserMessage]:
+    """What the person wants now: the message that began the newest turn of theirs, and what they
+    have added since."""
+    messages = transcript.messages
+    for start in reversed(transcript.turn_starts):
+        first = messages[start] if start < len(messages) else None
+        if isinstance(first, UserMessage) and first.origin == "user":
+            return [
+                each
+                for each in messages[start:]
+                if isinstance(each, UserMessage) and each.origin == "user"
+            ]
+    return []
+
+
+def open_todos(transcript: Transcript) -> list[str]:
+    """The tasks of the newest list that are not done."""
+    listed = (transcript.latest("todo") or {}).get("todos", ())
+    signs = {"pending": "[ ]", "in_progress": "[>]"}
+    return [
+        f"{signs[item['status']]} {item.get('id', '')}: {item.get('content', '')}"
+        for item in listed
+        if isinstance(item, dict) and item.get("status") in signs
+    ]
+
+
+def files_seen(transcript: Transcript, upto: int) -> list[FileSeen]:
+    """What the first messages tell about files, each at its newest state, oldest first. A file
+    that was changed by the model is known too; one that was deleted is not."""
+    found: dict[str, FileSeen] = {}
+    for message in transcript.messages[:upto]:
+        for result in message.results if isinstance(message, ToolMessage) else ():
+            if result.failed:
+                continue
+            number, details = transcript.number_of(result), result.details
+            if result.name == "read_file" and isinstance(path := details.get("path"), str):
+                seen = _read(path, details, number, found.pop(path, None))
+                found.update({path: seen} if seen else {})
+            for path in _paths(details, "files_modified", "files_created"):
+                found.pop(path, None)
+                found[path] = FileSeen(path=path, lines="written by you", number=number)
+            for path in _paths(details, "files_deleted"):
+                found.pop(path, None)
+    return list(found.values())
+
+
+def tools_found(transcript: Transcript, upto: int) -> list[str]:
+    """The tools that were looked up, as they were described."""
+    found: dict[str, None] = {}
+    for message in transcript.messages[:upto]:
+        for result in message.results if isinstance(message, ToolMessage) else ():
+            if result.name == "tool_search":
+                found.update(dict.fromkeys(_paths(result.details, "found")))
+    return list(found)
+
+
+def names_in_use(messages: Sequence[Message], known: Iterable[str]) -> list[str]:
+    """Paths, addresses, ids, versions and the like: the newest and most used first."""
+    last: dict[str, int] = {}
+    count: dict[str, int] = {}
+    for place, message in enumerate(messages):
+        for name in _NAME.findall(_words(message)):
+            if len(name) <= _LONGEST_NAME:
+                last[name] = place
+                count[name] = count.get(name, 0) + 1
+    told = set(known)
+    told.update(posixpath.basename(path) for path in known)
+    ranked = sorted(last, key=lambda name: (-min(count[name], 4), -last[name]))
+    return [name for name in ranked if name not in told]
+
+
+def _words(message: Message) -> str:
+    match message:
+        case UserMessage():
+            return message.text.partition(ATTACHED)[0][:4_000]
+        case AssistantMessage():
+            arguments = (
+                value
+                for call in message.calls
+                for value in call.arguments.values()
+                if isinstance(value, str)
+            )
+            return "\n".join((message.text[:4_000], *(value[:400] for value in arguments)))
+        case _:
+            return ""
+
+
+def _read(
+    path: str, details: dict[str, JsonValue], number: int, before: FileSeen | None
+) -> FileSeen | None:
+    if details.get("status") == "unchanged":
+        return before
+    start, shown, total = (details.get(key) for key in ("start", "shown", "total_lines"))
+    if not (isinstance(start, int) and isinstance(shown, int)):
+        return before
+    lines = f"{start}-{start + shown - 1} of {total}"
+    digest = str(details.get("digest", ""))
+    if before is not None and before.digest == digest and before.lines != "written by you":
+        lines = lines if lines in before.lines else f"{before.lines}; {lines}"
+        lines = lines if len(lines) < 60 else f"most of {total}"
+    return FileSeen(path=path, lines=lines, digest=digest, number=number)
+
+
+def _paths(details: dict[str, JsonValue], *keys: str) -> list[str]:
+    values = (details.get(key) for key in keys)
+    return [str(each) for value in values if isinstance(value, list) for each in value]

@@ -1,0 +1,57 @@
+"""Ways to speak that a person can switch to: those that come along, and those of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hermes.core.errors import NotFound
+
+NONE = ("none", "default", "neutral", "off")
+BUILT_IN = {
+    "helpful": "Be warm and helpful. Think of what the person will need next, and offer it.",
+    "concise": "Answer in as few words as the matter allows. No preamble, no summary at the end.",
+    "technical": "Speak to an expert: exact terms, precise numbers, trade-offs, no simplification.",
+    "creative": "Look for unusual angles. Offer several ideas and vivid pictures before settling.",
+    "teacher": "Explain step by step, from what the person knows to what is new, with an example; "
+    "check now and then that it was understood.",
+    "kawaii": "Be sweet and cheerful, with soft words and a little sparkle (◕‿◕), and still exact.",
+    "catgirl": "Be a playful cat-eared helper who says nya now and then, curious and attentive.",
+    "pirate": "Talk like a seasoned pirate, arr, with the sea in every other phrase; facts stay "
+    "ship-shape.",
+    "shakespeare": "Speak in the manner of an Elizabethan play, with thee and thou and a fine turn "
+    "of phrase, yet let the matter be plain.",
+    "surfer": "Be laid-back, friendly and full of surf talk. No stress, all signal.",
+    "noir": "Narrate like a tired detective in a rainy city: short sentences, dry wit, hard facts.",
+    "uwu": "Wwite in a soft uwu way with gentle stammews, but keep code, names and numbews exact.",
+    "philosopher": "Reflect before you answer: ask what the question assumes, weigh both sides, "
+    "then say what follows in practice.",
+    "hype": "Bring energy! Celebrate progress and push onwards, without ever overstating a result.",
+}
+
+
+def known(own: Mapping[str, object]) -> dict[str, str]:
+    """All personalities by name; those of the user replace the others."""
+    return BUILT_IN | {name.lower(): text for name, value in own.items() if (text := words(value))}
+
+
+def words(value: object) -> str:
+    """A text, or the parts `system_prompt`, `tone` and `style` of one."""
+    if isinstance(value, str):
+        return value.strip()
+    if not isinstance(value, Mapping):
+        return ""
+    labels = {"system_prompt": "", "tone": "Tone: ", "style": "Style: "}
+    parts = (f"{label}{value[name]}" for name, label in labels.items() if value.get(name))
+    return "\n".join(parts).strip()
+
+
+def find(name: str, own: Mapping[str, object]) -> tuple[str, str]:
+    """The name as it is kept and the words; both empty for none. NotFound."""
+    plain = name.strip().lower()
+    if not plain or plain in NONE:
+        return "", ""
+    there = known(own)
+    if plain not in there:
+        names = ", ".join(sorted(there))
+        raise NotFound(f"There is no personality {name!r}. There are: {names}.", tuple(there))
+    return plain, there[plain]

@@ -1,0 +1,138 @@
+"""Old messages in fewer words, without asking a model: a line per result, nothing of thoughts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import assert_never
+
+from hermes.codec.values import JsonObject, JsonValue, replace
+from hermes.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+
+ARGUMENT_CHARS = 200
+_SHORT_RESULT = 160
+_FAILURE_CHARS = 240
+_MAIN_CHARS = 80
+_MAIN = ("path", "command", "pattern", "query", "url", "name", "action")
+_SPOKEN_CHARS = 2_400
+PICTURE = "[a picture that was shown here]"
+
+Number = Callable[[Message | ToolResult], int]
+
+
+def pruned(messages: Sequence[Message], number: Number, *, user_chars: int) -> tuple[Message, ...]:
+    """The messages with long parts cut; calls and their results stay pairs. What a user said is
+    kept up to `user_chars`. `number` tells where an original can be found again."""
+    calls: dict[str, ToolCall] = {}
+    kept: list[Message] = []
+    for message in messages:
+        match message:
+            case UserMessage():
+                kept.append(_user(message, number(message), user_chars))
+            case AssistantMessage():
+                calls = {call.id: call for call in message.calls}
+                kept.append(_assistant(message, number(message)))
+            case ToolMessage():
+                results = (
+                    result_line(result, calls.get(result.call_id), number(result))
+                    for result in message.results
+                )
+                kept.append(ToolMessage(results=tuple(results)))
+            case _:
+                assert_never(message)
+    return tuple(kept)
+
+
+def result_line(result: ToolResult, call: ToolCall | None, number: int) -> ToolResult:
+    """A result as one line that tells what it was and where it is; short ones stay."""
+    text = result.text
+    images = any(isinstance(part, Image) for part in result.parts)
+    if len(text) <= _SHORT_RESULT and not images:
+        return replace(result, details={}) if result.details else result
+    line = f"[{digest(result, call)}{where(number)}]"
+    if result.failed:
+        line += "\n" + cut(text, _FAILURE_CHARS)
+    return replace(result, parts=(Text(text=line),), details={})
+
+
+def digest(result: ToolResult, call: ToolCall | None) -> str:
+    """What a call was and how it ended, in a few words."""
+    text, details = result.text, result.details
+    words = [result.name, main_argument(call.arguments) if call else ""]
+    facts = [f"exit code {details['exit_code']}" if "exit_code" in details else ""]
+    facts += ["failed" if result.failed else "", f"{text.count(chr(10)) + 1} lines"]
+    persisted = details.get("persisted")
+    facts.append(f"whole in {persisted}" if persisted else f"{len(text)} characters")
+    return f"{' '.join(filter(None, words))}: {', '.join(filter(None, facts))}"
+
+
+def main_argument(arguments: JsonObject) -> str:
+    for name in _MAIN:
+        value = arguments.get(name)
+        if isinstance(value, str) and value.strip():
+            return cut(" ".join(value.split()), _MAIN_CHARS)
+    return ""
+
+
+def where(number: int) -> str:
+    return f"; message {number}" if number else ""
+
+
+def cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
+
+
+def cut_to(text: str, limit: int, number: int) -> str:
+    """The beginning and the end of a long text, with a word on what is missing."""
+    if len(text) <= limit:
+        return text
+    head, tail = limit * 6 // 10, limit * 3 // 10
+    left = len(text) - head - tail
+    return f"{text[:head]}\n[… {left} characters left out{where(number)} …]\n{text[-tail:]}"
+
+
+def _user(message: UserMessage, number: int, limit: int) -> UserMessage:
+    text = message.text
+    images = sum(isinstance(part, Image) for part in message.parts)
+    if not images and len(text) <= limit:
+        return message
+    shown = "\n".join([cut_to(text, limit, number), *[PICTURE] * images])
+    return replace(message, parts=(Text(text=shown),))
+
+
+def _assistant(message: AssistantMessage, number: int) -> AssistantMessage:
+    parts: list[Text | Reasoning | ToolCall] = []
+    for part in message.parts:
+        match part:
+            case Text():
+                parts.append(replace(part, text=cut_to(part.text, _SPOKEN_CHARS, number)))
+            case ToolCall():
+                parts.append(replace(part, arguments=_shortened(part.arguments)))
+            case Reasoning():
+                continue
+            case _:
+                assert_never(part)
+    return replace(message, parts=tuple(parts or message.parts))
+
+
+def _shortened(arguments: JsonObject) -> JsonObject:
+    return {name: _short(value) for name, value in arguments.items()}
+
+
+def _short(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return cut(value, ARGUMENT_CHARS)
+    if isinstance(value, list):
+        return [_short(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _short(each) for name, each in value.items()}
+    return value

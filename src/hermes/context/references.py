@@ -1,0 +1,214 @@
+"""`@` references in a message: found, and put behind it as what they refer to."""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import re
+from collections.abc import Awaitable, Sequence
+from typing import Protocol
+
+from hermes.codec.values import Value
+from hermes.context.marks import ATTACHED, WARNINGS
+from hermes.context.tokens import text_tokens
+from hermes.core.errors import HermesError, ToolError
+from hermes.core.ports import FileInfo
+
+_MENTION = re.compile(
+    r"""(?x) (?<![\w/@.]) @ (?:
+      (?P<word> diff | staged ) (?![\w:/-]|\.\w)
+    | (?P<kind> file | folder | git | url ) :
+      (?: "(?P<double>[^"\n]+)" | '(?P<single>[^'\n]+)' | `(?P<tick>[^`\n]+)`
+      | (?P<bare>[^\s"'`]+) )
+    )"""
+)
+_LINES = re.compile(
+    r"(?: :(?P<first>\d+)(?:-(?P<last>\d+)|:\d+)? | \#L(?P<from>\d+)(?:-L?(?P<to>\d+))? )$", re.X
+)
+_CLOSERS = {")": "(", "]": "[", "}": "{", ">": "<"}
+SIGNS = {"file": "📄", "folder": "📁", "url": "🌐"}
+MOST_ENTRIES = 200
+MOST_COMMITS = 10
+WARN_SHARE, REFUSE_SHARE = 0.25, 0.5
+
+
+class Mention(Value):
+    """One reference: the characters from `start` up to `end` of the message. Lines count from 1;
+    0 means all of them."""
+
+    kind: str
+    target: str
+    start: int
+    end: int
+    first: int = 0
+    last: int = 0
+
+    @property
+    def label(self) -> str:
+        return f"@{self.kind}:{self.target}" if self.target else f"@{self.kind}"
+
+
+class Expanded(Value):
+    """The message to send, and what a person should be told."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+    tokens: int = 0
+
+
+class Sources(Protocol):
+    """Where references lead. ToolError says why one does not."""
+
+    async def file(self, path: str) -> bytes: ...
+
+    async def folder(self, path: str) -> Sequence[FileInfo]: ...
+
+    async def git(self, arguments: str) -> str: ...
+
+    async def page(self, url: str) -> str: ...
+
+
+def mentions(text: str) -> tuple[Mention, ...]:
+    found: list[Mention] = []
+    for match in _MENTION.finditer(text):
+        if word := match["word"]:
+            found.append(Mention(kind=word, target="", start=match.start(), end=match.end()))
+            continue
+        quoted = match["double"] or match["single"] or match["tick"]
+        target = quoted or _trimmed(match["bare"])
+        end = match.end() if quoted else match.start("bare") + len(target)
+        if target:
+            found.append(_with_lines(match["kind"], target, match.start(), end))
+    return tuple(found)
+
+
+async def expanded(text: str, sources: Sources, *, window: int) -> Expanded:
+    """All references are looked up at once. Those that lead nowhere are warnings; if there is too
+    much behind them, the message stays as it is."""
+    found = mentions(text)
+    if not found:
+        return Expanded(text=text)
+    looked_up = await asyncio.gather(*(_looked_up(each, sources) for each in found))
+    blocks = [block for block in looked_up if isinstance(block, Block)]
+    warnings = [block for block in looked_up if isinstance(block, str)]
+    tokens = sum(block.tokens for block in blocks)
+    if tokens > window * REFUSE_SHARE:
+        why = f"The references have about {tokens:,} tokens, more than half of the model's window; "
+        return Expanded(text=text, warnings=(why + "nothing was attached.",), tokens=tokens)
+    if tokens > window * WARN_SHARE:
+        warnings.append(f"The references take about {tokens:,} of {window:,} tokens.")
+    parts = [_without(text, found)]
+    if warnings:
+        parts.append("\n".join((WARNINGS, *(f"- {each}" for each in warnings))))
+    if blocks:
+        parts.append("\n\n".join((ATTACHED, *(block.shown for block in blocks))))
+    return Expanded(text="\n\n".join(parts), warnings=tuple(warnings), tokens=tokens)
+
+
+class Block(Value):
+    """What stands behind a reference."""
+
+    label: str
+    sign: str
+    text: str
+
+    @property
+    def tokens(self) -> int:
+        return text_tokens(self.text)
+
+    @property
+    def shown(self) -> str:
+        return f"{self.sign} {self.label} ({self.tokens} tokens)\n{self.text}"
+
+
+async def _looked_up(mention: Mention, sources: Sources) -> Block | str:
+    try:
+        text = await _text_of(mention, sources)
+    except HermesError as error:
+        return f"{mention.label}: {error}"
+    if not text.strip():
+        return f"{mention.label}: there is nothing in it."
+    return Block(label=mention.label, sign=SIGNS.get(mention.kind, "🧾"), text=text)
+
+
+def _text_of(mention: Mention, sources: Sources) -> Awaitable[str]:
+    match mention.kind:
+        case "file":
+            return _file(mention, sources)
+        case "folder":
+            return _folder(mention, sources)
+        case "url":
+            return sources.page(mention.target)
+        case "diff":
+            return _fenced_git(sources, "diff")
+        case "staged":
+            return _fenced_git(sources, "diff --staged")
+        case _:
+            count = int(mention.target) if mention.target.isdecimal() else 1
+            return _fenced_git(sources, f"log -{max(1, min(MOST_COMMITS, count))} -p")
+
+
+async def _file(mention: Mention, sources: Sources) -> str:
+    data = await sources.file(mention.target)
+    if b"\0" in data[:8_000]:
+        return f"(binary, {len(data):,} bytes; look at {mention.target} with tools)"
+    rows = data.decode("utf-8", "replace").splitlines()
+    if mention.first:
+        if mention.first > len(rows):
+            raise ToolError(f"the file has {len(rows)} lines.")
+        rows = rows[mention.first - 1 : mention.last or mention.first]
+    suffix = posixpath.splitext(mention.target)[1].lstrip(".")
+    return _fenced("\n".join(rows), suffix) if rows else ""
+
+
+async def _folder(mention: Mention, sources: Sources) -> str:
+    entries = sorted(await sources.folder(mention.target), key=lambda each: each.path)
+    shown = [
+        f"- {name}/" if each.kind == "folder" else f"- {name} ({each.size:,} bytes)"
+        for each in entries
+        if not (name := posixpath.basename(each.path)).startswith(".") and name != "__pycache__"
+    ]
+    more = ["- ..."] if len(shown) > MOST_ENTRIES else []
+    return "\n".join(shown[:MOST_ENTRIES] + more)
+
+
+async def _fenced_git(sources: Sources, arguments: str) -> str:
+    text = await sources.git(arguments)
+    return _fenced(text.rstrip("\n"), "diff") if text.strip() else ""
+
+
+def _fenced(text: str, language: str) -> str:
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _with_lines(kind: str, target: str, start: int, end: int) -> Mention:
+    match = _LINES.search(target) if kind == "file" else None
+    if match is None or not match.start():
+        return Mention(kind=kind, target=target, start=start, end=end)
+    first = int(match["first"] or match["from"])
+    last = int(match["last"] or match["to"] or first)
+    plain = target[: match.start()]
+    return Mention(kind=kind, target=plain, start=start, end=end, first=first, last=last)
+
+
+def _without(text: str, found: Sequence[Mention]) -> str:
+    parts, at = [], 0
+    for mention in found:
+        parts.append(text[at : mention.start])
+        at = mention.end
+    joined = "".join((*parts, text[at:]))
+    return re.sub(r"[ \t]{2,}", " ", joined).strip()
+
+
+def _trimmed(target: str) -> str:
+    """Without the signs that end a sentence or a bracket around the reference."""
+    while target.strip("./"):
+        last = target[-1]
+        closes = last in _CLOSERS and target.count(last) > target.count(_CLOSERS[last])
+        if not (last in ",.;!?" or closes):
+            break
+        target = target[:-1]
+    return target.rstrip(",;!?")

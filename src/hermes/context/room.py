@@ -1,0 +1,75 @@
+"""How a window is shared out: when to shorten a conversation, and how much each part of it gets."""
+
+from __future__ import annotations
+
+from hermes.codec.values import Value, replace
+
+_FLOOR = 64_000
+_LARGE_WINDOW = 512_000
+_SMALL_WINDOW_THRESHOLD = 0.75
+_HIGHEST_THRESHOLD = 0.85
+_MOST_SUMMARY = 10_000
+LEAST_SUMMARY = 300
+
+
+class CompressionRules(Value):
+    """What users may set about it; see the settings of the same names."""
+
+    enabled: bool = True
+    threshold: float = 0.5
+    target_ratio: float = 0.2
+    protect_last: int = 20
+    message_limit: int = 5_000
+    abort_on_failure: bool = False
+
+
+class Room(Value):
+    """In tokens as the provider counts them. A request may have `limit` at most; from `threshold`
+    on it is shortened, and pruning is enough if it comes down to `content`. `tail` is for the
+    newest messages, the others for the parts of the block that stands for the older ones."""
+
+    limit: int
+    threshold: int
+    content: int
+    tail: int
+    summary: int
+    rules: int
+    request: int
+    todos: int
+    names: int
+    files: int
+
+
+def room_in(
+    window: int, fixed: int, rules: CompressionRules, *, max_tokens: int | None = None
+) -> Room:
+    """For a model with this window, of which `fixed` tokens are taken in every request."""
+    reserve = min(max_tokens, window // 2) if max_tokens else window // 10
+    limit = window - reserve
+    usable = window - (min(max_tokens, window // 2) if max_tokens else 0)
+    share = rules.threshold
+    if window < _LARGE_WINDOW:
+        share = max(share, _SMALL_WINDOW_THRESHOLD)
+    threshold = min(max(int(usable * share), _FLOOR), int(usable * _HIGHEST_THRESHOLD), limit)
+    left = max(0, threshold - fixed)
+    ratio = max(0.1, min(0.8, rules.target_ratio))
+    return Room(
+        limit=limit,
+        threshold=threshold,
+        content=fixed + left * 55 // 100,
+        tail=min(int(threshold * ratio), left * 35 // 100),
+        summary=max(LEAST_SUMMARY, min(window // 20, _MOST_SUMMARY)),
+        rules=max(200, window // 8),
+        request=max(200, window // 8),
+        todos=max(100, window // 20),
+        names=max(60, min(1_000, window // 40)),
+        files=max(100, min(4_000, window // 12)),
+    )
+
+
+def lessened(room: Room, percent: int) -> Room:
+    """The same with less room for what can be looked up again."""
+    if percent == 100:
+        return room
+    names = ("todos", "names", "files")
+    return replace(room, **{name: getattr(room, name) * percent // 100 for name in names})

@@ -1,0 +1,124 @@
+"""About how many tokens a request has: counted once per message, corrected by what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from hermes.codec.json import encode
+from hermes.core.events import Compacted
+from hermes.core.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from hermes.core.prompt import Prompt, ToolSpec
+from hermes.core.transcript import Transcript
+
+CHARS_PER_TOKEN = 4
+# Letters outside ASCII mostly are words of their own, or parts of one in two bytes.
+_WIDE_BYTES_PER_TOKEN = 2.5
+IMAGE_TOKENS = 1_500
+_PER_MESSAGE = 6
+_LEAST_SCALE, _MOST_SCALE = 0.7, 2.5
+
+
+def text_tokens(text: str) -> int:
+    if text.isascii():
+        return -(-len(text) // CHARS_PER_TOKEN)
+    wide = len(text.encode("utf-8", "surrogatepass")) - len(text)
+    return int(len(text) / CHARS_PER_TOKEN + wide / _WIDE_BYTES_PER_TOKEN) + 1
+
+
+def message_tokens(message: Message) -> int:
+    match message:
+        case UserMessage():
+            return _PER_MESSAGE + sum(map(_shown, message.parts))
+        case AssistantMessage():
+            return _PER_MESSAGE + sum(map(_said, message.parts))
+        case ToolMessage():
+            parts = (part for result in message.results for part in result.parts)
+            return _PER_MESSAGE * (1 + len(message.results)) + sum(map(_shown, parts))
+        case _:
+            assert_never(message)
+
+
+def all_tokens(messages: Sequence[Message]) -> int:
+    return sum(map(message_tokens, messages))
+
+
+class Gauge:
+    """For one session. Every message is looked at once; a look at the sum is then cheap."""
+
+    def __init__(self) -> None:
+        self._known: list[Message] = []
+        self._sums = [0]
+        self._head: tuple[Compacted | None, int] = (None, 0)
+        self._fixed: tuple[str, tuple[ToolSpec, ...], int] = ("", (), 0)
+
+    def fixed(self, prompt: Prompt) -> int:
+        """Of the system text and the tools."""
+        system, tools, tokens = self._fixed
+        if prompt.system is not system or prompt.tools is not tools:
+            sizes = (len(encode(spec)) for spec in prompt.tools)
+            tokens = text_tokens(prompt.system) + sum(-(-size // CHARS_PER_TOKEN) for size in sizes)
+            self._fixed = prompt.system, prompt.tools, tokens
+        return tokens
+
+    def between(self, messages: list[Message], start: int, end: int) -> int:
+        """Of some of the messages of a transcript."""
+        self._follow(messages)
+        return self._sums[end] - self._sums[start]
+
+    def estimated(self, transcript: Transcript, prompt: Prompt, upto: int | None = None) -> int:
+        """Of the request as the model sees it, up to some message."""
+        newest = transcript.compactions[-1] if transcript.compactions else None
+        if self._head[0] is not newest:
+            self._head = newest, all_tokens(newest.head) if newest else 0
+        start = newest.upto if newest else 0
+        end = len(transcript.messages) if upto is None else upto
+        rest = self.between(transcript.messages, start, end)
+        return self.fixed(prompt) + self._head[1] + rest
+
+    def scale(self, transcript: Transcript, prompt: Prompt) -> float:
+        """How many tokens the provider counts for one of ours, as far as it has told."""
+        if not transcript.measured:
+            return transcript.compactions[-1].scale if transcript.compactions else 1.0
+        ours = self.estimated(transcript, prompt, transcript.measured_upto)
+        return round(max(_LEAST_SCALE, min(_MOST_SCALE, transcript.measured / max(1, ours))), 3)
+
+    def tokens(self, transcript: Transcript, prompt: Prompt) -> int:
+        """The best guess for the next request, in the provider's tokens."""
+        scale = self.scale(transcript, prompt)
+        return int(self.estimated(transcript, prompt) * scale)
+
+    def _follow(self, messages: list[Message]) -> None:
+        known, sums = self._known, self._sums
+        while known and (len(known) > len(messages) or known[-1] is not messages[len(known) - 1]):
+            known.pop()
+            sums.pop()
+        for message in messages[len(known) :]:
+            known.append(message)
+            sums.append(sums[-1] + message_tokens(message))
+
+
+def _shown(part: Text | Image) -> int:
+    return text_tokens(part.text) if isinstance(part, Text) else IMAGE_TOKENS
+
+
+def _said(part: Text | Reasoning | ToolCall) -> int:
+    match part:
+        case Text():
+            return text_tokens(part.text)
+        case Reasoning():
+            sealed = len(encode(part.sealed)) if part.sealed else 0
+            return text_tokens(part.text) + sealed // CHARS_PER_TOKEN
+        case ToolCall():
+            return _PER_MESSAGE + -(-len(encode(part.arguments)) // CHARS_PER_TOKEN)
+        case _:
+            assert_never(part)

@@ -1,0 +1,59 @@
+"""What the built-in engine works with, and how large requests are against what they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from hermes.context.room import CompressionRules, Room, room_in
+from hermes.context.tokens import Gauge
+from hermes.core.messages import Message
+from hermes.core.ports import Meter
+from hermes.core.prompt import Prompt, Reply
+from hermes.core.transcript import Transcript
+from hermes.core.world import Clock
+
+Summarise = Callable[[Prompt, Meter], Awaitable[Reply]]
+Hints = Callable[[tuple[Message, ...]], Awaitable[str]]
+
+
+async def no_hints(_messages: tuple[Message, ...]) -> str:
+    return ""
+
+
+class Means:
+    """What the engine of one session works with. `summarise` asks a model; `hints` gives what else
+    a summary must keep; `redact` takes secrets out of what is sent for one."""
+
+    def __init__(
+        self,
+        session_id: str,
+        summarise: Summarise,
+        *,
+        clock: Clock,
+        rules: CompressionRules | None = None,
+        cwd: str = "",
+        hints: Hints = no_hints,
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        self.session_id = session_id
+        self.summarise = summarise
+        self.clock = clock
+        self.rules = rules or CompressionRules()
+        self.cwd = cwd
+        self.hints = hints
+        self.redact = redact
+
+
+class Watch:
+    """How large requests are, and how large they may be, in our own estimated tokens."""
+
+    def __init__(self, rules: CompressionRules) -> None:
+        self.gauge = Gauge()
+        self.rules = rules
+
+    def room(self, transcript: Transcript, prompt: Prompt, window: int) -> Room:
+        """The window is taken to be as much smaller as our estimates have been too low."""
+        scale = self.gauge.scale(transcript, prompt)
+        most = int(prompt.max_tokens / scale) if prompt.max_tokens else None
+        fixed = self.gauge.fixed(prompt)
+        return room_in(max(1, int(window / scale)), fixed, self.rules, max_tokens=most)

@@ -1,0 +1,62 @@
+"""What a session is made of, put together by `app`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hermes.core.budget import Budget
+from hermes.core.gate import Judge, Preflight
+from hermes.core.gated import NoWeb
+from hermes.core.meter import Budgeting
+from hermes.core.ports import Fetcher, Journal, Meter, Policy, Provider, Workspace
+from hermes.core.turn import ContextEngine, Furnish, Limits, Remark, Toolbox, View
+from hermes.core.world import World
+
+Connect = Callable[[str, str, Meter], tuple[Provider, Limits]]
+
+
+class Parts:
+    """`connect` makes the provider for a model and provider name, with the limits that this model
+    sets; every request that it makes is booked with the meter. `budgeting` tells how much the
+    session may spend at that moment. `furnish` makes the objects that tools find by their type with
+    `ToolContext.kept`; `judge` and `preflight` help at questions, see `Gate`; `engine` shortens
+    what grows too long; `remark` adds words to results of tools."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        connect: Connect,
+        view: View,
+        toolbox: Toolbox,
+        workspace: Workspace,
+        policy: Policy,
+        world: World,
+        attended: bool,
+        approval_seconds: float = 60,
+        budget: Budget | None = None,
+        budgeting: Callable[[], Budgeting] = Budgeting,
+        furnish: Furnish = lambda kind: kind(),
+        web: Fetcher | None = None,
+        judge: Judge | None = None,
+        preflight: Preflight | None = None,
+        engine: ContextEngine | None = None,
+        remark: Remark | None = None,
+    ) -> None:
+        self.journal = journal
+        self.connect = connect
+        self.view = view
+        self.toolbox = toolbox
+        self.workspace = workspace
+        self.policy = policy
+        self.world = world
+        self.attended = attended
+        self.approval_seconds = approval_seconds
+        self.budget = budget
+        self.budgeting = budgeting
+        self.furnish = furnish
+        self.web = web or NoWeb()
+        self.judge = judge
+        self.preflight = preflight
+        self.engine = engine
+        self.remark = remark
