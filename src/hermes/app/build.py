@@ -17,6 +17,7 @@ from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text, view_of
 from hermes.app.toolbox import Tools, wanted_names
+from hermes.app.workplace import arrived, is_far, root_of, start_folder, workspace_of
 from hermes.codec.json import convert, plain
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -36,10 +37,6 @@ from hermes.core.turn import Limits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import Rules
-from hermes.workspaces.confinement.sandbox import Confinement
-from hermes.workspaces.environment import child_environment
-from hermes.workspaces.local import LocalWorkspace
-from hermes.workspaces.shell import ShellSettings
 
 if TYPE_CHECKING:
     from hermes.app.library import Library
@@ -179,7 +176,11 @@ class App:
     async def _new(self, opening: Opening, arrange: Arrange) -> Session:
         choice = await self.models.choose()
         self._announce(choice)
-        cwd = self.cwd(opening)
+        session_id = opening.session_id or self.world.new_session_id()
+        cwd, far = self.cwd(opening), None
+        if is_far(self.settings.terminal):
+            far = await arrived(self._workspace(session_id, cwd))
+            cwd = far.root
         tools = wanted_names(self.settings, reduced=choice.reduced)
         text = system_text(
             opening,
@@ -202,9 +203,9 @@ class App:
             parent=opening.parent,
             job=opening.job or await self._job_of(opening.parent),
         )
-        session_id = opening.session_id or self.world.new_session_id()
         recorder = self.new_recorder(self.journal, session_id, self.world, opening=opened)
-        parts = self._parts(session_id, opened, opening)
+        workspace = far or self._workspace(session_id, self._root(opened))
+        parts = self._parts(session_id, opened, opening, workspace)
         arrange(session_id, parts)
         return Session(parts, recorder)
 
@@ -223,7 +224,8 @@ class App:
         recorder = self.new_recorder(
             self.journal, session_id, self.world, lease=lease, transcript=transcript
         )
-        parts = self._parts(session_id, opened, opening, after=records[-1].n)
+        workspace = await arrived(self._workspace(session_id, self._root(opened)))
+        parts = self._parts(session_id, opened, opening, workspace, after=records[-1].n)
         arrange(session_id, parts)
         session = Session(parts, recorder)
         await self._follow_choice(session, transcript)
@@ -252,15 +254,23 @@ class App:
 
     def cwd(self, opening: Opening) -> str:
         """The folder that a session starts in."""
-        cwd = Path(opening.cwd or self.settings.terminal.cwd).expanduser()
-        return str(cwd.resolve())
+        return start_folder(self.settings.terminal, opening.cwd)
+
+    def session(self, session_id: str) -> Session | None:
+        """One that is open here."""
+        held = self._open.get(session_id)
+        return held[0] if held else None
 
     def _parts(
-        self, session_id: str, opened: SessionOpened, opening: Opening, *, after: int = 0
+        self,
+        session_id: str,
+        opened: SessionOpened,
+        opening: Opening,
+        workspace: Workspace,
+        *,
+        after: int = 0,
     ) -> Parts:
         tools = self.tools.choose(opened.tools)
-        root = self._root(opened)
-        workspace = self._workspace(session_id, root)
         return Parts(
             journal=self.journal,
             connect=self._taped(session_id, opening, workspace, after),
@@ -268,7 +278,7 @@ class App:
             view=view_of(opened.system, tools.specs, self.settings),
             toolbox=tools,
             workspace=workspace,
-            policy=self._policy(root, opening),
+            policy=self._policy(workspace, opening),
             world=self.world,
             attended=opening.attended,
             budget=self._budget,
@@ -277,12 +287,7 @@ class App:
         )
 
     def _root(self, opened: SessionOpened) -> str:
-        if Path(opened.cwd).is_dir():
-            return opened.cwd
-        root = str(Path.cwd())
-        if opened.cwd:
-            self.news.append(f"{opened.cwd} is gone; this session goes on in {root}.")
-        return root
+        return root_of(self, opened.cwd)
 
     def _taped(
         self, session_id: str, opening: Opening, workspace: Workspace, after: int
@@ -315,15 +320,16 @@ class App:
             ),
         )
 
-    def _policy(self, root: str, opening: Opening) -> Rules:
+    def _policy(self, workspace: Workspace, opening: Opening) -> Rules:
         mode = self.settings.approvals.noninteractive_mode
         approved = not opening.attended and mode == "approve"
         return Rules(
             policy_settings(self.config, surface=opening.source, approved=approved),
-            root=root,
+            root=workspace.root,
             home=self.person,
             state=self.state,
             keep=self._keep_allowed,
+            far=workspace.far,
         )
 
     def _keep_allowed(self, subject: str) -> None:
@@ -333,36 +339,7 @@ class App:
         allow_always(self.home, subject)
 
     def _workspace(self, session_id: str, root: str) -> Workspace:
-        terminal = self.settings.terminal
-        local = LocalWorkspace(
-            root,
-            state=self.home.sessions / session_id,
-            world=self.world,
-            env=child_environment(self.env, terminal.env_passthrough),
-            shell=ShellSettings(
-                persistent=terminal.persistent_shell,
-                init_files=terminal.shell_init_files,
-                auto_source_bashrc=terminal.auto_source_bashrc,
-                passthrough=terminal.env_passthrough,
-            ),
-            confinement=Confinement(
-                wanted=terminal.confinement,
-                network=terminal.confinement_network,
-                hidden=(self.state, *terminal.confinement_hidden),
-                writable=terminal.confinement_writable,
-                cache=str(self.home.cache / "confined"),
-            ),
-        )
-        return self._undoable(session_id, local) if self.settings.checkpoints.enabled else local
-
-    def _undoable(self, session_id: str, workspace: Workspace) -> Workspace:
-        from hermes.app.undoing import undoing
-
-        def where() -> tuple[str, str]:
-            held = self._open.get(session_id)
-            return session_id, held[0].transcript.turn_id if held else ""
-
-        return undoing(self).around(workspace, where=where, warn=self.news.append)
+        return workspace_of(self, session_id, root)
 
     async def _retain(self, session: Session) -> None:
         """Old sessions go as the settings say, and never without a word."""

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from hermes.app.models.choice import Choice
 from hermes.app.opening import Opening
+from hermes.app.workplace import described, is_far
 from hermes.config.home import Home
 from hermes.config.settings import Settings
-from hermes.context.files import limit_for, project_context
+from hermes.context.files import ProjectContext, limit_for, project_context
 from hermes.context.system import Layer, Surroundings, layers
 from hermes.core.messages import Message
 from hermes.core.prompt import Prompt, ToolSpec
@@ -40,7 +41,9 @@ def system_text(
         # A very small model loses the question in a long introduction.
         return SystemText((Layer(name="identity", text=REDUCED),), ())
     limit = settings.context_file_max_chars
-    project = project_context(Path(cwd), window=choice.window, max_chars=limit)
+    project = ProjectContext()
+    if not is_far(settings.terminal):
+        project = project_context(Path(cwd), window=choice.window, max_chars=limit)
     soul = _soul(home, limit or limit_for(choice.window)) if opening.rules else ""
     here = Surroundings(
         platform=opening.platform,
@@ -49,7 +52,7 @@ def system_text(
         model=choice.model,
         provider=choice.provider,
         now=now,
-        hint=settings.agent.environment_hint,
+        hint="\n".join(filter(None, (_place(settings), settings.agent.environment_hint))),
     )
     parts = layers(
         here,
@@ -76,6 +79,11 @@ def view_of(system: str, tools: tuple[ToolSpec, ...], settings: Settings) -> Vie
         )
 
     return view
+
+
+def _place(settings: Settings) -> str:
+    words = described(settings.terminal)
+    return f"Files and commands are not on this machine: {words}." if words else ""
 
 
 def _soul(home: Home, limit: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
+from hermes.codec.values import replace
 from hermes.core.effects import (
     Allow,
     Ask,
@@ -33,6 +34,7 @@ from hermes.core.ports import (
 )
 from hermes.core.questions import DENY, Questions
 
+ANYWHERE = ("/",)
 SCOPES: dict[str, Scope] = {"session": "session", "always": "always"}
 
 
@@ -54,11 +56,12 @@ class Gate:
     def judge(self, effect: Effect) -> Decision:
         return self._policy.decide(effect, self._principal, self._origins())
 
-    async def allow(self, call_id: str, effect: Effect, stop: asyncio.Event) -> None:
-        """Returns when the effect may happen; EffectDenied, with words for the model."""
+    async def allow(self, call_id: str, effect: Effect, stop: asyncio.Event) -> bool:
+        """Returns when the effect may happen: whether that is because somebody said so. Else
+        EffectDenied, with words for the model."""
         match self.judge(effect):
-            case Allow():
-                return
+            case Allow(lifted=lifted):
+                return lifted
             case Deny() as no:
                 raise EffectDenied(
                     f"Not allowed: {no.reason} Do not retry or rephrase it; "
@@ -66,6 +69,7 @@ class Gate:
                 )
             case Ask() as asked:
                 await self._ask(call_id, effect, asked, stop)
+                return True
 
     async def _ask(self, call_id: str, effect: Effect, asked: Ask, stop: asyncio.Event) -> None:
         if not self._questions.attended:
@@ -89,11 +93,18 @@ class CallGate:
         self._call_id = call_id
         self._stop = stop
         self._granted: list[Effect] = []
+        self._wanted: list[Effect] = []
 
     async def require(self, effect: Effect) -> None:
         if effect not in self._granted:
-            await self._gate.allow(self._call_id, effect, self._stop)
+            if await self._gate.allow(self._call_id, effect, self._stop):
+                self._wanted.append(effect)
             self._granted.append(effect)
+
+    async def opened(self, effect: RunCommand) -> RunCommand:
+        """The command as it may run: what somebody has wanted is not confined."""
+        await self.require(effect)
+        return replace(effect, grants=ANYWHERE) if effect in self._wanted else effect
 
     def permits(self, effect: Effect) -> bool:
         """Allowed without a question."""
@@ -114,6 +125,10 @@ class GatedWorkspace:
     @property
     def cwd(self) -> str:
         return self._inner.cwd
+
+    @property
+    def far(self) -> bool:
+        return self._inner.far
 
     @property
     def processes(self) -> Processes:
@@ -166,7 +181,7 @@ class GatedWorkspace:
         pty: bool = False,
         on_output: Callable[[str], None] | None = None,
     ) -> CommandResult:
-        await self._gate.require(effect)
+        effect = await self._gate.opened(effect)
         return await self._inner.run(
             effect, timeout=timeout, stop=stop, max_bytes=max_bytes, pty=pty, on_output=on_output
         )
@@ -179,7 +194,7 @@ class GatedWorkspace:
         watch: tuple[str, ...] = (),
         pty: bool = False,
     ) -> ProcessInfo:
-        await self._gate.require(effect)
+        effect = await self._gate.opened(effect)
         return await self._inner.spawn(effect, notify=notify, watch=watch, pty=pty)
 
     async def scratch(self, name: str, data: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import posixpath
 import re
 from fnmatch import fnmatchcase
@@ -152,12 +153,21 @@ def inside(path: str, folder: str) -> bool:
 
 
 class Paths:
-    """Judges absolute, resolved paths. `state` is the agent's own home."""
+    """Judges absolute, resolved paths. `state` is the agent's own home. Those of a `far` machine
+    are not looked up on this one."""
 
-    def __init__(self, root: str, home: str, state: str) -> None:
+    def __init__(self, root: str, home: str, state: str, *, far: bool = False) -> None:
         self.root = root.rstrip("/") or "/"
         self.home = home.rstrip("/") or "/"
         self._state = state.rstrip("/")
+        self._far = far
+
+    def real(self, path: str) -> str:
+        """Where the path leads; itself where nobody can tell."""
+        return path if self._far else os.path.realpath(path)
+
+    def exists(self, path: str, *, unknown: bool) -> bool:
+        return unknown if self._far else os.path.lexists(path)
 
     def read(self, path: str) -> Decision:
         if why := self._secret(path):

@@ -68,7 +68,8 @@ class Judged(Value):
 
 
 class Rules:
-    """The rules of one session. `keep` stores what a person allowed for ever."""
+    """The rules of one session. `keep` stores what a person allowed for ever. Of a workspace that
+    is `far` nothing is looked up on this machine."""
 
     def __init__(
         self,
@@ -79,9 +80,10 @@ class Rules:
         state: str,
         keep: Callable[[str], None],
         judge: Judge | None = None,
+        far: bool = False,
     ) -> None:
         self._settings = settings
-        self._paths = Paths(root, home, state)
+        self._paths = Paths(root, home, state, far=far)
         self._standing = Standing(settings.rules, settings.surface)
         self._allowed = set(settings.allowed)
         self._keep = keep
@@ -99,7 +101,7 @@ class Rules:
             return self._for_others(effect, principal, judged)
         decision = self._raised(effect, principal, origins, judged)
         if isinstance(decision, Ask) and (why := self._lifted(effect, principal, judged, decision)):
-            return Allow(reason=why)
+            return Allow(reason=why, lifted=True)
         return decision
 
     def remember(self, effect: Effect, scope: Scope) -> None:

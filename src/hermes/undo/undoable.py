@@ -71,6 +71,10 @@ class Undoable:
         return self._inner.cwd
 
     @property
+    def far(self) -> bool:
+        return self._inner.far
+
+    @property
     def processes(self) -> Processes:
         return self._inner.processes
 

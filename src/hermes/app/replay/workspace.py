@@ -27,6 +27,7 @@ class PlayedWorkspace:
     def __init__(self, root: str, *, home: str, cwd: str, gates: Gates) -> None:
         self.root = root
         self.cwd = cwd
+        self.far = False
         self.processes: Processes = PlayedProcesses()
         self._home = home
         self._gates = gates

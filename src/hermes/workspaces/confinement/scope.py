@@ -1,5 +1,5 @@
-"""What a confined command may reach: the workspace, a private place for temporary files, and the
-machine read-only without its secrets."""
+"""What a confined command may reach: the workspace, a place for temporary files, and the machine
+read-only without its secrets."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from hermes.codec.values import Value
+from hermes.workspaces.confinement.programs import TOOL_FOLDERS
 
 # Below the home folder: keys, tokens, logins, mail, browsers, histories, other agents.
 SECRETS = (
@@ -30,6 +31,7 @@ SECRETS = (
 # Of the whole machine: password hashes, and the doors of services (containers, desktop, agents).
 SYSTEM = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers")
 DOORS = ("/run", "/var/run")
+TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
 # Without it names of hosts are not resolved where systemd does that.
 RESOLVER = "/run/systemd/resolve"
 
@@ -37,7 +39,9 @@ RESOLVER = "/run/systemd/resolve"
 class Scope(Value):
     """`root` and `writable` can be changed, `private` is a folder of the session for temporary
     files, `cache` one for downloads that sessions share; `hidden` is out of sight in addition to
-    the known secrets of `home`."""
+    the known secrets of `home`, but for those `shown`; `readable` is part of something hidden.
+    An `ordinary` scope leaves room for ordinary work: the machine's temporary files, the folders
+    of tools below the home folder and of the `system`, and sockets of services."""
 
     root: str
     home: str
@@ -45,7 +49,11 @@ class Scope(Value):
     cache: str
     hidden: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     network: bool = False
+    ordinary: bool = False
+    system: tuple[str, ...] = ()
 
     @property
     def temporary(self) -> str:
@@ -58,19 +66,48 @@ class Scope(Value):
     def secrets(self, *, missing: bool = False) -> list[str]:
         """Those that exist, and if wanted the `missing` ones, too; links followed, as hiding a link
         would hide nothing."""
-        named = (*(f"{self.home}/{name}" for name in SECRETS), *SYSTEM, *self.hidden)
+        below_home = (f"{self.home}/{name}" for name in SECRETS if name not in self.shown)
+        named = (*below_home, *SYSTEM, *self.hidden)
         real = {os.path.realpath(path) for path in named if missing or os.path.lexists(path)}
         return sorted(path for path in real if path != self.root)
 
+    def open_folders(self) -> list[str]:
+        """Those that can be changed with all that is in them."""
+        more = TEMPORARY if self.ordinary else ()
+        wanted = (self.root, *self.writable, *more)
+        return list(outermost(path for path in wanted if Path(path).is_dir()))
+
+    def tool_folders(self) -> list[str]:
+        """Of the tools that this person uses."""
+        if not self.ordinary:
+            return []
+        named = (*(f"{self.home}/{name}" for name in TOOL_FOLDERS), *self.system)
+        real = {os.path.realpath(path) for path in named if Path(path).is_dir()}
+        return list(outermost(real))
+
     def changeable(self) -> list[str]:
-        return [path for path in (self.root, *self.writable) if Path(path).is_dir()]
+        return list(outermost((*self.open_folders(), *self.tool_folders())))
+
+    def exposed(self) -> list[str]:
+        """Secrets in a folder that can be changed as a whole."""
+        folders = self.open_folders()
+        return [s for s in self.secrets() if any(below(s, folder) for folder in folders)]
+
+    def in_words(self) -> str:
+        if not self.ordinary:
+            return f"{', '.join(self.changeable())} and a private place for temporary files"
+        named = ", ".join(outermost((self.root, *self.writable)))
+        return f"{named}, temporary files and the folders of tools (caches, packages)"
 
     def prepare(self) -> None:
         for folder in (self.temporary, self.notes, self.cache):
             Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Caches move to the private place: what others run later is not to be poisoned."""
+        """Caches move to the private place: what others run later is not to be poisoned. Ordinary
+        work keeps the caches that are there."""
+        if self.ordinary:
+            return dict(env)
         cache = self.cache
         return {
             **env,

@@ -1,0 +1,167 @@
+"""Where the files and commands of a session live, as the settings say: chosen, joined to undo and
+explained."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.config.terminal_settings import TerminalSettings
+from hermes.core.errors import UsageError
+from hermes.core.ports import Workspace
+from hermes.workspaces.confinement.sandbox import Confinement
+from hermes.workspaces.environment import child_environment
+from hermes.workspaces.local import LocalWorkspace
+from hermes.workspaces.shell import ShellSettings
+from hermes.workspaces.sudo import Sudo
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.workspaces.confinement.protection import Protection
+
+SUDO_SECONDS = 45.0
+SUDO_QUESTION = "Password for sudo (it is not shown, kept or sent anywhere)"
+
+
+def is_far(terminal: TerminalSettings) -> bool:
+    return terminal.backend != "local"
+
+
+def workspace_of(app: App, session_id: str, root: str) -> Workspace:
+    """The workspace of one session. Nothing is contacted yet: see `arrived`."""
+    terminal = app.settings.terminal
+    if is_far(terminal):
+        # Few sessions work elsewhere, so the others do not pay for it.
+        from hermes.app.backends import far_workspace
+
+        return far_workspace(app, session_id, root)
+    local = LocalWorkspace(
+        root,
+        state=app.home.sessions / session_id,
+        world=app.world,
+        env=child_environment(app.env, terminal.env_passthrough),
+        shell=shell_settings(terminal),
+        confinement=confinement(app),
+        sudo=sudo_of(app, session_id),
+    )
+    return undoable(app, session_id, local)
+
+
+def shell_settings(terminal: TerminalSettings) -> ShellSettings:
+    return ShellSettings(
+        persistent=terminal.persistent_shell,
+        init_files=terminal.shell_init_files,
+        auto_source_bashrc=terminal.auto_source_bashrc,
+        passthrough=terminal.env_passthrough,
+    )
+
+
+def confinement(app: App) -> Confinement:
+    terminal = app.settings.terminal
+    return Confinement(
+        wanted=terminal.confinement,
+        network=terminal.confinement_network,
+        ordinary=not terminal.confinement_strict,
+        hidden=(app.state, *map(_at_home, terminal.confinement_hidden)),
+        writable=tuple(map(_at_home, terminal.confinement_writable)),
+        cache=str(app.home.cache / "confined"),
+    )
+
+
+def _at_home(path: str) -> str:
+    return str(Path(path).expanduser())
+
+
+def sudo_of(app: App, session_id: str) -> Sudo:
+    """Asks whoever is in the session; what is answered stays in this process."""
+
+    async def ask() -> str | None:
+        session = app.session(session_id)
+        return await session.ask_secret(SUDO_QUESTION, SUDO_SECONDS) if session else None
+
+    return Sudo(ask, known=app.config.secrets.get("SUDO_PASSWORD"))
+
+
+def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:
+    """The same with a way back, unless the person does not want one."""
+    if not app.settings.checkpoints.enabled:
+        return workspace
+    from hermes.app.undoing import undoing
+
+    def where() -> tuple[str, str]:
+        session = app.session(session_id)
+        return session_id, session.transcript.turn_id if session else ""
+
+    return undoing(app).around(workspace, where=where, warn=app.news.append)
+
+
+async def arrived(workspace: Workspace) -> Workspace:
+    """A far place is reached before a session begins in it; UsageError says why it cannot be."""
+    if workspace.far:
+        from hermes.app.backends import reach
+
+        await reach(workspace)
+    return workspace
+
+
+def root_of(app: App, cwd: str) -> str:
+    """Where a session goes on that began in this folder."""
+    if is_far(app.settings.terminal) or Path(cwd).is_dir():
+        return cwd
+    root = str(Path.cwd())
+    if cwd:
+        app.news.append(f"{cwd} is gone; this session goes on in {root}.")
+    return root
+
+
+def start_folder(terminal: TerminalSettings, wanted: str) -> str:
+    """The folder that a new session starts in; of a far place, as it is called there."""
+    if not is_far(terminal):
+        return str(Path(wanted or terminal.cwd).expanduser().resolve())
+    from hermes.app.backends import far_folder
+
+    return far_folder(terminal)
+
+
+async def protection_of(app: App) -> Protection:
+    """What stands between commands and this machine, as a session that was opened now would have
+    it. Nothing is started or contacted."""
+    from hermes.workspaces.confinement.sandbox import Sandbox
+
+    terminal = app.settings.terminal
+    if is_far(terminal):
+        from hermes.app.backends import far_protection
+
+        return far_protection(app)
+    env = child_environment(app.env, terminal.env_passthrough)
+    root = start_folder(terminal, "")
+    sandbox = Sandbox(confinement(app), root, app.home.sessions / "none", env)
+    return await asyncio.to_thread(sandbox.protection)
+
+
+def described(terminal: TerminalSettings) -> str:
+    """Where commands run, in a few words; nothing for this machine."""
+    match terminal.backend:
+        case "local":
+            return ""
+        case "ssh":
+            user = f"{terminal.ssh_user}@" if terminal.ssh_user else ""
+            return f"commands run on {user}{terminal.ssh_host}"
+        case "docker" | "podman":
+            return f"commands run in a container of {terminal.docker_image}"
+        case "singularity":
+            return f"commands run in an instance of {terminal.singularity_image}"
+        case "modal":
+            return "commands run in a Modal sandbox"
+        case "daytona":
+            return "commands run in a Daytona sandbox"
+
+
+def check_backend(terminal: TerminalSettings) -> None:
+    """UsageError for settings that cannot work."""
+    if terminal.backend == "ssh" and not terminal.ssh_host:
+        raise UsageError(
+            "terminal.backend is ssh, but no machine is named; "
+            "`hermes config set terminal.ssh_host NAME`."
+        )
