@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.config.terminal_settings import TerminalSettings
+from hermes.core.effects import Effect
 from hermes.core.errors import UsageError
 from hermes.core.ports import Workspace
+from hermes.undo.undoable import Undoable
 from hermes.workspaces.confinement.sandbox import Confinement
 from hermes.workspaces.environment import child_environment
 from hermes.workspaces.local import LocalWorkspace
@@ -18,6 +20,7 @@ from hermes.workspaces.sudo import Sudo
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+    from hermes.undo.protection import Protection as UndoProtection
     from hermes.workspaces.confinement.protection import Protection
 
 SUDO_SECONDS = 45.0
@@ -87,13 +90,29 @@ def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:
     """The same with a way back, unless the person does not want one."""
     if not app.settings.checkpoints.enabled:
         return workspace
-    from hermes.app.undoing import undoing
 
     def where() -> tuple[str, str]:
         session = app.session(session_id)
         return session_id, session.transcript.turn_id if session else ""
 
-    return undoing(app).around(workspace, where=where, warn=app.news.append)
+    def protect() -> UndoProtection:
+        # Only sessions that change something pay for it.
+        from hermes.app.undoing import undoing
+
+        return undoing(app).protection(workspace.root, where)
+
+    def warn(words: str) -> None:
+        if session := app.session(session_id):
+            session.tell(words)
+
+    return Undoable(workspace, protect, home=app.person, warn=warn)
+
+
+async def preflight(workspace: Workspace, effect: Effect) -> tuple[str, ...]:
+    """What of an effect could not be taken back, one sentence each."""
+    if isinstance(workspace, Undoable):
+        return await workspace.preflight(effect)
+    return ()
 
 
 async def arrived(workspace: Workspace) -> Workspace:
