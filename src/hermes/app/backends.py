@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.workplace import check_backend, shell_settings, sudo_of
 from hermes.config.terminal_settings import TerminalSettings
-from hermes.core.errors import ToolError, UsageError
+from hermes.core.errors import ConfigError, ToolError
 from hermes.core.ports import Workspace
 from hermes.workspaces.confinement.protection import Protection
 from hermes.workspaces.environment import child_environment
@@ -50,14 +51,31 @@ def far_workspace(app: App, session_id: str, root: str) -> FarWorkspace:
 
 
 async def reach(workspace: Workspace) -> None:
-    """UsageError, in one sentence, when the place is not there."""
+    """ConfigError, in one sentence, when the place is not there."""
     assert isinstance(workspace, FarWorkspace)
     try:
         await workspace.arrive()
     except ToolError as error:
         await workspace.close()
         fix = "`hermes config set terminal.backend local` works on this machine instead"
-        raise UsageError(f"{str(error).rstrip('.')}; {fix}.") from error
+        # What follows the first sentence is for the model.
+        what = str(error).split(". ")[0].rstrip(".")
+        raise ConfigError(f"{what}; {fix}.") from error
+
+
+def missing(app: App) -> str:
+    """What the place needs and this machine does not have; nothing is contacted."""
+    try:
+        if app.settings.terminal.backend == "modal":
+            return "" if find_spec("modal") else "Modal sandboxes need the package modal"
+        if app.settings.terminal.backend == "daytona":
+            machine_of(app, "none")
+        else:
+            check_backend(app.settings.terminal)
+            _ = _entrance(app, "none").words
+    except (ToolError, ConfigError) as error:
+        return str(error)
+    return ""
 
 
 def far_protection(app: App) -> Protection:
@@ -157,7 +175,7 @@ def _daytona(app: App, session_id: str) -> Machine:
         return DaytonaMachine(settings, session_id)
     except ToolError as error:
         fix = "`hermes config set DAYTONA_API_KEY …`"
-        raise UsageError(f"Daytona needs DAYTONA_API_KEY; {fix}.") from error
+        raise ConfigError(f"Daytona needs DAYTONA_API_KEY; {fix}.") from error
 
 
 def _limits(terminal: TerminalSettings) -> ResourceLimits:

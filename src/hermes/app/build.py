@@ -40,6 +40,7 @@ from hermes.policy.rules import Rules
 
 if TYPE_CHECKING:
     from hermes.app.library import Library
+    from hermes.app.worktrees import Worktrees
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +78,9 @@ class App:
         self._budget = budget
         self._budgets = Budgets(config, env)
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
+        self._worktrees: Worktrees | None = None
+        # Lines to show when all is over.
+        self.parting: list[str] = []
 
     async def __aenter__(self) -> App:
         return self
@@ -109,6 +113,8 @@ class App:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await session.close()
+        if self._worktrees and (words := await self._worktrees.leave(session.id)):
+            self.parting.append(words)
 
     async def leave_word(self, opening: Opening, say: Say) -> AsyncGenerator[Record]:
         """For a session that another process is in: the message, which needs a key, is left there
@@ -177,7 +183,7 @@ class App:
         choice = await self.models.choose()
         self._announce(choice)
         session_id = opening.session_id or self.world.new_session_id()
-        cwd, far = self.cwd(opening), None
+        cwd, far = await self._own_folder(session_id, opening), None
         if is_far(self.settings.terminal):
             far = await arrived(self._workspace(session_id, cwd))
             cwd = far.root
@@ -255,6 +261,14 @@ class App:
     def cwd(self, opening: Opening) -> str:
         """The folder that a session starts in."""
         return start_folder(self.settings.terminal, opening.cwd)
+
+    async def _own_folder(self, session_id: str, opening: Opening) -> str:
+        if not opening.worktree:
+            return self.cwd(opening)
+        from hermes.app.worktrees import Worktrees
+
+        self._worktrees = self._worktrees or Worktrees(self)
+        return await self._worktrees.enter(session_id, self.cwd(opening))
 
     def session(self, session_id: str) -> Session | None:
         """One that is open here."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hermes.config.terminal_settings import TerminalSettings
 from hermes.core.effects import Effect
-from hermes.core.errors import UsageError
+from hermes.core.errors import ConfigError
 from hermes.core.ports import Workspace
 from hermes.undo.undoable import Undoable
 from hermes.workspaces.confinement.sandbox import Confinement
@@ -116,7 +116,7 @@ async def preflight(workspace: Workspace, effect: Effect) -> tuple[str, ...]:
 
 
 async def arrived(workspace: Workspace) -> Workspace:
-    """A far place is reached before a session begins in it; UsageError says why it cannot be."""
+    """A far place is reached before a session begins in it; ConfigError says why it cannot be."""
     if workspace.far:
         from hermes.app.backends import reach
 
@@ -159,6 +159,14 @@ async def protection_of(app: App) -> Protection:
     return await asyncio.to_thread(sandbox.protection)
 
 
+async def in_words(app: App) -> str:
+    """Where commands run and what holds them there, for a banner."""
+    if words := described(app.settings.terminal):
+        return words
+    found = await protection_of(app)
+    return f"commands confined ({found.kind})" if found.confined else "commands not confined"
+
+
 def described(terminal: TerminalSettings) -> str:
     """Where commands run, in a few words; nothing for this machine."""
     match terminal.backend:
@@ -178,9 +186,9 @@ def described(terminal: TerminalSettings) -> str:
 
 
 def check_backend(terminal: TerminalSettings) -> None:
-    """UsageError for settings that cannot work."""
+    """ConfigError for settings that cannot work."""
     if terminal.backend == "ssh" and not terminal.ssh_host:
-        raise UsageError(
+        raise ConfigError(
             "terminal.backend is ssh, but no machine is named; "
             "`hermes config set terminal.ssh_host NAME`."
         )

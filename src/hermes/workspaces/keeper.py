@@ -14,7 +14,7 @@ from hermes.codec.values import replace
 from hermes.core.errors import ToolError
 from hermes.workspaces.bash_text import argument, opening, quoted
 from hermes.workspaces.child import ExitWatch, FileAction, onto
-from hermes.workspaces.confinement.reserved import Guard
+from hermes.workspaces.confinement.reserved import Guards
 from hermes.workspaces.confinement.sandbox import Cell
 from hermes.workspaces.local_runner import LocalRunner
 from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
@@ -53,7 +53,7 @@ class LocalKeeper:
     def __init__(self, runner: LocalRunner, *, preface: str = "") -> None:
         self._runner = runner
         self._preface = preface
-        self._guards: dict[str, Guard] = {}
+        self._guards: dict[str, Guards] = {}
 
     async def start(
         self,

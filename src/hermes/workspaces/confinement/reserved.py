@@ -34,6 +34,9 @@ _HARMLESS_REMOTE = frozenset(
     ("url", "fetch", "mirror", "partialclonefilter", "promisor", "prune", "pushurl", "tagopt")
 )
 CONFIG = ".git/config"
+# In a repository that lies elsewhere.
+BARE_FILES = ("config", "config.worktree")
+BARE_FOLDERS = ("hooks",)
 MAX_FILE_BYTES = 1_000_000
 MAX_FILES = 500
 MAX_FOLDERS = 50
@@ -45,16 +48,23 @@ _Kept = tuple[_Mark, bytes]
 
 class Reserved:
     """The reserved names of one folder. `fixed` says that those which exist cannot be changed
-    anyhow, so that only new ones are of interest."""
+    anyhow, so that only new ones are of interest. `bare` means that the folder is a repository
+    itself."""
 
-    def __init__(self, root: str, quarantine: Path, *, fixed: bool) -> None:
+    def __init__(
+        self, root: str, quarantine: Path, *, fixed: bool = False, bare: bool = False
+    ) -> None:
         self._root = Path(root)
         self._quarantine = quarantine
         self._fixed = fixed
+        self._files = BARE_FILES if bare else FILES
+        self._folders = BARE_FOLDERS if bare else FOLDERS
+        self._config = BARE_FILES[0] if bare else CONFIG
+        self._is_bare = bare
         self._contents: dict[str, _Kept] = {}
 
     def watch(self) -> Guard:
-        had_repository = (self._root / ".git").exists()
+        had_repository = self._is_bare or (self._root / ".git").exists()
         before = self.marks(keep=True)
         return Guard(self, before, dict(self._contents), had_repository=had_repository)
 
@@ -74,7 +84,7 @@ class Reserved:
         """Set aside what is there now, and restore what was. A new repository keeps its settings
         but for those that name programs."""
         path = self._root / name
-        if kept is None and name == CONFIG and path.is_file() and not path.is_symlink():
+        if kept is None and name == self._config and path.is_file() and not path.is_symlink():
             kept = ((0o644,), _harmless_part(path.read_bytes()))
         if os.path.lexists(path):
             self._set_aside(path, name)
@@ -88,7 +98,7 @@ class Reserved:
         """What git does by itself: branches, remotes and names in its settings, and in a new
         repository its samples of hooks."""
         path = self._root / name
-        if name == CONFIG and path.is_file() and not path.is_symlink():
+        if name == self._config and path.is_file() and not path.is_symlink():
             return _adds_no_program(before[1] if before else b"", path.read_bytes())
         if not new_repository:
             return False
@@ -112,8 +122,8 @@ class Reserved:
         """Looked for by listing two folders: before each command, nothing else would be quick."""
         there = {*_names(str(self._root)), *(f".git/{n}" for n in _names(f"{self._root}/.git"))}
         there |= {f".config/{n}" for n in _names(f"{self._root}/.config")}
-        yield from (name for name in FILES if name in there)
-        for name in FOLDERS:
+        yield from (name for name in self._files if name in there)
+        for name in self._folders:
             if name not in there:
                 continue
             folder = f"{self._root}/{name}"
@@ -171,6 +181,19 @@ class Guard:
             existed = name in self._before
             self._reserved.put_back(name, self._contents.get(name) if existed else None)
         return names
+
+
+class Guards:
+    """Several of them as one."""
+
+    def __init__(self, *guards: Guard) -> None:
+        self._guards = guards
+
+    def differences(self) -> list[str]:
+        return [name for guard in self._guards for name in guard.differences()]
+
+    def undo(self) -> list[str]:
+        return [name for guard in self._guards for name in guard.undo()]
 
 
 def _is_folder(path: str) -> bool:

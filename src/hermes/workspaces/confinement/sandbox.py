@@ -13,7 +13,8 @@ from hermes.codec.values import Value, replace
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import FileAction, Spawn, spawn
 from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.confinement.reserved import Guard, Reserved
+from hermes.workspaces.confinement.repository import repository_of
+from hermes.workspaces.confinement.reserved import Guards, Reserved
 from hermes.workspaces.confinement.scope import Scope
 from hermes.workspaces.files import find_program
 
@@ -47,7 +48,7 @@ class Confinement(Value):
 class Cell:
     """The confinement of one command; none at all without `means`."""
 
-    def __init__(self, means: Means | None, scope: Scope, reserved: Reserved) -> None:
+    def __init__(self, means: Means | None, scope: Scope, reserved: tuple[Reserved, ...]) -> None:
         self._means = means
         self._scope = scope
         self._reserved = reserved
@@ -66,9 +67,9 @@ class Cell:
             return spawn
         return partial(_start, self._means, self._scope, own)
 
-    def guard(self) -> Guard | None:
+    def guard(self) -> Guards | None:
         """What looks after the reserved names during the command."""
-        return self._reserved.watch() if self._means else None
+        return Guards(*(each.watch() for each in self._reserved)) if self._means else None
 
 
 class Sandbox:
@@ -93,7 +94,7 @@ class Sandbox:
         self._quarantine = state / "quarantine"
         self._means: Means | None = None
         self._entered = False
-        self._reserved = Reserved(root, self._quarantine, fixed=False)
+        self._reserved: tuple[Reserved, ...] = ()
 
     @property
     def wanted(self) -> bool:
@@ -122,7 +123,10 @@ class Sandbox:
         if self._means:
             self.scope.prepare()
             fixed = self._means.fixes_names and not self.scope.ordinary
-            self._reserved = Reserved(self.scope.root, self._quarantine, fixed=fixed)
+            self._reserved = (Reserved(self.scope.root, self._quarantine, fixed=fixed),)
+            if repository := repository_of(self.scope.root):
+                self.scope = replace(self.scope, repository=repository)
+                self._reserved += (Reserved(repository, self._quarantine, bare=True),)
 
     def grant_network(self, granted: bool = True) -> None:
         self.scope = replace(self.scope, network=granted)

@@ -41,7 +41,8 @@ class Scope(Value):
     files, `cache` one for downloads that sessions share; `hidden` is out of sight in addition to
     the known secrets of `home`, but for those `shown`; `readable` is part of something hidden.
     An `ordinary` scope leaves room for ordinary work: the machine's temporary files, the folders
-    of tools below the home folder and of the `system`, and sockets of services."""
+    of tools below the home folder and of the `system`, and sockets of services. `repository` is
+    where `git commit` writes, if that is outside of `root`."""
 
     root: str
     home: str
@@ -54,6 +55,7 @@ class Scope(Value):
     network: bool = False
     ordinary: bool = False
     system: tuple[str, ...] = ()
+    repository: str = ""
 
     @property
     def temporary(self) -> str:
@@ -74,8 +76,8 @@ class Scope(Value):
     def open_folders(self) -> list[str]:
         """Those that can be changed with all that is in them."""
         more = TEMPORARY if self.ordinary else ()
-        wanted = (self.root, *self.writable, *more)
-        return list(outermost(path for path in wanted if Path(path).is_dir()))
+        wanted = (self.root, *self.writable, self.repository, *more)
+        return list(outermost(path for path in wanted if path and Path(path).is_dir()))
 
     def tool_folders(self) -> list[str]:
         """Of the tools that this person uses."""
