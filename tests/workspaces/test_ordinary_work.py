@@ -16,6 +16,7 @@ from hermes.workspaces.confinement.repository import repository_of
 from hermes.workspaces.confinement.sandbox import Confinement, Wanted, find_means
 from hermes.workspaces.files import find_program
 from hermes.workspaces.local import LocalWorkspace
+from tests.workspaces.elsewhere import folder_at_home
 from tests.workspaces.places import Inhabited, confined_missing
 
 ENV = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
@@ -57,11 +58,8 @@ class Desk(Inhabited):
 
 @pytest.fixture
 def outside() -> Iterator[Path]:
-    """A folder that is nobody's temporary one."""
-    folder = Path.home().resolve() / f".hermes-test-{os.getpid()}"
-    folder.mkdir()
-    yield folder
-    shutil.rmtree(folder)
+    with folder_at_home() as folder:
+        yield folder
 
 
 @pytest.fixture(params=["landlock", "bubblewrap"])
