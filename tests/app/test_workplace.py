@@ -13,7 +13,8 @@ import pytest
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.app.workplace import described, in_words, protection_of
+from hermes.app.terminal import described
+from hermes.app.workplace import in_words, protection_of
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Answer, Say

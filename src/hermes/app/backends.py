@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.workplace import check_backend, shell_settings, sudo_of
+from hermes.app.terminal import check_backend, shell_settings, sudo_of
 from hermes.config.terminal_settings import TerminalSettings
 from hermes.core.errors import ConfigError, ToolError
 from hermes.core.ports import Workspace

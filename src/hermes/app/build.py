@@ -16,8 +16,9 @@ from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text, view_of
+from hermes.app.terminal import is_far
 from hermes.app.toolbox import Tools, wanted_names
-from hermes.app.workplace import arrived, is_far, root_of, start_folder, workspace_of
+from hermes.app.workplace import arrived, root_of, start_folder, workspace_of
 from hermes.codec.json import convert, plain
 from hermes.config.load import Config
 from hermes.config.logs import Logging

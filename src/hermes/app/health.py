@@ -64,7 +64,8 @@ async def workplace_findings(config: Config) -> list[Finding]:
     Nothing is started or contacted."""
     # It joins all rooms, which the other checks do without.
     from hermes.app.build import App
-    from hermes.app.workplace import described, is_far, protection_of
+    from hermes.app.terminal import described, is_far
+    from hermes.app.workplace import protection_of
 
     terminal = config.settings.terminal
     undo = config.settings.checkpoints.enabled and not is_far(terminal)

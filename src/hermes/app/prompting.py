@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hermes.app.models.choice import Choice
 from hermes.app.opening import Opening
-from hermes.app.workplace import described, is_far
+from hermes.app.terminal import described, is_far
 from hermes.config.home import Home
 from hermes.config.settings import Settings
 from hermes.context.files import ProjectContext, limit_for, project_context

@@ -8,20 +8,6 @@ from pathlib import Path
 from hermes.codec.values import Value
 from hermes.workspaces.script_words import executed, simple_commands
 
-# Below the home folder: what tools download, install and compile, for all projects together.
-TOOL_FOLDERS = (
-    ".cache", ".npm", ".npm-global", ".yarn", ".bun", ".deno", ".nvm", ".node-gyp", ".pnpm-store",
-    ".local/share/pnpm", ".local/state/pnpm", ".local/share/uv", ".local/share/virtualenv",
-    ".local/share/virtualenvs", ".local/share/pypoetry", ".local/share/hatch", ".local/share/mise",
-    ".local/lib", ".pyenv", ".conda", ".virtualenvs", "miniconda3", "anaconda3", "miniforge3",
-    ".ipython", ".jupyter", ".local/share/jupyter", ".matplotlib", ".keras", ".nltk_data",
-    ".cargo", ".rustup", "go", ".config/go", ".m2", ".gradle", ".ivy2", ".sbt", ".sdkman",
-    ".android", ".nuget", ".dotnet", ".local/share/NuGet", ".templateengine", ".composer", ".gem",
-    ".bundle", ".local/share/gem", ".rbenv", ".asdf", ".stack", ".cabal", ".ghcup", ".julia",
-    ".pub-cache", ".dart", ".hex", ".mix", ".opam", ".expo", ".cocoapods", ".conan", ".conan2",
-    ".ccache", ".terraform.d/plugin-cache", ".local/share/ms-playwright", ".texlive2023",
-)  # fmt: skip
-
 
 class Needs(Value):
     """`keys` are read, `folders` are made if they are missing; both below the home folder."""

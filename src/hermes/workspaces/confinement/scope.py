@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from hermes.codec.values import Value
-from hermes.workspaces.confinement.programs import TOOL_FOLDERS
 
 # Below the home folder: keys, tokens, logins, mail, browsers, histories, other agents.
 SECRETS = (
@@ -27,6 +26,19 @@ SECRETS = (
     ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history",
     ".node_repl_history", ".local/share/fish/fish_history", ".Xauthority", ".ICEauthority",
     ".claude", ".claude.json", ".codex", ".gemini", ".config/opencode", ".hermes",
+)  # fmt: skip
+# Below the home folder: what tools download, install and compile, for all projects together.
+TOOL_FOLDERS = (
+    ".cache", ".npm", ".npm-global", ".yarn", ".bun", ".deno", ".nvm", ".node-gyp", ".pnpm-store",
+    ".local/share/pnpm", ".local/state/pnpm", ".local/share/uv", ".local/share/virtualenv",
+    ".local/share/virtualenvs", ".local/share/pypoetry", ".local/share/hatch", ".local/share/mise",
+    ".local/lib", ".pyenv", ".conda", ".virtualenvs", "miniconda3", "anaconda3", "miniforge3",
+    ".ipython", ".jupyter", ".local/share/jupyter", ".matplotlib", ".keras", ".nltk_data",
+    ".cargo", ".rustup", "go", ".config/go", ".m2", ".gradle", ".ivy2", ".sbt", ".sdkman",
+    ".android", ".nuget", ".dotnet", ".local/share/NuGet", ".templateengine", ".composer", ".gem",
+    ".bundle", ".local/share/gem", ".rbenv", ".asdf", ".stack", ".cabal", ".ghcup", ".julia",
+    ".pub-cache", ".dart", ".hex", ".mix", ".opam", ".expo", ".cocoapods", ".conan", ".conan2",
+    ".ccache", ".terraform.d/plugin-cache", ".local/share/ms-playwright", ".texlive2023",
 )  # fmt: skip
 # Of the whole machine: password hashes, and the doors of services (containers, desktop, agents).
 SYSTEM = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers")
