@@ -110,9 +110,12 @@ async def _shell_rounds(session: Session, rounds: int, _count: CommitCount) -> N
         if len(times) > rounds:
             break
     await session.settled()
-    middle = sorted(times[5:])[len(times[5:]) // 2]
+    ordered = sorted(times[5:])
     report(
-        "shell_round", wall_ms=rounded(middle * 1000, 2), goal="wall <= 10 ms, model call included"
+        "shell_round",
+        wall_ms=rounded(ordered[len(ordered) // 2] * 1000, 2),
+        best_ms=rounded(ordered[0] * 1000, 2),
+        goal="wall <= 10 ms, model call included",
     )
 
 
