@@ -1,4 +1,5 @@
-"""Shell rounds: a trivial command and eight sleeps side by side, against bare bash in the same run.
+"""Shell rounds: a trivial command and eight sleeps side by side, against bare bash in the same run,
+and the same command by every means of confinement that works here.
 
 Prints one JSON object; run with `python bench/shell.py`."""
 
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from hermes.core.effects import RunCommand
 from hermes.core.world import World
+from hermes.workspaces.confinement.sandbox import Confinement, Wanted, find_means
 from hermes.workspaces.files import find_program
 from hermes.workspaces.local import LocalWorkspace
 
@@ -48,6 +50,34 @@ async def command(workspace: LocalWorkspace, script: str) -> None:
     )
 
 
+async def confined(folder: Path, wanted: Wanted) -> dict[str, float]:
+    """Its round and that of the open shell, in turns; nothing where the means does not work."""
+    if find_means(wanted, ENV["PATH"])[0] is None:
+        return {}
+    wishes = (Confinement(), Confinement(wanted=wanted, network=True, ordinary=True))
+    (folder / "project").mkdir(exist_ok=True)
+    places = [
+        LocalWorkspace(
+            str(folder / "project"),
+            state=folder / f"state-{wanted}-{wish.wanted}",
+            world=World(),
+            env=ENV,
+            confinement=wish,
+        )
+        for wish in wishes
+    ]
+    rounds: list[list[float]] = [[], []]
+    for _ in range(ROUNDS):
+        for place, times in zip(places, rounds, strict=True):
+            started = time.perf_counter()
+            await command(place, "true")
+            times.append((time.perf_counter() - started) * 1_000)
+    for place in places:
+        await place.close()
+    plain, inside = (statistics.median(times) for times in rounds)
+    return {f"{wanted}_round_ms": round(inside, 2), f"{wanted}_more_ms": round(inside - plain, 2)}
+
+
 async def measured(folder: Path) -> dict[str, float]:
     workspace = LocalWorkspace(str(folder), state=folder / "state", world=World(), env=ENV)
     await command(workspace, "true")
@@ -77,6 +107,8 @@ async def measured(folder: Path) -> dict[str, float]:
         "eight_sleeps_worst_s": round(max(sleeps), 3),
         "eight_sleeps_floor_s": round(sleeps_floor, 3),
         "eight_sleeps_ratio": round(min(sleeps) / sleeps_floor, 2),
+        **await confined(folder, "landlock"),
+        **await confined(folder, "bubblewrap"),
     }
 
 

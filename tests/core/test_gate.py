@@ -21,7 +21,7 @@ from hermes.core.effects import (
 )
 from hermes.core.events import ApprovalAnswered, ApprovalAsked, EffectDecided, ToolIntended
 from hermes.core.gate import Judge, Preflight
-from hermes.core.session import Parts
+from hermes.core.parts import Parts
 from hermes.core.tools import Place, ToolContext, ToolOutput, tool
 from hermes.policy.rules import PolicySettings
 from hermes.testing.provider import ScriptedProvider

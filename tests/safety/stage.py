@@ -24,9 +24,10 @@ from hermes.core.events import (
     ToolIntended,
 )
 from hermes.core.metered import Metered
+from hermes.core.parts import Parts
 from hermes.core.prompt import Prompt
 from hermes.core.recorder import Recorder
-from hermes.core.session import Parts, Session
+from hermes.core.session import Session
 from hermes.core.subscription import Subscription
 from hermes.core.tools import Place, Tool, ToolContext, ToolOutput, tool
 from hermes.core.turn import Limits
@@ -227,8 +228,8 @@ class Stage:
                 ),
                 Limits(max_steps=30),
             ),
-            view=lambda messages: Prompt(
-                system="Test.", messages=messages, tools=Tools(TOOLS).specs
+            view=lambda transcript: Prompt(
+                system="Test.", messages=transcript.seen, tools=Tools(TOOLS).specs
             ),
             toolbox=Tools(TOOLS),
             workspace=LocalWorkspace(

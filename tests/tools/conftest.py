@@ -34,6 +34,7 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root = self.cwd = str(root)
+        self.far = False
         self.broken: set[str] = set()
         self.secret: set[str] = set()
         self.on_write: Callable[[str], None] = lambda _path: None

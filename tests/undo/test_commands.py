@@ -24,6 +24,7 @@ from hermes.core.errors import HermesError
 from hermes.core.session import Session
 from hermes.core.world import World
 from hermes.surfaces.cli.commands import checkpoints, undo
+from hermes.undo.undoable import Undoable
 from hermes.workspaces.local import LocalWorkspace
 from tests.undo.conftest import Agent
 
@@ -136,9 +137,9 @@ async def test_rollback_lists_shows_and_goes_back(tmp_path: Path, outside: Path)
         await session.send(Say(text="hello"))
         await session.settled()
         turn = [r.turn_id for r in await app.library.records(session.id) if r.turn_id][-1]
-        workspace = undoing(app).around(
+        workspace = Undoable(
             LocalWorkspace(str(root), state=tmp_path / "state", world=World(), env={}),
-            where=lambda: (session.id, turn),
+            lambda: undoing(app).protection(str(root), lambda: (session.id, turn)),
         )
         effect = RunCommand(script="echo two > a; echo n > new", cwd=str(root))
         await workspace.run(effect, timeout=20, stop=asyncio.Event(), max_bytes=1000)

@@ -20,6 +20,7 @@ from hermes.workspaces.far.modal import ModalMachine, ModalSettings
 from hermes.workspaces.far.ssh import SshEntrance
 from hermes.workspaces.far.workspace import FarWorkspace
 from hermes.workspaces.local import LocalWorkspace
+from hermes.workspaces.processes import ProcessLimits
 from hermes.workspaces.shell import ShellSettings
 from hermes.workspaces.sudo import Sudo
 from tests.workspaces.fake_daytona import KEY, FakeDaytona
@@ -33,27 +34,20 @@ class New(Protocol):
     def __call__(self, shell: ShellSettings, sudo: Sudo | None, /) -> Workspace: ...
 
 
-class AnyPlace:
-    """`home` is the home folder of commands, as seen by them."""
+class Inhabited:
+    """A workspace, and what a session does in it; `reopen` is a new Hermes in the same session."""
 
-    def __init__(self, kind: str, new: New, *, home: str) -> None:
-        self.kind = kind
-        self.home = home
+    def __init__(self) -> None:
         self.shell = ShellSettings()
-        self.sudo: Sudo | None = None
         self.stop = asyncio.Event()
-        # A time to sleep that no other test uses, so that its processes can be counted.
-        self.long = str(100_000 + time.time_ns() % 800_000)
-        self._new = new
-        self.workspace = new(self.shell, self.sudo)
+        self.workspace = self.new()
 
-    @property
-    def root(self) -> str:
-        return self.workspace.root
+    def new(self) -> Workspace:
+        raise NotImplementedError
 
     async def reopen(self) -> Workspace:
         await self.workspace.close()
-        self.workspace = self._new(self.shell, self.sudo)
+        self.workspace = self.new()
         return self.workspace
 
     async def run(
@@ -65,9 +59,10 @@ class AnyPlace:
         max_bytes: int = 50_000,
         pty: bool = False,
         on_output: Callable[[str], None] | None = None,
+        grants: tuple[str, ...] = (),
     ) -> CommandResult:
         return await self.workspace.run(
-            RunCommand(script=script, cwd=cwd or self.workspace.cwd),
+            RunCommand(script=script, cwd=cwd or self.workspace.cwd, grants=grants),
             timeout=timeout,
             stop=self.stop,
             max_bytes=max_bytes,
@@ -87,6 +82,63 @@ class AnyPlace:
         assert info.status == "exited"
         return info
 
+    async def close(self) -> None:
+        for info in await self.workspace.processes.list():
+            await self.workspace.processes.kill(info.id)
+        await self.workspace.close()
+
+
+class Place(Inhabited):
+    """On this machine, with the folders of a session in the open."""
+
+    workspace: LocalWorkspace
+
+    def __init__(self, folder: Path) -> None:
+        folder = folder.resolve()
+        self.root = folder / "project"
+        self.state = folder / "state"
+        self.home = folder / "home"
+        self.root.mkdir()
+        self.home.mkdir()
+        self.world = World()
+        self.env = {"PATH": os.defpath, "HOME": str(self.home), "LANG": "C.UTF-8"}
+        self.limits = ProcessLimits()
+        super().__init__()
+
+    def new(self) -> LocalWorkspace:
+        return LocalWorkspace(
+            str(self.root),
+            state=self.state,
+            world=self.world,
+            env=self.env,
+            shell=self.shell,
+            process_limits=self.limits,
+        )
+
+    async def reopen(self) -> LocalWorkspace:
+        await super().reopen()
+        return self.workspace
+
+
+class AnyPlace(Inhabited):
+    """Anywhere. `home` is the home folder of commands, as seen by them."""
+
+    def __init__(self, kind: str, new: New, *, home: str) -> None:
+        self.kind = kind
+        self.home = home
+        self.sudo: Sudo | None = None
+        # A time to sleep that no other test uses, so that its processes can be counted.
+        self.long = str(100_000 + time.time_ns() % 800_000)
+        self._new = new
+        super().__init__()
+
+    def new(self) -> Workspace:
+        return self._new(self.shell, self.sudo)
+
+    @property
+    def root(self) -> str:
+        return self.workspace.root
+
     async def running(self) -> int:
         """How many processes sleep `long`, as seen from inside."""
         word = self.long
@@ -97,18 +149,13 @@ class AnyPlace:
         )
         return int(await self.output(script))
 
-    async def close(self) -> None:
-        for info in await self.workspace.processes.list():
-            await self.workspace.processes.kill(info.id)
-        await self.workspace.close()
-
 
 def confined_missing(wanted: Wanted) -> str:
     means, obstacles = find_means(wanted, os.environ.get("PATH", os.defpath))
     return "" if means else "; ".join(obstacles)
 
 
-def local_place(folder: Path, wanted: Wanted = "off") -> AnyPlace:
+def local_place(folder: Path, wanted: Wanted = "off", *, ordinary: bool = False) -> AnyPlace:
     folder = folder.resolve()
     root, home = folder / "project", folder / "home"
     root.mkdir()
@@ -127,7 +174,7 @@ def local_place(folder: Path, wanted: Wanted = "off") -> AnyPlace:
             env=env,
             shell=shell,
             sudo=sudo,
-            confinement=Confinement(wanted=wanted),
+            confinement=Confinement(wanted=wanted, ordinary=ordinary, network=ordinary),
         )
 
     return AnyPlace("local" if wanted == "off" else wanted, new, home=str(home))

@@ -21,7 +21,7 @@ from hermes.workspaces.processes import ProcessLimits
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from tests.workspaces.conftest import Place
+    from tests.workspaces.places import Place
 
 
 class LaterClock(SystemClock):

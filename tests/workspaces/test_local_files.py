@@ -13,7 +13,7 @@ from hermes.workspaces import files
 from hermes.workspaces.files import find_program, replace_file
 
 if TYPE_CHECKING:
-    from tests.workspaces.conftest import Place
+    from tests.workspaces.places import Place
 
 
 async def test_the_port_is_fulfilled(place: Place) -> None:

@@ -20,7 +20,7 @@ from hermes.workspaces.process_tree import members
 from hermes.workspaces.shell import ShellSettings
 
 if TYPE_CHECKING:
-    from tests.workspaces.conftest import Place
+    from tests.workspaces.places import Place
 
 
 def alive(pid: int) -> bool:

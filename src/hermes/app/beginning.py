@@ -21,7 +21,7 @@ class Beginning(NamedTuple):
     tools: tuple[str, ...]
 
 
-def beginning(app: App, opening: Opening, choice: Choice) -> Beginning:
+def beginning(app: App, opening: Opening, choice: Choice, cwd: str) -> Beginning:
     names = wanted_names(app.settings, reduced=choice.reduced)
     tools = app.tools.direct(names, app.settings.context.direct_tool_tokens)
     text = system_text(
@@ -29,7 +29,7 @@ def beginning(app: App, opening: Opening, choice: Choice) -> Beginning:
         choice,
         app.settings,
         app.home,
-        cwd=app.cwd(opening),
+        cwd=cwd,
         tools=tools,
         now=app.world.clock.now(),
         slots=slots_of(app, opening),

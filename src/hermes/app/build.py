@@ -23,9 +23,10 @@ from hermes.app.prompting import chosen_personality, view_of
 from hermes.app.safeguards import approver, session_rules, way_to_the_web
 from hermes.app.secrecy import Secrecy
 from hermes.app.slots import nearby
+from hermes.app.terminal import is_far
 from hermes.app.toolbox import Tools, wanted_names
 from hermes.app.veil import Veil
-from hermes.app.workplace import local_workspace
+from hermes.app.workplace import arrived, preflight, root_of, start_folder, workspace_of
 from hermes.codec.values import replace
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -46,6 +47,7 @@ from hermes.journal.journal import SqliteJournal
 
 if TYPE_CHECKING:
     from hermes.app.library import Library
+    from hermes.app.worktrees import Worktrees
     from hermes.core.secret_store import AskSecret, SecretStore
 
 log = logging.getLogger(__name__)
@@ -93,6 +95,9 @@ class App:
         self._budget = budget
         self._budgets = Budgets(config, env)
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
+        self._worktrees: Worktrees | None = None
+        # Lines to show when all is over.
+        self.parting: list[str] = []
 
     async def __aenter__(self) -> App:
         return self
@@ -118,10 +123,6 @@ class App:
         self._open[session.id] = (session, [])
         return session
 
-    def session(self, session_id: str) -> Session:
-        """One that is open here."""
-        return self._open[session_id][0]
-
     async def leave(self, session: Session) -> None:
         """Stop what runs in the session and let go of it."""
         _, tasks = self._open.pop(session.id)
@@ -130,6 +131,8 @@ class App:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await session.close()
+        if self._worktrees and (words := await self._worktrees.leave(session.id)):
+            self.parting.append(words)
 
     async def leave_word(self, opening: Opening, say: Say) -> AsyncGenerator[Record]:
         """For a session that another process is in: the message, which needs a key, is left there
@@ -198,7 +201,12 @@ class App:
     async def _new(self, opening: Opening, arrange: Arrange) -> Session:
         choice = await self.models.choose()
         self._announce(choice)
-        text, tools = beginning(self, opening, choice)
+        session_id = opening.session_id or self.world.new_session_id()
+        cwd, far = await self._own_folder(session_id, opening), None
+        if is_far(self.settings.terminal):
+            far = await arrived(self._workspace(session_id, cwd))
+            cwd = far.root
+        text, tools = beginning(self, opening, choice, cwd)
         self.news += text.warnings
         opened = SessionOpened(
             source=opening.source,
@@ -211,12 +219,13 @@ class App:
             parent=opening.parent,
             job=opening.job or await self._job_of(opening.parent),
         )
-        session_id = opening.session_id or self.world.new_session_id()
         recorder = self._recorder(session_id, opening=opened)
         if personality := chosen_personality(self.settings):
             recorder.note(personality)
             recorder.foresee()
-        parts = self._parts(session_id, opened, opening, began=self.world.clock.now())
+        workspace = far or self._workspace(session_id, self._root(opened))
+        began = self.world.clock.now()
+        parts = self._parts(session_id, opened, opening, workspace, began=began)
         arrange(session_id, parts)
         return Session(parts, recorder)
 
@@ -233,7 +242,9 @@ class App:
             await self.journal.release(lease)
             raise NotFound(f"The beginning of session {session_id} cannot be read.")
         recorder = self._recorder(session_id, lease=lease, transcript=transcript)
-        parts = self._parts(session_id, opened, opening, began=records[0].at, after=records[-1].n)
+        workspace = await arrived(self._workspace(session_id, self._root(opened)))
+        began, last = records[0].at, records[-1].n
+        parts = self._parts(session_id, opened, opening, workspace, began=began, after=last)
         arrange(session_id, parts)
         session = Session(parts, recorder)
         await self._follow_choice(session, transcript)
@@ -265,22 +276,33 @@ class App:
 
     def cwd(self, opening: Opening) -> str:
         """The folder that a session starts in."""
-        cwd = Path(opening.cwd or self.settings.terminal.cwd).expanduser()
-        return str(cwd.resolve())
+        return start_folder(self.settings.terminal, opening.cwd)
+
+    async def _own_folder(self, session_id: str, opening: Opening) -> str:
+        if not opening.worktree:
+            return self.cwd(opening)
+        from hermes.app.worktrees import Worktrees
+
+        self._worktrees = self._worktrees or Worktrees(self)
+        return await self._worktrees.enter(session_id, self.cwd(opening))
+
+    def session(self, session_id: str) -> Session | None:
+        """One that is open here."""
+        held = self._open.get(session_id)
+        return held[0] if held else None
 
     def _parts(
         self,
         session_id: str,
         opened: SessionOpened,
         opening: Opening,
+        workspace: Workspace,
         *,
         began: float,
         after: int = 0,
     ) -> Parts:
         tools = self.tools.choose(opened.tools, wanted_names(self.settings))
-        root = self._root(opened)
-        workspace = self._workspace(session_id, root)
-        policy = session_rules(self, root, opening, began)
+        policy = session_rules(self, workspace, opening, began)
         return Parts(
             journal=self.journal,
             connect=self._taped(session_id, opening, workspace, after),
@@ -296,18 +318,13 @@ class App:
             furnish=furnishing(self, session_id, opened),
             web=way_to_the_web(self, policy),
             judge=approver(self, lambda: self._open[session_id][0]),
-            preflight=getattr(workspace, "preflight", None),
+            preflight=partial(preflight, workspace),
             engine=context_engine(self, session_id, opened),
             remark=nearby(self, workspace, policy, opened) if opening.rules else None,
         )
 
     def _root(self, opened: SessionOpened) -> str:
-        if Path(opened.cwd).is_dir():
-            return opened.cwd
-        root = str(Path.cwd())
-        if opened.cwd:
-            self.news.append(f"{opened.cwd} is gone; this session goes on in {root}.")
-        return root
+        return root_of(self, opened.cwd)
 
     def _taped(
         self, session_id: str, opening: Opening, workspace: Workspace, after: int
@@ -327,17 +344,7 @@ class App:
         return limits_of(self.settings, window)
 
     def _workspace(self, session_id: str, root: str) -> Workspace:
-        local = local_workspace(self, session_id, root)
-        return self._undoable(session_id, local) if self.settings.checkpoints.enabled else local
-
-    def _undoable(self, session_id: str, workspace: Workspace) -> Workspace:
-        from hermes.app.undoing import undoing
-
-        def where() -> tuple[str, str]:
-            held = self._open.get(session_id)
-            return session_id, held[0].transcript.turn_id if held else ""
-
-        return undoing(self).around(workspace, where=where, warn=self.news.append)
+        return workspace_of(self, session_id, root)
 
     async def _retain(self, session: Session) -> None:
         """Old sessions go as the settings say, and never without a word."""

@@ -9,12 +9,14 @@ from hermes.app.models.models import Models
 from hermes.config.findings import Finding, fault, fine, warning
 from hermes.config.home import Home
 from hermes.config.load import Config
+from hermes.config.secrets import environment
 from hermes.core.errors import JournalError
 from hermes.core.world import World
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.verify import Problem, verify
+from hermes.workspaces.confinement.protection import Protection
 
 MOST_NAMED = 5
 
@@ -55,6 +57,47 @@ async def index_findings(home: Home) -> list[Finding]:
 async def rebuild_index(home: Home) -> None:
     with closing(JournalFile(home.journal)) as source:
         await SearchIndex(home.index, source).rebuild()
+
+
+async def workplace_findings(config: Config) -> list[Finding]:
+    """Where commands run, and what stands between them and the machine, without flattery.
+    Nothing is started or contacted."""
+    # It joins all rooms, which the other checks do without.
+    from hermes.app.build import App
+    from hermes.app.terminal import described, is_far
+    from hermes.app.workplace import protection_of
+
+    terminal = config.settings.terminal
+    undo = config.settings.checkpoints.enabled and not is_far(terminal)
+    found = [_undo_finding(config, undo)]
+    async with App(config, env=environment(), world=World()) as app:
+        if is_far(terminal):
+            from hermes.app.backends import missing
+
+            if why := missing(app):
+                words, _, fix = why.rstrip(".").partition("; ")
+                fix = fix or "`hermes config set terminal.backend local`"
+                return [*found, fault("backend", words, fix=fix, key="terminal.backend")]
+            found.append(fine(described(terminal)))
+        return [*found, *_protection_findings(await protection_of(app))]
+
+
+def _undo_finding(config: Config, undo: bool) -> Finding:
+    if undo:
+        return fine("what is done to files can be taken back (`hermes undo`)")
+    if config.settings.checkpoints.enabled:
+        return warning("undo", "what is done to files on another machine cannot be undone")
+    fix = "`hermes config set checkpoints.enabled true`"
+    return warning("undo", "what is done to files cannot be taken back", fix=fix)
+
+
+def _protection_findings(protection: Protection) -> list[Finding]:
+    if not protection.confined:
+        why = "; ".join(protection.gaps)
+        fix = "`hermes config set terminal.confinement auto`, or install bubblewrap"
+        return [warning("confinement", f"commands run with all your rights ({why})", fix=fix)]
+    held = [fine(f"{protection.kind}: {words}") for words in protection.details]
+    return [*held, *(fine(f"not covered: {words}") for words in protection.gaps)]
 
 
 def model_findings(config: Config) -> list[Finding]:

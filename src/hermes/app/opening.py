@@ -9,8 +9,8 @@ from hermes.core.effects import Principal
 class Opening(Value):
     """A new session, unless `resume` names one (id, beginning of an id, or title) or `newest` is
     given: "" for the newest of this source, else a title. `attended` means that somebody can
-    answer questions. `job` is what the session is a part of, for spending caps. Empty strings
-    leave a choice to the settings."""
+    answer questions. `job` is what the session is a part of, for spending caps. A new session gets
+    a git worktree of its own with `worktree`. Empty strings leave a choice to the settings."""
 
     source: str
     attended: bool
@@ -24,6 +24,7 @@ class Opening(Value):
     parent: str = ""
     job: str = ""
     rules: bool = True
+    worktree: bool = False
 
     def with_extra(self, extra: str) -> Opening:
         """The same wish with these words at the end of the system text."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from hermes.app.models.choice import Choice
 from hermes.app.opening import Opening
 from hermes.app.people import hides_people, without_people
+from hermes.app.terminal import described, is_far
 from hermes.config.home import Home
 from hermes.config.settings import Settings
 from hermes.context.files import (
@@ -60,7 +61,7 @@ def system_text(
         return SystemText((Layer(name="identity", text=REDUCED),), ())
     limit = settings.context_file_max_chars
     project = ProjectContext()
-    if opening.rules:
+    if opening.rules and not is_far(settings.terminal):
         project = project_context(Path(cwd), window=choice.window, max_chars=limit, scan=scan)
     soul = _soul(home, limit or limit_for(choice.window), scan) if opening.rules else ""
     here = Surroundings(
@@ -70,7 +71,7 @@ def system_text(
         model=choice.model,
         provider=choice.provider,
         now=now,
-        hint=clean(settings.agent.environment_hint),
+        hint=clean("\n".join(filter(None, (_place(settings), settings.agent.environment_hint)))),
         platform_hint=platform_hint(opening.platform, settings.platform_hints),
         profile="" if home.profile == DEFAULT_PROFILE else home.profile,
         window=choice.window,
@@ -112,6 +113,11 @@ def view_of(
     if hides_people(source, wanted=settings.privacy.redact_pii):
         return without_people(view)
     return view
+
+
+def _place(settings: Settings) -> str:
+    words = described(settings.terminal)
+    return f"Files and commands are not on this machine: {words}." if words else ""
 
 
 def chosen_personality(settings: Settings) -> Overlaid | None:

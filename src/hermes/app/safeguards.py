@@ -10,7 +10,7 @@ from hermes.app.opening import Opening
 from hermes.core.effects import Ask, FetchUrl, RunCommand
 from hermes.core.gate import Judge
 from hermes.core.gated import NoWeb
-from hermes.core.ports import Fetched, Fetcher
+from hermes.core.ports import Fetched, Fetcher, Workspace
 from hermes.core.session import Session
 from hermes.policy.rules import Rules
 
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
     from hermes.app.build import App
 
 
-def session_rules(app: App, root: str, opening: Opening, began: float) -> Rules:
+def session_rules(app: App, workspace: Workspace, opening: Opening, began: float) -> Rules:
     """`began` is when the session did, in seconds since 1970."""
     mode = app.settings.approvals.noninteractive_mode
     approved = not opening.attended and mode == "approve"
     return Rules(
         policy_settings(app.config, surface=opening.source, approved=approved, since=began),
-        root=root,
+        root=workspace.root,
         home=app.person,
         state=app.state,
         keep=lambda subject: _keep_allowed(app, subject),
         now=app.world.clock.monotonic,
+        far=workspace.far,
     )
 
 

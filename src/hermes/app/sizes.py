@@ -27,7 +27,7 @@ class Size(Value):
 async def prompt_sizes(app: App, opening: Opening) -> tuple[Size, ...]:
     """For a new session, opened now in this folder. Nothing is sent."""
     choice = await app.models.choose()
-    text, names = beginning(app, opening, choice)
+    text, names = beginning(app, opening, choice, app.cwd(opening))
     layers = [_size("system", layer.name, layer.text.encode()) for layer in text.layers]
     tools = [_size("tool", spec.name, encode(spec)) for spec in app.tools.choose(names).specs]
     return (*layers, *tools)

@@ -1,4 +1,4 @@
-"""Undo joined to an app: workspaces that can be taken back, and the past of a home's projects."""
+"""Undo joined to an app: what is kept of a session's changes, and the past of a home's projects."""
 
 from __future__ import annotations
 
@@ -8,21 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.codec.json import convert, plain
-from hermes.core.effects import RunCommand
-from hermes.core.ports import Workspace
 from hermes.core.world import World
 from hermes.undo.settings import CheckpointSettings
-from hermes.undo.undoable import Undoable
 
 if TYPE_CHECKING:
     from hermes.app.build import App
     from hermes.undo.history import Checkpoint, History, Status
-    from hermes.undo.intent import Intent
     from hermes.undo.plan import Plan
     from hermes.undo.protection import Protection
     from hermes.undo.restore import Restored
     from hermes.undo.upkeep import Pruned
-    from hermes.undo.windows import Receipt
 
 
 def undoing(app: App) -> Undoing:
@@ -42,27 +37,6 @@ class Undoing:
         self._settings = settings
         self._person = person
         self._state = state
-
-    def around(
-        self,
-        inner: Workspace,
-        *,
-        where: Callable[[], tuple[str, str]],
-        touched: Callable[[RunCommand], Intent] | None = None,
-        heard: Callable[[Receipt], None] = lambda _: None,
-        warn: Callable[[str], None] = lambda _: None,
-    ) -> Workspace:
-        """The workspace itself when checkpoints are off. `where` gives session and turn."""
-        if not self._settings.enabled:
-            return inner
-        return Undoable(
-            inner,
-            lambda: self._protection(inner.root, where),
-            home=self._person,
-            touched=touched,
-            heard=heard,
-            warn=warn,
-        )
 
     async def session_of(self, folder: str) -> str:
         """The session that last changed files of the project that this folder is in."""
@@ -117,7 +91,8 @@ class Undoing:
             retention=self._settings.retention(),
         )
 
-    def _protection(self, root: str, where: Callable[[], tuple[str, str]]) -> Protection:
+    def protection(self, root: str, where: Callable[[], tuple[str, str]]) -> Protection:
+        """Of one session in one project; `where` gives session and turn."""
         from hermes.undo.protection import Protection
         from hermes.undo.store import Store
 

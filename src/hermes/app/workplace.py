@@ -1,43 +1,146 @@
-"""The workspace of a session on this machine: what its commands start from and are kept in."""
+"""Where the files and commands of a session live, as the settings say: chosen, joined to undo and
+explained."""
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes.app.terminal import described, is_far, shell_settings, sudo_of
+from hermes.config.terminal_settings import TerminalSettings
+from hermes.core.effects import Effect
+from hermes.core.ports import Workspace
+from hermes.undo.undoable import Undoable
 from hermes.workspaces.confinement.sandbox import Confinement
 from hermes.workspaces.environment import child_environment
 from hermes.workspaces.local import LocalWorkspace
-from hermes.workspaces.shell import ShellSettings
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+    from hermes.undo.protection import Protection as UndoProtection
+    from hermes.workspaces.confinement.protection import Protection
 
 
-def local_workspace(app: App, session_id: str, root: str) -> LocalWorkspace:
-    """Commands see no secret but those that are named in the settings or lent to the session."""
+def workspace_of(app: App, session_id: str, root: str) -> Workspace:
+    """The workspace of one session. Nothing is contacted yet: see `arrived`. Commands see no secret
+    but those that are named in the settings or lent to the session."""
     terminal = app.settings.terminal
 
     def lent() -> dict[str, str]:
         store = app.secret_stores.get(session_id)
         return {} if store is None else store.lent()
 
-    return LocalWorkspace(
+    if is_far(terminal):
+        # Few sessions work elsewhere, so the others do not pay for it.
+        from hermes.app.backends import far_workspace
+
+        return far_workspace(app, session_id, root)
+    local = LocalWorkspace(
         root,
         state=app.home.sessions / session_id,
         world=app.world,
         env=child_environment(app.env, terminal.env_passthrough),
         lent=lent,
-        shell=ShellSettings(
-            persistent=terminal.persistent_shell,
-            init_files=terminal.shell_init_files,
-            auto_source_bashrc=terminal.auto_source_bashrc,
-            passthrough=terminal.env_passthrough,
-        ),
-        confinement=Confinement(
-            wanted=terminal.confinement,
-            network=terminal.confinement_network,
-            hidden=(app.state, *terminal.confinement_hidden),
-            writable=terminal.confinement_writable,
-            cache=str(app.home.cache / "confined"),
-        ),
+        shell=shell_settings(terminal),
+        confinement=confinement(app),
+        sudo=sudo_of(app, session_id),
     )
+    return undoable(app, session_id, local)
+
+
+def confinement(app: App) -> Confinement:
+    terminal = app.settings.terminal
+    return Confinement(
+        wanted=terminal.confinement,
+        network=terminal.confinement_network,
+        ordinary=not terminal.confinement_strict,
+        hidden=(app.state, *map(_at_home, terminal.confinement_hidden)),
+        writable=tuple(map(_at_home, terminal.confinement_writable)),
+        cache=str(app.home.cache / "confined"),
+    )
+
+
+def _at_home(path: str) -> str:
+    return str(Path(path).expanduser())
+
+
+def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:
+    """The same with a way back, unless the person does not want one."""
+    if not app.settings.checkpoints.enabled:
+        return workspace
+
+    def where() -> tuple[str, str]:
+        session = app.session(session_id)
+        return session_id, session.transcript.turn_id if session else ""
+
+    def protect() -> UndoProtection:
+        # Only sessions that change something pay for it.
+        from hermes.app.undoing import undoing
+
+        return undoing(app).protection(workspace.root, where)
+
+    def warn(words: str) -> None:
+        if session := app.session(session_id):
+            session.tell(words)
+
+    return Undoable(workspace, protect, home=app.person, warn=warn)
+
+
+async def preflight(workspace: Workspace, effect: Effect) -> tuple[str, ...]:
+    """What of an effect could not be taken back, one sentence each."""
+    if isinstance(workspace, Undoable):
+        return await workspace.preflight(effect)
+    return ()
+
+
+async def arrived(workspace: Workspace) -> Workspace:
+    """A far place is reached before a session begins in it; ConfigError says why it cannot be."""
+    if workspace.far:
+        from hermes.app.backends import reach
+
+        await reach(workspace)
+    return workspace
+
+
+def root_of(app: App, cwd: str) -> str:
+    """Where a session goes on that began in this folder."""
+    if is_far(app.settings.terminal) or Path(cwd).is_dir():
+        return cwd
+    root = str(Path.cwd())
+    if cwd:
+        app.news.append(f"{cwd} is gone; this session goes on in {root}.")
+    return root
+
+
+def start_folder(terminal: TerminalSettings, wanted: str) -> str:
+    """The folder that a new session starts in; of a far place, as it is called there."""
+    if not is_far(terminal):
+        return str(Path(wanted or terminal.cwd).expanduser().resolve())
+    from hermes.app.backends import far_folder
+
+    return far_folder(terminal)
+
+
+async def protection_of(app: App) -> Protection:
+    """What stands between commands and this machine, as a session that was opened now would have
+    it. Nothing is started or contacted."""
+    from hermes.workspaces.confinement.sandbox import Sandbox
+
+    terminal = app.settings.terminal
+    if is_far(terminal):
+        from hermes.app.backends import far_protection
+
+        return far_protection(app)
+    env = child_environment(app.env, terminal.env_passthrough)
+    root = start_folder(terminal, "")
+    sandbox = Sandbox(confinement(app), root, app.home.sessions / "none", env)
+    return await asyncio.to_thread(sandbox.protection)
+
+
+async def in_words(app: App) -> str:
+    """Where commands run and what holds them there, for a banner."""
+    if words := described(app.settings.terminal):
+        return words
+    found = await protection_of(app)
+    return f"commands confined ({found.kind})" if found.confined else "commands not confined"

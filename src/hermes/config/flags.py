@@ -13,6 +13,7 @@ FLAGS = {
     "provider": "model.provider",
     "max_turns": "agent.max_turns",
     "record": "sessions.record",
+    "checkpoints": "checkpoints.enabled",
 }
 
 

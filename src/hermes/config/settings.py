@@ -1,7 +1,7 @@
 """Every setting there is, with its kind, default and meaning, and the variables that override it.
 
-Documentation, checks, `hermes config` and the loader all read these classes: a key is added here
-or in `model_settings` and nowhere else.
+Documentation, checks, `hermes config` and the loader all read these classes: a key is added here,
+in `model_settings` or `terminal_settings` and nowhere else.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from hermes.config.model_settings import (
     ProviderSettings,
     RoutingSettings,
 )
+from hermes.config.terminal_settings import TERMINAL_VARIABLES, TerminalSettings
 
 
 class AgentSettings(Value):
@@ -53,33 +54,6 @@ class AgentSettings(Value):
         "Seconds without a byte after which a local model counts as stuck; null waits as long as "
         "its server shows that it works.",
     ] = None
-
-
-class TerminalSettings(Value):
-    """Where and how commands run."""
-
-    cwd: Annotated[str, "Folder in which sessions start; `.` is the folder of the call."] = "."
-    timeout: Annotated[Seconds, "Seconds that a command may take unless it asks for more."] = 180
-    max_foreground_timeout: Annotated[Seconds, "The most that a command may ask for."] = 600
-    persistent_shell: Annotated[bool, "Keep folder, variables and functions between commands."] = (
-        True
-    )
-    env_passthrough: Annotated[
-        tuple[str, ...], "Variables that commands may see although they look secret."
-    ] = ()
-    shell_init_files: Annotated[tuple[str, ...], "Files to source when a shell starts."] = ()
-    auto_source_bashrc: Annotated[bool, "Source ~/.bashrc when a shell starts."] = True
-    confinement: Annotated[
-        Literal["off", "auto", "bubblewrap", "landlock"],
-        "What keeps commands inside the workspace; `auto` takes what works here.",
-    ] = "off"
-    confinement_network: Annotated[bool, "Confined commands may use the network."] = False
-    confinement_hidden: Annotated[
-        tuple[str, ...], "Paths that confined commands cannot see, besides the usual ones."
-    ] = ()
-    confinement_writable: Annotated[
-        tuple[str, ...], "Paths outside the workspace that confined commands may change."
-    ] = ()
 
 
 class ToolOutputSettings(Value):
@@ -151,7 +125,7 @@ class DisplaySettings(Value):
 class CheckpointSettings(Value):
     """What is kept so that changes to files can be taken back."""
 
-    enabled: Annotated[bool, "Keep what files held before a turn changes them."] = False
+    enabled: Annotated[bool, "Keep what files held before a turn changes them."] = True
     max_snapshots: Annotated[Positive, "Turns of one project that can be taken back."] = 20
     max_total_size_mb: Annotated[Positive, "Size of all that is kept."] = 2_000
     max_file_size_mb: Annotated[Positive, "Size of a file from which it is not copied."] = 100
@@ -308,10 +282,7 @@ OVERRIDES = (
     Override(variable="HERMES_MAX_ITERATIONS", key="agent.max_turns"),
     Override(variable="HERMES_EPHEMERAL_SYSTEM_PROMPT", key="agent.system_prompt"),
     Override(variable="HERMES_RECORD", key="sessions.record"),
-    Override(variable="TERMINAL_CWD", key="terminal.cwd"),
-    Override(variable="TERMINAL_TIMEOUT", key="terminal.timeout"),
-    Override(variable="TERMINAL_MAX_FOREGROUND_TIMEOUT", key="terminal.max_foreground_timeout"),
-    Override(variable="TERMINAL_PERSISTENT_SHELL", key="terminal.persistent_shell"),
+    *(Override(variable=name, key=f"terminal.{key}") for name, key in TERMINAL_VARIABLES.items()),
     Override(variable="HERMES_YOLO_MODE", key="approvals.mode", when_true="off"),
     Override(variable="HERMES_CA_BUNDLE", key="network.ca_bundle"),
     Override(variable="SSL_CERT_FILE", key="network.ca_bundle", weak=True),

@@ -8,11 +8,14 @@ from hermes.codec.values import Value
 
 
 class RunCommand(Value, tag="run_command"):
-    """A shell script, run by bash in `cwd`."""
+    """A shell script, run by bash in `cwd`. `grants` are folders that it may change although they
+    are outside of the workspace; the gate adds "/" to what somebody has allowed on purpose, and
+    nothing confines it then."""
 
     script: str
     cwd: str
     background: bool = False
+    grants: tuple[str, ...] = ()
 
 
 class SignalProcess(Value, tag="signal_process"):
@@ -101,10 +104,12 @@ Principal = Literal["owner", "member", "guest", "system"]
 
 
 class Allow(Value, tag="allow"):
-    """`harmless` effects change nothing, so calls that have no others may run side by side."""
+    """`harmless` effects change nothing, so calls that have no others may run side by side.
+    `lifted` ones would have been asked about, had not somebody allowed them beforehand."""
 
     harmless: bool = False
     reason: str = ""
+    lifted: bool = False
 
 
 class Ask(Value, tag="ask"):

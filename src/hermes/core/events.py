@@ -171,11 +171,14 @@ class ApprovalAnswered(Value, tag="approval_answered"):
 
 
 class QuestionAsked(Value, tag="question_asked"):
+    """The answer to a `secret` one is shown to nobody while it is typed, and kept nowhere."""
+
     id: str
     call_id: str
     question: str
     choices: tuple[str, ...]
     expires_seconds: float
+    secret: bool = False
 
 
 class QuestionAnswered(Value, tag="question_answered"):

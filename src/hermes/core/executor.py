@@ -41,7 +41,10 @@ async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = 
     seen: set[str] = set()
     plans: list[Plan] = []
     for call in calls:
-        planned = plan_call(turn, call, seen)
+        if turn.workspace.far:
+            planned = await asyncio.to_thread(plan_call, turn, call, seen)
+        else:
+            planned = plan_call(turn, call, seen)
         if isinstance(planned, ToolResult):
             turn.recorder.note(ToolFinished(result=batch.completed(call, planned, 0.0)))
         elif resumed and planned.tool.repeat == "never" and call.id in before.started:

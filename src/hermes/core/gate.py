@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from hermes.codec.values import replace
 from hermes.core.effects import Allow, Ask, Decision, Deny, Effect, Principal, RunCommand, Scope
 from hermes.core.errors import EffectDenied
 from hermes.core.events import EffectDecided, Judged
@@ -16,6 +17,7 @@ from hermes.core.recorder import Recorder
 
 log = logging.getLogger(__name__)
 
+ANYWHERE = ("/",)
 SCOPES: dict[str, Scope] = {"session": "session", "always": "always"}
 # How long a person is kept waiting for what only helps to decide.
 JUDGE_SECONDS = 30.0
@@ -67,20 +69,22 @@ class Gate:
         if isinstance(judged.decision, Allow) and not judged.decision.harmless:
             await self._recorder.commit()
 
-    async def admit(self, call_id: str, judged: Judged, stop: asyncio.Event) -> None:
-        """Returns when the effect may happen; EffectDenied, with words for the model."""
+    async def admit(self, call_id: str, judged: Judged, stop: asyncio.Event) -> bool:
+        """Returns when the effect may happen: whether that is because a person said so. Else
+        EffectDenied, with words for the model."""
         match judged.decision:
-            case Allow():
-                return
+            case Allow(lifted=lifted):
+                return lifted
             case Deny() as no:
                 raise EffectDenied(
                     f"Not allowed: {no.reason} Do not retry or rephrase it; "
                     "find another way or tell the person."
                 )
             case Ask() as asked:
-                await self._ask(call_id, judged.effect, asked, stop)
+                return await self._ask(call_id, judged.effect, asked, stop)
 
-    async def _ask(self, call_id: str, effect: Effect, asked: Ask, stop: asyncio.Event) -> None:
+    async def _ask(self, call_id: str, effect: Effect, asked: Ask, stop: asyncio.Event) -> bool:
+        """Whether a person allowed it, rather than a model in the person's place."""
         if not self._questions.attended:
             raise EffectDenied(
                 f"Not allowed without approval, and nobody is here to give it: {asked.reason} "
@@ -88,7 +92,7 @@ class Gate:
             )
         if await self._is_judged_safe(effect, asked, stop):
             await self.record(call_id, Judged(effect=effect, decision=JUDGED_SAFE), by="judge")
-            return
+            return False
         lasting = await self._lasting(effect)
         choice, by = await self._questions.approve(call_id, effect, asked, stop, lasting)
         if choice == DENY:
@@ -96,6 +100,7 @@ class Gate:
             raise EffectDenied(f"Not allowed: {why} ({asked.reason}) Do not retry or rephrase it.")
         if choice in SCOPES:
             self._policy.remember(effect, SCOPES[choice])
+        return True
 
     async def _is_judged_safe(self, effect: Effect, asked: Ask, stop: asyncio.Event) -> bool:
         """Anything but a clear yes in time leaves the question to the person."""
@@ -138,6 +143,7 @@ class CallGate:
         self._stop = stop
         self._on_record = judged
         self._granted: list[Effect] = []
+        self._wanted: list[Effect] = []
         self._slight: list[Effect] = []
         self._sources: dict[str, None] = {}
 
@@ -163,11 +169,17 @@ class CallGate:
             self._slight.append(effect)
         elif judged not in self._on_record:
             await self._gate.record(self._call_id, judged)
-        await self._gate.admit(self._call_id, judged, self._stop)
+        if await self._gate.admit(self._call_id, judged, self._stop):
+            self._wanted.append(effect)
         self._granted.append(effect)
         if not slight:
             self._slight = [each for each in self._slight if each != effect]
             self.brings(effect)
+
+    async def opened(self, effect: RunCommand) -> RunCommand:
+        """The command as it may run: what somebody has wanted is not confined."""
+        await self.require(effect)
+        return replace(effect, grants=ANYWHERE) if effect in self._wanted else effect
 
     def permits(self, effect: Effect) -> bool:
         """Allowed without a question."""

@@ -41,6 +41,10 @@ class GatedWorkspace:
         return self._inner.cwd
 
     @property
+    def far(self) -> bool:
+        return self._inner.far
+
+    @property
     def processes(self) -> Processes:
         return GatedProcesses(self._inner.processes, self._gate)
 
@@ -94,7 +98,7 @@ class GatedWorkspace:
         pty: bool = False,
         on_output: Callable[[str], None] | None = None,
     ) -> CommandResult:
-        await self._gate.require(effect)
+        effect = await self._gate.opened(effect)
         return await self._inner.run(
             effect, timeout=timeout, stop=stop, max_bytes=max_bytes, pty=pty, on_output=on_output
         )
@@ -107,7 +111,7 @@ class GatedWorkspace:
         watch: tuple[str, ...] = (),
         pty: bool = False,
     ) -> ProcessInfo:
-        await self._gate.require(effect)
+        effect = await self._gate.opened(effect)
         return await self._inner.spawn(effect, notify=notify, watch=watch, pty=pty)
 
     async def scratch(self, name: str, data: bytes) -> str:

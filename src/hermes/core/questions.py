@@ -71,8 +71,11 @@ class Questions:
         choices: tuple[str, ...],
         seconds: float,
         stop: asyncio.Event,
+        *,
+        secret: bool = False,
     ) -> str | None:
-        """The person's words, None when nobody is there or time is up."""
+        """The person's words, None when nobody is there or time is up. Of a `secret` answer the
+        journal only knows whether there was one."""
         if not self.attended:
             return None
         question = QuestionAsked(
@@ -81,6 +84,7 @@ class Questions:
             question=text,
             choices=choices,
             expires_seconds=seconds,
+            secret=secret,
         )
         self._open_up(question.id)
         await self._recorder.commit(question)
@@ -89,7 +93,8 @@ class Questions:
         except asyncio.CancelledError:
             self._recorder.note(QuestionAnswered(id=question.id, text="", by="stop"))
             raise
-        await self._recorder.commit(QuestionAnswered(id=question.id, text=words, by=by))
+        told = "***" if secret and words else words
+        await self._recorder.commit(QuestionAnswered(id=question.id, text=told, by=by))
         return words or None
 
     def _open_up(self, question_id: str) -> None:

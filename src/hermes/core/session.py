@@ -177,6 +177,10 @@ class Session:
         """News of the session's background processes; whoever reads them passes them on."""
         return self._parts.workspace.processes.notices()
 
+    async def ask_secret(self, question: str, seconds: float) -> str | None:
+        """What the person types, for this process only; None when nobody is there to ask."""
+        return await self._questions.put("", question, (), seconds, self._stop, secret=True)
+
     def tell(self, text: str) -> None:
         """Show the person something that is not part of the conversation."""
         self._recorder.show(Notice(text=text))

@@ -74,13 +74,16 @@ class Cases:
         state: str,
         resolver: Resolver | None,
         now: Callable[[], float],
+        far: bool = False,
     ) -> None:
         self._settings = settings
+        self._far = far
         self._folders = (root, home, state)
         self._resolver = resolver
         self._now = now
         self._sources = Sources(root, home, settings.trusted)
-        self._written = Written(NEVER if settings.since is None else settings.since)
+        since = NEVER if settings.since is None or far else settings.since
+        self._written = Written(since)
         self._commands: Commands | None = None
         self._files: Files | None = None
         self._urls: Urls | None = None
@@ -90,7 +93,7 @@ class Cases:
         if self._files is None:
             from hermes.policy.places.judging import Files
 
-            self._files = Files(*self._folders, now=self._now)
+            self._files = Files(*self._folders, now=self._now, far=self._far)
         return self._files
 
     @property
@@ -121,7 +124,7 @@ class Cases:
             from hermes.policy.commands import Commands
             from hermes.policy.paths import Paths
 
-            self._commands = Commands(Paths(*self._folders), self._written)
+            self._commands = Commands(Paths(*self._folders, far=self._far), self._written)
         return self._commands.judge(effect)
 
     def of(self, effect: Effect, seen: Seen | None) -> Case:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import posixpath
 import re
 from fnmatch import fnmatchcase
@@ -40,12 +41,21 @@ def inside(path: str, folder: str) -> bool:
 
 
 class Paths:
-    """What commands do to absolute paths. Whose they are is known to `places`."""
+    """What commands do to absolute paths. Whose they are is known to `places`. Those of a `far`
+    machine are not looked up on this one."""
 
-    def __init__(self, root: str, home: str, state: str) -> None:
+    def __init__(self, root: str, home: str, state: str, *, far: bool = False) -> None:
         self.places = Places(root, home, state)
         self.root = self.places.root
         self.home = self.places.home
+        self._far = far
+
+    def real(self, path: str) -> str:
+        """Where the path leads; itself where nobody can tell."""
+        return path if self._far else os.path.realpath(path)
+
+    def exists(self, path: str, *, unknown: bool) -> bool:
+        return unknown if self._far else os.path.lexists(path)
 
     def place(self, path: str) -> Place:
         """Whose an absolute path is. Patterns count as what stands before them."""

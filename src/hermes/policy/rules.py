@@ -63,7 +63,8 @@ class PolicySettings(Value):
 
 
 class Rules:
-    """The rules of one session. `keep` stores what a person allowed for ever."""
+    """The rules of one session. `keep` stores what a person allowed for ever. Of a workspace that
+    is `far` nothing is looked up on this machine."""
 
     def __init__(
         self,
@@ -75,8 +76,10 @@ class Rules:
         keep: Callable[[str], None],
         resolver: Resolver | None = None,
         now: Callable[[], float] = time.monotonic,
+        far: bool = False,
     ) -> None:
         self._settings = settings
+        self._far = far
         self._folders = (root, home, state)
         self._standing = Standing(settings.rules, settings.surface)
         self._allowed = set(settings.allowed)
@@ -102,7 +105,7 @@ class Rules:
         decision = self._raised(effect, principal, origins, case)
         if isinstance(decision, Ask):
             if why := self._lifted(effect, principal, case, decision):
-                return Allow(reason=why)
+                return Allow(reason=why, lifted=True)
             if case.single and decision.scopes == ALL_SCOPES and self._settings.mode == "smart":
                 return replace(decision, simple=True)
         return decision
@@ -145,6 +148,7 @@ class Rules:
                 state=state,
                 resolver=self._resolver,
                 now=self._now,
+                far=self._far,
             )
         return self._made
 

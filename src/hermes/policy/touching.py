@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os.path
 import posixpath
 import re
 
@@ -34,7 +33,7 @@ def reading(paths: Paths, path: str) -> Finding | None:
     if paths.own(path):
         return _finding(Level.DENIED, "own_state", f"{path} is part of Hermes' own state.")
     # A link inside the workspace may lead to a credential outside of it.
-    for each in (path, _real(path)):
+    for each in (path, _real(paths, path)):
         if why := paths.sensitive(each):
             return _finding(Level.ASKED, "credentials", why)
     return None
@@ -54,7 +53,7 @@ def writing(
         return None
     if strayed:
         return _finding(Level.ASKED, "overwrite", f"It writes {path}, outside the workspace.")
-    found = _written(paths, path, append) or _written(paths, _real(path), append)
+    found = _written(paths, path, append) or _written(paths, _real(paths, path), append)
     if found is None and paths.places.told_to_agents(path):
         return _finding(Level.WORK, "agent_context", f"It changes {path}, which agents obey.")
     return found or _finding(Level.WORK, "", "It changes files of the workspace.")
@@ -93,7 +92,7 @@ def strays(paths: Paths, text: str, path: str) -> bool:
 def deleting(paths: Paths, path: str, *, recursive: bool, strayed: bool = False) -> Finding | None:
     """`strayed` paths are nobody's temporary files; see `strays`."""
     recursive = recursive or path.endswith("/**")
-    if recursive and (paths.is_root(path) or paths.is_root(_real(path))):
+    if recursive and (paths.is_root(path) or paths.is_root(_real(paths, path))):
         return _finding(Level.NEVER, "delete", f"it deletes {path} and all that is in it")
     if UNKNOWN in path:
         return _finding(
@@ -139,9 +138,9 @@ def _surely_here(paths: Paths, path: str) -> bool:
     return paths.place(posixpath.normpath(folder or "/")) in ("workspace", "scratch")
 
 
-def _real(path: str) -> str:
+def _real(paths: Paths, path: str) -> str:
     fixed = UNKNOWN in path or "\0" in path or path.startswith(("/dev/", "/proc/"))
-    return path if fixed else os.path.realpath(path)
+    return path if fixed else paths.real(path)
 
 
 def _finding(level: Level, category: str, reason: str) -> Finding:

@@ -9,7 +9,7 @@ from hermes.undo.coverage import MB, Coverage, Retention
 class CheckpointSettings(Value):
     """The keys under `checkpoints`. `max_snapshots` counts turns of one project."""
 
-    enabled: bool = False
+    enabled: bool = True
     max_snapshots: int = 20
     max_total_size_mb: int = 2_000
     max_file_size_mb: int = 100

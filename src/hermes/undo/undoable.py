@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 WORDS = 120
 SENTENCES = 8
+SHORT = 1_000
 
 
 class Undoable:
@@ -69,6 +70,10 @@ class Undoable:
     @property
     def cwd(self) -> str:
         return self._inner.cwd
+
+    @property
+    def far(self) -> bool:
+        return self._inner.far
 
     @property
     def processes(self) -> Processes:
@@ -113,7 +118,7 @@ class Undoable:
         pty: bool = False,
         on_output: Callable[[str], None] | None = None,
     ) -> CommandResult:
-        intent = await asyncio.to_thread(self._touched, effect)
+        intent = await self._intent(effect)
         window = None if intent.reads_only else await self._begin(effect, intent, "command")
         try:
             return await self._inner.run(
@@ -135,7 +140,7 @@ class Undoable:
         watch: tuple[str, ...] = (),
         pty: bool = False,
     ) -> ProcessInfo:
-        intent = await asyncio.to_thread(self._touched, effect)
+        intent = await self._intent(effect)
         window = None if intent.reads_only else await self._begin(effect, intent, "background")
         try:
             info = await self._inner.spawn(effect, notify=notify, watch=watch, pty=pty)
@@ -166,7 +171,7 @@ class Undoable:
         """What of this effect could not be taken back, one sentence each."""
         match effect:
             case RunCommand():
-                intent = await asyncio.to_thread(self._touched, effect)
+                intent = await self._intent(effect)
                 if intent.reads_only:
                     return ()
                 gaps = await self._guarded(
@@ -181,6 +186,12 @@ class Undoable:
                 return ()
             case _:
                 return ()
+
+    async def _intent(self, effect: RunCommand) -> Intent:
+        """A short script is read sooner than a thread is woken."""
+        if len(effect.script) <= SHORT:
+            return self._touched(effect)
+        return await asyncio.to_thread(self._touched, effect)
 
     async def _begin_path(self, kind: CallKind, path: str) -> Window | None:
         words = f"{kind} {path.removeprefix(self.root + '/')}"

@@ -23,8 +23,10 @@ def find_program(name: str, search_path: str) -> str | None:
     """Where a program is installed, looked up in the folders of a PATH."""
     for folder in search_path.split(os.pathsep):
         candidate = Path(folder or ".", name)
-        if candidate.is_file() and os.access(candidate, os.X_OK):
-            return str(candidate.absolute())
+        # A folder that may not be looked into raises in `is_file`, and is no place for a program.
+        with contextlib.suppress(OSError, ValueError):
+            if candidate.is_file() and os.access(candidate, os.X_OK):
+                return str(candidate.absolute())
     return None
 
 

@@ -14,7 +14,8 @@ from hermes.codec.values import replace
 from hermes.core.errors import ToolError
 from hermes.workspaces.bash_text import argument, opening, quoted
 from hermes.workspaces.child import ExitWatch, FileAction, onto
-from hermes.workspaces.confinement.reserved import Guard
+from hermes.workspaces.confinement.reserved import Guards
+from hermes.workspaces.confinement.sandbox import Cell
 from hermes.workspaces.local_runner import LocalRunner
 from hermes.workspaces.process_record import ProcessFolder, ProcessRecord
 from hermes.workspaces.process_tree import end_tree, identity, started_with
@@ -52,25 +53,35 @@ class LocalKeeper:
     def __init__(self, runner: LocalRunner, *, preface: str = "") -> None:
         self._runner = runner
         self._preface = preface
-        self._guards: dict[str, Guard] = {}
+        self._guards: dict[str, Guards] = {}
 
     async def start(
-        self, script: str, cwd: str, state: ShellState, folder: ProcessFolder, *, pty: bool
+        self,
+        script: str,
+        cwd: str,
+        state: ShellState,
+        folder: ProcessFolder,
+        *,
+        pty: bool,
+        free: bool = False,
     ) -> tuple[int, str]:
         line = opening(cwd, state.changed.get("OLDPWD"), state.definitions, self._preface)
         env = self._runner.environment(state)
-        if guard := self._runner.sandbox.guard():
+        cell = self._runner.sandbox.cell(script, free=free)
+        if guard := cell.guard():
             self._guards[folder.path.name] = guard
-        pid = self._begin(f"{line}builtin eval {quoted(script)}", env, folder, pty=pty)
+        pid = self._begin(cell, f"{line}builtin eval {quoted(script)}", env, folder, pty=pty)
         return pid, identity(pid) or ""
 
-    def _begin(self, line: str, env: dict[str, str], folder: ProcessFolder, *, pty: bool) -> int:
+    def _begin(
+        self, cell: Cell, line: str, env: dict[str, str], folder: ProcessFolder, *, pty: bool
+    ) -> int:
         """The folder is among the keeper's arguments, by which it can be found."""
-        sandbox, program = self._runner.sandbox, self._runner.program()
+        program = self._runner.program()
         os.mkfifo(folder.stdin, 0o600)
         word = argument(line, folder.script)
         inner = (program, "--norc", "--noprofile", "-c", word)
-        words = (str(folder.path), *sandbox.wrap(inner, readable=(str(folder.script),)))
+        words = (str(folder.path), *cell.wrap(inner, readable=(str(folder.script),)))
         reading, writing = _pipe_ends(folder.stdin)
         output = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         actions: list[FileAction] = [onto(reading, 0), onto(output, 1), onto(output, 2)]
@@ -87,7 +98,7 @@ class LocalKeeper:
                 words = (words[0], own[-1], *words[1:])
                 program, env = sys.executable, {**env, "TERM": "xterm-256color"}
                 keeper = (program, "-I", "-S", str(_TERMINAL_KEEPER))
-            return sandbox.starter(own=own)(program, (*keeper, *words), env, actions)
+            return cell.starter(own=own)(program, (*keeper, *words), env, actions)
         finally:
             for descriptor in passed:
                 os.close(descriptor)

@@ -32,6 +32,9 @@ from hermes.workspaces.sudo import Sudo
 if TYPE_CHECKING:
     from hermes.workspaces.search.local import LocalSearch
 
+# The grant with which nothing confines a command.
+ANYWHERE = "/"
+
 
 class LocalWorkspace:
     """Fulfils the port for one session. `state` is a folder of the session's own for snapshots,
@@ -86,6 +89,10 @@ class LocalWorkspace:
     @property
     def cwd(self) -> str:
         return self._shell.cwd
+
+    @property
+    def far(self) -> bool:
+        return False
 
     @property
     def processes(self) -> SessionProcesses:
@@ -146,6 +153,7 @@ class LocalWorkspace:
             max_bytes=max_bytes,
             pty=pty,
             on_output=on_output,
+            free=ANYWHERE in effect.grants,
         )
 
     async def spawn(
@@ -157,7 +165,12 @@ class LocalWorkspace:
         pty: bool = False,
     ) -> ProcessInfo:
         return await self._processes.spawn(
-            effect.script, effect.cwd, notify=notify, watch=watch, pty=pty
+            effect.script,
+            effect.cwd,
+            notify=notify,
+            watch=watch,
+            pty=pty,
+            free=ANYWHERE in effect.grants,
         )
 
     async def scratch(self, name: str, data: bytes) -> str:

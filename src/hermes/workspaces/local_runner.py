@@ -15,7 +15,7 @@ from hermes.core.errors import ToolError
 from hermes.core.world import World
 from hermes.workspaces.bash_text import argument, opening, recorded
 from hermes.workspaces.child import Child, Sink
-from hermes.workspaces.confinement.sandbox import Sandbox
+from hermes.workspaces.confinement.sandbox import Cell, Sandbox
 from hermes.workspaces.files import find_program
 from hermes.workspaces.process_tree import end_tree, identity
 from hermes.workspaces.runner import Finished
@@ -24,6 +24,11 @@ from hermes.workspaces.shell_state import Aftermath, AftermathReader, ShellState
 GRACE_SECONDS = 0.3
 START_PAUSES = (0.05, 0.2, 0.5)
 NAMES_SHOWN = 4
+REFUSALS = (b"Permission denied", b"Operation not permitted", b"Read-only file system")
+CONFINED = (
+    "[Commands are confined: outside the workspace they can change only temporary files and the "
+    "folders of tools, and they see no keys. If this needs more, tell the user.]"
+)
 
 
 class LocalRunner:
@@ -67,9 +72,8 @@ class LocalRunner:
         own = {name: value for name, value in after.exports.items() if lent.get(name) != value}
         return replace(after, exports=own)
 
-    @property
-    def privileged(self) -> bool:
-        return not self.sandbox.confines
+    def privileged(self, *, free: bool) -> bool:
+        return free or not self.sandbox.confines
 
     def program(self) -> str:
         found = self._program or find_program("bash", self.env.get("PATH", os.defpath))
@@ -105,14 +109,19 @@ class LocalRunner:
         pty: bool,
         preface: str = "",
         aside: bytes = b"",
+        free: bool = False,
     ) -> Finished:
         if not Path(cwd).is_dir():  # noqa: ASYNC240
             return Finished(how="nowhere", code=1)
-        guard = self.sandbox.guard()
+        cell = self.sandbox.cell(script, free=free)
+        guard = cell.guard()
         note = self._folder / f"after-{os.getpid()}-{next(self._numbers)}"
         line = opening(cwd, state.changed.get("OLDPWD"), state.definitions, preface)
         line = argument(line + recorded(script, str(note)), note.with_suffix(".sh"))
-        child = await self._start(line, state, _through(sinks), pty=pty, aside=aside)
+        refusals = _Refusals()
+        if cell.confines:
+            sinks = (*sinks, refusals.look)
+        child = await self._start(cell, line, state, _through(sinks), pty=pty, aside=aside)
         try:
             how = await child.wait(timeout=timeout, stop=stop)
             if how != "ended":
@@ -123,23 +132,23 @@ class LocalRunner:
             child.close()
             after = self._unlent(self._reader.take(note))
         self._remember_leftovers(child.pid)
-        remarks = _remarks(guard.undo()) if guard else ()
+        remarks = (*(_remarks(guard.undo()) if guard else ()), *refusals.remarks())
         if how == "ended":
             return Finished(how=how, code=child.ended.result(), after=after, remarks=remarks)
         return Finished(how=how, code=124 if how == "timeout" else 130, remarks=remarks)
 
     async def _start(
-        self, line: str, state: ShellState, sink: Sink, *, pty: bool, aside: bytes
+        self, cell: Cell, line: str, state: ShellState, sink: Sink, *, pty: bool, aside: bytes
     ) -> Child:
         """A start that fails did nothing and is tried again; a command that ran never is."""
         program = self.program()
-        words = self.sandbox.wrap((program, "--norc", "--noprofile", "-c", line))
+        words = cell.wrap((program, "--norc", "--noprofile", "-c", line))
         env = self.environment(state)
         if pty and env.get("TERM", "dumb") == "dumb":
             env["TERM"] = "xterm-256color"
         # The shell's own name shows in its complaints.
-        argv = words if self.sandbox.confines else ("bash", *words[1:])
-        start = self.sandbox.starter()
+        argv = words if words[0] != program else ("bash", *words[1:])
+        start = cell.starter()
         for pause in START_PAUSES:
             try:
                 return Child(words[0], argv, env, sink, pty=pty, aside=aside, spawn=start)
@@ -163,6 +172,20 @@ class LocalRunner:
             if identity(pid) is None:
                 await end_tree(pid, grace_seconds=GRACE_SECONDS)
         self._leftovers.clear()
+
+
+class _Refusals:
+    """Whether the system refused something to a confined command: it may not know why."""
+
+    def __init__(self) -> None:
+        self._seen = False
+
+    def look(self, data: bytes) -> None:
+        if not self._seen:
+            self._seen = any(words in data for words in REFUSALS)
+
+    def remarks(self) -> tuple[str, ...]:
+        return (CONFINED,) if self._seen else ()
 
 
 def _remarks(names: Sequence[str]) -> tuple[str, ...]:

@@ -39,7 +39,14 @@ class Keeper(Protocol):
     arrive in their folder, wherever they run."""
 
     async def start(
-        self, script: str, cwd: str, state: ShellState, folder: ProcessFolder, *, pty: bool
+        self,
+        script: str,
+        cwd: str,
+        state: ShellState,
+        folder: ProcessFolder,
+        *,
+        pty: bool,
+        free: bool = False,
     ) -> tuple[int, str]:
         """Its number and identity. Raises OSError, ValueError or ToolError."""
         ...
@@ -91,7 +98,14 @@ class SessionProcesses:
         self._taken_up = False
 
     async def spawn(
-        self, script: str, cwd: str, *, notify: bool, watch: tuple[str, ...], pty: bool
+        self,
+        script: str,
+        cwd: str,
+        *,
+        notify: bool,
+        watch: tuple[str, ...],
+        pty: bool,
+        free: bool = False,
     ) -> ProcessInfo:
         await self._take_up()
         await self._make_room()
@@ -109,7 +123,7 @@ class SessionProcesses:
         try:
             # Written down first, so that it is found again whenever this Hermes dies.
             folder.make(record)
-            pid, identity = await self._keeper.start(script, cwd, state, folder, pty=pty)
+            pid, identity = await self._keeper.start(script, cwd, state, folder, pty=pty, free=free)
         except (OSError, ValueError) as error:
             folder.remove()
             raise ToolError(f"The process cannot be started: {error}.") from error

@@ -25,8 +25,7 @@ class Finished(Value):
 class Runner(Protocol):
     """Runs scripts, each in a bash of its own. A script that may have started never runs twice."""
 
-    @property
-    def privileged(self) -> bool:
+    def privileged(self, *, free: bool) -> bool:
         """Whether a command can become another user at all."""
         ...
 
@@ -46,9 +45,10 @@ class Runner(Protocol):
         pty: bool,
         preface: str = "",
         aside: bytes = b"",
+        free: bool = False,
     ) -> Finished:
         """`preface` is a line of bash before the script; `aside` can be read once from descriptor
-        ASIDE and stands nowhere else."""
+        ASIDE and stands nowhere else. A `free` command is not confined, where others are."""
         ...
 
     async def is_folder(self, path: str) -> bool: ...

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -92,7 +93,9 @@ class Shell:
         max_bytes: int,
         pty: bool,
         on_output: Callable[[str], None] | None,
+        free: bool = False,
     ) -> CommandResult:
+        """A `free` command is not confined, where others are."""
         await self._prepare(stop)
         window = OutputWindow(max_bytes)
         sinks: list[Sink] = [window.add]
@@ -100,12 +103,15 @@ class Shell:
             sinks.append(LiveText(on_output).add)
         before = self._state
         finished = Finished(how="stopped", code=130)
+        execute = partial(
+            self._execute, script, sinks=sinks, timeout=timeout, stop=stop, pty=pty, free=free
+        )
         if not stop.is_set():
-            finished = await self._execute(script, cwd, sinks, timeout=timeout, stop=stop, pty=pty)
+            finished = await execute(cwd)
         if finished.how == "nowhere":
             cwd = await self._elsewhere(cwd)
             before = self._state
-            finished = await self._execute(script, cwd, sinks, timeout=timeout, stop=stop, pty=pty)
+            finished = await execute(cwd)
         if finished.after and self._settings.persistent:
             self._adopt(merged(self._state, before, finished.after, cwd=cwd, start=self._start))
         return self._result(window, finished)
@@ -128,14 +134,15 @@ class Shell:
         self,
         script: str,
         cwd: str,
-        sinks: Sequence[Sink],
         *,
+        sinks: Sequence[Sink],
         timeout: float,
         stop: asyncio.Event,
         pty: bool,
+        free: bool,
     ) -> Finished:
         preface, aside = self._settings.limits.in_bash(), b""
-        if self._sudo and self._runner.privileged and uses_sudo(script):
+        if self._sudo and self._runner.privileged(free=free) and uses_sudo(script):
             more, aside = await self._sudo.opening(self._aside_check(cwd, stop))
             preface += more
         return await self._runner.run(
@@ -148,6 +155,7 @@ class Shell:
             pty=pty,
             preface=preface,
             aside=aside,
+            free=free,
         )
 
     def _aside_check(self, cwd: str, stop: asyncio.Event) -> Check:
@@ -156,7 +164,12 @@ class Shell:
         async def succeeds(line: str, aside: bytes) -> bool:
             state = ShellState(cwd=cwd)
             finished = await self._runner.run(
-                line, cwd, state, (), timeout=INIT_SECONDS, stop=stop, pty=False, aside=aside
+                *(line, cwd, state, ()),
+                timeout=INIT_SECONDS,
+                stop=stop,
+                pty=False,
+                aside=aside,
+                free=True,
             )
             return finished.how == "ended" and finished.code == 0
 

@@ -114,11 +114,12 @@ class Rehearsal(App):
         session_id: str,
         opened: SessionOpened,
         opening: Opening,
+        workspace: Workspace,
         *,
         began: float,
         after: int = 0,
     ) -> Parts:
-        parts = super()._parts(session_id, opened, opening, began=began, after=after)
+        parts = super()._parts(session_id, opened, opening, workspace, began=began, after=after)
         # The results of then have these words in them already.
         parts.remark = None
         parts.engine = PlayedEngine(means_of(self, session_id, opened), self._gates)

@@ -42,6 +42,10 @@ class ScratchWorkspace:
         return self._out(self._inner.cwd)
 
     @property
+    def far(self) -> bool:
+        return self._inner.far
+
+    @property
     def processes(self) -> Processes:
         return self._inner.processes
 

@@ -28,6 +28,7 @@ class PlayedWorkspace:
         self.root = root
         self.cwd = cwd
         self.processes: Processes = PlayedProcesses(gates)
+        self.far = False
         self._home = home
         self._gates = gates
 

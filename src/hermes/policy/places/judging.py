@@ -32,12 +32,20 @@ class _Candidates(Value):
 
 
 class Files:
-    """The rules about files for one workspace. Nothing is opened; links are followed by name."""
+    """The rules about files for one workspace. Nothing is opened; links are followed by name, but
+    not those of a `far` machine, which this one does not know."""
 
     def __init__(
-        self, root: str, home: str, state: str, now: Callable[[], float] = time.monotonic
+        self,
+        root: str,
+        home: str,
+        state: str,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        far: bool = False,
     ) -> None:
-        self.places = Places(os.path.realpath(root), home, os.path.realpath(state))
+        self._far = far
+        self.places = Places(root if far else os.path.realpath(root), home, os.path.realpath(state))
         self._guarded_files = GuardedFiles(home, self.places.state, now)
 
     def read(self, text: str, cwd: str = "") -> Decision:
@@ -103,10 +111,12 @@ class Files:
         return Allow(harmless=True)
 
     def _candidates(self, text: str, cwd: str) -> _Candidates:
-        base = os.path.realpath(posixpath.join(self.places.root, cwd)) if cwd else self.places.root
+        base = posixpath.join(self.places.root, cwd) if cwd else self.places.root
+        follow = not self._far
+        base = os.path.realpath(base) if cwd and follow else base
         plain, *others = readings(text, self.places.home)
-        found = absolute(plain, base)
-        rest = [path for other in others for path in absolute(other, base)]
+        found = absolute(plain, base, follow=follow)
+        rest = [path for other in others for path in absolute(other, base, follow=follow)]
         return _Candidates(plain=found[1] if len(found) > 1 else found[0], all_=(*found, *rest))
 
     def _guarded(self, found: _Candidates, *, readable: bool) -> Deny | None:
@@ -119,7 +129,7 @@ class Files:
         for path in found.all_:
             if holding := self.places.device(path):
                 return _deny(found, holding)
-        if what := special(found.plain):
+        if not self._far and (what := special(found.plain)):
             return Deny(reason=f"{found.plain} is {what}, not a file.", category="device")
         return None
 

@@ -85,10 +85,12 @@ def _expanded(text: str, home: str) -> str:
     return text
 
 
-def absolute(text: str, cwd: str) -> tuple[str, ...]:
+def absolute(text: str, cwd: str, *, follow: bool = True) -> tuple[str, ...]:
     """Where the path leads: by its words, and by the links that are on the disk."""
     joined = posixpath.join(cwd, text)
     by_words = without_detours(posixpath.normpath(joined), cwd)
+    if not follow:
+        return (by_words,)
     return tuple(dict.fromkeys((by_words, _real(joined), _real(by_words))))
 
 

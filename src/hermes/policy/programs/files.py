@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from pathlib import Path
 
 from hermes.policy.call import Call, Check
 from hermes.policy.programs.filters import key_like
@@ -88,7 +87,7 @@ def _fresh_env(call: Call, sources: list[str], target: str) -> bool:
         template
         and call.here(target)
         and posixpath.basename(target).startswith(".env")
-        and not Path(call.path(target)).exists()
+        and not call.paths.exists(call.path(target), unknown=True)
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
@@ -178,7 +177,8 @@ def installed(call: Call, name: str) -> bool:
     if not re.fullmatch(r"[\w.+-]+", name):
         return False
     folders = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin", "bin")
-    return any(Path(call.paths.root, folder, name).exists() for folder in folders)
+    paths = (f"{call.paths.root}/{folder}/{name}" for folder in folders)
+    return any(call.paths.exists(path, unknown=False) for path in paths)
 
 
 def _npx(call: Call) -> Stream | None:

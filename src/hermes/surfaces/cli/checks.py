@@ -79,9 +79,9 @@ def _program(name: str, purpose: str, needed: bool) -> Finding:
     return report("program", f"{name} is not there; for {purpose}", fix=f"install {name}")
 
 
-def protection_findings(settings: Settings) -> list[Finding]:
-    """What stands between the model and the machine, without flattery."""
-    found = [
+def approval_findings(settings: Settings) -> list[Finding]:
+    """Who decides about what the model wants."""
+    return [
         fine("risky effects are asked about before they happen")
         if settings.approvals.mode == "manual"
         else warning(
@@ -104,6 +104,3 @@ def protection_findings(settings: Settings) -> list[Finding]:
             fix="`hermes config set security.redact_secrets true`",
         ),
     ]
-    state = "is installed but not used" if shutil.which("bwrap") else "is not installed"
-    words = f"commands run with all your rights; nothing confines them (bubblewrap {state})"
-    return [*found, warning("confinement", words)]

@@ -50,6 +50,7 @@ async def _run(options: dict[str, Any], usage: UsageFile) -> int:
         attended=False,
         platform="cli",
         rules=not options["ignore_rules"],
+        worktree=bool(options["worktree"]),
     )
     reader = Reader(JsonPrinter() if options["as_json"] else TextPrinter(), usage)
     async with start(options) as app:
@@ -57,6 +58,8 @@ async def _run(options: dict[str, Any], usage: UsageFile) -> int:
         session = await _enter(app, opening, say, reader)
         if session is not None:
             await _talk(app, session, await _referred(app, session, say), reader)
+    for line in app.parting:
+        print(line, file=sys.stderr)
     return CODES.get(reader.ended.reason, 1) if reader.ended else 1
 
 

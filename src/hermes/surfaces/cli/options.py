@@ -33,6 +33,8 @@ OPTIONS = (
     Option("--max-turns", "max_turns", "count", "Most model calls in one turn.", "N"),
     Option("--yolo", "yolo", "flag", "Do not ask; what is never allowed stays so."),
     Option("--ignore-rules", "ignore_rules", "flag", "No project files, no SOUL.md."),
+    Option("-w --worktree", "worktree", "flag", "Work in a git worktree of its own."),
+    Option("--checkpoints", "checkpoints", "flag", "Keep what is needed for `hermes undo`."),
     Option("--record", "record", "flag", "Keep what model calls said, for `hermes replay`."),
     Option("--usage-file", "usage_file", "path", "With -z: write tokens and cost here.", "FILE"),
     Option("-v --verbose", "verbose", "flag", "Show where an error came from."),
@@ -53,6 +55,8 @@ def check(options: Mapping[str, Any], command: str = "") -> None:
         raise UsageError("--usage-file belongs to -z; add -z PROMPT.")
     if resume is not None and options["newest"] is not None:
         raise UsageError("--resume and --continue exclude each other; give one of them.")
+    if options["worktree"] and (resume is not None or options["newest"] is not None):
+        raise UsageError("--worktree is for a new session; leave out --resume or --continue.")
     if resume is not None and not resume.strip():
         raise UsageError("--resume needs a session; `hermes sessions list` shows them.")
 

@@ -64,6 +64,8 @@ class AIAgent:
         event_callback: Callback = None,
         approval_callback: Callback = None,
         secret_capture_callback: Callback = None,
+        sudo_password_callback: Callback = None,
+        checkpoints_enabled: bool | None = None,
     ) -> None:
         self._settings: dict[str, Any] = {
             "model.default": model,
@@ -77,6 +79,7 @@ class AIAgent:
             "toolsets": list(enabled_toolsets or ()),
             "agent.disabled_toolsets": list(disabled_toolsets or ()),
             "approvals.mode": "off" if yolo else None,
+            "checkpoints.enabled": checkpoints_enabled,
         }
         self._home, self._verbose, self._budget = home, verbose_logging, iteration_budget
         self._capture = secret_capture_callback
@@ -94,6 +97,7 @@ class AIAgent:
             clarify=clarify_callback,
             event=event_callback,
             approval=approval_callback,
+            sudo_password=sudo_password_callback,
         )
         self._opening = Opening(
             source=platform or "python",
@@ -207,7 +211,7 @@ class AIAgent:
 
     async def _open(self, system: str) -> Session:
         if self._app is None:
-            given = {key: value for key, value in self._settings.items() if value}
+            given = {k: value for k, value in self._settings.items() if value or value is False}
             self._app = start(
                 {"verbose": self._verbose},
                 settings=given,

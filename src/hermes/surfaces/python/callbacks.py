@@ -53,6 +53,7 @@ class Callbacks:
         clarify: Callback = None,
         event: Callback = None,
         approval: Callback = None,
+        sudo_password: Callback = None,
     ) -> None:
         self.stream_delta = stream_delta
         self.stream = stream
@@ -68,10 +69,11 @@ class Callbacks:
         self.clarify = clarify
         self.event = event
         self.approval = approval
+        self.sudo_password = sudo_password
 
     @property
     def can_answer(self) -> bool:
-        return self.approval is not None or self.clarify is not None
+        return any((self.approval, self.clarify, self.sudo_password))
 
 
 class Teller:
@@ -177,14 +179,17 @@ class Teller:
 
     async def _question(self, asked: QuestionAsked) -> None:
         words = ""
-        if self._callbacks.clarify is not None:
+        if asked.secret:
+            if self._callbacks.sudo_password is not None:
+                words = await self._answer(self._callbacks.sudo_password)
+        elif self._callbacks.clarify is not None:
             choices = list(asked.choices) or None
             words = await self._answer(self._callbacks.clarify, asked.question, choices)
         await self._session.send(Answer(id=asked.id, text=words, by="callback"))
 
     async def _answer(self, callback: Callable[..., Any], *values: Any, **named: Any) -> str:
         try:
-            return str(await asyncio.to_thread(callback, *values, **named))
+            return str(await asyncio.to_thread(callback, *values, **named) or "")
         except Exception:
             log.exception("a callback that was asked failed")
             return ""

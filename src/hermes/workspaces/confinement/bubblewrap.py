@@ -15,22 +15,16 @@ from hermes.workspaces.confinement.seccomp import PACKET, VSOCK, filter_program
 
 _FILTER = 10
 _PROBE_SECONDS = 5.0
-_NAMESPACES = (
-    "--unshare-user",
-    "--unshare-pid",
-    "--unshare-ipc",
-    "--unshare-uts",
-    "--unshare-cgroup-try",
-    "--disable-userns",
-    "--die-with-parent",
-    "--cap-drop",
-    "ALL",
-)
+_NAMESPACES = ("--unshare-user", "--unshare-pid", "--die-with-parent", "--cap-drop", "ALL")
+# Each of these takes the kernel some time to take down again.
+_MORE_NAMESPACES = ("--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--disable-userns")
+# What root keeps for ordinary work, in its own namespace: owners, modes, other users, low ports.
+_ORDINARY_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
 
 
 class Bubblewrap:
-    """Each command gets a tree of its own, and all that it starts ends with it. `fixes_names`:
-    reserved names that exist cannot be changed in it."""
+    """Each command gets a tree of its own, and all that it starts ends with it. Reserved names that
+    exist cannot be changed in a scope that is not `ordinary`."""
 
     fixes_names = True
 
@@ -42,14 +36,14 @@ class Bubblewrap:
         return Protection(
             kind="bubblewrap",
             details=(
-                f"only {', '.join(scope.changeable())} and a private /tmp can be changed",
+                f"only {scope.in_words()} can be changed",
                 "keys, logins, browser profiles and the home of Hermes are out of sight",
-                f"own process, user and IPC namespaces; no new privileges; {network}",
-                "hooks, start files and editor settings that exist are read-only; new ones are "
-                "taken away after the command",
+                f"own process and user namespaces; no new privileges; {network}",
+                "hooks, start files and editor settings are put back after the command",
             ),
             gaps=(
                 "the rest of the home folder can be read",
+                *(("sockets of services can be reached",) if scope.ordinary else ()),
                 *(("a command can send what it can read",) if scope.network else ()),
             ),
         )
@@ -79,7 +73,7 @@ class Bubblewrap:
 
 def obstacle(program: str) -> str:
     """Why it cannot be used here; "" when it can."""
-    tried = (program, *_NAMESPACES, *_mounts(), "--unshare-net", "--", "/bin/true")
+    tried = (program, *_NAMESPACES, *_mounts(), "--unshare-net", "--", "true")
     try:
         done = subprocess.run(tried, capture_output=True, timeout=_PROBE_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -93,14 +87,20 @@ def _mounts() -> tuple[str, ...]:
 
 def _arguments(scope: Scope, readable: Sequence[str]) -> Iterator[str]:
     yield from _NAMESPACES
+    if not scope.ordinary:
+        yield from _MORE_NAMESPACES
+    elif os.getuid() == 0:
+        for capability in _ORDINARY_CAPABILITIES:
+            yield from ("--cap-add", f"CAP_{capability}")
     if not scope.network:
         yield "--unshare-net"
     if filter_program(()) is not None:
         yield from ("--seccomp", str(_FILTER))
     yield from _mounts()
-    yield from _closed_doors(scope)
-    for folder in ("/tmp", "/var/tmp"):
-        yield from ("--bind", scope.temporary, folder)
+    if not scope.ordinary:
+        yield from _closed_doors(scope)
+        for folder in ("/tmp", "/var/tmp"):
+            yield from ("--bind", scope.temporary, folder)
     if scope.home != "/":
         yield from ("--ro-bind-try", scope.home, scope.home)
     changeable = scope.changeable()
@@ -111,12 +111,13 @@ def _arguments(scope: Scope, readable: Sequence[str]) -> Iterator[str]:
             yield from _covered(secret)
     for folder in changeable:
         yield from ("--bind", folder, folder)
+    for folder in () if scope.ordinary else (scope.root, *scope.writable):
         yield from _kept(folder)
     for secret in inside:
         yield from _covered(secret)
     for folder in (scope.private, scope.cache):
         yield from ("--bind", folder, folder)
-    for path in readable:
+    for path in (*scope.readable, *readable):
         yield from ("--ro-bind-try", path, path)
 
 

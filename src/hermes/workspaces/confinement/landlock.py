@@ -1,20 +1,22 @@
-"""Confinement by Landlock and a filter of system calls, for kernels that allow no namespaces.
+"""Confinement by Landlock and a filter of system calls, which needs no namespaces and no program.
 
 Both bind the thread that asks for them and what it starts, so a thread of its own asks."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from hermes.workspaces.child import FileAction, spawn
+from hermes.workspaces.confinement.landlock_rules import OF_FILES, Layout, Rule
 from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.confinement.scope import DOORS, Scope, below
+from hermes.workspaces.confinement.scope import Scope
 from hermes.workspaces.confinement.seccomp import (
     INET,
     INET6,
@@ -31,16 +33,15 @@ _NO_NEW_PRIVILEGES, _SECCOMP, _SECCOMP_FILTER = 38, 22, 2
 _CAPABILITY_VERSION = 0x20080522
 # Before the third version files outside could be emptied.
 LEAST_VERSION = 3
-
-_EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_TRUNCATE, _CONTROL = 1 << 14, 1 << 15
 _ALL_RIGHTS = {3: (1 << 15) - 1, 4: (1 << 15) - 1}
-_LOOK = _EXECUTE | _READ | _LIST
-_OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _CONTROL
 _TCP = 3
 _SCOPES = 3  # abstract sockets and signals
+# What root keeps for ordinary work: owners and modes of files, other users, low ports.
+_ORDINARY_CAPABILITIES = sum(1 << number for number in (0, 1, 3, 4, 5, 6, 7, 10))
 
-_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
+MOST_HELD = 6
+# A folder that was changed in the moment it was looked at may have got another entry since.
+SETTLED_NS = 50_000_000
 
 
 class _Ruleset(ctypes.Structure):
@@ -61,10 +62,14 @@ class _Filter(ctypes.Structure):
 
 
 class Landlock:
-    """Commands stay in the machine's ordinary tree, but most of it cannot be opened. Reserved names
-    can be changed in it, and are put back afterwards."""
+    """Commands stay in the machine's ordinary tree, but most of it cannot be changed or opened.
+    Reserved names can be changed in it, and are put back afterwards."""
 
     fixes_names = False
+
+    def __init__(self) -> None:
+        self._held: dict[Scope, _Held] = {}
+        self._one = threading.Lock()
 
     def protection(self, scope: Scope) -> Protection:
         known = filter_program(()) is not None
@@ -74,13 +79,14 @@ class Landlock:
         return Protection(
             kind="landlock",
             details=(
-                f"only {', '.join(scope.changeable())} and a private folder ($TMPDIR) can be "
-                "changed",
+                f"only {scope.in_words()} can be changed",
                 "keys, logins, browser profiles and the home of Hermes cannot be opened",
                 f"no new privileges; signals only to its own processes; {network}",
                 "hooks, start files and editor settings are put back after the command",
             ),
             gaps=(
+                *(f"{path} lies in a folder that commands may use" for path in scope.exposed()),
+                *(("sockets of services can be reached",) if scope.ordinary else ()),
                 "other processes and the names of their programs can be seen",
                 "a background process that changes a hook is only told",
                 *(() if known else ("sockets of services and UDP are open on this processor",)),
@@ -101,22 +107,65 @@ class Landlock:
         own: Sequence[str],
     ) -> int:
         outcome: list[int | BaseException] = []
-        devices = [action[2] for action in actions if isinstance(action[2], str)]
-        private = {**env, "TMPDIR": scope.temporary}
+        devices = (action[2] for action in actions if isinstance(action[2], str))
+        # The null device is open to all; any other is a terminal of this command alone.
+        more = [*own, *(path for path in devices if path != os.devnull)]
+        variables = env if scope.ordinary else {**env, "TMPDIR": scope.temporary}
+        with self._one:
+            ruleset = _Held(scope, more) if more else self._ruleset(scope)
 
         def work() -> None:
             try:
-                _restrict(scope, [*own, *devices])
-                outcome.append(spawn(program, argv, private, actions))
+                _restrict(scope, ruleset.descriptor)
+                outcome.append(spawn(program, argv, variables, actions))
             except BaseException as error:
                 outcome.append(error)
 
         thread = threading.Thread(target=work, name="confined start")
         thread.start()
         thread.join()
+        if more:
+            ruleset.close()
         if isinstance(outcome[0], BaseException):
             raise outcome[0]
         return outcome[0]
+
+    def _ruleset(self, scope: Scope) -> _Held:
+        """Made once and used as long as the folders are as they were: to make one takes longer
+        than to start a program."""
+        held = self._held.get(scope)
+        if held is not None and held.is_fresh():
+            return held
+        if held is not None:
+            held.close()
+        elif len(self._held) >= MOST_HELD:
+            self._held.pop(next(iter(self._held))).close()
+        self._held[scope] = made = _Held(scope, ())
+        return made
+
+
+class _Held:
+    """A ruleset in the kernel, and how the folders looked when it was made."""
+
+    def __init__(self, scope: Scope, own: Sequence[str]) -> None:
+        version = _version()
+        rights = _ALL_RIGHTS.get(version, (1 << 16) - 1)
+        layout = Layout(scope, own, rights)
+        self._folders = (*layout.split, *scope.open_folders(), scope.private, scope.cache)
+        self._split = layout.split
+        self._marks = self._look()
+        now = time.time_ns()
+        self._settled = all(now - mark[2] > SETTLED_NS for mark in self._marks)
+        self.descriptor = _made(layout.rules, scope, rights, version)
+
+    def is_fresh(self) -> bool:
+        return self._settled and self._look() == self._marks
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+    def _look(self) -> list[tuple[int, int, int]]:
+        return [_mark(folder, timed=folder in self._split) for folder in self._folders]
 
 
 def obstacle() -> str:
@@ -131,18 +180,19 @@ def obstacle() -> str:
     return ""
 
 
+@lru_cache(maxsize=1)
 def _version() -> int:
-    return _library().syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG))  # type: ignore[no-any-return]
+    flag = ctypes.c_uint32(_VERSION_FLAG)
+    return int(_library().syscall(_CREATE, None, ctypes.c_size_t(0), flag))
 
 
+@lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _restrict(scope: Scope, own: Sequence[str]) -> None:
-    """For this thread, for ever."""
-    library, version = _library(), _version()
-    rights = _ALL_RIGHTS.get(version, (1 << 16) - 1)
+def _made(rules: Iterable[Rule], scope: Scope, rights: int, version: int) -> int:
+    library = _library()
     attributes = _Ruleset(
         files=rights,
         network=_TCP if version >= 4 and not scope.network else 0,
@@ -151,77 +201,63 @@ def _restrict(scope: Scope, own: Sequence[str]) -> None:
     size = 8 if version < 4 else 16 if version < 6 else 24
     ruleset = _checked(library.syscall(_CREATE, ctypes.byref(attributes), ctypes.c_size_t(size), 0))
     try:
-        for path, granted in _rules(scope, own, rights):
-            _add(library, ruleset, path, granted)
-        _checked(library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
-        _drop_capabilities(library)
-        _checked(library.syscall(_RESTRICT, ruleset, 0))
-    finally:
+        for rule in rules:
+            _add(library, ruleset, rule)
+    except BaseException:
         os.close(ruleset)
-    domains = (UNIX, PACKET, VSOCK) if scope.network else (UNIX, INET, INET6, PACKET, VSOCK)
-    if code := filter_program(domains):
+        raise
+    return ruleset
+
+
+def _restrict(scope: Scope, ruleset: int) -> None:
+    """For this thread, for ever."""
+    library = _library()
+    _checked(library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    _drop_capabilities(library, _ORDINARY_CAPABILITIES if scope.ordinary else 0)
+    _checked(library.syscall(_RESTRICT, ruleset, 0))
+    domains = [PACKET, VSOCK]
+    if not scope.network:
+        domains += [INET, INET6]
+    if not (scope.network and scope.ordinary):
+        domains.append(UNIX)
+    if code := filter_program(tuple(domains)):
         program = _Filter(length=len(code) // 8, lines=code)
         _checked(library.prctl(_SECCOMP, _SECCOMP_FILTER, ctypes.byref(program), 0, 0))
 
 
-def _drop_capabilities(library: ctypes.CDLL) -> None:
-    """Root has some that reach past Landlock; without new privileges, no program gets them back."""
+def _drop_capabilities(library: ctypes.CDLL, kept: int) -> None:
+    """Root has some that reach past Landlock; without new privileges, no program gets them back.
+    Nobody keeps one that he does not have."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    none = (ctypes.c_uint32 * 6)()
-    _checked(library.capset(ctypes.byref(header), ctypes.byref(none)))
+    data = (ctypes.c_uint32 * 6)()
+    if kept:
+        _checked(library.capget(ctypes.byref(header), ctypes.byref(data)))
+        for at in range(6):
+            data[at] &= kept if at < 3 else 0
+    _checked(library.capset(ctypes.byref(header), ctypes.byref(data)))
 
 
-def _rules(scope: Scope, own: Sequence[str], rights: int) -> Iterator[tuple[str, int]]:
-    # Also what is missing yet: a key that comes up later must not be in an open folder.
-    secrets = scope.secrets(missing=True)
-    for path in _around("/", [*secrets, *DOORS, "/tmp", "/var/tmp", "/dev"]):
-        yield path, _LOOK
-    if any(below(scope.home, folder) for folder in ("/tmp", "/var/tmp")):
-        for path in _around(scope.home, secrets):
-            yield path, _LOOK
-    for path in (str(Path(__file__).parents[2]), sys.prefix):
-        # Our own program may lie there too, and runs beside commands on a terminal.
-        if any(below(path, folder) for folder in ("/tmp", "/var/tmp")):
-            yield path, _LOOK
-    changeable = scope.changeable()
-    inside = [s for s in scope.secrets() if any(below(s, folder) for folder in changeable)]
-    for folder in changeable:
-        for path in _around(folder, inside):
-            yield path, rights
-    for path in (scope.private, scope.cache, "/dev/shm", *own):
-        yield path, rights
-    for name in _DEVICES:
-        yield f"/dev/{name}", rights
-
-
-def _around(top: str, closed: Sequence[str]) -> Iterator[str]:
-    """What covers a folder but for the closed parts of it."""
-    shut = {*closed}
-    split = {str(parent) for path in closed for parent in Path(path).parents}
-    waiting = [top]
-    while waiting:
-        path = waiting.pop()
-        if path in shut:
-            continue
-        if path not in split:
-            yield path
-            continue
-        with contextlib.suppress(OSError), os.scandir(path) as entries:
-            waiting += (entry.path for entry in entries if not entry.is_symlink())
-
-
-def _add(library: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
+def _add(library: ctypes.CDLL, ruleset: int, rule: Rule) -> None:
+    rights = rule.rights
     try:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(rule.path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return
     try:
-        if not Path(path).is_dir():
-            rights &= _OF_FILES
-        rule = _Beneath(rights=rights, folder=descriptor)
-        _checked(library.syscall(_ADD, ruleset, _BENEATH, ctypes.byref(rule), 0))
+        if not Path(rule.path).is_dir():
+            rights &= OF_FILES
+        given = _Beneath(rights=rights, folder=descriptor)
+        _checked(library.syscall(_ADD, ruleset, _BENEATH, ctypes.byref(given), 0))
     finally:
         os.close(descriptor)
+
+
+def _mark(folder: str, *, timed: bool) -> tuple[int, int, int]:
+    try:
+        found = os.stat(folder)  # noqa: PTH116
+    except OSError:
+        return 0, 0, 0
+    return found.st_dev, found.st_ino, found.st_mtime_ns if timed else 0
 
 
 def _checked(result: int) -> int:

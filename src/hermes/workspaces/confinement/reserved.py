@@ -20,14 +20,26 @@ FOLDERS = (
     ".devcontainer", ".config/fish", ".config/autostart", ".config/systemd",
 )  # fmt: skip
 
-# What a new repository may come with, since making one is ordinary work.
-_HARMLESS_SECTIONS = frozenset(("core", "remote", "branch", "user", "init", "pull", "push"))
-_HARMLESS_CORE = frozenset(
-    ("repositoryformatversion", "filemode", "bare", "logallrefupdates", "symlinks", "ignorecase",
-     "precomposeunicode")
+# Settings of a repository that name no program: git writes them in the course of ordinary work.
+_HARMLESS_SECTIONS = frozenset(
+    ("advice", "branch", "color", "commit", "extensions", "fetch", "init", "log", "pull", "push",
+     "rebase", "status", "submodule", "tag", "user")
 )  # fmt: skip
+_HARMLESS_CORE = frozenset(
+    ("abbrev", "autocrlf", "bare", "eol", "filemode", "ignorecase", "logallrefupdates", "longpaths",
+     "precomposeunicode", "quotepath", "repositoryformatversion", "safecrlf", "sparsecheckout",
+     "sparsecheckoutcone", "symlinks", "untrackedcache")
+)  # fmt: skip
+_HARMLESS_REMOTE = frozenset(
+    ("url", "fetch", "mirror", "partialclonefilter", "promisor", "prune", "pushurl", "tagopt")
+)
+CONFIG = ".git/config"
+# In a repository that lies elsewhere.
+BARE_FILES = ("config", "config.worktree")
+BARE_FOLDERS = ("hooks",)
 MAX_FILE_BYTES = 1_000_000
 MAX_FILES = 500
+MAX_FOLDERS = 50
 
 # What tells whether a file is still the same, without reading it.
 _Mark = tuple[int, ...]
@@ -36,32 +48,44 @@ _Kept = tuple[_Mark, bytes]
 
 class Reserved:
     """The reserved names of one folder. `fixed` says that those which exist cannot be changed
-    anyhow, so that only new ones are of interest."""
+    anyhow, so that only new ones are of interest. `bare` means that the folder is a repository
+    itself."""
 
-    def __init__(self, root: str, quarantine: Path, *, fixed: bool) -> None:
+    def __init__(
+        self, root: str, quarantine: Path, *, fixed: bool = False, bare: bool = False
+    ) -> None:
         self._root = Path(root)
         self._quarantine = quarantine
         self._fixed = fixed
+        self._files = BARE_FILES if bare else FILES
+        self._folders = BARE_FOLDERS if bare else FOLDERS
+        self._config = BARE_FILES[0] if bare else CONFIG
+        self._is_bare = bare
         self._contents: dict[str, _Kept] = {}
 
     def watch(self) -> Guard:
-        had_repository = (self._root / ".git").exists()
+        had_repository = self._is_bare or (self._root / ".git").exists()
         before = self.marks(keep=True)
         return Guard(self, before, dict(self._contents), had_repository=had_repository)
 
     def marks(self, *, keep: bool) -> dict[str, _Mark]:
         """Of all reserved names that are there; their contents are kept if wanted."""
         found: dict[str, _Mark] = {}
-        for path in self._existing():
-            name = str(path.relative_to(self._root))
-            found[name] = () if self._fixed else self._marked(name, path, keep=keep)
+        for name in self._existing():
+            try:
+                found[name] = () if self._fixed else self._marked(name, keep=keep)
+            except FileNotFoundError:
+                continue
             if len(found) >= MAX_FILES:
                 break
         return found
 
     def put_back(self, name: str, kept: _Kept | None) -> None:
-        """Set aside what is there now, and restore what was."""
+        """Set aside what is there now, and restore what was. A new repository keeps its settings
+        but for those that name programs."""
         path = self._root / name
+        if kept is None and name == self._config and path.is_file() and not path.is_symlink():
+            kept = ((0o644,), _harmless_part(path.read_bytes()))
         if os.path.lexists(path):
             self._set_aside(path, name)
         if kept:
@@ -70,39 +94,43 @@ class Reserved:
             path.write_bytes(data)
             path.chmod(mark[0])
 
-    def is_ordinary(self, name: str) -> bool:
-        """In a new repository: what git puts there by itself."""
+    def is_ordinary(self, name: str, before: _Kept | None, *, new_repository: bool) -> bool:
+        """What git does by itself: branches, remotes and names in its settings, and in a new
+        repository its samples of hooks."""
         path = self._root / name
+        if name == self._config and path.is_file() and not path.is_symlink():
+            return _adds_no_program(before[1] if before else b"", path.read_bytes())
+        if not new_repository:
+            return False
         if path.is_symlink():
             return False
         if path.is_dir():
             return name == ".git/hooks" and all(p.suffix == ".sample" for p in path.iterdir())
-        if name.startswith(".git/hooks/"):
-            return name.endswith(".sample")
-        return name == ".git/config" and path.is_file() and _is_plain_config(path)
+        return name.startswith(".git/hooks/") and name.endswith(".sample")
 
-    def _marked(self, name: str, path: Path, *, keep: bool) -> _Mark:
+    def _marked(self, name: str, *, keep: bool) -> _Mark:
         """Its content is read only when it is another one than before."""
-        found = path.lstat()
+        path = f"{self._root}/{name}"
+        found = os.lstat(path)
         mark = (stat.S_IMODE(found.st_mode), found.st_ino, found.st_mtime_ns, found.st_size)
         regular = stat.S_ISREG(found.st_mode) and found.st_size <= MAX_FILE_BYTES
         if keep and regular and self._contents.get(name, ((), b""))[0] != mark:
-            self._contents[name] = (mark, path.read_bytes())
+            self._contents[name] = (mark, Path(path).read_bytes())
         return mark
 
-    def _existing(self) -> Iterator[Path]:
-        for name in FILES:
-            path = self._root / name
-            if os.path.lexists(path):
-                yield path
-        for name in FOLDERS:
-            folder = self._root / name
-            if not os.path.lexists(folder):
+    def _existing(self) -> Iterator[str]:
+        """Looked for by listing two folders: before each command, nothing else would be quick."""
+        there = {*_names(str(self._root)), *(f".git/{n}" for n in _names(f"{self._root}/.git"))}
+        there |= {f".config/{n}" for n in _names(f"{self._root}/.config")}
+        yield from (name for name in self._files if name in there)
+        for name in self._folders:
+            if name not in there:
                 continue
-            if self._fixed or folder.is_symlink():
-                yield folder
-            elif folder.is_dir():
-                yield from (path for path in sorted(folder.rglob("*")) if not _is_folder(path))
+            folder = f"{self._root}/{name}"
+            if self._fixed or not _is_folder(folder):
+                yield name
+            else:
+                yield from _files_below(folder, name)
 
     def _set_aside(self, path: Path, name: str) -> None:
         self._quarantine.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -138,9 +166,12 @@ class Guard:
         """Names that the command has made, changed or removed."""
         before, now = self._before, self._reserved.marks(keep=False)
         changed = [n for n in sorted(before.keys() | now.keys()) if before.get(n) != now.get(n)]
-        if self._had_repository:
-            return changed
-        return [name for name in changed if not self._reserved.is_ordinary(name)]
+        return [name for name in changed if not self._is_ordinary(name)]
+
+    def _is_ordinary(self, name: str) -> bool:
+        before = self._contents.get(name) if name in self._before else None
+        new = not self._had_repository
+        return self._reserved.is_ordinary(name, before, new_repository=new)
 
     def undo(self) -> list[str]:
         """Bring them back to what they were; those that were not. What the command made of them
@@ -152,22 +183,85 @@ class Guard:
         return names
 
 
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
+class Guards:
+    """Several of them as one."""
+
+    def __init__(self, *guards: Guard) -> None:
+        self._guards = guards
+
+    def differences(self) -> list[str]:
+        return [name for guard in self._guards for name in guard.differences()]
+
+    def undo(self) -> list[str]:
+        return [name for guard in self._guards for name in guard.undo()]
 
 
-def _is_plain_config(path: Path) -> bool:
-    """Whether the settings of a repository name no program."""
+def _is_folder(path: str) -> bool:
+    return Path(path).is_dir() and not Path(path).is_symlink()
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208
+    except OSError:
+        return []
+
+
+def _files_below(folder: str, name: str) -> Iterator[str]:
+    """In the order of their names, a folder after the other, and not without end: the settings of
+    an editor may hold whole programs."""
+    waiting = [(folder, name)]
+    for _ in range(MAX_FOLDERS):
+        if not waiting:
+            return
+        path, prefix = waiting.pop()
+        try:
+            with os.scandir(path) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, f"{prefix}/{entry.name}"))
+            else:
+                yield f"{prefix}/{entry.name}"
+
+
+def _adds_no_program(before: bytes, after: bytes) -> bool:
+    """Whether the settings of a repository name no program that they did not name already."""
+    return _telling(after) <= _telling(before)
+
+
+def _telling(settings: bytes) -> set[tuple[str, str]]:
+    """The settings that are not known to be harmless, as section and line."""
+    return {(section, line) for section, line, harmless in _lines(settings) if not harmless}
+
+
+def _harmless_part(settings: bytes) -> bytes:
+    kept = [line for _, line, harmless in _lines(settings) if harmless]
+    return "".join(f"{line}\n" for line in kept).encode()
+
+
+def _lines(settings: bytes) -> Iterator[tuple[str, str, bool]]:
+    """Section, line and whether that is harmless; the names of sections are lines too."""
     section = ""
-    for line in path.read_text("utf-8", "replace").splitlines():
+    for line in settings.decode("utf-8", "replace").splitlines():
         line = line.strip()
         if line.startswith("["):
-            section = line[1:].split("]")[0].split()[0].lower() if line[1:].strip(" ]") else "?"
-        elif line and not line.startswith(("#", ";")):
-            key = line.split("=")[0].strip().lower()
-            plain = section in _HARMLESS_SECTIONS
-            if not plain or (section == "core" and key not in _HARMLESS_CORE):
-                return False
-            if section == "remote" and key not in ("url", "fetch", "pushurl"):
-                return False
-    return True
+            head, bracket, line = line.partition("]")
+            section = head[1:].split()[0].lower() if head[1:].strip() else "?"
+            yield section, head + bracket, True
+            line = line.strip()
+        if line and not line.startswith(("#", ";")):
+            yield section, line, _is_harmless(section, line)
+
+
+def _is_harmless(section: str, line: str) -> bool:
+    key = line.split("=")[0].strip().lower()
+    if line.endswith("\\") or "!" in line:
+        return False
+    if section == "core":
+        return key in _HARMLESS_CORE
+    if section == "remote":
+        return key in _HARMLESS_REMOTE and "::" not in line
+    return section in _HARMLESS_SECTIONS

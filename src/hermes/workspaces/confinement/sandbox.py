@@ -13,7 +13,8 @@ from hermes.codec.values import Value, replace
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import FileAction, Spawn, spawn
 from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.confinement.reserved import Guard, Reserved
+from hermes.workspaces.confinement.repository import repository_of
+from hermes.workspaces.confinement.reserved import Guards, Reserved
 from hermes.workspaces.confinement.scope import Scope
 from hermes.workspaces.files import find_program
 
@@ -24,19 +25,51 @@ if TYPE_CHECKING:
     Means = Bubblewrap | Landlock
 
 Wanted = Literal["off", "auto", "bubblewrap", "landlock"]
+# Container engines leave one of these. Who is root in there installs things for the whole of it.
+_CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
+_CONTAINER_FOLDERS = ("/usr/local", "/opt", "/srv", "/var/cache", "/var/lib", "/var/log", "/run")
 
 
 class Confinement(Value):
-    """What a person wants. `auto` takes bubblewrap, else Landlock, else nothing, and `protection`
-    says which; a means that is wanted by name and missing stops commands instead. `hidden` paths
-    are out of sight, `writable` ones can be changed although they are outside of the workspace;
-    `cache` is where tools keep downloads."""
+    """What a person wants. `auto` takes what works here and costs least, or nothing, and
+    `protection` says which; a means that is wanted by name and missing stops commands instead.
+    `hidden` paths are out of sight, `writable` ones can be changed although they are outside of
+    the workspace; `cache` is where tools keep downloads. `ordinary` leaves room for ordinary work
+    (see `Scope`)."""
 
     wanted: Wanted = "off"
     network: bool = False
+    ordinary: bool = False
     hidden: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     cache: str = ""
+
+
+class Cell:
+    """The confinement of one command; none at all without `means`."""
+
+    def __init__(self, means: Means | None, scope: Scope, reserved: tuple[Reserved, ...]) -> None:
+        self._means = means
+        self._scope = scope
+        self._reserved = reserved
+
+    @property
+    def confines(self) -> bool:
+        return self._means is not None
+
+    def wrap(self, argv: Sequence[str], *, readable: Sequence[str] = ()) -> tuple[str, ...]:
+        """The words that start a program, inside."""
+        return self._means.wrap(argv, self._scope, readable) if self._means else tuple(argv)
+
+    def starter(self, *, own: Sequence[str] = ()) -> Spawn:
+        """Starts what `wrap` returned, or a keeper of it that may also write the files `own`."""
+        if self._means is None:
+            return spawn
+        return partial(_start, self._means, self._scope, own)
+
+    def guard(self) -> Guards | None:
+        """What looks after the reserved names during the command."""
+        return Guards(*(each.watch() for each in self._reserved)) if self._means else None
 
 
 class Sandbox:
@@ -53,11 +86,15 @@ class Sandbox:
             cache=confinement.cache or f"{private}/cache",
             hidden=confinement.hidden,
             writable=tuple(map(os.path.realpath, confinement.writable)),
+            readable=(str(state / "scratch"),),
             network=confinement.network,
+            ordinary=confinement.ordinary,
+            system=_CONTAINER_FOLDERS if _is_root_of_container() else (),
         )
         self._quarantine = state / "quarantine"
         self._means: Means | None = None
-        self._reserved = Reserved(root, self._quarantine, fixed=False)
+        self._entered = False
+        self._reserved: tuple[Reserved, ...] = ()
 
     @property
     def wanted(self) -> bool:
@@ -72,20 +109,24 @@ class Sandbox:
         return self.scope.notes
 
     def enter(self) -> None:
-        """Find the means, once; it takes some milliseconds. ToolError when a wanted one is
+        """Find the means, once; it may take some milliseconds. ToolError when a wanted one is
         missing: nothing runs less confined than was asked for."""
-        if not self.wanted or self._means:
+        if not self.wanted or self._entered:
             return
-        self._means, obstacles = find_means(self._wanted, self._search_path)
+        self._means, obstacles = self._found()
         if self._means is None and self._wanted != "auto":
             raise ToolError(
                 f"Commands are to be confined by {self._wanted}, which does not work here: "
                 f"{'; '.join(obstacles)}. Ask the user to install it or to change the setting."
             )
+        self._entered = True
         if self._means:
             self.scope.prepare()
-            fixed = self._means.fixes_names
-            self._reserved = Reserved(self.scope.root, self._quarantine, fixed=fixed)
+            fixed = self._means.fixes_names and not self.scope.ordinary
+            self._reserved = (Reserved(self.scope.root, self._quarantine, fixed=fixed),)
+            if repository := repository_of(self.scope.root):
+                self.scope = replace(self.scope, repository=repository)
+                self._reserved += (Reserved(repository, self._quarantine, bare=True),)
 
     def grant_network(self, granted: bool = True) -> None:
         self.scope = replace(self.scope, network=granted)
@@ -94,7 +135,7 @@ class Sandbox:
         """What holds for the next command; asked of the system, not of the settings."""
         if not self.wanted:
             return Protection(kind="none", gaps=("confinement is switched off in the settings",))
-        means, obstacles = find_means(self._wanted, self._search_path)
+        means, obstacles = self._found()
         if means is None:
             return Protection(kind="none", gaps=obstacles)
         return means.protection(self.scope)
@@ -102,19 +143,28 @@ class Sandbox:
     def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
         return self.scope.environment(env) if self._means else env
 
-    def wrap(self, argv: Sequence[str], *, readable: Sequence[str] = ()) -> tuple[str, ...]:
-        """The words that start a program, inside."""
-        return self._means.wrap(argv, self.scope, readable) if self._means else tuple(argv)
+    def cell(self, script: str, *, free: bool = False) -> Cell:
+        """For one command; `free` ones are not confined."""
+        means = None if free else self._means
+        scope = self.scope if means is None or not self.scope.ordinary else self._fitting(script)
+        return Cell(means, scope, self._reserved)
 
-    def starter(self, *, own: Sequence[str] = ()) -> Spawn:
-        """Starts what `wrap` returned, or a keeper of it that may also write the files `own`."""
-        if self._means is None:
-            return spawn
-        return partial(_start, self._means, self.scope, own)
+    def _fitting(self, script: str) -> Scope:
+        """With room for the programs that the script runs."""
+        # Only those who are confined pay for knowing programs.
+        from hermes.workspaces.confinement.programs import make_folders, needs_of
 
-    def guard(self) -> Guard | None:
-        """What looks after the reserved names during one command."""
-        return self._reserved.watch() if self._means else None
+        needs = needs_of(script)
+        make_folders(self.scope.home, needs.folders)
+        return replace(self.scope, shown=needs.keys) if needs.keys else self.scope
+
+    def _found(self) -> tuple[Means | None, tuple[str, ...]]:
+        mounts = self._wanted == "auto" and bool(self.scope.exposed())
+        return find_means(self._wanted, self._search_path, mounts=mounts)
+
+
+def _is_root_of_container() -> bool:
+    return os.getuid() == 0 and any(Path(mark).exists() for mark in _CONTAINER_MARKS)
 
 
 def _start(
@@ -131,21 +181,32 @@ def _start(
 
 
 @lru_cache(maxsize=8)
-def find_means(wanted: Wanted, search_path: str) -> tuple[Means | None, tuple[str, ...]]:
-    """The best one that works here, tried for real, and what is wrong with the better ones."""
-    # Only those who want to be confined pay for it.
-    from hermes.workspaces.confinement import bubblewrap, landlock
-
+def find_means(
+    wanted: Wanted, search_path: str, *, mounts: bool = False
+) -> tuple[Means | None, tuple[str, ...]]:
+    """The best one that works here, tried for real, and what is wrong with the better ones. With
+    `mounts` something is to be hidden that only bubblewrap can hide."""
+    order = ("bubblewrap", "landlock") if mounts else ("landlock", "bubblewrap")
     obstacles: list[str] = []
-    if wanted in ("auto", "bubblewrap"):
-        program = find_program("bwrap", search_path)
-        why = bubblewrap.obstacle(program) if program else "bubblewrap: it is not installed"
-        if program and not why:
-            return bubblewrap.Bubblewrap(program), ()
-        obstacles.append(why)
-    if wanted in ("auto", "landlock"):
-        why = landlock.obstacle()
-        if not why:
-            return landlock.Landlock(), tuple(obstacles)
-        obstacles.append(why)
+    for name in order if wanted == "auto" else (wanted,):
+        found = _bubblewrap(search_path) if name == "bubblewrap" else _landlock()
+        if not isinstance(found, str):
+            return found, tuple(obstacles)
+        obstacles.append(found)
     return None, tuple(obstacles)
+
+
+def _bubblewrap(search_path: str) -> Bubblewrap | str:
+    # Only those who want to be confined pay for it.
+    from hermes.workspaces.confinement import bubblewrap
+
+    program = find_program("bwrap", search_path)
+    if program is None:
+        return "bubblewrap: it is not installed"
+    return bubblewrap.obstacle(program) or bubblewrap.Bubblewrap(program)
+
+
+def _landlock() -> Landlock | str:
+    from hermes.workspaces.confinement import landlock
+
+    return landlock.obstacle() or landlock.Landlock()

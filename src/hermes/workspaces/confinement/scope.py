@@ -1,5 +1,5 @@
-"""What a confined command may reach: the workspace, a private place for temporary files, and the
-machine read-only without its secrets."""
+"""What a confined command may reach: the workspace, a place for temporary files, and the machine
+read-only without its secrets."""
 
 from __future__ import annotations
 
@@ -27,9 +27,23 @@ SECRETS = (
     ".node_repl_history", ".local/share/fish/fish_history", ".Xauthority", ".ICEauthority",
     ".claude", ".claude.json", ".codex", ".gemini", ".config/opencode", ".hermes",
 )  # fmt: skip
+# Below the home folder: what tools download, install and compile, for all projects together.
+TOOL_FOLDERS = (
+    ".cache", ".npm", ".npm-global", ".yarn", ".bun", ".deno", ".nvm", ".node-gyp", ".pnpm-store",
+    ".local/share/pnpm", ".local/state/pnpm", ".local/share/uv", ".local/share/virtualenv",
+    ".local/share/virtualenvs", ".local/share/pypoetry", ".local/share/hatch", ".local/share/mise",
+    ".local/lib", ".pyenv", ".conda", ".virtualenvs", "miniconda3", "anaconda3", "miniforge3",
+    ".ipython", ".jupyter", ".local/share/jupyter", ".matplotlib", ".keras", ".nltk_data",
+    ".cargo", ".rustup", "go", ".config/go", ".m2", ".gradle", ".ivy2", ".sbt", ".sdkman",
+    ".android", ".nuget", ".dotnet", ".local/share/NuGet", ".templateengine", ".composer", ".gem",
+    ".bundle", ".local/share/gem", ".rbenv", ".asdf", ".stack", ".cabal", ".ghcup", ".julia",
+    ".pub-cache", ".dart", ".hex", ".mix", ".opam", ".expo", ".cocoapods", ".conan", ".conan2",
+    ".ccache", ".terraform.d/plugin-cache", ".local/share/ms-playwright", ".texlive2023",
+)  # fmt: skip
 # Of the whole machine: password hashes, and the doors of services (containers, desktop, agents).
 SYSTEM = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers")
 DOORS = ("/run", "/var/run")
+TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
 # Without it names of hosts are not resolved where systemd does that.
 RESOLVER = "/run/systemd/resolve"
 
@@ -37,7 +51,10 @@ RESOLVER = "/run/systemd/resolve"
 class Scope(Value):
     """`root` and `writable` can be changed, `private` is a folder of the session for temporary
     files, `cache` one for downloads that sessions share; `hidden` is out of sight in addition to
-    the known secrets of `home`."""
+    the known secrets of `home`, but for those `shown`; `readable` is part of something hidden.
+    An `ordinary` scope leaves room for ordinary work: the machine's temporary files, the folders
+    of tools below the home folder and of the `system`, and sockets of services. `repository` is
+    where `git commit` writes, if that is outside of `root`."""
 
     root: str
     home: str
@@ -45,7 +62,12 @@ class Scope(Value):
     cache: str
     hidden: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     network: bool = False
+    ordinary: bool = False
+    system: tuple[str, ...] = ()
+    repository: str = ""
 
     @property
     def temporary(self) -> str:
@@ -58,19 +80,48 @@ class Scope(Value):
     def secrets(self, *, missing: bool = False) -> list[str]:
         """Those that exist, and if wanted the `missing` ones, too; links followed, as hiding a link
         would hide nothing."""
-        named = (*(f"{self.home}/{name}" for name in SECRETS), *SYSTEM, *self.hidden)
+        below_home = (f"{self.home}/{name}" for name in SECRETS if name not in self.shown)
+        named = (*below_home, *SYSTEM, *self.hidden)
         real = {os.path.realpath(path) for path in named if missing or os.path.lexists(path)}
         return sorted(path for path in real if path != self.root)
 
+    def open_folders(self) -> list[str]:
+        """Those that can be changed with all that is in them."""
+        more = TEMPORARY if self.ordinary else ()
+        wanted = (self.root, *self.writable, self.repository, *more)
+        return list(outermost(path for path in wanted if path and Path(path).is_dir()))
+
+    def tool_folders(self) -> list[str]:
+        """Of the tools that this person uses."""
+        if not self.ordinary:
+            return []
+        named = (*(f"{self.home}/{name}" for name in TOOL_FOLDERS), *self.system)
+        real = {os.path.realpath(path) for path in named if Path(path).is_dir()}
+        return list(outermost(real))
+
     def changeable(self) -> list[str]:
-        return [path for path in (self.root, *self.writable) if Path(path).is_dir()]
+        return list(outermost((*self.open_folders(), *self.tool_folders())))
+
+    def exposed(self) -> list[str]:
+        """Secrets in a folder that can be changed as a whole."""
+        folders = self.open_folders()
+        return [s for s in self.secrets() if any(below(s, folder) for folder in folders)]
+
+    def in_words(self) -> str:
+        if not self.ordinary:
+            return f"{', '.join(self.changeable())} and a private place for temporary files"
+        named = ", ".join(outermost((self.root, *self.writable)))
+        return f"{named}, temporary files and the folders of tools (caches, packages)"
 
     def prepare(self) -> None:
         for folder in (self.temporary, self.notes, self.cache):
             Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Caches move to the private place: what others run later is not to be poisoned."""
+        """Caches move to the private place: what others run later is not to be poisoned. Ordinary
+        work keeps the caches that are there."""
+        if self.ordinary:
+            return dict(env)
         cache = self.cache
         return {
             **env,

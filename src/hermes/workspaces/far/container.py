@@ -13,7 +13,7 @@ from hermes.core.errors import ToolError
 from hermes.workspaces.confinement.protection import Protection
 from hermes.workspaces.far.blocking import done_now
 from hermes.workspaces.far.machine import BASH
-from hermes.workspaces.far.program import ran
+from hermes.workspaces.far.program import Ran, ran
 from hermes.workspaces.files import find_program
 from hermes.workspaces.limits import ResourceLimits
 from hermes.workspaces.process_tree import identity
@@ -112,16 +112,23 @@ class ContainerEntrance:
         found = await ran(asked, self._env, timeout=_STEP_SECONDS)
         if found.code == 0 and found.out == "true":
             return
-        words = (*engine, "start", self._name)
         if found.code:
-            words = (*engine, "run", "-d", *self._options(), self._settings.image)
-            words = (*words, "bash", "-c", _FIRST_PROCESS)
-        started = await ran(words, self._env, timeout=_START_SECONDS)
+            started = await self._run(engine, disk=True)
+            if started.code and self._settings.limits.disk_mb and _limits_no_disk(started.errors):
+                started = await self._run(engine, disk=False)
+        else:
+            words = (*engine, "start", self._name)
+            started = await ran(words, self._env, timeout=_START_SECONDS)
         if started.code:
             last = started.errors.splitlines()[-1:] or ["no reason given"]
             raise ToolError(f"The container cannot be started: {last[0]}")
 
-    def _options(self) -> Iterator[str]:
+    async def _run(self, engine: tuple[str, ...], *, disk: bool) -> Ran:
+        words = (*engine, "run", "-d", *self._options(disk=disk), self._settings.image)
+        words = (*words, "bash", "-c", _FIRST_PROCESS)
+        return await ran(words, self._env, timeout=_START_SECONDS)
+
+    def _options(self, *, disk: bool = True) -> Iterator[str]:
         settings, limits = self._settings, self._settings.limits
         yield from ("--name", self._name, "--hostname", "hermes", "--workdir", WORKSPACE)
         yield from ("--label", f"{LABEL}={self._key}")
@@ -136,7 +143,7 @@ class ContainerEntrance:
             yield from ("--memory", f"{limits.memory_mb}m")
         if limits.cpus:
             yield from ("--cpus", f"{limits.cpus:g}")
-        if limits.disk_mb:
+        if limits.disk_mb and disk:
             yield from ("--storage-opt", f"size={limits.disk_mb}m")
         if not settings.network:
             yield "--network=none"
@@ -174,6 +181,11 @@ class ContainerEntrance:
         self._runs = False
         how = ("stop", "-t", "1") if self._settings.persistent else ("rm", "-f", "-v")
         await ran((*self._engine(), *how, self._name), self._env, timeout=_STEP_SECONDS)
+
+
+def _limits_no_disk(errors: str) -> bool:
+    """Only few file systems can, and then only as their administrator has set them up."""
+    return any(word in errors.lower() for word in ("storage-opt", "storage opt", "quota"))
 
 
 def _limits_in_words(limits: ResourceLimits) -> str:

@@ -59,7 +59,8 @@ class DaytonaMachine:
         self._settings = settings
         self._name = "hermes-" + re.sub(r"[^A-Za-z0-9-]", "-", key)
         self._sandbox: _Sandbox | None = None
-        self._polled = Polled(self._execute, f"{os.getpid()}-{id(self):x}")
+        # Another machine object may have had this one's address; its files may still be there.
+        self._polled = Polled(self._execute, f"{os.getpid()}-{time.time_ns():x}")
         self._opening = asyncio.Lock()
         self._used = 0.0
 

@@ -40,7 +40,14 @@ class FarKeeper:
         return quoted(f"{self._runner.folder}/{record_id}")
 
     async def start(
-        self, script: str, cwd: str, state: ShellState, folder: ProcessFolder, *, pty: bool
+        self,
+        script: str,
+        cwd: str,
+        state: ShellState,
+        folder: ProcessFolder,
+        *,
+        pty: bool,
+        free: bool = False,
     ) -> tuple[int, str]:
         place = await self._place(folder.path.name)
         opening = self._runner.opening(cwd, state, self._preface)

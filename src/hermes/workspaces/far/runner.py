@@ -47,8 +47,7 @@ class FarRunner:
         self.folder = ""
         self.start: dict[str, str] = {}
 
-    @property
-    def privileged(self) -> bool:
+    def privileged(self, *, free: bool) -> bool:
         return self._sudo_works
 
     async def prepare(self) -> Mapping[str, str]:
@@ -100,6 +99,7 @@ class FarRunner:
         pty: bool,
         preface: str = "",
         aside: bytes = b"",
+        free: bool = False,
     ) -> Finished:
         await self.prepare()
         note = f"{self.folder}/notes/{next(self._numbers)}-{self._calls.new_mark()}"

@@ -26,6 +26,8 @@ from hermes.workspaces.sudo import Sudo
 
 log = logging.getLogger(__name__)
 
+MOST_KNOWN_PATHS = 500
+
 # `~` is the home folder of the far side; what does not exist yet is a path all the same.
 _RESOLVE = (
     'case "$__data" in "~"|"~/"*) __data="$HOME${__data:1}";; esac; '
@@ -35,11 +37,11 @@ _RESOLVE = (
 
 
 class FarWorkspace:
-    """Fulfils the port for one session. `root` is a folder over there, absolute or below `~`;
-    `state` is a folder on this side for snapshots, logs and records; `given` are variables that
-    commands get over there. After `idle_seconds` without a call or a process the machine may
-    sleep; 0 leaves it awake. A missing root is made only with `make_root`: on a machine of one's
-    own it is a mistake."""
+    """Fulfils the port for one session, once `arrive` has been called. `root` is a folder over
+    there, absolute or below `~`; `state` is a folder on this side for snapshots, logs and records;
+    `given` are variables that commands get over there. After `idle_seconds` without a call or a
+    process the machine may sleep; 0 leaves it awake. A missing root is made only with `make_root`:
+    on a machine of one's own it is a mistake."""
 
     def __init__(
         self,
@@ -61,6 +63,7 @@ class FarWorkspace:
         self._dozing: asyncio.Task[None] | None = None
         self._wanted_root = root
         self._known_root = root if root.startswith("/") else ""
+        self._resolved_paths: dict[str, str] = {}
         self._state = state.absolute()
         self._calls = Calls(machine, world)
         settings = shell or ShellSettings()
@@ -87,6 +90,10 @@ class FarWorkspace:
     @property
     def cwd(self) -> str:
         return self._shell.cwd
+
+    @property
+    def far(self) -> bool:
+        return True
 
     @property
     def processes(self) -> SessionProcesses:
@@ -117,20 +124,35 @@ class FarWorkspace:
             self._parts = (shell, processes)
         return self._parts
 
+    async def arrive(self) -> None:
+        """Reach the machine and find the folder; ToolError says what is wrong."""
+        await self._machine.open()
+        self._known_root = await asyncio.to_thread(self._resolved, self._wanted_root)
+        await self._runner.prepare()
+        if not await self._runner.is_folder(self._known_root):
+            raise ToolError(f"There is no folder {self._known_root} on the other machine.")
+
     async def protection(self) -> Protection:
         return self._machine.protection
 
     def resolve(self, path: str) -> str:
-        """Asks the machine, and blocks until it has answered: links are only known there."""
+        """Asks the machine, since links are only known there, and so is called from a thread. On
+        the loop, what a thread has asked for just before is known without asking."""
         if "\0" in path:
             raise ToolError("A path cannot hold a NUL byte.")
         if not path.startswith(("/", "~")):
             path = f"{self.cwd.rstrip('/')}/{path}"
+        if _on_loop() and path in self._resolved_paths:
+            return self._resolved_paths[path]
         return self._resolved(path)
 
     def _resolved(self, path: str) -> str:
         raw = path.encode("utf-8", "surrogateescape")
-        return self._machine.ask_now(_RESOLVE, raw).decode("utf-8", "surrogateescape")
+        found = self._machine.ask_now(_RESOLVE, raw).decode("utf-8", "surrogateescape")
+        if len(self._resolved_paths) >= MOST_KNOWN_PATHS:
+            self._resolved_paths.clear()
+        self._resolved_paths[path] = found
+        return found
 
     async def stat(self, path: str) -> FileInfo | None:
         return await self._files.stat(path)
@@ -218,3 +240,11 @@ class FarWorkspace:
             await processes.shut()
             await shell.close()
         await self._machine.close(keep=keep)
+
+
+def _on_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -30,7 +30,7 @@ class Paper:
     def echoed(self, text: str) -> bool:
         return False
 
-    def asked(self, choices: Sequence[str]) -> None:
+    def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
         pass
 
     def answered(self) -> None:

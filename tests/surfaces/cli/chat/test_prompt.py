@@ -35,6 +35,9 @@ class Clerk:
     def symbol(self) -> str:
         return "❯"
 
+    def hiding(self) -> bool:
+        return False
+
     def asking(self) -> bool:
         return self.question_open
 

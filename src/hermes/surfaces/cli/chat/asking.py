@@ -60,6 +60,7 @@ class Asked:
     ) -> None:
         self.id = asked.id
         self.free = isinstance(asked, QuestionAsked)
+        self.secret = isinstance(asked, QuestionAsked) and asked.secret
         self.choices = choices
         self.chosen: int | None = None
         self.answered = False
@@ -78,6 +79,8 @@ class Asked:
 
     def meant(self, text: str) -> str | None:
         """The answer that a typed line stands for; None when it stands for none."""
+        if self.secret:
+            return text or None
         words = text.strip()
         if not words:
             return None if self.chosen is None else self.choices[self.chosen].value
@@ -96,11 +99,16 @@ class Asked:
         clock = paint(f"({elapsed(left)} → {outcome})", "dim")
         labels = [self._label(n, paint) for n in range(len(self.choices))]
         if self.free:
-            labels.append(paint("or type your answer" if labels else "Type your answer", "dim"))
+            labels.append(paint(self._invitation(bool(labels)), "dim"))
         row = "  " + "   ".join(labels) + "    " + clock
         if cells(row) <= width:
             return [row]
         return [*(f"  {label}" for label in labels), f"  {clock}"]
+
+    def _invitation(self, has_choices: bool) -> str:
+        if self.secret:
+            return "Type it; Esc is no"
+        return "or type your answer" if has_choices else "Type your answer"
 
     def _label(self, n: int, paint: Paint) -> str:
         label = f"[{n + 1}] {one_line(self.choices[n].label)}"

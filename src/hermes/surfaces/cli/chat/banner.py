@@ -16,11 +16,14 @@ NEWS = 4
 COMPACT_WIDTH = 80
 
 
-def introduction(transcript: Transcript, *, asks: bool, paint: Paint, width: int) -> str:
-    """Who answers, and who decides."""
+def introduction(
+    transcript: Transcript, *, asks: bool, paint: Paint, width: int, place: str = ""
+) -> str:
+    """Who answers, who decides, and where commands run."""
     facts = [f"{transcript.model} ({transcript.provider})"]
     if width >= COMPACT_WIDTH:
         facts += ["asks before risky effects"] if asks else []
+        facts += [place] if place else []
         facts.append("/help")
     rows = [paint(cut("  " + " · ".join(facts), width), "dim")]
     if not asks:

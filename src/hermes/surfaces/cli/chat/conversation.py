@@ -10,6 +10,7 @@ from typing import assert_never
 from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.app.references import refer
+from hermes.app.workplace import in_words
 from hermes.codec.values import replace
 from hermes.commands.catalogue import COMMANDS
 from hermes.commands.references import references_like
@@ -75,6 +76,7 @@ class Conversation:
         self._clock = app.world.clock.monotonic
         self._told: set[str] = set()
         self._entered_at = 0.0
+        self._place = ""
 
     async def run(self) -> None:
         """Until the person leaves the desk. The session is stopped and ended then."""
@@ -194,6 +196,7 @@ class Conversation:
         root = transcript.opened.cwd if transcript.opened else ""
         self._desk.view = self._panel = Panel(self._screen, self._clock)
         self._feed = Feed(self._screen, self._panel.live, settings.display, root)
+        self._place = self._place or await in_words(self.app)
         self._introduce()
         self._reading = self._group.create_task(self._read(session.subscribe()))
         self.app.attend(session)
@@ -213,7 +216,9 @@ class Conversation:
         settings, transcript = self.app.settings, self.session.transcript
         paint, width = self._screen.paint, self._screen.width - 1
         asks = settings.approvals.mode != "off"
-        who = banner.introduction(transcript, asks=asks, paint=paint, width=width)
+        who = banner.introduction(
+            transcript, asks=asks, paint=paint, width=width, place=self._place
+        )
         news = [line for line in self.app.news if line not in self._told]
         rows = [] if who in self._told else [who]
         rows += banner.news(news, paint, width)

@@ -84,6 +84,10 @@ class Desk:
     def asking(self) -> bool:
         return self.view is not None and self.view.question is not None
 
+    def hiding(self) -> bool:
+        question = self.view.question if self.view else None
+        return question is not None and question.secret
+
     def submit(self, text: str) -> bool:
         question = self.view.question if self.view else None
         if question is None:

@@ -40,6 +40,7 @@ def bindings(typing: Typing) -> KeyBindings:
     in_input = has_focus(DEFAULT_BUFFER)
     asking = Condition(lambda: typing.face.asking())
     in_flow = Condition(lambda: typing.face.asking() and typing.in_flow)
+    choosing = asking & Condition(lambda: not typing.face.hiding())
     is_empty = Condition(lambda: not get_app().current_buffer.text)
 
     @keys.add("enter", filter=in_input)
@@ -83,7 +84,7 @@ def bindings(typing: Typing) -> KeyBindings:
         event.app.invalidate()
 
     for name in (*"123456789", "left", "right", "up", "down"):
-        _answer_with(keys, name, typing, in_input & asking & is_empty)
+        _answer_with(keys, name, typing, in_input & choosing & is_empty)
 
     @keys.add("escape", filter=in_input & asking, eager=True)
     def _(event: KeyPressEvent) -> None:

@@ -20,7 +20,7 @@ async def converse(options: Mapping[str, Any], desk: Desk, screen: Screen) -> st
         app.home.folder(app.home.root)
         conversation = Conversation(app, desk, screen, opening_of(options, attended=True))
         await conversation.run()
-        return conversation.farewell()
+        return "\n".join((conversation.farewell(), *app.parting)).strip()
 
 
 def opening_of(options: Mapping[str, Any], *, attended: bool) -> Opening:
@@ -31,4 +31,5 @@ def opening_of(options: Mapping[str, Any], *, attended: bool) -> Opening:
         resume=options.get("resume") or "",
         newest=options.get("newest"),
         rules=not options.get("ignore_rules"),
+        worktree=bool(options.get("worktree")),
     )

@@ -77,4 +77,5 @@ class Panel:
         if now - self._answered_at < DEAF_SECONDS:
             # A key that is pressed twice must not answer a question that nobody has read.
             asked.deaf_until = now + DEAF_SECONDS
-        self._screen.asked(asked.rows(self._screen.paint, self._screen.width - 1, now))
+        rows = asked.rows(self._screen.paint, self._screen.width - 1, now)
+        self._screen.asked(rows, secret=asked.secret)

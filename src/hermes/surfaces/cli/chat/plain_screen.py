@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import termios
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -27,6 +28,7 @@ class PlainScreen:
         self._seen: list[str] = []
         self._ended = asyncio.Event()
         self._prompted = False
+        self._echoes = True
 
     @property
     def width(self) -> int:
@@ -59,12 +61,23 @@ class PlainScreen:
             self._write(f"{self._face.symbol()} ")
             self._prompted = True
 
-    def asked(self, choices: Sequence[str]) -> None:
+    def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
         self.show("\n".join(choices))
+        if secret:
+            self._echo(False)
         self.ready()
 
     def answered(self) -> None:
-        pass
+        self._echo(True)
+
+    def _echo(self, wanted: bool) -> None:
+        """By the terminal, which otherwise shows what is typed."""
+        if wanted == self._echoes or not self._stdin.isatty():
+            return
+        self._echoes = wanted
+        state = termios.tcgetattr(self._stdin)
+        state[3] = state[3] | termios.ECHO if wanted else state[3] & ~termios.ECHO
+        termios.tcsetattr(self._stdin, termios.TCSADRAIN, state)
 
     async def run(self, face: Face) -> None:
         self._face = face
@@ -74,6 +87,7 @@ class PlainScreen:
             await self._ended.wait()
         finally:
             loop.remove_reader(self._stdin.fileno())
+            self._echo(True)
 
     def close(self) -> None:
         self._ended.set()

@@ -84,6 +84,7 @@ class PromptScreen:
         return PromptSession(
             lambda: self._message,
             multiline=True,
+            is_password=Condition(lambda: self.face.hiding()),
             history=self._history,
             completer=_Completer(self),
             complete_while_typing=begins_command,
@@ -152,7 +153,7 @@ class PromptScreen:
     def echoed(self, text: str) -> bool:
         return False
 
-    def asked(self, choices: Sequence[str]) -> None:
+    def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
         if self._put_aside is None:
             self._put_aside = self.draft
             self._flowing = self._clock() - self._last_key_at < FLOW_SECONDS

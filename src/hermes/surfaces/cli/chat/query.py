@@ -38,7 +38,9 @@ async def _ask(
         ended = await _turn(session, Say(text=text, images=tuple(images)))
         if not quiet:
             print(f"session: {session.id}", file=sys.stderr)
-        return CODES.get(ended.reason, 1) if ended else 1
+    for line in app.parting:
+        print(line, file=sys.stderr)
+    return CODES.get(ended.reason, 1) if ended else 1
 
 
 async def _turn(session: Session, say: Say) -> TurnEnded | None:

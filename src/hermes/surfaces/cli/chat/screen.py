@@ -24,6 +24,10 @@ class Face(Protocol):
         """A question waits for an answer."""
         ...
 
+    def hiding(self) -> bool:
+        """What is typed now is not to be seen."""
+        ...
+
     def submit(self, text: str) -> bool:
         """Enter was pressed; True when the text is worth keeping in the history."""
         ...
@@ -72,8 +76,9 @@ class Screen(Protocol):
         """Whether this text stands on the screen already, because it was typed there."""
         ...
 
-    def asked(self, choices: Sequence[str]) -> None:
-        """A question has opened: the draft is put aside until `answered`."""
+    def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
+        """A question has opened: the draft is put aside until `answered`. The answer to a `secret`
+        one is not shown while it is typed."""
         ...
 
     def answered(self) -> None: ...

@@ -6,7 +6,13 @@ import asyncio
 
 import click
 
-from hermes.app.health import index_findings, journal_findings, model_findings, rebuild_index
+from hermes.app.health import (
+    index_findings,
+    journal_findings,
+    model_findings,
+    rebuild_index,
+    workplace_findings,
+)
 from hermes.codec.json import encode, plain
 from hermes.config.check import check_files, check_home, mend_permissions
 from hermes.config.edit import migrate_file
@@ -14,10 +20,10 @@ from hermes.config.findings import Finding
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.surfaces.cli.checks import (
+    approval_findings,
     certificate_findings,
     package_findings,
     program_findings,
-    protection_findings,
     python_findings,
 )
 from hermes.surfaces.cli.place import config_of
@@ -58,7 +64,7 @@ async def examined(config: Config) -> list[Section]:
         ("Journal", await journal_findings(config.home)),
         ("Search index", await index_findings(config.home)),
         ("Programs", program_findings()),
-        ("Protection", protection_findings(settings)),
+        ("Protection", [*approval_findings(settings), *await workplace_findings(config)]),
     ]
 
 

@@ -1,0 +1,66 @@
+"""What the settings of the terminal mean, wherever commands run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.config.terminal_settings import TerminalSettings
+from hermes.core.errors import ConfigError
+from hermes.workspaces.shell import ShellSettings
+from hermes.workspaces.sudo import Sudo
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+SUDO_SECONDS = 45.0
+SUDO_QUESTION = "Password for sudo (it is not shown, kept or sent anywhere)"
+
+
+def is_far(terminal: TerminalSettings) -> bool:
+    return terminal.backend != "local"
+
+
+def described(terminal: TerminalSettings) -> str:
+    """Where commands run, in a few words; nothing for this machine."""
+    match terminal.backend:
+        case "local":
+            return ""
+        case "ssh":
+            user = f"{terminal.ssh_user}@" if terminal.ssh_user else ""
+            return f"commands run on {user}{terminal.ssh_host}"
+        case "docker" | "podman":
+            return f"commands run in a container of {terminal.docker_image}"
+        case "singularity":
+            return f"commands run in an instance of {terminal.singularity_image}"
+        case "modal":
+            return "commands run in a Modal sandbox"
+        case "daytona":
+            return "commands run in a Daytona sandbox"
+
+
+def check_backend(terminal: TerminalSettings) -> None:
+    """ConfigError for settings that cannot work."""
+    if terminal.backend == "ssh" and not terminal.ssh_host:
+        raise ConfigError(
+            "terminal.backend is ssh, but no machine is named; "
+            "`hermes config set terminal.ssh_host NAME`."
+        )
+
+
+def shell_settings(terminal: TerminalSettings) -> ShellSettings:
+    return ShellSettings(
+        persistent=terminal.persistent_shell,
+        init_files=terminal.shell_init_files,
+        auto_source_bashrc=terminal.auto_source_bashrc,
+        passthrough=terminal.env_passthrough,
+    )
+
+
+def sudo_of(app: App, session_id: str) -> Sudo:
+    """Asks whoever is in the session; what is answered stays in this process."""
+
+    async def ask() -> str | None:
+        session = app.session(session_id)
+        return await session.ask_secret(SUDO_QUESTION, SUDO_SECONDS) if session else None
+
+    return Sudo(ask, known=app.config.secrets.get("SUDO_PASSWORD"))

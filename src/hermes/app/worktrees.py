@@ -1,0 +1,44 @@
+"""Git worktrees of their own for sessions that want one, for as long as a session is open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import UsageError
+from hermes.undo.worktree import Worktree, leave_worktree, make_worktree
+from hermes.workspaces.environment import child_environment
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+
+class Worktrees:
+    """The worktrees of one run, by session."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._env = _git_environment(app.env)
+        self._made: dict[str, Worktree] = {}
+
+    async def enter(self, session_id: str, cwd: str) -> str:
+        """The folder to work in instead. UsageError where there cannot be one."""
+        if self._app.settings.terminal.backend != "local":
+            raise UsageError("--worktree works on this machine only; leave it or the backend out.")
+        made = await asyncio.to_thread(make_worktree, cwd, self._app.world, self._env)
+        self._made[session_id] = made
+        self._app.news.append(f"This session works in {made.path} on the branch {made.branch}.")
+        return made.path
+
+    async def leave(self, session_id: str) -> str:
+        """Removed if nothing would be lost by that, else kept: the words say which."""
+        made = self._made.pop(session_id, None)
+        if made is None:
+            return ""
+        return (await asyncio.to_thread(leave_worktree, made, self._env)).words
+
+
+def _git_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Without what would lead git to another repository."""
+    return {k: v for k, v in child_environment(env).items() if not k.startswith("GIT_")}

@@ -1,0 +1,93 @@
+"""Which paths Landlock leaves to a confined command, and with which rights.
+
+Landlock knows only permissions: what is to stay closed is left out, and the folders around it are
+opened one by one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hermes.codec.values import Value
+from hermes.workspaces.confinement.scope import DOORS, TEMPORARY, Scope, below
+
+EXECUTE, WRITE, READ, LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+TRUNCATE, CONTROL = 1 << 14, 1 << 15
+LOOK = EXECUTE | READ | LIST
+OF_FILES = EXECUTE | WRITE | READ | TRUNCATE | CONTROL
+
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
+
+
+class Rule(Value):
+    path: str
+    rights: int
+
+
+class Layout:
+    """The rules of a scope. `split` are the folders that were opened one entry at a time: a new
+    entry in one of them makes the rules stale."""
+
+    def __init__(self, scope: Scope, own: Sequence[str], rights: int) -> None:
+        self.split: set[str] = set()
+        self.rules = tuple(self._rules(scope, own, rights))
+
+    def _rules(self, scope: Scope, own: Sequence[str], rights: int) -> Iterator[Rule]:
+        for path in self._looked_at(scope):
+            yield Rule(path=path, rights=LOOK)
+        for path in self._changed(scope):
+            yield Rule(path=path, rights=rights)
+        for path in scope.readable:
+            yield Rule(path=path, rights=LOOK)
+        for path in (scope.private, scope.cache, "/dev/shm", *own):
+            yield Rule(path=path, rights=rights)
+        for device in ("/dev/pts", *(f"/dev/{name}" for name in _DEVICES)):
+            if scope.ordinary or device != "/dev/pts":
+                yield Rule(path=device, rights=rights)
+
+    def _looked_at(self, scope: Scope) -> Iterator[str]:
+        # Also what is missing yet: a key that comes up later must not be in an open folder.
+        secrets = scope.secrets(missing=True)
+        closed = [*secrets, "/dev"] if scope.ordinary else [*secrets, *DOORS, *TEMPORARY, "/dev"]
+        yield from self._around("/", closed)
+        if scope.ordinary:
+            return
+        if _is_temporary(scope.home):
+            yield from self._around(scope.home, secrets)
+        for path in (str(Path(__file__).parents[2]), sys.prefix):
+            # Our own program may lie there too, and runs beside commands on a terminal.
+            if _is_temporary(path):
+                yield path
+
+    def _changed(self, scope: Scope) -> Iterator[str]:
+        """New files must be possible in folders that are open as a whole, so for ordinary work
+        they are not split; `Scope.exposed` tells what that leaves in reach."""
+        closed = scope.secrets()
+        for folder in scope.open_folders():
+            inside = [s for s in closed if below(s, folder)]
+            yield from (folder,) if scope.ordinary else self._around(folder, inside)
+        for folder in scope.tool_folders():
+            yield from self._around(folder, [s for s in closed if below(s, folder)])
+
+    def _around(self, top: str, closed: Sequence[str]) -> Iterator[str]:
+        """What covers a folder but for the closed parts of it."""
+        shut = {*closed}
+        split = {str(parent) for path in closed for parent in Path(path).parents}
+        waiting = [top]
+        while waiting:
+            path = waiting.pop()
+            if path in shut:
+                continue
+            if path not in split:
+                yield path
+                continue
+            self.split.add(path)
+            with contextlib.suppress(OSError), os.scandir(path) as entries:
+                waiting += (entry.path for entry in entries if not entry.is_symlink())
+
+
+def _is_temporary(path: str) -> bool:
+    return any(below(path, folder) for folder in TEMPORARY)

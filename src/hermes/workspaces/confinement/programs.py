@@ -1,0 +1,104 @@
+"""What single programs need although confined commands have no business there: a program may read
+its own keys, and keep its downloads where it always does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes.codec.values import Value
+from hermes.workspaces.script_words import executed, simple_commands
+
+
+class Needs(Value):
+    """`keys` are read, `folders` are made if they are missing; both below the home folder."""
+
+    keys: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+_NODE = (".npmrc", ".yarnrc.yml")
+_PYTHON = (".pypirc", ".netrc")
+_CLOUD = (".aws", ".azure", ".config/gcloud", ".boto")
+_REMOTE = (".ssh", ".git-credentials", ".config/git/credentials", ".netrc", ".config/gh", ".gnupg")
+PROGRAMS: dict[str, Needs] = {
+    "aws": Needs(keys=(".aws",)),
+    "az": Needs(keys=(".azure",)),
+    "bun": Needs(keys=_NODE, folders=(".bun",)),
+    "bundle": Needs(keys=(".gem/credentials",), folders=(".bundle", ".gem")),
+    "cargo": Needs(keys=(".cargo/credentials", ".cargo/credentials.toml"), folders=(".cargo",)),
+    "doctl": Needs(keys=(".config/doctl",)),
+    "docker": Needs(keys=(".docker",)),
+    "gcloud": Needs(keys=(".config/gcloud", ".boto")),
+    "gem": Needs(keys=(".gem/credentials",), folders=(".gem",)),
+    "gh": Needs(keys=(".config/gh", ".netrc")),
+    "glab": Needs(keys=(".config/glab-cli", ".netrc")),
+    "go": Needs(keys=(".netrc",), folders=("go",)),
+    "gradle": Needs(keys=(".gradle/gradle.properties",), folders=(".gradle",)),
+    "hcloud": Needs(keys=(".config/hcloud",)),
+    "helm": Needs(keys=(".kube",)),
+    "kubectl": Needs(keys=(".kube", *_CLOUD)),
+    "mvn": Needs(keys=(".m2/settings.xml",), folders=(".m2",)),
+    "npm": Needs(keys=_NODE, folders=(".npm",)),
+    "npx": Needs(keys=_NODE, folders=(".npm",)),
+    "pip": Needs(keys=_PYTHON),
+    "pip3": Needs(keys=_PYTHON),
+    "pnpm": Needs(keys=_NODE, folders=(".local/share/pnpm", ".local/state/pnpm")),
+    "podman": Needs(keys=(".config/containers", ".local/share/containers", ".docker")),
+    "poetry": Needs(keys=_PYTHON),
+    "psql": Needs(keys=(".pgpass",)),
+    "rclone": Needs(keys=(".config/rclone",)),
+    "rustup": Needs(folders=(".rustup", ".cargo")),
+    "terraform": Needs(keys=(".terraform.d", *_CLOUD)),
+    "uv": Needs(keys=_PYTHON, folders=(".local/share/uv",)),
+    "yarn": Needs(keys=_NODE, folders=(".yarn",)),
+}
+_NAMES = ("git", *PROGRAMS)
+_GIT_REMOTE = frozenset(("clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule"))
+# With these the tools of a project run what the project says.
+_RUNNING = frozenset(
+    "run test start exec x dlx build bench install-test t tst restart stop generate tool".split()
+)
+# They show or pass on what they are given, and run nothing.
+_PLAIN = frozenset(
+    """: [ [[ awk basename cat cd column cut date dirname echo export false grep head jq ls nl
+    printf pwd sed set sleep sort tail tee test time tr true uniq wc which""".split()
+)
+
+
+def needs_of(script: str) -> Needs:
+    """Folders for every known program that the script runs by name. Keys only if it runs nothing
+    else: beside them any program could read the keys, too."""
+    if not any(name in script for name in _NAMES):
+        return Needs()
+    keys: list[str] = []
+    folders: list[str] = []
+    trusted = "$(" not in script and "`" not in script and "<(" not in script
+    for command in simple_commands(script):
+        words = executed(command.words)
+        if not words:
+            continue
+        if words[0] == "git":
+            keys += () if _GIT_REMOTE.isdisjoint(words) else _REMOTE
+        elif found := PROGRAMS.get(words[0]):
+            keys += found.keys
+            folders += found.folders
+            trusted = trusted and not _runs_projects(words)
+        else:
+            trusted = trusted and words[0] in _PLAIN
+    return Needs(
+        keys=tuple(dict.fromkeys(keys)) if trusted else (), folders=tuple(dict.fromkeys(folders))
+    )
+
+
+def make_folders(home: str, folders: tuple[str, ...]) -> None:
+    """So that a tool which is used for the first time finds its place; `home` itself is there."""
+    for folder in folders:
+        path = Path(home, folder)
+        if not path.exists() and Path(home).is_dir():
+            path.mkdir(parents=True, exist_ok=True, mode=0o755)
+
+
+def _runs_projects(words: tuple[str, ...]) -> bool:
+    """`npm test`, `cargo run` and the like run what the project says."""
+    verb = next((word for word in words[1:] if not word.startswith("-")), "")
+    return words[0] in ("npx", "gradle", "mvn", "bundle", "bun") or verb in _RUNNING
