@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from hermes.app import watching
 from hermes.app.budgets import Budgets
 from hermes.app.furnishing import furnishing
 from hermes.app.judging import policy_settings
@@ -43,6 +45,7 @@ from hermes.workspaces.shell import ShellSettings
 
 if TYPE_CHECKING:
     from hermes.app.library import Library
+    from hermes.app.remembering import Remembering
 
 log = logging.getLogger(__name__)
 
@@ -131,8 +134,8 @@ class App:
         for work in (
             self._watch_inbox(session),
             self._watch_processes(session),
-            self._retain(session),
-            self._name(session),
+            watching.retain(self, session),
+            watching.name(self, session),
             self.models.acquaint(session.transcript.model, session.transcript.provider),
         ):
             tasks.append(asyncio.ensure_future(_quietly(work)))
@@ -148,9 +151,22 @@ class App:
         for session, _ in tuple(self._open.values()):
             await self.leave(session)
         await self.models.close()
+        if "memory" in self.__dict__:
+            self.memory.close()
         await self.journal.close()
         if self._log_files is not None:
             self._log_files.close()
+
+    @cached_property
+    def memory(self) -> Remembering:
+        """What is known from one session to the next."""
+        from hermes.app.remembering import Remembering
+
+        return Remembering(self)
+
+    def session(self, session_id: str) -> Session:
+        """One that is open here."""
+        return self._open[session_id][0]
 
     @property
     def library(self) -> Library:
@@ -189,6 +205,7 @@ class App:
             cwd=cwd,
             tools=tools,
             now=self.world.clock.now(),
+            memory=await self._remembered(opening),
         )
         self.news += text.warnings
         opened = SessionOpened(
@@ -207,6 +224,10 @@ class App:
         parts = self._parts(session_id, opened, opening)
         arrange(session_id, parts)
         return Session(parts, recorder)
+
+    async def _remembered(self, opening: Opening) -> str:
+        # Where nothing was ever remembered, nothing is loaded for it.
+        return (await self.memory.snapshot(opening)).text if self.home.memories.exists() else ""
 
     async def _job_of(self, parent: str) -> str:
         """What a sub-session is a part of: the same as the session that it works for."""
@@ -363,24 +384,6 @@ class App:
             return session_id, held[0].transcript.turn_id if held else ""
 
         return undoing(self).around(workspace, where=where, warn=self.news.append)
-
-    async def _retain(self, session: Session) -> None:
-        """Old sessions go as the settings say, and never without a word."""
-        settings = self.settings.sessions.retention
-        if settings.mode == "off":
-            return
-        done = await self.library.retain(settings)
-        if done.pruned.removed:
-            verb = "archived" if settings.mode == "archive" else "removed"
-            count = len(done.pruned.removed)
-            session.tell(f"{count} session(s) older than {settings.days} days were {verb}.")
-
-    async def _name(self, session: Session) -> None:
-        from hermes.app.titles import Titles
-
-        titles = Titles(self.models, self.settings, self.library)
-        if titles.wanted(session):
-            await titles.follow(session, session.subscribe())
 
     async def _watch_inbox(self, session: Session) -> None:
         seen = -1

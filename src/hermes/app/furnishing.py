@@ -16,6 +16,8 @@ def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
 
     def furnish(kind: type) -> object:
         match kind.__module__:
+            case "hermes.memory.tools":
+                return app.memory.desk(session_id, opened)
             case "hermes.recall.tools":
                 return _recall(app, session_id, opened)
             case _:

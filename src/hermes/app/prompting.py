@@ -35,7 +35,9 @@ def system_text(
     cwd: str,
     tools: tuple[str, ...],
     now: float,
+    memory: str = "",
 ) -> SystemText:
+    """`memory` is what the session is told of what was remembered before."""
     if choice.reduced:
         # A very small model loses the question in a long introduction.
         return SystemText((Layer(name="identity", text=REDUCED),), ())
@@ -60,7 +62,7 @@ def system_text(
         extra="\n\n".join(text for text in (opening.extra, settings.agent.system_prompt) if text),
         project=project.text if opening.rules else "",
     )
-    return SystemText(parts, project.warnings if opening.rules else ())
+    return SystemText(_with_memory(parts, memory), project.warnings if opening.rules else ())
 
 
 def view_of(system: str, tools: tuple[ToolSpec, ...], settings: Settings) -> View:
@@ -76,6 +78,13 @@ def view_of(system: str, tools: tuple[ToolSpec, ...], settings: Settings) -> Vie
         )
 
     return view
+
+
+def _with_memory(parts: tuple[Layer, ...], text: str) -> tuple[Layer, ...]:
+    """Before the facts of the day: what changes least comes first."""
+    if not text:
+        return parts
+    return (*parts[:-1], Layer(name="memory", text=text), parts[-1])
 
 
 def _soul(home: Home, limit: int) -> str:

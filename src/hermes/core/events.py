@@ -181,6 +181,13 @@ class Rewound(Value, tag="rewound"):
     turns: int
 
 
+class Erased(Value, tag="erased"):
+    """Words were taken out of these records of the session for ever, as a person wished."""
+
+    records: tuple[int, ...]
+    by: str = "owner"
+
+
 EndReason = Literal[
     "done", "interrupted", "failed", "budget", "partial", "guardrail", "crashed", "paused"
 ]
@@ -222,6 +229,7 @@ DurableEvent: TypeAlias = (
     | TurnEnded
     | CallSettled
     | CapRaised
+    | Erased
 )
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

@@ -11,6 +11,7 @@ from hermes.core.events import (
     ApprovalAsked,
     CallSettled,
     CapRaised,
+    Erased,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
@@ -104,7 +105,7 @@ class Transcript:
                 self._rewind(event.turns)
             case TurnEnded():
                 self.turn_id = ""
-            case SessionEnded() | CapRaised():
+            case SessionEnded() | CapRaised() | Erased():
                 pass
             case _:
                 # Live events are never recorded; whoever passes one has a bug.

@@ -83,6 +83,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("call_settled"),
     _shape("cap_raised"),
     _shape("call_settled", ',"call":"call_'),
+    _shape("erased"),
 )
 
 

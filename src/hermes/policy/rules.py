@@ -148,7 +148,7 @@ class Rules:
         if rule := self._standing.asking(effect, principal, judged.texts or (_target(effect),)):
             reason = rule.reason or f"A rule wants to be asked about {rule.match!r}."
             return Ask(reason=reason, category="settings")
-        sources = sorted(each for each in origins if not _trusted(each))
+        sources = sorted(each for each in origins if not is_trusted(each))
         if judged.outward and sources:
             reason = f"Text from {', '.join(sources)} is in view. {judged.outward}"
             return Ask(reason=reason, category="network", scopes=("once",))
@@ -256,5 +256,6 @@ def _target(effect: Effect) -> str:
             return f"{server}/{tool}"
 
 
-def _trusted(origin: str) -> bool:
+def is_trusted(origin: str) -> bool:
+    """Words from there may lead to lasting effects without a question."""
     return origin in TRUSTED or origin.startswith("process:")

@@ -13,6 +13,7 @@ from hermes.core.tools import Tool
 
 TARGETS = {
     "clarify": "hermes.tools.clarify:clarify",
+    "memory": "hermes.memory.tools:memory",
     "patch": "hermes.tools.files.patch:patch",
     "process": "hermes.tools.process:process",
     "read_file": "hermes.tools.files.read:read_file",

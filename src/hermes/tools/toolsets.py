@@ -20,7 +20,10 @@ class Toolset(Value):
 TOOLSETS: dict[str, Toolset] = {
     "clarify": Toolset(tools=("clarify",)),
     "file": Toolset(tools=("patch", "read_file", "search_files", "write_file")),
-    "hermes-cli": Toolset(includes=("clarify", "file", "session_search", "terminal", "todo")),
+    "hermes-cli": Toolset(
+        includes=("clarify", "file", "memory", "session_search", "terminal", "todo")
+    ),
+    "memory": Toolset(tools=("memory",)),
     "session_search": Toolset(tools=("session_search",)),
     "terminal": Toolset(tools=("process", "terminal")),
     "todo": Toolset(tools=("todo",)),

@@ -14,6 +14,7 @@ from hermes.core.events import (
     ApprovalAsked,
     CallSettled,
     CapRaised,
+    Erased,
     Event,
     MessageReceived,
     ModelCalled,
@@ -97,6 +98,9 @@ def describe(event: Event) -> Iterator[str]:
             yield f"title: {event.title}"
         case Rewound():
             yield f"{event.turns} turn(s) taken back"
+        case Erased():
+            numbers = ", ".join(map(str, event.records))
+            yield f"words were forgotten in record(s) {numbers}, as {event.by} wished"
         case TurnEnded():
             yield f"turn ended: {event.reason} {event.error or event.detail}".rstrip()
         case SessionEnded():

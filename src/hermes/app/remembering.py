@@ -1,0 +1,171 @@
+"""Memory joined to an app: whose it is, what a session sees of it, and where its changes come
+from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hermes.app.opening import Opening
+from hermes.core.effects import Principal, Remember
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    Record,
+    SessionOpened,
+    Steered,
+    TurnStarted,
+)
+from hermes.core.questions import DENY
+from hermes.memory.entries import OWNER, Limits, Snapshot, Source, Target
+from hermes.memory.memories import Memories
+from hermes.version import __version__
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.memory.tools import Call, Desk
+
+APPROVAL = "memory.write_approval is on"
+# Sessions that work for another one are given what they need in words.
+WITHOUT_MEMORY = ("subagent", "batch")
+# Nobody has said yes in these names.
+NOBODY = ("time", "stop", "restart")
+
+
+def scope_of(principal: Principal) -> str:
+    """Whose memory a session has; "" for none. Of members and guests the journal knows the role
+    only, which is not enough to tell what one of them said from what another did."""
+    return OWNER if principal in ("owner", "system") else ""
+
+
+class Remembering:
+    """The memories of a home. Nothing is opened before it is needed."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._settings = app.settings.memory
+        self._open: dict[str, Memories] = {}
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What is switched on."""
+        wanted: dict[Target, bool] = {
+            "memory": self._settings.memory_enabled,
+            "user": self._settings.user_profile_enabled,
+        }
+        return tuple(target for target, is_on in wanted.items() if is_on)
+
+    def of(self, scope: str = OWNER) -> Memories:
+        if scope not in self._open:
+            limits = Limits(
+                memory=self._settings.memory_char_limit, user=self._settings.user_char_limit
+            )
+            self._open[scope] = Memories(
+                self._app.home.memories,
+                world=self._app.world,
+                scan=scan_for_threats,
+                scope=scope,
+                limits=limits,
+                version=__version__,
+            )
+        return self._open[scope]
+
+    def close(self) -> None:
+        while self._open:
+            self._open.popitem()[1].close()
+
+    async def snapshot(self, opening: Opening) -> Snapshot:
+        """What a session that opens now is told, for as long as it lives."""
+        scope = scope_of(opening.principal)
+        if not scope or not opening.rules or opening.source in WITHOUT_MEMORY or not self.targets:
+            return Snapshot()
+        return await self.of(scope).snapshot(self.targets)
+
+    def desk(self, session_id: str, opened: SessionOpened) -> Desk:
+        """What the memory tool of a session works with."""
+        from hermes.memory.tools import Desk
+
+        scope = scope_of(opened.principal)
+        if not scope or opened.source in WITHOUT_MEMORY:
+            return Desk()
+
+        async def witness(call_id: str) -> Call:
+            return await self.witnessed(session_id, opened, call_id)
+
+        return Desk(self.of(scope), witness, targets=self.targets)
+
+    async def witnessed(self, session_id: str, opened: SessionOpened, call_id: str) -> Call:
+        """What the journal tells of a call that is under way. What came about in sight of
+        untrusted words waits for a person, unless one was asked."""
+        from hermes.memory.tools import Call
+
+        transcript = self._app.session(session_id).transcript
+        turn_id = transcript.turn_id
+        records = await self._app.journal.read(session_id)
+        untrusted = untrusted_in(transcript.origins())
+        approved_by = approver(records, turn_id, call_id)
+        source = Source(
+            kind="session",
+            session_id=session_id,
+            turn_id=turn_id,
+            n=heard_at(records, turn_id),
+            call_id=call_id,
+            person=opened.principal,
+            surface=opened.source,
+            origins=untrusted,
+            approved_by=approved_by,
+        )
+        held = ""
+        if not approved_by and untrusted:
+            held = f"text from {', '.join(untrusted)} is in view"
+        elif not approved_by and self._settings.write_approval:
+            held = APPROVAL
+        return Call(source=source, key=f"{session_id} {turn_id} {call_id}", held=held)
+
+
+def untrusted_in(origins: frozenset[str]) -> tuple[str, ...]:
+    from hermes.policy.rules import is_trusted
+
+    return tuple(sorted(origin for origin in origins if not is_trusted(origin)))
+
+
+def heard_at(records: Sequence[Record], turn_id: str) -> int:
+    """The record of the words that the turn answers: the last that it has taken up so far."""
+    taken = [
+        n
+        for record in records
+        if record.turn_id == turn_id and isinstance(record.event, TurnStarted | Steered)
+        for n in record.event.takes
+    ]
+    return taken[-1] if taken else 0
+
+
+def approver(records: Sequence[Record], turn_id: str, call_id: str) -> str:
+    """Who was asked whether this call may be remembered and said yes, "" for nobody."""
+    asked = {
+        record.event.id
+        for record in records
+        if record.turn_id == turn_id
+        and isinstance(record.event, ApprovalAsked)
+        and record.event.call_id == call_id
+        and isinstance(record.event.effect, Remember)
+    }
+    answers = [
+        record.event
+        for record in records
+        if isinstance(record.event, ApprovalAnswered) and record.event.id in asked
+    ]
+    if not answers or any(each.choice == DENY or each.by in NOBODY for each in answers):
+        return ""
+    return answers[-1].by
+
+
+def scan_for_threats(text: str) -> str:
+    """The first pattern of an order to the model, or of a secret, in a text; "" for none."""
+    # Knowing all patterns takes long to load, and most runs change nothing.
+    from hermes.policy.scan.scanner import Scanner
+
+    scanned = Scanner().scan(text, "memory")
+    if scanned.verdict != "dangerous":
+        return ""
+    return next(each.id for each in scanned.findings if each.severity == "critical")
