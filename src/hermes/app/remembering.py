@@ -3,21 +3,34 @@ from."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
+from hermes.codec.values import Value
 from hermes.core.effects import Principal, Remember
+from hermes.core.errors import NotFound
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    MessageReceived,
     Record,
     SessionOpened,
     Steered,
     TurnStarted,
 )
 from hermes.core.questions import DENY
-from hermes.memory.entries import OWNER, Limits, Snapshot, Source, Target
+from hermes.memory.entries import (
+    OWNER,
+    TARGETS,
+    Change,
+    Entry,
+    Limits,
+    Snapshot,
+    Source,
+    Target,
+)
+from hermes.memory.format import usage
 from hermes.memory.memories import Memories
 from hermes.version import __version__
 
@@ -36,6 +49,31 @@ def scope_of(principal: Principal) -> str:
     """Whose memory a session has; "" for none. Of members and guests the journal knows the role
     only, which is not enough to tell what one of them said from what another did."""
     return OWNER if principal in ("owner", "system") else ""
+
+
+class Part(Value):
+    is_on: bool
+    entries: int
+    usage: str
+
+
+class Status(Value):
+    """`hidden` entries look like orders and are not shown to models."""
+
+    parts: dict[Target, Part]
+    pending: int
+    hidden: int
+    write_approval: bool
+    provider: str
+
+
+class Why(Value):
+    """An entry, if it still stands, with all its changes, oldest first, and the words that led to
+    each, "" where nobody has said any."""
+
+    entry: Entry | None
+    changes: tuple[Change, ...]
+    said: tuple[str, ...]
 
 
 class Remembering:
@@ -80,6 +118,64 @@ class Remembering:
         if not scope or not opening.rules or opening.source in WITHOUT_MEMORY or not self.targets:
             return Snapshot()
         return await self.of(scope).snapshot(self.targets)
+
+    def by_hand(self, surface: str, session_id: str = "") -> Source:
+        """The source of what a person does with a command."""
+        return Source(kind="person", person=OWNER, surface=surface, session_id=session_id)
+
+    def set_approval(self, wanted: bool) -> str:
+        """Have everything wait for a person from the next session on, or not."""
+        from hermes.config.edit import set_from_text
+
+        set_from_text(self._app.home, "memory.write_approval", "true" if wanted else "false")
+        if wanted:
+            return "From the next session on, everything waits for your word."
+        return "From the next session on, only what is suspicious waits for your word."
+
+    async def status(self) -> Status:
+        memories = self.of()
+        entries = await memories.entries()
+        parts = {
+            target: Part(
+                is_on=target in self.targets,
+                entries=sum(entry.target == target for entry in entries),
+                usage=usage(
+                    [entry.text for entry in entries if entry.target == target],
+                    memories.limits.of(target),
+                ),
+            )
+            for target in TARGETS
+        }
+        return Status(
+            parts=parts,
+            pending=len(await memories.pending()),
+            hidden=sum(bool(entry.finding) for entry in entries),
+            write_approval=self._settings.write_approval,
+            provider=self._settings.provider,
+        )
+
+    async def why(self, named: str) -> Why:
+        """How an entry came to say what it says; NotFound."""
+        memories = self.of()
+        life = await memories.life(await memories.meant(named))
+        standing = {entry.id: entry for entry in await memories.entries()}
+        said = [await self._said(change.source) for change in life]
+        return Why(entry=standing.get(life[0].entry), changes=life, said=tuple(said))
+
+    async def _said(self, source: Source) -> str:
+        """The words that led to a change, as the journal still has them."""
+        if not source.session_id or not source.n:
+            return ""
+        try:
+            records = await self._app.journal.read(source.session_id, after=source.n - 1)
+        except NotFound:
+            return ""
+        found = next((each.event for each in records if each.n == source.n), None)
+        return found.message.text if isinstance(found, MessageReceived) else ""
+
+    async def forget_outside(self, erased: Callable[[str], str]) -> list[str]:
+        """Take words out of what else models the user; where they may be left."""
+        return []
 
     def desk(self, session_id: str, opened: SessionOpened) -> Desk:
         """What the memory tool of a session works with."""

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from hermes.commands import model, rollback, session
+from hermes.commands import memory, model, rollback, session
 
-COMMANDS = (*session.COMMANDS, *model.COMMANDS, *rollback.COMMANDS)
+COMMANDS = (*session.COMMANDS, *model.COMMANDS, *rollback.COMMANDS, *memory.COMMANDS)

@@ -36,13 +36,19 @@ def fold(standing: dict[int, Entry], change: Change) -> None:
         )
 
 
-def newest(changes: Sequence[Change]) -> Change:
-    """The last change that is still in force; UsageError."""
+def newest(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """What was done last and is still in force, newest first: the changes of one call or command.
+    UsageError when there is nothing."""
     undone = {change.reverts for change in changes}
-    for change in reversed(changes):
-        if takes_effect(change) and not change.reverts and change.id not in undone:
-            return change
-    raise UsageError("There is nothing to take back.")
+    standing = [
+        each
+        for each in reversed(changes)
+        if takes_effect(each) and not each.reverts and each.id not in undone and not each.forgotten
+    ]
+    if not standing:
+        raise UsageError("There is nothing to take back.")
+    last = standing[0]
+    return tuple(each for each in standing if (each.at, each.source) == (last.at, last.source))
 
 
 def inverse(change: Change, life: Sequence[Change]) -> Step:

@@ -153,7 +153,7 @@ class Memories:
             made = work.record(change.target, (step,), source, settles=number)
             return Applied(message=f"Accepted: {preview(change.text)}", changes=made)
 
-        return await self._changing(work)
+        return await self._correcting(work)
 
     async def reject(self, number: int, *, source: Source) -> Outcome:
         def work(work: Work) -> Outcome:
@@ -173,21 +173,24 @@ class Memories:
             made = work.ledger.put_change(work.scope, answer)
             return Applied(message=f"Rejected: {preview(change.text)}", changes=(made,))
 
-        return await self._changing(work)
+        return await self._correcting(work)
 
-    async def undo(self, number: int = 0, *, source: Source) -> Change:
-        """Take back a change, the last one for 0; it is undone by a change of its own. UsageError
-        when something came after it, NotFound."""
+    async def undo(self, number: int = 0, *, source: Source) -> tuple[Change, ...]:
+        """Take back a change or, for 0, all that was done last in one go; by changes of their own.
+        UsageError when something came after it, NotFound."""
 
-        def work(work: Work) -> Change:
-            all_of_it = work.ledger.changes(work.scope)
-            change = work.ledger.change(work.scope, number) if number else history.newest(all_of_it)
-            if change is None:
+        def work(work: Work) -> tuple[Change, ...]:
+            if not number:
+                doomed = history.newest(work.ledger.changes(work.scope))
+            elif (change := work.ledger.change(work.scope, number)) is not None:
+                doomed = (change,)
+            else:
                 raise NotFound(f"There is no change c{number}; `hermes memory log` shows them.")
-            self._take_back(work, change, source)
-            return change
+            for each in doomed:
+                self._take_back(work, each, source)
+            return doomed
 
-        return await self._changing(work)
+        return await self._correcting(work)
 
     async def undo_session(
         self, session_id: str, *, source: Source
@@ -218,7 +221,7 @@ class Memories:
                         back.append(change)
             return back, kept
 
-        return await self._changing(work)
+        return await self._correcting(work)
 
     async def clear(self, target: Target, *, source: Source) -> int:
         """Remove everything of one file, in a way that can be undone; how much it was."""
@@ -229,7 +232,7 @@ class Memories:
             work.record(target, steps, source)
             return len(steps)
 
-        return await self._changing(work)
+        return await self._correcting(work)
 
     # Forgetting
 
@@ -307,6 +310,12 @@ class Memories:
                 with self._work.changing():
                     pass
             return work(self._work)
+
+    async def _correcting(self, work: Callable[[Work], T]) -> T:
+        """A change of what is there; NotFound where nothing ever was."""
+        if self._work.is_untouched():
+            raise NotFound("Nothing is remembered yet.")
+        return await self._changing(work)
 
     async def _changing(self, work: Callable[[Work], T]) -> T:
         return await asyncio.to_thread(self._change, work)
