@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from hermes.app.taping import TAPES
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound, UsageError
+from hermes.core.events import Steered, TurnStarted
 from hermes.journal.erasure import Erasure, Nearby, erase, holding
+from hermes.memory.entries import Source
 from hermes.memory.memories import Doomed
 from hermes.memory.phrases import Phrases
 
@@ -107,13 +109,30 @@ async def _near(app: App, what: Doomed) -> dict[str, Nearby]:
     for source in what.sources:
         if not source.session_id:
             continue
-        here = Nearby(turns=frozenset({source.turn_id} - {""}), records=frozenset({source.n} - {0}))
+        here = Nearby(
+            turns=frozenset({source.turn_id} - {""}),
+            records=frozenset({source.n} - {0}) | await _taken(app, source),
+        )
         for session_id in (source.session_id, *await _ancestors(app, source.session_id)):
             before = found.get(session_id, Nearby())
             found[session_id] = Nearby(
                 turns=before.turns | here.turns, records=before.records | here.records
             )
     return found
+
+
+async def _taken(app: App, source: Source) -> frozenset[int]:
+    """The messages that the turn has answered."""
+    try:
+        records = await app.journal.read(source.session_id)
+    except NotFound:
+        return frozenset()
+    return frozenset(
+        n
+        for record in records
+        if record.turn_id == source.turn_id and isinstance(record.event, TurnStarted | Steered)
+        for n in record.event.takes
+    )
 
 
 async def _ancestors(app: App, session_id: str) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ class Eraser(Protocol):
 
 
 class Nearby(Value):
-    """Where something was said in a session: by turns and by single records."""
+    """Where something was said in a session: in turns, and in the records of single messages."""
 
     turns: frozenset[str] = frozenset()
     records: frozenset[int] = frozenset()
@@ -112,7 +112,10 @@ def _found(
 
 def _cleaned(row: Row, eraser: Eraser, nearby: Nearby) -> bytes | None:
     """The body without what is to go; None when nothing is in it, or when it cannot be read."""
-    is_near = row.turn_id in nearby.turns or row.n in nearby.records
+    is_near = row.n in nearby.records or (
+        # A message is recorded before the turn that answers it has begun.
+        row.turn_id in nearby.turns and row.kind != "message_received"
+    )
     if not is_near and not eraser.might(row.body.decode("utf-8", "replace")):
         return None
     if is_newer(row.kind, row.version):

@@ -39,7 +39,7 @@ def fold(standing: dict[int, Entry], change: Change) -> None:
 def newest(changes: Sequence[Change]) -> tuple[Change, ...]:
     """What was done last and is still in force, newest first: the changes of one call or command.
     UsageError when there is nothing."""
-    undone = {change.reverts for change in changes}
+    undone = taken_back(changes)
     standing = [
         each
         for each in reversed(changes)
@@ -56,7 +56,14 @@ def inverse(change: Change, life: Sequence[Change]) -> Step:
     came after it."""
     if not takes_effect(change):
         raise UsageError(f"c{change.id} has changed nothing that could be taken back.")
-    later = [each for each in life if each.id > change.id and takes_effect(each)]
+    undone = taken_back(life)
+    if change.id in undone:
+        raise UsageError(f"c{change.id} is taken back already.")
+    later = [
+        each
+        for each in life
+        if each.id > change.id and takes_effect(each) and not each.reverts and each.id not in undone
+    ]
     if later:
         raise UsageError(f"c{later[-1].id} came after c{change.id}; take that back first.")
     before: dict[int, Entry] = {}
@@ -71,6 +78,15 @@ def inverse(change: Change, life: Sequence[Change]) -> Step:
     if change.action == "remove":
         return Step(action="add", entry=change.entry, text=stood.text)
     return Step(action="replace", entry=change.entry, text=stood.text)
+
+
+def taken_back(changes: Sequence[Change]) -> set[int]:
+    """The changes that are undone, by an undo that is not undone itself."""
+    undone: set[int] = set()
+    for change in reversed(changes):
+        if change.reverts and change.id not in undone:
+            undone.add(change.reverts)
+    return undone
 
 
 def takes_effect(change: Change) -> bool:

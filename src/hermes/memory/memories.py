@@ -200,7 +200,7 @@ class Memories:
 
         def work(work: Work) -> tuple[list[Change], list[Change]]:
             everything = work.ledger.changes(work.scope)
-            undone = {each.reverts for each in everything}
+            undone = history.taken_back(everything)
             mine = [
                 each
                 for each in reversed(everything)

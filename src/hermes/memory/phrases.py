@@ -8,6 +8,8 @@ from collections.abc import Iterable
 MARK = "[forgotten]"
 # A copy that was cut off counts from so many characters on.
 LEAST_CUT = 24
+# A text that is a part of it counts from so many on, in the turn in which it was said.
+LEAST_PART = 5
 # A sentence with so much of the words says the same, in the turn in which it was said.
 MOST_WORDS = 0.6
 
@@ -41,8 +43,10 @@ class Phrases:
 
     def erased(self, text: str, *, near: bool = False) -> str:
         """The text with a mark in place of each copy; `near` also takes sentences that say the
-        same in other words."""
+        same in other words, and texts that are but a part of it."""
         if near:
+            if any(phrase.contains(text) for phrase in self._phrases):
+                return MARK
             text = _SENTENCE.sub(self._sentence, text)
         if self.might(text):
             for phrase in self._phrases:
@@ -60,11 +64,14 @@ class Phrases:
 class _Phrase:
     def __init__(self, text: str) -> None:
         words = text.split()
+        self._text = text.casefold()
         self._words = _telling(text)
-        self.hint = max(re.findall(r"[a-z0-9]+", text.lower()), key=len, default="")
         head = 1
         while head < len(words) and len(" ".join(words[:head])) < LEAST_CUT:
             head += 1
+        # Every copy has at least the head of it.
+        begun = " ".join(words[:head]).lower()
+        self.hint = max(re.findall(r"[a-z0-9]+", begun), key=len, default="")
         start = _BEFORE if words[0][:1].isalnum() else ""
         is_whole = head == len(words)
         end = _AFTER if is_whole and words[-1][-1:].isalnum() else ""
@@ -72,6 +79,10 @@ class _Phrase:
         self._head = re.compile(start + body + end, re.IGNORECASE)
         self._rest = [re.compile(_GAP + _word(word), re.IGNORECASE) for word in words[head:]]
         self._letters = [[_letter(c) for c in word] for word in words[head:]]
+
+    def contains(self, text: str) -> bool:
+        part = " ".join(text.casefold().split())
+        return len(part) >= LEAST_PART and part in self._text
 
     def is_said_by(self, words: frozenset[str]) -> bool:
         if len(self._words) < 2:
