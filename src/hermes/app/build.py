@@ -14,12 +14,12 @@ from hermes.app import watching
 from hermes.app.budgets import Budgets
 from hermes.app.furnishing import furnishing
 from hermes.app.judging import policy_settings
+from hermes.app.limits import limits_of
 from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text, view_of
 from hermes.app.toolbox import Tools, wanted_names
-from hermes.codec.json import convert, plain
 from hermes.config.load import Config
 from hermes.config.logs import Logging
 from hermes.context.system import join
@@ -28,11 +28,9 @@ from hermes.core.caps import Caps
 from hermes.core.commands import Say, SwitchModel
 from hermes.core.errors import NotFound
 from hermes.core.events import Record, SessionOpened
-from hermes.core.guardrails import Guardrails
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.recorder import Recorder
 from hermes.core.session import Connect, Parts, Session
-from hermes.core.tools import ToolSettings
 from hermes.core.transcript import Transcript, fold
 from hermes.core.turn import Limits
 from hermes.core.world import World
@@ -110,10 +108,13 @@ class App:
 
     async def leave(self, session: Session) -> None:
         """Stop what runs in the session and let go of it."""
-        _, tasks = self._open.pop(session.id)
+        _, tasks = self._open[session.id]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self.settings.memory.provider:
+            await self.memory.detach(session.id)
+        del self._open[session.id]
         await session.close()
 
     async def leave_word(self, opening: Opening, say: Say) -> AsyncGenerator[Record]:
@@ -284,7 +285,7 @@ class App:
         workspace = self._workspace(session_id, root)
         return Parts(
             journal=self.journal,
-            connect=self._taped(session_id, opening, workspace, after),
+            connect=self._way(session_id, opened, opening, workspace, after),
             budgeting=lambda: self._budgets.of(opened),
             view=view_of(opened.system, tools.specs, self.settings),
             toolbox=tools,
@@ -305,6 +306,20 @@ class App:
             self.news.append(f"{opened.cwd} is gone; this session goes on in {root}.")
         return root
 
+    def _way(
+        self,
+        session_id: str,
+        opened: SessionOpened,
+        opening: Opening,
+        workspace: Workspace,
+        after: int,
+    ) -> Connect:
+        """The way to models, past what models the user, where something does."""
+        taped = self._taped(session_id, opening, workspace, after)
+        if not self.settings.memory.provider:
+            return taped
+        return self.memory.around(session_id, opened, taped)
+
     def _taped(
         self, session_id: str, opening: Opening, workspace: Workspace, after: int
     ) -> Connect:
@@ -317,24 +332,7 @@ class App:
 
     def _connect(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
         connected, window = self.models.connect(model, provider, meter)
-        return connected, self._limits(window)
-
-    def _limits(self, window: int) -> Limits:
-        settings = self.settings
-        return Limits(
-            max_steps=settings.agent.max_turns,
-            window=window,
-            guardrails=convert(Guardrails, plain(settings.tool_loop_guardrails)),
-            settings=ToolSettings(
-                max_bytes=settings.tool_output.max_bytes,
-                max_lines=settings.tool_output.max_lines,
-                max_line_length=settings.tool_output.max_line_length,
-                file_read_max_chars=settings.file_read_max_chars,
-                terminal_timeout=settings.terminal.timeout,
-                terminal_max_timeout=settings.terminal.max_foreground_timeout,
-                clarify_timeout=settings.agent.clarify_timeout,
-            ),
-        )
+        return connected, limits_of(self.settings, window)
 
     def _policy(self, root: str, opening: Opening) -> Rules:
         mode = self.settings.approvals.noninteractive_mode

@@ -4,6 +4,7 @@ from."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
@@ -20,6 +21,7 @@ from hermes.core.events import (
     TurnStarted,
 )
 from hermes.core.questions import DENY
+from hermes.core.session import Connect
 from hermes.memory.entries import (
     OWNER,
     TARGETS,
@@ -36,6 +38,7 @@ from hermes.version import __version__
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+    from hermes.app.modelling import Modelling
     from hermes.memory.tools import Call, Desk
 
 APPROVAL = "memory.write_approval is on"
@@ -108,6 +111,23 @@ class Remembering:
             )
         return self._open[scope]
 
+    @cached_property
+    def modelling(self) -> Modelling:
+        """What else models the user."""
+        from hermes.app.modelling import Modelling
+
+        return Modelling(self._app)
+
+    def around(self, session_id: str, opened: SessionOpened, connect: Connect) -> Connect:
+        """The way to models, past what models the user, where something is chosen for it."""
+        if not self._settings.provider:
+            return connect
+        return self.modelling.around(session_id, opened, connect)
+
+    async def detach(self, session_id: str) -> None:
+        if "modelling" in self.__dict__:
+            await self.modelling.detach(session_id)
+
     def close(self) -> None:
         while self._open:
             self._open.popitem()[1].close()
@@ -175,7 +195,7 @@ class Remembering:
 
     async def forget_outside(self, erased: Callable[[str], str]) -> list[str]:
         """Take words out of what else models the user; where they may be left."""
-        return []
+        return await self.modelling.forget(erased)
 
     def desk(self, session_id: str, opened: SessionOpened) -> Desk:
         """What the memory tool of a session works with."""
@@ -188,7 +208,8 @@ class Remembering:
         async def witness(call_id: str) -> Call:
             return await self.witnessed(session_id, opened, call_id)
 
-        return Desk(self.of(scope), witness, targets=self.targets)
+        heard = partial(self.modelling.heard, session_id)
+        return Desk(self.of(scope), witness, targets=self.targets, heard=heard)
 
     async def witnessed(self, session_id: str, opened: SessionOpened, call_id: str) -> Call:
         """What the journal tells of a call that is under way. What came about in sight of

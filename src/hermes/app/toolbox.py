@@ -6,6 +6,13 @@ from hermes.config.settings import Settings
 from hermes.tools.catalogue import Catalogue, ChosenTools, built_in_entries
 from hermes.tools.toolsets import resolve_toolsets
 
+# What models the user brings tools of its own.
+PROVIDER_TOOLSETS: dict[str, tuple[str, ...]] = {
+    "": (),
+    "local": ("user_model",),
+    "honcho": ("honcho",),
+}
+
 
 class Tools:
     """The catalogue of one run: read once, and sessions with the same tools share them."""
@@ -26,4 +33,5 @@ def wanted_names(settings: Settings, *, reduced: bool = False) -> tuple[str, ...
     """A model that is too small for tools gets none."""
     if reduced:
         return ()
-    return resolve_toolsets(settings.toolsets, settings.agent.disabled_toolsets)
+    enabled = (*settings.toolsets, *PROVIDER_TOOLSETS[settings.memory.provider])
+    return resolve_toolsets(enabled, settings.agent.disabled_toolsets)

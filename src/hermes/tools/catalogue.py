@@ -13,6 +13,11 @@ from hermes.core.tools import Tool
 
 TARGETS = {
     "clarify": "hermes.tools.clarify:clarify",
+    "honcho_conclude": "hermes.memory.honcho.tools:honcho_conclude",
+    "honcho_context": "hermes.memory.honcho.tools:honcho_context",
+    "honcho_profile": "hermes.memory.honcho.tools:honcho_profile",
+    "honcho_reasoning": "hermes.memory.honcho.tools:honcho_reasoning",
+    "honcho_search": "hermes.memory.honcho.tools:honcho_search",
     "memory": "hermes.memory.tools:memory",
     "patch": "hermes.tools.files.patch:patch",
     "process": "hermes.tools.process:process",
@@ -21,6 +26,8 @@ TARGETS = {
     "session_search": "hermes.recall.tools:session_search",
     "terminal": "hermes.tools.terminal:terminal",
     "todo": "hermes.tools.todo:todo",
+    "user_model_query": "hermes.memory.local.tools:user_model_query",
+    "user_profile": "hermes.memory.local.tools:user_profile",
     "write_file": "hermes.tools.files.write:write_file",
 }
 # Written by scripts/generate_schemas.py from the signatures of the targets.

@@ -23,10 +23,20 @@ TOOLSETS: dict[str, Toolset] = {
     "hermes-cli": Toolset(
         includes=("clarify", "file", "memory", "session_search", "terminal", "todo")
     ),
+    "honcho": Toolset(
+        tools=(
+            "honcho_conclude",
+            "honcho_context",
+            "honcho_profile",
+            "honcho_reasoning",
+            "honcho_search",
+        )
+    ),
     "memory": Toolset(tools=("memory",)),
     "session_search": Toolset(tools=("session_search",)),
     "terminal": Toolset(tools=("process", "terminal")),
     "todo": Toolset(tools=("todo",)),
+    "user_model": Toolset(tools=("user_model_query", "user_profile")),
 }
 
 

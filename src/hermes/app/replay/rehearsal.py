@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hermes.app.build import App
+from hermes.app.limits import limits_of
 from hermes.app.models.choice import EMBEDDED, OFFLINE, Wish
 from hermes.app.models.resolver import Resolver
+from hermes.app.opening import Opening
 from hermes.app.replay.conductor import Conductor
 from hermes.app.replay.cues import side_calls
 from hermes.app.replay.facts import Facts, Known
@@ -25,7 +27,7 @@ from hermes.config.load import Config, load
 from hermes.core.errors import HermesError
 from hermes.core.events import SessionOpened
 from hermes.core.ports import Meter, Provider, Workspace
-from hermes.core.session import Session
+from hermes.core.session import Connect, Session
 from hermes.core.tools import Tool
 from hermes.core.transcript import Transcript
 from hermes.core.turn import Limits
@@ -131,6 +133,17 @@ class Rehearsal(App):
         if self._played is not None:
             self._played.moved(cwd)
 
+    def _way(
+        self,
+        session_id: str,
+        opened: SessionOpened,
+        opening: Opening,
+        workspace: Workspace,
+        after: int,
+    ) -> Connect:
+        """What models the user is neither told nor asked again."""
+        return self._taped(session_id, opening, workspace, after)
+
     def _connect(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
         connected, limits = self._inner(model, provider, meter)
         if self._play.then is not None:
@@ -142,7 +155,7 @@ class Rehearsal(App):
         try:
             connected, limits = super()._connect(model, provider, meter)
         except (HermesError, OSError):
-            return spoken, self._limits(WINDOW)
+            return spoken, limits_of(self.settings, WINDOW)
         if provider == OFFLINE:
             return connected, limits
         if self._player is None or provider == EMBEDDED:
