@@ -30,7 +30,7 @@ class Honcho:
         self.workspaces: set[str] = set()
         self.peers: set[str] = set()
         self.sessions: dict[str, dict[str, Any]] = {}
-        self.messages: dict[str, list[dict[str, str]]] = {}
+        self.messages: dict[str, list[dict[str, Any]]] = {}
         self.cards: dict[tuple[str, str], list[str]] = {}
         self.conclusions: dict[str, dict[str, str]] = {}
         self.asked: list[dict[str, Any]] = []
@@ -82,12 +82,11 @@ class Honcho:
             if len(message["content"]) > 25_000:
                 raise Refusal(422, "content: too long")
             self._known(message["peer_id"])
-            self.messages.setdefault(session, []).append(message)
-        return [
-            {"id": str(n), **m, "session_id": session, "workspace_id": workspace,
-             "created_at": NOW, "token_count": 1}
-            for n, m in enumerate(body["messages"])
-        ]  # fmt: skip
+        kept = self.messages.setdefault(session, [])
+        for message in body["messages"]:
+            more = {"session_id": session, "workspace_id": workspace, "created_at": NOW}
+            kept.append({"id": f"m{len(kept)}", "token_count": 1, **more, **message})
+        return kept[-len(body["messages"]) :]
 
     def _of_peer(self, method: str, peer: str, what: str, query: dict[str, str], body: Any) -> Any:
         target = query.get("target", peer)
@@ -130,7 +129,9 @@ class Honcho:
                 return made
             case "POST", ["list"]:
                 size, page = int(query.get("size", 50)), int(query.get("page", 1))
-                every = [{"id": id, **one} for id, one in self.conclusions.items()]
+                every = [
+                    {"id": id, "created_at": NOW, **one} for id, one in self.conclusions.items()
+                ]
                 pages = -(-len(every) // size)
                 return {"items": every[(page - 1) * size : page * size], "page": page,
                         "pages": pages, "size": size, "total": len(every)}  # fmt: skip
