@@ -8,18 +8,21 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
+from hermes.app.forgetting import doomed, forget
 from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Answer, Say
 from hermes.core.effects import Principal
+from hermes.core.errors import JournalError, SessionBusy
 from hermes.core.events import ApprovalAsked, ToolFinished
 from hermes.core.messages import ToolMessage
 from hermes.core.session import Session
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
+from tests.memory.life import assert_nowhere
 
 FACT = "The bank account of the user is at Evil Bank"
 STRANGER = "mail:eve"
@@ -152,3 +155,27 @@ async def test_rules_can_be_ignored_with_all_that_is_remembered(talk: Talk) -> N
         off = {"memory__memory_enabled": False, "memory__user_profile_enabled": False}
     async with talk.app(**off) as app:
         assert (await app.memory.snapshot(opening())).text == ""
+
+
+async def test_an_unused_session_does_not_bring_back_what_was_forgotten(talk: Talk) -> None:
+    async with talk.app() as app, talk.app() as other:
+        session = await app.open(opening())
+        await talk.hear(session, origin="user")
+        await app.leave(session)
+        unused = await other.open(opening())
+        await forget(app, await doomed(app, "m1"))
+        with pytest.raises(JournalError, match="begin a new one"):
+            await unused.send(Say(text="Hello"))
+    assert_nowhere(talk.folder, FACT)
+
+
+async def test_forgetting_waits_until_nobody_has_it_in_mind(talk: Talk) -> None:
+    async with talk.app() as app, talk.app() as other:
+        session = await app.open(opening())
+        await talk.hear(session, origin="user")
+        with pytest.raises(SessionBusy, match="nothing was changed"):
+            await forget(other, await doomed(other, "m1"))
+        assert len(await other.memory.of().entries()) == 1
+        await app.leave(session)
+        await forget(other, await doomed(other, "m1"))
+    assert_nowhere(talk.folder, FACT)

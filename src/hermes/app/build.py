@@ -19,6 +19,7 @@ from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text, view_of
+from hermes.app.snapshots import remembered
 from hermes.app.toolbox import Tools, wanted_names
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -137,6 +138,7 @@ class App:
             self._watch_processes(session),
             watching.retain(self, session),
             watching.name(self, session),
+            watching.review(self, session),
             self.models.acquaint(session.transcript.model, session.transcript.provider),
         ):
             tasks.append(asyncio.ensure_future(_quietly(work)))
@@ -198,6 +200,7 @@ class App:
         self._announce(choice)
         cwd = self.cwd(opening)
         tools = wanted_names(self.settings, reduced=choice.reduced)
+        memory = await remembered(self, opening)
         text = system_text(
             opening,
             choice,
@@ -206,7 +209,7 @@ class App:
             cwd=cwd,
             tools=tools,
             now=self.world.clock.now(),
-            memory=await self._remembered(opening),
+            memory=memory.text,
         )
         self.news += text.warnings
         opened = SessionOpened(
@@ -222,13 +225,10 @@ class App:
         )
         session_id = opening.session_id or self.world.new_session_id()
         recorder = self.new_recorder(self.journal, session_id, self.world, opening=opened)
+        memory.guard(recorder)
         parts = self._parts(session_id, opened, opening)
         arrange(session_id, parts)
         return Session(parts, recorder)
-
-    async def _remembered(self, opening: Opening) -> str:
-        # Where nothing was ever remembered, nothing is loaded for it.
-        return (await self.memory.snapshot(opening)).text if self.home.memories.exists() else ""
 
     async def _job_of(self, parent: str) -> str:
         """What a sub-session is a part of: the same as the session that it works for."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hermes.app.opening import Opening
 from hermes.codec.values import Value
 from hermes.core.effects import Principal, Remember
-from hermes.core.errors import NotFound
+from hermes.core.errors import JournalError, NotFound
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -21,6 +21,7 @@ from hermes.core.events import (
     TurnStarted,
 )
 from hermes.core.questions import DENY
+from hermes.core.recorder import Recorder
 from hermes.core.session import Connect
 from hermes.memory.entries import (
     OWNER,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from hermes.memory.tools import Call, Desk
 
 APPROVAL = "memory.write_approval is on"
+OUTDATED = "Something was forgotten since this session was opened; begin a new one."
 # Sessions that work for another one are given what they need in words.
 WITHOUT_MEMORY = ("subagent", "batch")
 # Nobody has said yes in these names.
@@ -196,6 +198,15 @@ class Remembering:
     async def forget_outside(self, erased: Callable[[str], str]) -> list[str]:
         """Take words out of what else models the user; where they may be left."""
         return await self.modelling.forget(erased)
+
+    def guard(self, recorder: Recorder, taken: Snapshot) -> None:
+        """A session that nobody has spoken in yet must not bring back what was forgotten since."""
+
+        def check() -> None:
+            if self.of().is_outdated(taken):
+                raise JournalError(OUTDATED)
+
+        recorder.before_opening = check
 
     def desk(self, session_id: str, opened: SessionOpened) -> Desk:
         """What the memory tool of a session works with."""

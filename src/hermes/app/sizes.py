@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text
+from hermes.app.snapshots import remembered
 from hermes.app.toolbox import wanted_names
 from hermes.codec.json import encode
 from hermes.codec.values import Value
@@ -37,7 +38,7 @@ async def prompt_sizes(app: App, opening: Opening) -> tuple[Size, ...]:
         cwd=app.cwd(opening),
         tools=names,
         now=app.world.clock.now(),
-        memory=(await app.memory.snapshot(opening)).text,
+        memory=(await remembered(app, opening)).text,
     )
     layers = [_size("system", layer.name, layer.text.encode()) for layer in text.layers]
     tools = [_size("tool", spec.name, encode(spec)) for spec in app.tools.choose(names).specs]

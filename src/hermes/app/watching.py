@@ -1,4 +1,5 @@
-"""Side work of a session in which somebody stays: old sessions go, and this one gets a name."""
+"""Side work of a session in which somebody stays: old sessions go, this one gets a name, and what
+it should have remembered is looked for."""
 
 from __future__ import annotations
 
@@ -28,3 +29,12 @@ async def name(app: App, session: Session) -> None:
     titles = Titles(app.models, app.settings, app.library)
     if titles.wanted(session):
         await titles.follow(session, session.subscribe())
+
+
+async def review(app: App, session: Session) -> None:
+    opened = session.transcript.opened
+    if not app.settings.memory.nudge_interval or opened is None or "memory" not in opened.tools:
+        return
+    from hermes.app.reviewing import MemoryReview
+
+    await MemoryReview(app, session, opened).follow(session.subscribe())

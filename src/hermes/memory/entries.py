@@ -108,7 +108,9 @@ class Limits(Value):
 
 
 class Snapshot(Value):
-    """What a session is told of memory when it opens, and which entries that is."""
+    """What a session is told of memory when it opens, and which entries that is. `forgets` counts
+    how often something was forgotten for good until then."""
 
     text: str = ""
     ids: tuple[int, ...] = ()
+    forgets: int = 0

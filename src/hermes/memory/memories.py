@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.world import World
 from hermes.memory import history
@@ -27,11 +27,12 @@ from hermes.memory.entries import (
     Target,
 )
 from hermes.memory.format import preview, size, snapshot, split
-from hermes.memory.phrases import Phrases
 from hermes.memory.planning import Planned, Scan, Step, plan
 from hermes.memory.work import Person, Work
 
 T = TypeVar("T")
+
+FORGETS = "forgets"
 
 
 class Doomed(Value):
@@ -72,7 +73,12 @@ class Memories:
 
     async def snapshot(self, wanted: Sequence[Target] = TARGETS) -> Snapshot:
         """What a session that opens now is told; it does not change with memory."""
-        return snapshot(await self.entries(), wanted, self.limits)
+        forgets = await self._looking(_forgets, 0)
+        return replace(snapshot(await self.entries(), wanted, self.limits), forgets=forgets)
+
+    def is_outdated(self, taken: Snapshot) -> bool:
+        """Whether something was forgotten since, so that nobody may write it down any more."""
+        return self._look(_forgets, 0) != taken.forgets
 
     async def changes(self) -> tuple[Change, ...]:
         """Oldest first."""
@@ -238,6 +244,8 @@ class Memories:
 
     async def doomed(self, *, entry: int = 0, text: str = "") -> Doomed:
         """What would be forgotten: all versions of an entry, or all that says this text."""
+        from hermes.memory.phrases import Phrases
+
         changes = await self.changes()
         mine = [each for each in changes if each.entry == entry] if entry else []
         texts = [each.text for each in mine if each.text] if entry else [text]
@@ -252,6 +260,8 @@ class Memories:
 
     async def forget(self, doomed: Doomed) -> None:
         """Take the texts out of the ledger and the files, so that nobody finds them there."""
+        from hermes.memory.phrases import Phrases
+
         phrases = Phrases(doomed.texts)
 
         def work(work: Work) -> None:
@@ -261,6 +271,7 @@ class Memories:
                 if entry.change in numbers:
                     work.ledger.drop_entry(entry.id)
             work.ledger.forget(numbers)
+            work.ledger.put_fact(FORGETS, str(_forgets(work) + 1))
             work.ledger.erase_recalls(phrases.erased)
 
         if doomed.changes:
@@ -334,6 +345,10 @@ def _recorded(
     held = held if made else ""
     message = "It waits for a person to accept it." if held else planned.message
     return Applied(message=message, changes=made, held=held)
+
+
+def _forgets(work: Work) -> int:
+    return int(work.ledger.fact(FORGETS) or 0)
 
 
 def _waiting(work: Work, number: int) -> Change:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hermes.codec.values import Value, replace
-from hermes.memory.conflicts import contradicted
 from hermes.memory.entries import Action, Entry, Operation, Refused, RefusedKind
 from hermes.memory.format import cleaned, has_delimiter, marker, preview, size
 
@@ -70,13 +69,8 @@ def _carry_out(
     if operation.action == "add":
         if content in draft.values():
             return "It already exists; nothing was added."
-        if not held and (other := contradicted(content, draft.values())):
-            raise _problem(
-                "conflict",
-                f"Not added: it contradicts “{preview(other)}”. If the new one is right, use "
-                "replace with that as old_text; if both hold, say in one entry how.",
-                (preview(other),),
-            )
+        if not held:
+            _check_others(content, draft)
         draft[min(0, *draft, 0) - 1] = content
         return "Entry added."
     meant = _meant(operation.old_text, draft, entries)
@@ -85,6 +79,19 @@ def _carry_out(
         return "The new text exists already; the old entry was removed."
     draft[meant] = content
     return "Entry replaced."
+
+
+def _check_others(content: str, draft: dict[int, str]) -> None:
+    # Most runs only read.
+    from hermes.memory.conflicts import contradicted
+
+    if other := contradicted(content, draft.values()):
+        raise _problem(
+            "conflict",
+            f"Not added: it contradicts “{preview(other)}”. If the new one is right, use replace "
+            "with that as old_text; if both hold, say in one entry how.",
+            (preview(other),),
+        )
 
 
 def _check_content(content: str, limit: int, scan: Scan) -> None:

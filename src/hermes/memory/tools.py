@@ -60,7 +60,7 @@ class Desk:
 def _remembers(_place: Place, arguments: JsonObject) -> list[Effect]:
     return [
         Remember(target=arguments["target"], action=each.action, text=each.content or each.old_text)
-        for each in _operations(**{name: arguments[name] for name in _WISHES})
+        for each in wishes_of(arguments)
     ]
 
 
@@ -79,13 +79,19 @@ async def memory(
     """Keep short facts for later sessions: wishes and corrections of the user first, then the
     environment, conventions, lessons. Save at once, as statements, not orders; replace what is
     outdated. Skip trivia, progress, what is easily found again; procedures are skills."""
-    desk = ctx.kept(Desk)
+    wishes = _operations(action, content, old_text, operations)
+    return await carry_out(ctx.kept(Desk), ctx.call_id, target, wishes)
+
+
+async def carry_out(
+    desk: Desk, call_id: str, target: Target, wishes: Sequence[Operation]
+) -> ToolOutput:
+    """One call, whoever makes it; ToolError when there is nothing to change here."""
     if desk.memories is None or desk.witness is None:
         raise ToolError(CLOSED)
     if target not in desk.targets:
         raise ToolError(OFF.format(target))
-    wishes = _operations(action, content, old_text, operations)
-    call = await desk.witness(ctx.call_id)
+    call = await desk.witness(call_id)
     if desk.failures[call.source.turn_id] >= MOST_FAILURES:
         return _answer({"success": False, "done": True, "error": ENOUGH}, failed=True)
     outcome = await desk.memories.change(
@@ -97,6 +103,11 @@ async def memory(
     if outcome.changes and not outcome.held and not outcome.repeated:
         desk.heard(target, wishes, call.source)
     return await _applied(desk.memories, target, outcome)
+
+
+def wishes_of(arguments: JsonObject) -> tuple[Operation, ...]:
+    """What decoded arguments of the tool ask for; ToolError."""
+    return _operations(**{name: arguments[name] for name in _WISHES})
 
 
 def _operations(
