@@ -19,7 +19,7 @@ from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text, view_of
-from hermes.app.snapshots import remembered
+from hermes.app.snapshots import remembered, through
 from hermes.app.toolbox import Tools, wanted_names
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -283,9 +283,10 @@ class App:
         tools = self.tools.choose(opened.tools)
         root = self._root(opened)
         workspace = self._workspace(session_id, root)
+        taped = self._taped(session_id, opening, workspace, after)
         return Parts(
             journal=self.journal,
-            connect=self._way(session_id, opened, opening, workspace, after),
+            connect=through(self, session_id, opened, taped),
             budgeting=lambda: self._budgets.of(opened),
             view=view_of(opened.system, tools.specs, self.settings),
             toolbox=tools,
@@ -305,20 +306,6 @@ class App:
         if opened.cwd:
             self.news.append(f"{opened.cwd} is gone; this session goes on in {root}.")
         return root
-
-    def _way(
-        self,
-        session_id: str,
-        opened: SessionOpened,
-        opening: Opening,
-        workspace: Workspace,
-        after: int,
-    ) -> Connect:
-        """The way to models, past what models the user, where something does."""
-        taped = self._taped(session_id, opening, workspace, after)
-        if not self.settings.memory.provider:
-            return taped
-        return self.memory.around(session_id, opened, taped)
 
     def _taped(
         self, session_id: str, opening: Opening, workspace: Workspace, after: int

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.auxiliary import Auxiliary
+from hermes.app.suspicion import scan_for_threats, untrusted_in
 from hermes.codec.values import replace
 from hermes.core.errors import HermesError
 from hermes.core.events import SessionOpened
@@ -135,7 +136,6 @@ class Modelling:
         return self._honcho() if self._name == "honcho" else self._local(session_id)
 
     def _local(self, session_id: str) -> LocalModel:
-        from hermes.app.remembering import scan_for_threats
         from hermes.memory.local.modelling import LocalModel
         from hermes.memory.local.people import People
 
@@ -160,10 +160,11 @@ class Modelling:
     def _honcho(self) -> HonchoModel:
         from hermes.memory.honcho.client import Client
         from hermes.memory.honcho.modelling import HonchoModel
-        from hermes.memory.honcho.settings import load_settings
+        from hermes.memory.honcho.settings import VARIABLES, load_settings
 
         app = self._app
-        settings = load_settings(app.home.root, Path(app.person), app.env)
+        given = {name: app.config.secrets.get(name) for name in VARIABLES}
+        settings = load_settings(app.home.root, Path(app.person), given)
         if not settings.api_key and not settings.base_url:
             app.news.append("Honcho has no key: set HONCHO_API_KEY, or HONCHO_BASE_URL.")
         client = Client(self._fetch, settings.url, settings.api_key, settings.workspace)
@@ -185,8 +186,6 @@ class Modelling:
         return Answer(status=answer.status, body=raw, retry_after=seconds)
 
     def _is_trusted(self, session_id: str) -> bool:
-        from hermes.app.remembering import untrusted_in
-
         return not untrusted_in(self._app.session(session_id).transcript.origins())
 
 

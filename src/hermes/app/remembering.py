@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
+from hermes.app.suspicion import scan_for_threats, untrusted_in
 from hermes.codec.values import Value
 from hermes.core.effects import Principal, Remember
 from hermes.core.errors import JournalError, NotFound
@@ -22,7 +23,6 @@ from hermes.core.events import (
 )
 from hermes.core.questions import DENY
 from hermes.core.recorder import Recorder
-from hermes.core.session import Connect
 from hermes.memory.entries import (
     OWNER,
     TARGETS,
@@ -119,12 +119,6 @@ class Remembering:
         from hermes.app.modelling import Modelling
 
         return Modelling(self._app)
-
-    def around(self, session_id: str, opened: SessionOpened, connect: Connect) -> Connect:
-        """The way to models, past what models the user, where something is chosen for it."""
-        if not self._settings.provider:
-            return connect
-        return self.modelling.around(session_id, opened, connect)
 
     async def detach(self, session_id: str) -> None:
         if "modelling" in self.__dict__:
@@ -251,12 +245,6 @@ class Remembering:
         return Call(source=source, key=f"{session_id} {turn_id} {call_id}", held=held)
 
 
-def untrusted_in(origins: frozenset[str]) -> tuple[str, ...]:
-    from hermes.policy.rules import is_trusted
-
-    return tuple(sorted(origin for origin in origins if not is_trusted(origin)))
-
-
 def heard_at(records: Sequence[Record], turn_id: str) -> int:
     """The record of the words that the turn answers: the last that it has taken up so far."""
     taken = [
@@ -286,14 +274,3 @@ def approver(records: Sequence[Record], turn_id: str, call_id: str) -> str:
     if not answers or any(each.choice == DENY or each.by in NOBODY for each in answers):
         return ""
     return answers[-1].by
-
-
-def scan_for_threats(text: str) -> str:
-    """The first pattern of an order to the model, or of a secret, in a text; "" for none."""
-    # Knowing all patterns takes long to load, and most runs change nothing.
-    from hermes.policy.scan.scanner import Scanner
-
-    scanned = Scanner().scan(text, "memory")
-    if scanned.verdict != "dangerous":
-        return ""
-    return next(each.id for each in scanned.findings if each.severity == "critical")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from hermes.app.auxiliary import Auxiliary
 from hermes.app.judging import rules_for
 from hermes.app.models.choice import WITHIN
-from hermes.app.remembering import APPROVAL, heard_at, untrusted_in
+from hermes.app.remembering import APPROVAL, heard_at
+from hermes.app.suspicion import untrusted_in
 from hermes.codec.json import DecodeError
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow

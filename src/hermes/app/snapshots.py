@@ -1,11 +1,13 @@
-"""What a new session is told of memory; where nothing was ever remembered, nothing is loaded."""
+"""What a session is told of memory and of its user; where there is nothing, nothing is loaded."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
+from hermes.core.events import SessionOpened
 from hermes.core.recorder import Recorder
+from hermes.core.session import Connect
 
 if TYPE_CHECKING:
     from hermes.app.build import App
@@ -28,3 +30,10 @@ class Remembered:
 async def remembered(app: App, opening: Opening) -> Remembered:
     is_new = not app.home.memories.exists()
     return Remembered(app, None if is_new else await app.memory.snapshot(opening))
+
+
+def through(app: App, session_id: str, opened: SessionOpened, connect: Connect) -> Connect:
+    """The way to models, past what models the user, where something is chosen for it."""
+    if not app.settings.memory.provider:
+        return connect
+    return app.memory.modelling.around(session_id, opened, connect)

@@ -118,7 +118,8 @@ def _pending(pending: tuple[Change, ...]) -> str:
     if not pending:
         return "Nothing waits."
     lines = [change_line(change) for change in pending]
-    return "\n".join((*lines, "/memory approve c1 or /memory reject c1 decides."))
+    first = f"c{pending[0].id}"
+    return "\n".join((*lines, f"/memory approve {first} or /memory reject {first} decides."))
 
 
 COMMANDS = (

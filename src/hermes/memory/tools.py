@@ -70,15 +70,14 @@ _WISHES = ("action", "content", "old_text", "operations")
 @tool(effects=_remembers, repeat="safe")
 async def memory(
     ctx: ToolContext,
-    target: Annotated[Target, "user: who they are; memory: all else"],
+    target: Annotated[Target, "user: who they are"],
     action: Action | None = None,
     content: str = "",
-    old_text: Annotated[str, "Part of the entry to replace or remove"] = "",
-    operations: Annotated[tuple[Operation, ...], "Several at once, all or none"] = (),
+    old_text: Annotated[str, "Part of the old entry"] = "",
+    operations: Annotated[tuple[Operation, ...], "Several, all or none"] = (),
 ) -> ToolOutput:
-    """Keep short facts for later sessions: wishes and corrections of the user first, then the
-    environment, conventions, lessons. Save at once, as statements, not orders; replace what is
-    outdated. Skip trivia, progress, what is easily found again; procedures are skills."""
+    """Keep short facts for later sessions: wishes and corrections of the user, then environment,
+    conventions, lessons; as statements. No trivia, task progress or procedures (use skills)."""
     wishes = _operations(action, content, old_text, operations)
     return await carry_out(ctx.kept(Desk), ctx.call_id, target, wishes)
 

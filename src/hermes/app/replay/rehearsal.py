@@ -9,7 +9,6 @@ from hermes.app.build import App
 from hermes.app.limits import limits_of
 from hermes.app.models.choice import EMBEDDED, OFFLINE, Wish
 from hermes.app.models.resolver import Resolver
-from hermes.app.opening import Opening
 from hermes.app.replay.conductor import Conductor
 from hermes.app.replay.cues import side_calls
 from hermes.app.replay.facts import Facts, Known
@@ -27,7 +26,7 @@ from hermes.config.load import Config, load
 from hermes.core.errors import HermesError
 from hermes.core.events import SessionOpened
 from hermes.core.ports import Meter, Provider, Workspace
-from hermes.core.session import Connect, Session
+from hermes.core.session import Session
 from hermes.core.tools import Tool
 from hermes.core.transcript import Transcript
 from hermes.core.turn import Limits
@@ -133,17 +132,6 @@ class Rehearsal(App):
         if self._played is not None:
             self._played.moved(cwd)
 
-    def _way(
-        self,
-        session_id: str,
-        opened: SessionOpened,
-        opening: Opening,
-        workspace: Workspace,
-        after: int,
-    ) -> Connect:
-        """What models the user is neither told nor asked again."""
-        return self._taped(session_id, opening, workspace, after)
-
     def _connect(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
         connected, limits = self._inner(model, provider, meter)
         if self._play.then is not None:
@@ -194,6 +182,8 @@ def config_of(facts: Facts, folder: Path) -> Config:
     """The settings of then, in a home of the replay's own. JSON is YAML."""
     home = Home(folder)
     home.folder(folder)
-    settings = facts.settings | {"sessions": {"record": False}}
+    # What models the user is neither told nor asked again.
+    unasked = {**facts.settings.get("memory", {}), "provider": ""}
+    settings = facts.settings | {"sessions": {"record": False}, "memory": unasked}
     home.config.write_bytes(encode(settings))
     return load(home, env=facts.variables)

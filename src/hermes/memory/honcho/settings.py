@@ -14,6 +14,7 @@ from hermes.core.errors import ConfigError
 
 Level = Literal["minimal", "low", "medium", "high", "max"]
 LEVELS: tuple[Level, ...] = ("minimal", "low", "medium", "high", "max")
+VARIABLES = ("HONCHO_API_KEY", "HONCHO_BASE_URL")
 HOSTED = "https://api.honcho.dev"
 MOST_DEPTH = 3
 LONG_QUERY, LONGER_QUERY = 120, 400

@@ -15,6 +15,7 @@ from hermes.surfaces.cli.commands import memory_changes, memory_setup
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 
 NOTHING = "Nothing is remembered yet; say “remember that …” in a session."
+NO_WAITING = "Nothing waits."
 DAY = len("2026-05-01")
 
 
@@ -121,7 +122,8 @@ def pending(ctx: click.Context, as_json: bool) -> None:
         return
     for change in found:
         print(change_line(change))
-    print("`hermes memory accept c1` or `reject c1` decides." if found else "Nothing waits.")
+    first = f"c{found[0].id}" if found else ""
+    print(f"`hermes memory accept {first}` or `reject {first}` decides." if found else NO_WAITING)
 
 
 @command.command(help="Everything with its whole story, one JSON line per change.")
