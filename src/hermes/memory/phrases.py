@@ -70,8 +70,8 @@ class _Phrase:
         while head < len(words) and len(" ".join(words[:head])) < LEAST_CUT:
             head += 1
         # Every copy has at least the head of it.
-        begun = " ".join(words[:head]).lower()
-        self.hint = max(re.findall(r"[a-z0-9]+", begun), key=len, default="")
+        begun = " ".join(words[:head])
+        self.hint = max(re.findall(r"[A-Za-z0-9]+", begun), key=len, default="").lower()
         start = _BEFORE if words[0][:1].isalnum() else ""
         is_whole = head == len(words)
         end = _AFTER if is_whole and words[-1][-1:].isalnum() else ""
