@@ -76,7 +76,7 @@ async def test_a_stricter_schema_refuses_a_call_that_was_run(tmp_path: Path) -> 
     overrides = Overrides(tools={"read_file": read_file}, requests_may_differ=True)
     report = await replay(recording, overrides)
     assert report.identical and report.request is not None
-    assert report.request.field.startswith("tools[3].function.")
+    assert re.match(r"tools\[\d+\]\.function\.", report.request.field)
 
 
 async def test_another_result_of_a_live_tool_is_named(tmp_path: Path) -> None:
