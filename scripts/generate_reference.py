@@ -238,6 +238,10 @@ PLACE_VARIABLES = (
     ("HERMES_PROFILE", "The profile in the home; `-p NAME` wins over it."),
     ("HOME", "Where `~` is."),
 )
+SERVICE_VARIABLES = (
+    ("HONCHO_API_KEY", "The key of the Honcho server that models the user."),
+    ("HONCHO_BASE_URL", "The address of a Honcho server of your own."),
+)
 TERMINAL_VARIABLES = (
     ("NO_COLOR", "Any value: no colours."),
     ("TERM", "`dumb`: no colours, no cursor movement, a plain prompt."),
@@ -268,6 +272,7 @@ def environment_page() -> str:
             f"## Where things are\n\n{rows(pairs, coded(PLACE_VARIABLES))}",
             f"## Settings\n\n{rows(('Variable', 'Setting', 'Meaning'), overrides)}",
             f"## Model providers\n\n{rows(('Variable', 'Provider', 'Meaning'), vendors)}",
+            f"## Other services\n\n{rows(pairs, coded(SERVICE_VARIABLES))}",
             f"## The terminal\n\n{rows(pairs, coded(TERMINAL_VARIABLES))}",
             f"## Tests\n\n{rows(pairs, coded(TEST_VARIABLES))}",
         )

@@ -26,14 +26,14 @@ HERE = Surroundings(
     platform_hint="You are in a terminal.",
     profile="work",
 )
-SLOTS = Slots(skills="- ride: how to ride", memory="M", user="U", provider="P")
+SLOTS = Slots(skills="- ride: how to ride", memory="M", provider="P")
 
 
 def test_layers_come_in_their_order() -> None:
     made = layers(HERE, tools=("terminal", "session_search"), extra="E", project="F", slots=SLOTS)
     assert [layer.name for layer in made] == [
         "identity", "completion", "parallel calls", "about tools", "tool use", "skills index",
-        "environment", "profile", "platform", "caller", "project files", "memory", "user profile",
+        "environment", "profile", "platform", "caller", "project files", "memory",
         "external memory", "facts",
     ]  # fmt: skip
     assert join(made).endswith("Model: gpt-5\nProvider: openai")

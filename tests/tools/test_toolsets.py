@@ -8,7 +8,9 @@ from hermes.tools.toolsets import SEARCHING, TOOLSETS, Toolset, resolve_toolsets
 
 
 def test_the_default_toolset_has_every_core_tool() -> None:
-    assert resolve_toolsets(["hermes-cli"]) == tuple(sorted(set(TARGETS) - set(SEARCHING)))
+    # What models the user brings its tools when it is chosen.
+    chosen = {*resolve_toolsets(["honcho", "user_model"]), *SEARCHING}
+    assert resolve_toolsets(["hermes-cli"]) == tuple(sorted(set(TARGETS) - chosen))
     assert resolve_toolsets(["all"]) == resolve_toolsets(["*"]) == tuple(sorted(TARGETS))
 
 

@@ -21,7 +21,7 @@ class Beginning(NamedTuple):
     tools: tuple[str, ...]
 
 
-def beginning(app: App, opening: Opening, choice: Choice, cwd: str) -> Beginning:
+def beginning(app: App, opening: Opening, choice: Choice, cwd: str, memory: str = "") -> Beginning:
     names = wanted_names(app.settings, reduced=choice.reduced)
     tools = app.tools.direct(names, app.settings.context.direct_tool_tokens)
     text = system_text(
@@ -32,7 +32,7 @@ def beginning(app: App, opening: Opening, choice: Choice, cwd: str) -> Beginning
         cwd=cwd,
         tools=tools,
         now=app.world.clock.now(),
-        slots=slots_of(app, opening),
+        slots=slots_of(app, opening, memory),
         scan=scan_of(app),
         clean=app.secrecy.text,
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from hermes.app import watching
 from hermes.app.beginning import beginning
 from hermes.app.budgets import Budgets
 from hermes.app.compacting import EngineMaker, context_engine
@@ -23,6 +24,7 @@ from hermes.app.prompting import chosen_personality, view_of
 from hermes.app.safeguards import approver, session_rules, way_to_the_web
 from hermes.app.secrecy import Secrecy
 from hermes.app.slots import nearby
+from hermes.app.snapshots import remembered, through
 from hermes.app.terminal import is_far
 from hermes.app.toolbox import Tools, wanted_names
 from hermes.app.veil import Veil
@@ -47,6 +49,7 @@ from hermes.journal.journal import SqliteJournal
 
 if TYPE_CHECKING:
     from hermes.app.library import Library
+    from hermes.app.remembering import Remembering
     from hermes.app.worktrees import Worktrees
     from hermes.core.secret_store import AskSecret, SecretStore
 
@@ -125,11 +128,14 @@ class App:
 
     async def leave(self, session: Session) -> None:
         """Stop what runs in the session and let go of it."""
-        _, tasks = self._open.pop(session.id)
+        _, tasks = self._open[session.id]
         self.secret_stores.pop(session.id, None)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self.settings.memory.provider:
+            await self.memory.detach(session.id)
+        del self._open[session.id]
         await session.close()
         if self._worktrees and (words := await self._worktrees.leave(session.id)):
             self.parting.append(words)
@@ -153,8 +159,9 @@ class App:
         for work in (
             self._watch_inbox(session),
             self._watch_processes(session),
-            self._retain(session),
-            self._name(session),
+            watching.retain(self, session),
+            watching.name(self, session),
+            watching.review(self, session),
             self.models.acquaint(session.transcript.model, session.transcript.provider),
         ):
             tasks.append(asyncio.ensure_future(_quietly(work)))
@@ -170,9 +177,18 @@ class App:
         for session, _ in tuple(self._open.values()):
             await self.leave(session)
         await self.models.close()
+        if "memory" in self.__dict__:
+            self.memory.close()
         await self.journal.close()
         if self._log_files is not None:
             self._log_files.close()
+
+    @cached_property
+    def memory(self) -> Remembering:
+        """What is known from one session to the next."""
+        from hermes.app.remembering import Remembering
+
+        return Remembering(self)
 
     @property
     def library(self) -> Library:
@@ -206,7 +222,8 @@ class App:
         if is_far(self.settings.terminal):
             far = await arrived(self._workspace(session_id, cwd))
             cwd = far.root
-        text, tools = beginning(self, opening, choice, cwd)
+        memory = await remembered(self, opening)
+        text, tools = beginning(self, opening, choice, cwd, memory.text)
         self.news += text.warnings
         opened = SessionOpened(
             source=opening.source,
@@ -220,6 +237,7 @@ class App:
             job=opening.job or await self._job_of(opening.parent),
         )
         recorder = self._recorder(session_id, opening=opened)
+        memory.guard(recorder)
         if personality := chosen_personality(self.settings):
             recorder.note(personality)
             recorder.foresee()
@@ -286,8 +304,12 @@ class App:
         self._worktrees = self._worktrees or Worktrees(self)
         return await self._worktrees.enter(session_id, self.cwd(opening))
 
-    def session(self, session_id: str) -> Session | None:
+    def session(self, session_id: str) -> Session:
         """One that is open here."""
+        return self._open[session_id][0]
+
+    def opened(self, session_id: str) -> Session | None:
+        """One that may not be open yet, or not any more."""
         held = self._open.get(session_id)
         return held[0] if held else None
 
@@ -303,9 +325,10 @@ class App:
     ) -> Parts:
         tools = self.tools.choose(opened.tools, wanted_names(self.settings))
         policy = session_rules(self, workspace, opening, began)
+        taped = self._taped(session_id, opening, workspace, after)
         return Parts(
             journal=self.journal,
-            connect=self._taped(session_id, opening, workspace, after),
+            connect=through(self, session_id, opened, taped),
             budgeting=lambda: self._budgets.of(opened),
             view=view_of(opened.system, tools.specs, self.settings, source=opened.source),
             toolbox=tools,
@@ -338,25 +361,10 @@ class App:
 
     def _connect(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
         connected, window = self.models.connect(model, provider, meter)
-        return connected, self._limits(window)
-
-    def _limits(self, window: int) -> Limits:
-        return limits_of(self.settings, window)
+        return connected, limits_of(self.settings, window)
 
     def _workspace(self, session_id: str, root: str) -> Workspace:
         return workspace_of(self, session_id, root)
-
-    async def _retain(self, session: Session) -> None:
-        """Old sessions go as the settings say, and never without a word."""
-        if words := await self.library.retain_told(self.settings.sessions.retention):
-            session.tell(words)
-
-    async def _name(self, session: Session) -> None:
-        from hermes.app.titles import Titles
-
-        titles = Titles(self.models, self.settings, self.library)
-        if titles.wanted(session):
-            await titles.follow(session, session.subscribe())
 
     async def _watch_inbox(self, session: Session) -> None:
         seen = -1

@@ -71,7 +71,6 @@ class _Summaries:
         from hermes.app.auxiliary import Auxiliary
 
         session = self._app.session(self._session_id)
-        assert session is not None
         transcript = session.transcript
         auxiliary = Auxiliary(
             self._app.models,

@@ -18,6 +18,12 @@ def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
         match kind.__module__:
             case "hermes.core.secret_store":
                 return _secrets(app, session_id)
+            case "hermes.memory.tools":
+                return app.memory.desk(session_id, opened)
+            case "hermes.memory.local.tools":
+                return app.memory.modelling.local_desk(session_id, opened)
+            case "hermes.memory.honcho.tools":
+                return app.memory.modelling.honcho_desk(session_id, opened)
             case "hermes.recall.tools":
                 return _recall(app, session_id, opened)
             case "hermes.tools.discovery":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app.beginning import beginning
 from hermes.app.opening import Opening
+from hermes.app.snapshots import remembered
 from hermes.codec.json import encode
 from hermes.codec.values import Value
 
@@ -27,7 +28,8 @@ class Size(Value):
 async def prompt_sizes(app: App, opening: Opening) -> tuple[Size, ...]:
     """For a new session, opened now in this folder. Nothing is sent."""
     choice = await app.models.choose()
-    text, names = beginning(app, opening, choice, app.cwd(opening))
+    memory = await remembered(app, opening)
+    text, names = beginning(app, opening, choice, app.cwd(opening), memory.text)
     layers = [_size("system", layer.name, layer.text.encode()) for layer in text.layers]
     tools = [_size("tool", spec.name, encode(spec)) for spec in app.tools.choose(names).specs]
     return (*layers, *tools)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from hermes.app.build import App
 
 
-def slots_of(app: App, opening: Opening) -> Slots:
+def slots_of(app: App, opening: Opening, memory: str) -> Slots:
     """As things are now; they are frozen with the session. A room that has something to say adds
     its line here. Sizes are capped where the layers are made (`context.system.SLOT_CHARS`)."""
-    return Slots()
+    return Slots(memory=memory)
 
 
 def nearby(app: App, workspace: Workspace, policy: Policy, opened: SessionOpened) -> Remark:

@@ -60,7 +60,7 @@ def sudo_of(app: App, session_id: str) -> Sudo:
     """Asks whoever is in the session; what is answered stays in this process."""
 
     async def ask() -> str | None:
-        session = app.session(session_id)
+        session = app.opened(session_id)
         return await session.ask_secret(SUDO_QUESTION, SUDO_SECONDS) if session else None
 
     return Sudo(ask, known=app.config.secrets.get("SUDO_PASSWORD"))

@@ -12,6 +12,13 @@ from hermes.tools.toolsets import CORE, SEARCHING, resolve_toolsets
 
 _BYTES_PER_TOKEN = 4
 
+# What models the user brings tools of its own.
+PROVIDER_TOOLSETS: dict[str, tuple[str, ...]] = {
+    "": (),
+    "local": ("user_model",),
+    "honcho": ("honcho",),
+}
+
 
 class Tools:
     """The catalogue of one run: read once, and sessions with the same tools share them."""
@@ -72,4 +79,5 @@ def wanted_names(settings: Settings, *, reduced: bool = False) -> tuple[str, ...
     """A model that is too small for tools gets none."""
     if reduced:
         return ()
-    return resolve_toolsets(settings.toolsets, settings.agent.disabled_toolsets)
+    enabled = (*settings.toolsets, *PROVIDER_TOOLSETS[settings.memory.provider])
+    return resolve_toolsets(enabled, settings.agent.disabled_toolsets)

@@ -71,7 +71,7 @@ def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:
         return workspace
 
     def where() -> tuple[str, str]:
-        session = app.session(session_id)
+        session = app.opened(session_id)
         return session_id, session.transcript.turn_id if session else ""
 
     def protect() -> UndoProtection:
@@ -81,7 +81,7 @@ def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:
         return undoing(app).protection(workspace.root, where)
 
     def warn(words: str) -> None:
-        if session := app.session(session_id):
+        if session := app.opened(session_id):
             session.tell(words)
 
     return Undoable(workspace, protect, home=app.person, warn=warn)

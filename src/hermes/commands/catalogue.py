@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from hermes.commands import context, model, rollback, session
+from hermes.commands import context, memory, model, rollback, session
 
-COMMANDS = (*session.COMMANDS, *model.COMMANDS, *rollback.COMMANDS, *context.COMMANDS)
+COMMANDS = (
+    *session.COMMANDS,
+    *model.COMMANDS,
+    *rollback.COMMANDS,
+    *context.COMMANDS,
+    *memory.COMMANDS,
+)

@@ -27,6 +27,7 @@ class Home:
         self.locks = root / "locks"
         self.archive = root / "archive"
         self.sessions = root / "sessions"
+        self.memories = root / "memories"
         self.models = root / "models"
         self.profiles = root / PROFILES
         self.journal = root / "hermes.db"

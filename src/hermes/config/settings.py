@@ -152,6 +152,25 @@ class SessionSettings(Value):
     retention: RetentionSettings = RetentionSettings()
 
 
+class MemorySettings(Value):
+    """What is known from one session to the next."""
+
+    memory_enabled: Annotated[bool, "Keep notes in `memories/MEMORY.md` and show them."] = True
+    user_profile_enabled: Annotated[bool, "Keep who you are in `memories/USER.md`."] = True
+    memory_char_limit: Annotated[Positive, "Characters of MEMORY.md."] = 2_200
+    user_char_limit: Annotated[Positive, "Characters of USER.md."] = 1_375
+    nudge_interval: Annotated[
+        Count, "Turns without a change of memory after which it is reviewed; 0 for never."
+    ] = 10
+    flush_min_turns: Annotated[
+        Count, "Turns that a conversation has before memory is saved on shortening it; 0 for never."
+    ] = 6
+    write_approval: Annotated[bool, "Everything waits for `hermes memory accept`."] = False
+    provider: Annotated[
+        Literal["", "local", "honcho"], "What models the user besides the files; empty for nothing."
+    ] = ""
+
+
 class LoggingSettings(Value):
     """The files in `logs/`."""
 
@@ -243,6 +262,7 @@ class Settings(Value):
     display: DisplaySettings = DisplaySettings()
     sessions: SessionSettings = SessionSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
+    memory: MemorySettings = MemorySettings()
     logging: LoggingSettings = LoggingSettings()
     providers: dict[str, ProviderSettings] = {}
     local: LocalSettings = LocalSettings()

@@ -45,7 +45,7 @@ ABOUT_TOOLS = {
     "with tool_call.",
 }
 # Characters of blocks that other rooms bring; what is longer is cut.
-SLOT_CHARS = {"skills": 2_000, "memory": 2_700, "user": 1_800, "provider": 1_600}
+SLOT_CHARS = {"skills": 2_000, "memory": 4_500, "provider": 1_600}
 _SLOT_SHARE = 0.05
 _CHARS_PER_TOKEN = 4
 
@@ -59,11 +59,10 @@ class Layer(Value):
 
 class Slots(Value):
     """What other rooms have to say, as it is when a session opens: the index of skills, what is
-    remembered, who the user is, and the block of an external memory."""
+    remembered, of the user too, and the block of an external memory."""
 
     skills: str = ""
     memory: str = ""
-    user: str = ""
     provider: str = ""
 
 
@@ -113,7 +112,6 @@ def layers(
         ("caller", extra.strip()),
         ("project files", project),
         ("memory", slot("memory", brought.memory, here.window)),
-        ("user profile", slot("user", brought.user, here.window)),
         ("external memory", slot("provider", brought.provider, here.window)),
         ("facts", _facts(here)),
     )

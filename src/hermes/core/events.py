@@ -225,6 +225,13 @@ class Overlaid(Value, tag="overlaid"):
     text: str
 
 
+class Erased(Value, tag="erased"):
+    """Words were taken out of these records of the session for ever, as a person wished."""
+
+    records: tuple[int, ...]
+    by: str = "owner"
+
+
 EndReason = Literal[
     "done", "interrupted", "failed", "budget", "partial", "guardrail", "crashed", "paused"
 ]
@@ -269,6 +276,7 @@ DurableEvent: TypeAlias = (
     | EffectDecided
     | Compacted
     | Overlaid
+    | Erased
 )
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

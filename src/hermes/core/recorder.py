@@ -4,7 +4,7 @@ None of them sees an event before the veil has."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from hermes.core.caps import Caps
@@ -52,6 +52,8 @@ class Recorder:
         self._foreseen: dict[int, DurableEvent] = {}
         self._turn = asyncio.Lock()
         self._readers: list[Subscription] = []
+        # May refuse to let the session begin: what it opens with can be out of date by then.
+        self.before_opening: Callable[[], None] = lambda: None
         if opening is not None and lease is None:
             # The prompt is needed before the first commit.
             self.transcript.opened = opening
@@ -138,6 +140,7 @@ class Recorder:
     ) -> tuple[Record, ...]:
         if self.lease is None:
             assert self._opening is not None
+            self.before_opening()
             self.lease, records = await self._journal.create(
                 self.session_id, (self._opening, *batch), turn_id=self._turn_id
             )

@@ -13,6 +13,7 @@ from hermes.core.events import (
     CapRaised,
     Compacted,
     EffectDecided,
+    Erased,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
@@ -120,7 +121,7 @@ class Transcript:
                 self.overlay = event
             case TurnEnded():
                 self.turn_id = ""
-            case SessionEnded() | CapRaised() | EffectDecided():
+            case SessionEnded() | CapRaised() | EffectDecided() | Erased():
                 pass
             case _:
                 # Live events are never recorded; whoever passes one has a bug.

@@ -86,6 +86,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("effect_decided"),
     _shape("compacted"),
     _shape("overlaid"),
+    _shape("erased"),
 )
 
 

@@ -9,6 +9,7 @@ from hermes.core.events import (
     CallSettled,
     CapRaised,
     DurableEvent,
+    Erased,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
@@ -141,9 +142,10 @@ class Summary:
     def add(self, event: DurableEvent, *, turn_id: str, at: float) -> Change | None:
         """Count one more event; what it changes in the ledger, if anything."""
         self.last_n += 1
-        self.last_at = at
-        # A title may be changed when nobody is in the session; anything else opens it again.
-        if self.ended_at is not None and not isinstance(event, Titled):
+        if not isinstance(event, Erased):
+            self.last_at = at
+        # Both may happen when nobody is in the session; anything else opens it again.
+        if self.ended_at is not None and not isinstance(event, Titled | Erased):
             self.ended_at, self.end_reason = None, ""
         match event:
             case MessageReceived():

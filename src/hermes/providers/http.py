@@ -165,6 +165,14 @@ class Http:
         async with self._tapped("GET", url, b"", headers, timeouts) as answer:
             yield answer
 
+    @asynccontextmanager
+    async def send(
+        self, method: str, url: str, *, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
+    ) -> AsyncIterator[Answer]:
+        """The answer to any other request."""
+        async with self._tapped(method, url, body, headers, timeouts) as answer:
+            yield answer
+
     def warm(self, url: str) -> None:
         """Load what a request to this address will need; takes a while, sends nothing."""
         if self._address(url).secure:

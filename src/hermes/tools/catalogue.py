@@ -13,6 +13,12 @@ from hermes.core.tools import Tool
 
 TARGETS = {
     "clarify": "hermes.tools.clarify:clarify",
+    "honcho_conclude": "hermes.memory.honcho.tools:honcho_conclude",
+    "honcho_context": "hermes.memory.honcho.tools:honcho_context",
+    "honcho_profile": "hermes.memory.honcho.tools:honcho_profile",
+    "honcho_reasoning": "hermes.memory.honcho.tools:honcho_reasoning",
+    "honcho_search": "hermes.memory.honcho.tools:honcho_search",
+    "memory": "hermes.memory.tools:memory",
     "patch": "hermes.tools.files.patch:patch",
     "process": "hermes.tools.process:process",
     "read_file": "hermes.tools.files.read:read_file",
@@ -22,6 +28,8 @@ TARGETS = {
     "todo": "hermes.tools.todo:todo",
     "tool_call": "hermes.tools.discovery:tool_call",
     "tool_search": "hermes.tools.discovery:tool_search",
+    "user_model_query": "hermes.memory.local.tools:user_model_query",
+    "user_profile": "hermes.memory.local.tools:user_profile",
     "write_file": "hermes.tools.files.write:write_file",
 }
 # Written by scripts/generate_schemas.py from the signatures of the targets.

@@ -36,11 +36,24 @@ class Toolset(Value):
 TOOLSETS: dict[str, Toolset] = {
     "clarify": Toolset(tools=("clarify",)),
     "file": Toolset(tools=("patch", "read_file", "search_files", "write_file")),
-    "hermes-cli": Toolset(includes=("clarify", "file", "session_search", "terminal", "todo")),
+    "hermes-cli": Toolset(
+        includes=("clarify", "file", "memory", "session_search", "terminal", "todo")
+    ),
+    "honcho": Toolset(
+        tools=(
+            "honcho_conclude",
+            "honcho_context",
+            "honcho_profile",
+            "honcho_reasoning",
+            "honcho_search",
+        )
+    ),
+    "memory": Toolset(tools=("memory",)),
     "session_search": Toolset(tools=("session_search",)),
     "terminal": Toolset(tools=("process", "terminal")),
     "todo": Toolset(tools=("todo",)),
     "tool_search": Toolset(tools=SEARCHING),
+    "user_model": Toolset(tools=("user_model_query", "user_profile")),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -65,7 +66,7 @@ async def test_another_description_of_a_tool_is_another_first_request(tmp_path: 
         place_of(recording, "model_called"),
         "request",
     )
-    assert report.divergence.field == "tools[3].function.description"
+    assert re.fullmatch(r"tools\[\d+\]\.function\.description", report.divergence.field)
     assert report.divergence.now == "Reads files."
     assert report.played == report.divergence.n - 1
 
@@ -75,7 +76,7 @@ async def test_a_stricter_schema_refuses_a_call_that_was_run(tmp_path: Path) -> 
     overrides = Overrides(tools={"read_file": read_file}, requests_may_differ=True)
     report = await replay(recording, overrides)
     assert report.identical and report.request is not None
-    assert report.request.field.startswith("tools[3].function.")
+    assert re.match(r"tools\[\d+\]\.function\.", report.request.field)
 
 
 async def test_another_result_of_a_live_tool_is_named(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hermes.app.build import App
 from hermes.app.compacting import means_of
+from hermes.app.limits import limits_of
 from hermes.app.models.choice import EMBEDDED, OFFLINE, Wish
 from hermes.app.models.resolver import Resolver
 from hermes.app.opening import Opening
@@ -164,7 +165,7 @@ class Rehearsal(App):
         try:
             connected, limits = super()._connect(model, provider, meter)
         except (HermesError, OSError):
-            return spoken, self._limits(WINDOW)
+            return spoken, limits_of(self.settings, WINDOW)
         if provider == OFFLINE:
             return connected, limits
         if self._player is None or provider == EMBEDDED:
@@ -207,6 +208,8 @@ def config_of(facts: Facts, folder: Path) -> Config:
     """The settings of then, in a home of the replay's own. JSON is YAML."""
     home = Home(folder)
     home.folder(folder)
-    settings = facts.settings | {"sessions": {"record": False}}
+    # What models the user is neither told nor asked again.
+    unasked = {**facts.settings.get("memory", {}), "provider": ""}
+    settings = facts.settings | {"sessions": {"record": False}, "memory": unasked}
     home.config.write_bytes(encode(settings))
     return load(home, env=facts.variables)

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "login": ("login", "Log in at a provider."),
     "logout": ("logout", "Log out of a provider."),
     "logs": ("logs", "Read the log files."),
+    "memory": ("memory", "What is remembered, why, and how to forget it."),
     "model": ("model", "See and choose what answers; install local models."),
     "policy": ("policy", "What may be done without a question, and why."),
     "prompt-size": ("prompt_size", "How many tokens the fixed part of a request takes."),

@@ -70,6 +70,8 @@ def remember(task: Task) -> Steps:
     result = yield from call("memory", action="add", target="memory", content=text)
     if not succeeded(result):
         return failure(task, result)
+    if result.details.get("held"):
+        return task.done("remembered.held", text=text)
     return task.done("remembered", text=text)
 
 

@@ -16,6 +16,7 @@ from hermes.core.events import (
     CapRaised,
     Compacted,
     EffectDecided,
+    Erased,
     Event,
     MessageReceived,
     ModelCalled,
@@ -108,6 +109,9 @@ def describe(event: Event) -> Iterator[str]:
             yield f"personality: {event.name or 'none'}"
         case Rewound():
             yield f"{event.turns} turn(s) taken back"
+        case Erased():
+            numbers = ", ".join(map(str, event.records))
+            yield f"words were forgotten in record(s) {numbers}, as {event.by} wished"
         case TurnEnded():
             yield f"turn ended: {event.reason} {event.error or event.detail}".rstrip()
         case SessionEnded():

@@ -1,0 +1,172 @@
+"""Looks back over a conversation in which long nothing was remembered, after an answer is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.app.auxiliary import Auxiliary
+from hermes.app.judging import rules_for
+from hermes.app.models.choice import WITHIN
+from hermes.app.remembering import APPROVAL, heard_at
+from hermes.app.suspicion import untrusted_in
+from hermes.codec.json import DecodeError
+from hermes.codec.values import JsonObject
+from hermes.core.effects import Allow
+from hermes.core.errors import HermesError, ToolError
+from hermes.core.events import SessionOpened, ToolFinished, TurnEnded
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+    user_says,
+)
+from hermes.core.prompt import Prompt
+from hermes.core.session import Session
+from hermes.core.subscription import Subscription
+from hermes.core.tools import ToolOutput
+from hermes.memory.entries import Source
+from hermes.memory.nudges import nudge
+from hermes.memory.tools import Call, Desk, carry_out, memory, wishes_of
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+TASK = "background_review"
+MOST_ROUNDS = 4
+QUOTED = 12_000
+NOTICE = "Memory was updated: {}"
+DENIED = "Not allowed, and nobody is asked now. Leave it."
+
+
+class MemoryReview:
+    """For one session. It may call the memory tool and nothing else; nothing that takes a question
+    is done, and where strangers' words are in view, nothing at all."""
+
+    def __init__(self, app: App, session: Session, opened: SessionOpened) -> None:
+        self._app = app
+        self._session = session
+        self._opened = opened
+        self._turns = 0
+
+    async def follow(self, events: Subscription) -> None:
+        """Count the turns since memory was last changed, and look back when it is time."""
+        try:
+            async for record in events:
+                event = record.event
+                if isinstance(event, ToolFinished) and event.result.name == memory.name:
+                    self._turns = 0
+                if isinstance(event, TurnEnded) and event.reason == "done":
+                    await self._turn_ended(record.turn_id)
+        finally:
+            events.close()
+
+    async def _turn_ended(self, turn_id: str) -> None:
+        self._turns += 1
+        words = nudge(self._turns, self._app.settings.memory.nudge_interval)
+        transcript = self._session.transcript
+        if not words or transcript.provider in WITHIN or untrusted_in(transcript.origins()):
+            return
+        self._turns = 0
+        try:
+            await self.look_back(words, turn_id)
+        except HermesError:
+            # Nobody asked for it, so nobody is told that it did not work.
+            return
+
+    async def look_back(self, words: str, turn_id: str) -> None:
+        known = (await self._app.memory.of().snapshot()).text or "Memory is empty."
+        said = digest(self._session.transcript.messages)
+        messages: tuple[Message, ...] = (user_says(f"{known}\n\n{said}"),)
+        desk = await self._desk(turn_id)
+        for number in range(MOST_ROUNDS):
+            prompt = Prompt(system=words, messages=messages, tools=(memory.spec,))
+            reply = await self._auxiliary().ask(TASK, prompt, self._session.meter)
+            if not reply.message.calls:
+                return
+            results = [await self._answer(desk, number, call) for call in reply.message.calls]
+            messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
+
+    async def _answer(self, desk: Desk, number: int, call: ToolCall) -> ToolResult:
+        try:
+            output = await self._carry_out(desk, number, call)
+        except (ToolError, DecodeError) as error:
+            output = ToolOutput.text(str(error), failed=True)
+        return ToolResult(call_id=call.id, name=call.name, parts=output.parts, failed=output.failed)
+
+    async def _carry_out(self, desk: Desk, number: int, call: ToolCall) -> ToolOutput:
+        if call.name != memory.name or call.broken:
+            raise ToolError(f"Only {memory.name} can be called now.")
+        arguments = memory.parameters.decode(call.arguments)
+        wishes = wishes_of(arguments)
+        self._check(arguments)
+        output = await carry_out(desk, f"review {number} {call.id}", arguments["target"], wishes)
+        if not output.failed and output.details.get("changes"):
+            self._session.tell(NOTICE.format("; ".join(w.content or w.old_text for w in wishes)))
+        return output
+
+    def _check(self, arguments: JsonObject) -> None:
+        """The rules of the home hold here too."""
+        rules = rules_for(self._app.config, self._opened.cwd or "/", self._opened.source)
+        origins = self._session.transcript.origins()
+        for effect in memory.effects(_NOWHERE, arguments):
+            if not isinstance(rules.decide(effect, self._opened.principal, origins), Allow):
+                raise ToolError(DENIED)
+
+    async def _desk(self, turn_id: str) -> Desk:
+        """Changes have the words that the turn answered as their source."""
+        records = await self._app.journal.read(self._session.id)
+        n = heard_at(records, turn_id)
+        held = APPROVAL if self._app.settings.memory.write_approval else ""
+
+        async def witness(call_id: str) -> Call:
+            source = Source(
+                kind="review",
+                session_id=self._session.id,
+                turn_id=turn_id,
+                n=n,
+                call_id=call_id,
+                person=self._opened.principal,
+                surface=self._opened.source,
+            )
+            return Call(source=source, key=f"{self._session.id} {turn_id} {call_id}", held=held)
+
+        remembering = self._app.memory
+        return Desk(remembering.of(), witness, targets=remembering.targets)
+
+    def _auxiliary(self) -> Auxiliary:
+        transcript = self._session.transcript
+        return Auxiliary(
+            self._app.models,
+            self._app.settings,
+            main=lambda: (transcript.model, transcript.provider),
+            tell=lambda _text: None,
+        )
+
+
+class _Nowhere:
+    """Where effects of memory take place: in no folder."""
+
+    cwd = "/"
+
+    def resolve(self, path: str) -> str:
+        return path
+
+
+_NOWHERE = _Nowhere()
+
+
+def digest(messages: list[Message]) -> str:
+    """Who said what, as much of the end as fits; what tools gave is left out."""
+    lines: list[str] = []
+    for message in messages:
+        match message:
+            case UserMessage(origin="user"):
+                lines.append(f"User: {message.text}")
+            case AssistantMessage() if message.text:
+                lines.append(f"Assistant: {message.text}")
+            case _:
+                continue
+    return "\n\n".join(lines)[-QUOTED:]

@@ -1,0 +1,133 @@
+"""`/memory`: what is remembered and what waits for a word, in the lines that all surfaces show."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
+from hermes.commands.visible import clean, one_line
+from hermes.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from hermes.app.remembering import Why
+    from hermes.memory.entries import Change, Entry, Source
+
+USAGE = "Use /memory [list|pending|approve c1|reject c1|why m1|undo [c1]|approval on|off]."
+FORGET = "To forget something for good, leave this session and run `hermes memory forget m1`."
+LINE = 160
+
+
+async def memory(here: Here, argument: str) -> Outcome:
+    verb, _, rest = argument.partition(" ")
+    memories, source = here.app.memory.of(), here.app.memory.by_hand("slash", here.session.id)
+    match verb, rest.strip():
+        case (("" | "list"), ""):
+            return Shown(text=_listed(await memories.entries(), await memories.pending()))
+        case "pending", "":
+            return Shown(text=_pending(await memories.pending()))
+        case (("approve" | "accept"), number):
+            done = await memories.accept(change_number(number), source=source)
+            return Shown(text=outcome_words(done))
+        case "reject", number:
+            done = await memories.reject(change_number(number), source=source)
+            return Shown(text=outcome_words(done))
+        case "why", named if named:
+            return Shown(text="\n".join(why_lines(await here.app.memory.why(named))))
+        case "undo", number:
+            back = await memories.undo(change_number(number) if number else 0, source=source)
+            return Shown(text="\n".join(f"Taken back: {change_line(each)}" for each in back))
+        case "approval", ("on" | "off") as word:
+            return Shown(text=here.app.memory.set_approval(word == "on"))
+        case "forget", _:
+            return Shown(text=FORGET)
+    raise UsageError(USAGE)
+
+
+def change_number(text: str) -> int:
+    """Of "c12" or "12"; UsageError."""
+    number = text.strip().removeprefix("c")
+    if not number.isdecimal():
+        raise UsageError(f"“{text}” is no change; write it like c12.")
+    return int(number)
+
+
+def outcome_words(outcome: object) -> str:
+    """What came of a change, or why nothing did."""
+    words: str = getattr(outcome, "error", "") or getattr(outcome, "message", "")
+    return clean(words)
+
+
+def entry_line(entry: Entry) -> str:
+    hidden = f"  (not shown to models: {entry.finding})" if entry.finding else ""
+    return f"m{entry.id:<5} {entry.target:7} {one_line(entry.text, LINE)}{hidden}"
+
+
+def change_line(change: Change) -> str:
+    text = "[forgotten]" if change.forgotten else one_line(change.text, LINE)
+    verb = f"accept {change.action}" if change.settles and change.action != "reject" else ""
+    verb = f"undo c{change.reverts}" if change.reverts else verb or change.action
+    waits = f"  (waits: {change.held})" if change.open else ""
+    target = f"m{change.entry}"
+    return f"c{change.id:<5} {moment(change.at)}  {verb:14} {target:6} {text}{waits}".rstrip()
+
+
+def why_lines(why: Why) -> list[str]:
+    """What an entry says, and each step on the way to it."""
+    first = why.changes[0]
+    head = one_line(why.entry.text) if why.entry else "(nothing any more)"
+    lines = [f"m{first.entry}  {first.target}: {head}"]
+    for change, said in zip(why.changes, why.said, strict=True):
+        lines.append(change_line(change))
+        lines.append(f"       {source_words(change.source)}")
+        if said:
+            lines.append(f"       “{one_line(said, LINE)}”")
+    return lines
+
+
+def source_words(source: Source) -> str:
+    """Where a change comes from, in words."""
+    match source.kind:
+        case "file":
+            return "the file was edited by hand"
+        case "person":
+            return f"by command of the {source.person} ({source.surface})"
+        case "review":
+            verb = "found on a look back over"
+        case _:
+            verb = "in"
+    place = f"{source.session_id}:{source.n}" if source.n else source.session_id
+    words = f"{verb} session {place}, said by the {source.person} on {source.surface}"
+    if source.origins:
+        words += f", with text from {', '.join(source.origins)} in view"
+    return f"{words}, approved by {source.approved_by}" if source.approved_by else words
+
+
+def moment(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def _listed(entries: tuple[Entry, ...], pending: tuple[Change, ...]) -> str:
+    lines = [entry_line(entry) for entry in entries] or ["Nothing is remembered yet."]
+    if pending:
+        lines.append(f"{len(pending)} change(s) wait for a word: /memory pending")
+    return "\n".join(lines)
+
+
+def _pending(pending: tuple[Change, ...]) -> str:
+    if not pending:
+        return "Nothing waits."
+    lines = [change_line(change) for change in pending]
+    first = f"c{pending[0].id}"
+    return "\n".join((*lines, f"/memory approve {first} or /memory reject {first} decides."))
+
+
+COMMANDS = (
+    SlashCommand(
+        "memory",
+        "What is remembered, and what waits to be.",
+        memory,
+        arguments="[pending|approve|reject|why|undo|approval]",
+        category="info",
+    ),
+)

@@ -1,0 +1,204 @@
+"""Taking words out of records for ever: the chain is tied again, and says that this was done."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonValue, Value
+from hermes.core.errors import SessionBusy
+from hermes.core.events import Erased
+from hermes.journal import leases, ledger, upkeep
+from hermes.journal.chain import link, seed
+from hermes.journal.journal import SqliteJournal
+from hermes.journal.rows import Row, read_rows
+from hermes.journal.shapes import packed, stored
+from hermes.journal.transaction import Transaction
+from hermes.journal.versions import event_of, is_newer
+
+# Fields that say what a record is, not what somebody said, and those inside of which all is free.
+_FIXED = frozenset(
+    "type id call call_id turn_id name kind model provider stop source principal origin cause"
+    " reason action target repeat category choice scope scopes by key parent job".split()
+)
+_FREE = frozenset({"arguments", "details", "sealed"})
+
+
+class Eraser(Protocol):
+    """What is to go. `might` is a quick look at a whole record, False only if nothing of it can be
+    there; `near` is set for records in which it was said, perhaps in other words."""
+
+    def might(self, raw: str) -> bool: ...
+
+    def erased(self, text: str, *, near: bool = False) -> str: ...
+
+
+class Nearby(Value):
+    """Where something was said in a session: in turns, and in the records of single messages."""
+
+    turns: frozenset[str] = frozenset()
+    records: frozenset[int] = frozenset()
+
+
+class Erasure(Value):
+    """What was done: the numbers of changed records by session id, and their ids in the file."""
+
+    sessions: Mapping[str, tuple[int, ...]] = {}
+    events: tuple[int, ...] = ()
+
+
+class _Changed(NamedTuple):
+    """The records of a session that are going to be others, by number."""
+
+    session: int
+    session_id: str
+    bodies: dict[int, bytes]
+
+
+async def erase(
+    journal: SqliteJournal,
+    eraser: Eraser,
+    *,
+    near: Mapping[str, Nearby] | None = None,
+    by: str = "owner",
+) -> Erasure:
+    """Rewrite every record that holds it, in one transaction. SessionBusy, and nothing is done,
+    while somebody is in a session that holds it: whoever has it in mind would write it again."""
+    near = near or {}
+    found = await journal.reading(lambda db: list(_found(db, eraser, near)))
+
+    def work(tx: Transaction) -> Erasure:
+        # Looked for once more, since others may have written meanwhile.
+        changed = list(_found(tx.db, eraser, near)) if found else []
+        _check_free(tx, journal, changed)
+        _clean_inbox(tx.db, eraser)
+        ids: list[int] = []
+        for each in changed:
+            ids += _rewrite(tx, each)
+            event = Erased(records=tuple(sorted(each.bodies)), by=by)
+            tx.put(each.session, stored(event), turn_id="", at=journal.world.clock.now())
+        numbers = {each.session_id: tuple(sorted(each.bodies)) for each in changed}
+        return Erasure(sessions=numbers, events=tuple(ids))
+
+    done = await journal.writing(work)
+    # Freed pages and the write-ahead log still have what was there before.
+    await upkeep.vacuum(journal)
+    return done
+
+
+async def holding(
+    journal: SqliteJournal, eraser: Eraser, *, near: Mapping[str, Nearby] | None = None
+) -> dict[str, tuple[int, ...]]:
+    """The records that `erase` would change, by session id."""
+    found = await journal.reading(lambda db: list(_found(db, eraser, near or {})))
+    return {each.session_id: tuple(sorted(each.bodies)) for each in found}
+
+
+def _found(
+    db: sqlite3.Connection, eraser: Eraser, near: Mapping[str, Nearby]
+) -> Iterator[_Changed]:
+    for session, session_id in db.execute("SELECT session, id FROM sessions").fetchall():
+        nearby = near.get(session_id, Nearby())
+        bodies = {
+            row.n: body
+            for row in read_rows(db, session).whole
+            if (body := _cleaned(row, eraser, nearby)) is not None
+        }
+        if bodies:
+            yield _Changed(session, session_id, bodies)
+
+
+def _cleaned(row: Row, eraser: Eraser, nearby: Nearby) -> bytes | None:
+    """The body without what is to go; None when nothing is in it, or when it cannot be read."""
+    is_near = row.n in nearby.records or (
+        # A message is recorded before the turn that answers it has begun.
+        row.turn_id in nearby.turns and row.kind != "message_received"
+    )
+    if not is_near and not eraser.might(row.body.decode("utf-8", "replace")):
+        return None
+    if is_newer(row.kind, row.version):
+        return None
+    try:
+        raw = decode(dict, row.body)
+    except DecodeError:
+        return None
+    rest = _without(raw, eraser, is_near, _FIXED)
+    return None if rest == raw else encode(rest)
+
+
+def _without(value: JsonValue, eraser: Eraser, near: bool, fixed: frozenset[str]) -> JsonValue:
+    if isinstance(value, str):
+        return eraser.erased(value, near=near)
+    if isinstance(value, dict):
+        return {
+            key: item
+            if key in fixed
+            else _without(item, eraser, near, frozenset() if key in _FREE else fixed)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_without(item, eraser, near, fixed) for item in value]
+    return value
+
+
+def _check_free(tx: Transaction, journal: SqliteJournal, changed: Iterable[_Changed]) -> None:
+    now = journal.world.clock.now()
+    for each in changed:
+        try:
+            leases.check_free(tx, each.session, each.session_id, journal.writer.owner, now)
+        except SessionBusy as busy:
+            raise SessionBusy(
+                f"{busy} It has in view what is to be forgotten, so nothing was changed."
+            ) from busy
+
+
+def _rewrite(tx: Transaction, changed: _Changed) -> list[int]:
+    """Put the new bodies in and tie the chain anew from the first of them on."""
+    tx.settle()
+    parent_n, session_id = tx.db.execute(
+        "SELECT parent_n, id FROM sessions WHERE session = ?", (changed.session,)
+    ).fetchone()
+    ids: list[int] = []
+    previous = seed(session_id)
+    is_tied = True
+    for row in read_rows(tx.db, changed.session).whole:
+        body = changed.bodies.get(row.n, row.body)
+        if row.n in changed.bodies:
+            ids.append(row.id)
+            is_tied = False
+        if not is_tied:
+            tied = link(previous, row.n, row.turn_id, row.kind, row.version, row.at, body)
+            _update(tx.db, row, body, tied)
+            previous = tied
+        else:
+            previous = row.hash
+    tx.forget(changed.session)
+    ledger.rebuild_session(tx.db, changed.session, parent_n, session_id)
+    return ids
+
+
+def _update(db: sqlite3.Connection, row: Row, body: bytes, hash: bytes) -> None:
+    if body == row.body:
+        db.execute("UPDATE log SET hash = ? WHERE id = ?", (hash, row.id))
+        return
+    event = event_of(row.kind, row.version, body)
+    item = packed(event, row.kind, row.version, body)
+    values = (item.shape, item.rest, hash, row.id)
+    db.execute("UPDATE log SET shape = ?, rest = ?, hash = ? WHERE id = ?", values)
+
+
+def _clean_inbox(db: sqlite3.Connection, eraser: Eraser) -> None:
+    """Commands that wait for a session that nobody is in."""
+    rows: Sequence[tuple[int, str]] = db.execute(
+        "SELECT id, body FROM inbox WHERE taken = 0 AND body <> ''"
+    ).fetchall()
+    for id, body in rows:
+        if not eraser.might(body):
+            continue
+        try:
+            rest = _without(decode(dict, body), eraser, False, _FIXED)
+        except DecodeError:
+            continue
+        db.execute("UPDATE inbox SET body = ? WHERE id = ?", (encode(rest).decode(), id))

@@ -1,0 +1,58 @@
+"""Two entries that cannot both be true: the same thing is said to be something else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_SAYS = re.compile(
+    r"^(?P<what>[^\n.;]{3,80}?)\s*(?:\b(?:is|are|was|lives? in|works? (?:at|for)|runs? on"
+    r"|listens? on|is (?:called|named|at|in|on))\b|[:=])\s*(?P<value>[^\n]{1,60}?)\.?$",
+    re.IGNORECASE,
+)
+_SMALL = frozenset({"the", "a", "an", "my", "our", "their", "his", "her", "user's", "users"})
+_SINGLE = frozenset(
+    "name port birthday address email phone timezone version language editor url host hostname "
+    "city country employer job model branch shell password username surname age database".split()
+)
+_NAMED = re.compile(r"\d|[A-Z]|[\"'`“]")
+_NAMING = ("called", "named")
+_LEADING = frozenset({"in", "on", "at", "called", "named", "for", "by", "with", "from", "to"})
+
+
+def contradicted(text: str, others: Iterable[str]) -> str:
+    """The first of the others that the text contradicts, "" for none. Only short statements of the
+    same thing count, whose values are names or numbers or whose thing has but one value: a false
+    alarm costs a call, and a wrong one would keep something worth knowing out."""
+    said = _said(text)
+    if said is None:
+        return ""
+    what, link, value = said
+    for other in others:
+        stands = _said(other)
+        if stands is None or stands[0] != what or stands[1] != link:
+            continue
+        differs = stands[2].casefold() != value.casefold()
+        if differs and (link in _NAMING or _excludes(what, value, stands[2])):
+            return other
+    return ""
+
+
+def _said(text: str) -> tuple[tuple[str, ...], str, str] | None:
+    """What is spoken of, how it is tied to its value, and the value."""
+    found = _SAYS.match(" ".join(text.split()))
+    if found is None:
+        return None
+    words = re.findall(r"[\w'’-]+", found["what"].casefold().replace("’", "'"))
+    what = tuple(word for word in words if word not in _SMALL)
+    value = found["value"].strip()
+    first, _, rest = value.partition(" ")
+    link = first.casefold() if first.casefold() in _LEADING and rest else ""
+    value = rest if link else value
+    return (what, link, value) if what and len(value.split()) <= 4 else None
+
+
+def _excludes(what: tuple[str, ...], one: str, other: str) -> bool:
+    if what[-1] in _SINGLE or re.sub(r"\d+", "#", one) == re.sub(r"\d+", "#", other):
+        return True
+    return len(what) >= 2 and all(_NAMED.search(value) for value in (one, other))

@@ -1,0 +1,90 @@
+"""MEMORY.md and USER.md: written from the ledger, and read back when somebody has edited them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+
+from hermes.codec.values import Value
+from hermes.memory.entries import OWNER, Target
+from hermes.memory.format import FILE_NAMES, joined
+
+NOTHING = b"-"
+
+
+class Found(Value):
+    """What a file holds; `whole` is False when some of its bytes are no text."""
+
+    text: str
+    digest: bytes
+    whole: bool = True
+
+
+class Files:
+    """The files of one person, in `folder` itself for the owner and beneath it for others."""
+
+    def __init__(self, folder: Path, scope: str) -> None:
+        self._folder = folder if scope == OWNER else folder / "people" / _folder_name(scope)
+
+    def path(self, target: Target) -> Path:
+        return self._folder / FILE_NAMES[target]
+
+    def read(self, target: Target) -> Found | None:
+        """None when there is no file."""
+        try:
+            raw = self.path(target).read_bytes()
+        except FileNotFoundError:
+            return None
+        text = raw.decode("utf-8", "replace")
+        return Found(text=text, digest=digest(raw), whole=text.encode() == raw)
+
+    def write(self, target: Target, texts: list[str]) -> None:
+        """Whole or not at all."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self.path(target)
+        part = path.with_name(f".{path.name}.part")
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content(texts))
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+
+    def keep_copy(self, target: Target, now: float) -> Path:
+        """Beside the file, for somebody who has to look into it."""
+        path = self.path(target)
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
+        copy = path.with_name(f"{path.name}.bak.{stamp}")
+        copy.write_bytes(path.read_bytes())
+        copy.chmod(0o600)
+        return copy
+
+
+def content(texts: list[str]) -> bytes:
+    return (joined(texts) + "\n" if texts else "").encode()
+
+
+def digest(raw: bytes) -> bytes:
+    return blake2b(raw, digest_size=16).digest()
+
+
+@contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """One process at a time is inside; the lock of a dead one is free."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _folder_name(scope: str) -> str:
+    """Any name of a person as the name of a folder, and no two of them the same."""
+    return "".join(c if c.isalnum() and c.isascii() else f"%{ord(c):x}." for c in scope)

@@ -1,0 +1,95 @@
+"""How memory is written: in its files, in the prompt, and in numbers."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from hermes.memory.entries import Entry, Limits, Snapshot, Target
+
+SIGN = "§"
+DELIMITER = f"\n{SIGN}\n"
+RULE = "═" * 46
+HEADINGS: dict[Target, str] = {
+    "memory": "MEMORY (your personal notes)",
+    "user": "USER PROFILE (who the user is)",
+}
+FILE_NAMES: dict[Target, str] = {"memory": "MEMORY.md", "user": "USER.md"}
+PREVIEW_CHARS = 80
+_CUT = re.compile(rf"^[ \t]*{SIGN}[ \t]*$", re.M)
+# Control characters but tab and line end.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def cleaned(text: str) -> str:
+    """An entry as it is kept: one form of each letter, no control characters, no outer space."""
+    plain = text.encode("utf-8", "replace").decode()
+    plain = unicodedata.normalize("NFC", plain.replace("\r\n", "\n").replace("\r", "\n"))
+    return _CONTROL.sub("", plain).strip()
+
+
+def has_delimiter(text: str) -> bool:
+    return _CUT.search(text) is not None
+
+
+def split(text: str) -> tuple[str, ...]:
+    """The entries of a file, each once."""
+    parts = (cleaned(part) for part in _CUT.split(text.removeprefix("\ufeff")))
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def joined(texts: Iterable[str]) -> str:
+    return DELIMITER.join(texts)
+
+
+def size(texts: Iterable[str]) -> int:
+    return len(joined(texts))
+
+
+def usage(texts: Sequence[str], limit: int) -> str:
+    used = size(texts)
+    return f"{used * 100 // limit if limit else 100}% — {used:,}/{limit:,} chars"
+
+
+def preview(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= PREVIEW_CHARS else line[: PREVIEW_CHARS - 1] + "…"
+
+
+def marker(entry: Entry) -> str:
+    """What stands in the prompt for an entry that looks like an order to the model."""
+    return f"[entry m{entry.id} is not shown: it looks like an injected order ({entry.finding})]"
+
+
+def shown(entry: Entry) -> str:
+    return marker(entry) if entry.finding else entry.text
+
+
+def snapshot(entries: Sequence[Entry], wanted: Sequence[Target], limits: Limits) -> Snapshot:
+    """The blocks of the prompt, and the entries whose text stands in them."""
+    blocks: list[str] = []
+    ids: list[int] = []
+    for target in wanted:
+        mine = [entry for entry in entries if entry.target == target]
+        if mine:
+            text, some = _block(target, mine, limits.of(target))
+            blocks.append(text)
+            ids += some
+    return Snapshot(text="\n\n".join(blocks), ids=tuple(ids))
+
+
+def _block(target: Target, entries: Sequence[Entry], limit: int) -> tuple[str, list[int]]:
+    lines: list[str] = []
+    ids: list[int] = []
+    for entry in entries:
+        # A file that was edited by hand may be longer than what a prompt has room for.
+        if size((*lines, shown(entry))) > limit and lines:
+            left = len(entries) - len(lines)
+            lines.append(f"[{left} more do not fit; shorten or remove some]")
+            break
+        lines.append(shown(entry)[:limit])
+        if not entry.finding:
+            ids.append(entry.id)
+    used = usage([entry.text for entry in entries], limit)
+    return f"{RULE}\n{HEADINGS[target]} [{used}]\n{RULE}\n{joined(lines)}", ids

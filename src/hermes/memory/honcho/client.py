@@ -1,0 +1,180 @@
+"""The HTTP interface of a Honcho server, version 3, as far as it is used here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+from urllib.parse import quote, urlencode
+
+from hermes.codec.json import DecodeError, convert, decode, encode
+from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.core.errors import HermesError
+from hermes.memory.honcho.settings import Level
+
+T = TypeVar("T")
+
+RETRIED = (429, 500, 502, 503, 504)
+ATTEMPTS = 3
+FIRST_WAIT_SECONDS = 0.5
+MOST_MESSAGES = 100
+PAGE = 50
+
+
+class HonchoError(HermesError):
+    """`status` is that of the server, 0 when it was not reached."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Answer(Value):
+    status: int
+    body: bytes
+    retry_after: float = 0.0
+
+
+Fetch = Callable[[str, str, Mapping[str, str], bytes], Awaitable[Answer]]
+"""Method, address, headers and body to an answer; HermesError when the server is not reached."""
+
+
+class PeerContext(Value):
+    representation: str | None = None
+    peer_card: tuple[str, ...] | None = None
+
+
+class Conclusion(Value):
+    id: str
+    content: str
+
+
+class Client:
+    """One workspace. What must exist is made when it is first needed."""
+
+    def __init__(self, fetch: Fetch, url: str, key: str, workspace: str) -> None:
+        self._fetch = fetch
+        self._url = url
+        self._key = key
+        self._workspace = workspace
+        self._root = f"/v3/workspaces/{quote(workspace, safe='')}"
+
+    async def ensure(self, peers: Sequence[str]) -> None:
+        await self._call("POST", "/v3/workspaces", {"id": self._workspace})
+        for peer in peers:
+            await self._call("POST", f"{self._root}/peers", {"id": peer})
+
+    async def ensure_session(self, session: str, peers: Mapping[str, JsonObject]) -> None:
+        await self._call("POST", f"{self._root}/sessions", {"id": session, "peers": dict(peers)})
+
+    async def add_messages(self, session: str, messages: Sequence[tuple[str, str]]) -> None:
+        """Who said what, in order."""
+        path = f"{self._root}/sessions/{quote(session, safe='')}/messages"
+        for start in range(0, len(messages), MOST_MESSAGES):
+            some = messages[start : start + MOST_MESSAGES]
+            body = {"messages": [{"peer_id": peer, "content": text} for peer, text in some]}
+            await self._call("POST", path, body)
+
+    async def context(self, peer: str, *, target: str = "", query: str = "") -> PeerContext:
+        given = {"target": target, "search_query": query}
+        found = await self._call("GET", self._peer(peer, "context"), query=given)
+        return _converted(PeerContext, found)
+
+    async def card(self, peer: str, *, target: str = "") -> tuple[str, ...]:
+        found = await self._call("GET", self._peer(peer, "card"), query={"target": target})
+        return tuple((found or {}).get("peer_card") or ())
+
+    async def set_card(
+        self, peer: str, lines: Sequence[str], *, target: str = ""
+    ) -> tuple[str, ...]:
+        found = await self._call(
+            "PUT", self._peer(peer, "card"), {"peer_card": list(lines)}, query={"target": target}
+        )
+        return tuple((found or {}).get("peer_card") or ())
+
+    async def chat(
+        self, peer: str, question: str, *, level: Level, target: str = "", session: str = ""
+    ) -> str:
+        """The dialectic: an answer in words about a peer."""
+        body: JsonObject = {"query": question, "stream": False, "reasoning_level": level}
+        body |= {"target": target} if target else {}
+        body |= {"session_id": session} if session else {}
+        found = await self._call("POST", self._peer(peer, "chat"), body)
+        return str((found or {}).get("content") or "")
+
+    async def search(self, peer: str, words: str, *, limit: int = 10) -> tuple[str, ...]:
+        """Messages of a peer, best first."""
+        body = {"query": words, "limit": limit}
+        found = await self._call("POST", self._peer(peer, "search"), body)
+        return tuple(str(each.get("content", "")) for each in found or ())
+
+    async def conclude(self, observer: str, observed: str, text: str) -> tuple[Conclusion, ...]:
+        one = {"observer_id": observer, "observed_id": observed, "content": text}
+        found = await self._call("POST", f"{self._root}/conclusions", {"conclusions": [one]})
+        return _converted(tuple[Conclusion, ...], found)
+
+    async def conclusions(self, observer: str, observed: str) -> tuple[Conclusion, ...]:
+        """All of them."""
+        filters = {"filters": {"observer_id": observer, "observed_id": observed}}
+        every: list[Conclusion] = []
+        page, pages = 1, 1
+        while page <= pages:
+            found = await self._call(
+                "POST",
+                f"{self._root}/conclusions/list",
+                filters,
+                query={"page": str(page), "size": str(PAGE)},
+            )
+            every += _converted(tuple[Conclusion, ...], (found or {}).get("items", []))
+            pages = int((found or {}).get("pages", 1))
+            page += 1
+        return tuple(every)
+
+    async def drop_conclusion(self, id: str) -> None:
+        await self._call("DELETE", f"{self._root}/conclusions/{quote(id, safe='')}")
+
+    def _peer(self, peer: str, what: str) -> str:
+        return f"{self._root}/peers/{quote(peer, safe='')}/{what}"
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        body: JsonValue = None,
+        *,
+        query: Mapping[str, str] | None = None,
+    ) -> JsonValue:
+        given = urlencode({name: value for name, value in (query or {}).items() if value})
+        url = f"{self._url}{path}{'?' + given if given else ''}"
+        headers = {"content-type": "application/json", "accept": "application/json"}
+        if self._key:
+            headers["authorization"] = f"Bearer {self._key}"
+        raw = b"" if body is None else encode(body)
+        for attempt in range(ATTEMPTS):
+            answer = await self._fetch(method, url, headers, raw)
+            if answer.status not in RETRIED or attempt == ATTEMPTS - 1:
+                break
+            await asyncio.sleep(answer.retry_after or FIRST_WAIT_SECONDS * 2**attempt)
+        return _read(answer, path)
+
+
+def _read(answer: Answer, path: str) -> JsonValue:
+    if answer.status in (401, 403):
+        words = "Honcho does not take the key; set HONCHO_API_KEY."
+        raise HonchoError(words, answer.status)
+    try:
+        found = decode(object, answer.body) if answer.body.strip() else None
+    except DecodeError as error:
+        words = f"Honcho answered {path} with {answer.status} and no JSON."
+        raise HonchoError(words, answer.status) from error
+    if answer.status >= 400:
+        why = found.get("detail") or found.get("message") if isinstance(found, dict) else ""
+        raise HonchoError(f"Honcho refused {path}: {why or answer.status}.", answer.status)
+    return found
+
+
+def _converted(kind: type[T], raw: JsonValue) -> T:
+    try:
+        return convert(kind, raw if raw is not None else {})
+    except DecodeError as error:
+        raise HonchoError(f"Honcho gave an answer that is not understood: {error}.") from error

@@ -1,0 +1,158 @@
+"""A model of the user on a Honcho server: what is said goes there, what it concludes comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hermes.codec.values import JsonObject
+from hermes.core.messages import Message
+from hermes.memory.entries import Action, Target
+from hermes.memory.honcho.client import Client, HonchoError
+from hermes.memory.honcho.settings import (
+    MOST_DEPTH,
+    HonchoSettings,
+    Level,
+    safe_name,
+    session_name,
+)
+from hermes.memory.provider import Began, MemoryProvider
+
+COLD = "Who is this person? What do they want, how do they work, what should be kept in mind?"
+WARM = "Given what was just said, what about this person matters most now?"
+AUDIT = "Check this for claims that nothing supports, and say it again without them:\n\n{}"
+RECONCILE = "Where these two disagree, say which is right, in one short text:\n\n{}\n\n{}"
+CHARS_PER_TOKEN = 4
+LEFT = (
+    "Messages on the Honcho server of workspace {} may still say it; delete its session “{}” there."
+)
+
+
+class HonchoModel(MemoryProvider):
+    name = "honcho"
+
+    def __init__(self, settings: HonchoSettings, client: Client) -> None:
+        self.settings = settings
+        self.client = client
+        self.user = safe_name(settings.peer_name)
+        self.ai = safe_name(settings.ai_peer)
+        self.session = ""
+        self._turns = 0
+        self._unsent: list[tuple[str, str]] = []
+        self._supplement = ""
+
+    def is_available(self) -> bool:
+        return bool(self.settings.api_key or self.settings.base_url)
+
+    async def initialize(self, began: Began) -> None:
+        self.session = session_name(self.settings, began.session_id, began.cwd)
+        await self.client.ensure((self.user, self.ai))
+        await self.client.ensure_session(self.session, self._peers())
+
+    def system_prompt_block(self) -> str:
+        if self.settings.recall_mode == "context":
+            return ""
+        return "Ask honcho_reasoning or honcho_search when it matters who the user is."
+
+    async def prefetch(self, query: str) -> str:
+        self._turns += 1
+        settings = self.settings
+        if settings.recall_mode == "tools":
+            return ""
+        parts: list[str] = []
+        if (self._turns - 1) % max(1, settings.context_cadence) == 0:
+            parts.append(await self._base(query))
+        if not self._supplement and (self._turns - 1) % max(1, settings.dialectic_cadence) == 0:
+            self._supplement = await self.reason(COLD if self._turns == 1 else WARM)
+        parts.append(self._supplement[: settings.dialectic_max_chars])
+        self._supplement = ""
+        return "\n\n".join(part for part in parts if part)
+
+    async def queue_prefetch(self, query: str) -> None:
+        """The dialectic is slow: what the next message will need is asked for now."""
+        due = self._turns % max(1, self.settings.dialectic_cadence) == 0
+        if due and self.settings.recall_mode != "tools":
+            self._supplement = await self.reason(f"{WARM}\n\n{query}")
+
+    async def sync_turn(self, user: str, assistant: str, *, trusted: bool) -> None:
+        """Words that strangers may have led to are not told as the user's."""
+        if not self.settings.save_messages or not trusted:
+            return
+        self._unsent += [(self.user, part) for part in self._chunks(user)]
+        self._unsent += [(self.ai, part) for part in self._chunks(assistant)]
+        every = self.settings.write_frequency
+        if every == "session" or (isinstance(every, int) and self._turns % max(1, every)):
+            return
+        await self._send()
+
+    async def on_session_end(self, messages: Sequence[Message]) -> None:
+        await self._send()
+
+    async def on_memory_write(self, action: Action, target: Target, content: str) -> None:
+        """What is remembered of the user is a conclusion there, too."""
+        if target == "user" and action == "add" and content:
+            await self.client.conclude(self.ai, self.user, content)
+
+    async def forget(self, erased: Callable[[str], str]) -> list[str]:
+        """Conclusions and cards can be taken out; messages only with their whole session."""
+        for conclusion in await self.client.conclusions(self.ai, self.user):
+            if erased(conclusion.content) != conclusion.content:
+                await self.client.drop_conclusion(conclusion.id)
+        card = await self.client.card(self.ai, target=self.user)
+        kept = [line for line in card if erased(line) == line]
+        if len(kept) < len(card):
+            await self.client.set_card(self.ai, kept, target=self.user)
+        return [LEFT.format(self.settings.workspace, self.session or "*")]
+
+    async def shutdown(self) -> None:
+        await self._send()
+
+    async def reason(self, query: str, level: Level | None = None) -> str:
+        """An answer about the user, thought over as often as the settings say."""
+        answer = await self._chat(query, level)
+        depth = min(max(1, self.settings.dialectic_depth), MOST_DEPTH)
+        if depth >= 2 and answer:
+            checked = await self._chat(AUDIT.format(answer), level) or answer
+            if depth >= MOST_DEPTH:
+                return await self._chat(RECONCILE.format(answer, checked), level) or checked
+            return checked
+        return answer
+
+    async def _chat(self, query: str, level: Level | None) -> str:
+        return await self.client.chat(
+            self.ai,
+            query,
+            level=self.settings.level_for(query, level),
+            target=self.user,
+            session=self.session,
+        )
+
+    async def _base(self, query: str) -> str:
+        """What is known for sure, cut to the size that the settings allow."""
+        found = await self.client.context(self.ai, target=self.user, query=query)
+        lines = [f"- {line}" for line in found.peer_card or ()]
+        text = "\n".join((*lines, found.representation or "")).strip()
+        tokens = self.settings.context_tokens
+        return text if tokens is None else text[: tokens * CHARS_PER_TOKEN]
+
+    async def _send(self) -> None:
+        """What could not be sent stays for the next time."""
+        if not self._unsent:
+            return
+        unsent, self._unsent = self._unsent, []
+        try:
+            await self.client.add_messages(self.session, unsent)
+        except HonchoError:
+            self._unsent = unsent + self._unsent
+            raise
+
+    def _chunks(self, text: str) -> list[str]:
+        size = max(1, self.settings.message_max_chars)
+        return [text[at : at + size] for at in range(0, len(text), size)]
+
+    def _peers(self) -> dict[str, JsonObject]:
+        """Directional: the assistant watches the user; unified: each is seen by itself only."""
+        watches = self.settings.observation_mode == "directional"
+        return {
+            self.user: {"observe_me": True, "observe_others": False},
+            self.ai: {"observe_me": False, "observe_others": watches},
+        }

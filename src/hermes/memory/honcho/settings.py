@@ -1,0 +1,101 @@
+"""The settings of the Honcho provider, as `honcho.json` has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal
+
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import Value, replace
+from hermes.core.errors import ConfigError
+
+Level = Literal["minimal", "low", "medium", "high", "max"]
+LEVELS: tuple[Level, ...] = ("minimal", "low", "medium", "high", "max")
+VARIABLES = ("HONCHO_API_KEY", "HONCHO_BASE_URL")
+HOSTED = "https://api.honcho.dev"
+MOST_DEPTH = 3
+LONG_QUERY, LONGER_QUERY = 120, 400
+
+
+class HonchoSettings(Value, rename="camel"):
+    api_key: str = ""
+    base_url: str = ""
+    workspace: str = "hermes"
+    peer_name: str = "user"
+    ai_peer: str = "hermes"
+    recall_mode: Literal["hybrid", "context", "tools"] = "hybrid"
+    write_frequency: Literal["async", "turn", "session"] | int = "async"
+    session_strategy: Literal["per-directory", "per-repo", "per-session", "global"] = (
+        "per-directory"
+    )
+    context_cadence: int = 1
+    dialectic_cadence: int = 2
+    dialectic_depth: int = 1
+    dialectic_reasoning_level: Level = "low"
+    reasoning_level_cap: Level = "high"
+    dialectic_max_chars: int = 600
+    context_tokens: int | None = None
+    message_max_chars: int = 25_000
+    observation_mode: Literal["directional", "unified"] = "directional"
+    save_messages: bool = True
+
+    @property
+    def url(self) -> str:
+        return (self.base_url or HOSTED).rstrip("/")
+
+    def level_for(self, query: str, wanted: Level | None = None) -> Level:
+        """A long question is thought about harder, up to the cap."""
+        if wanted:
+            return wanted
+        more = 2 if len(query) >= LONGER_QUERY else 1 if len(query) >= LONG_QUERY else 0
+        place = LEVELS.index(self.dialectic_reasoning_level) + more
+        return LEVELS[min(place, LEVELS.index(self.reasoning_level_cap))]
+
+
+def load_settings(home: Path, person_home: Path, env: Mapping[str, str]) -> HonchoSettings:
+    """Of the home, else of the person; variables win. ConfigError for a bad file."""
+    for path in (home / "honcho.json", person_home / ".honcho" / "config.json"):
+        try:
+            found = decode(HonchoSettings, path.read_bytes())
+        except FileNotFoundError:
+            continue
+        except (DecodeError, OSError) as error:
+            raise ConfigError(f"{path} cannot be used ({error}); mend or remove it.") from error
+        return _with_variables(found, env)
+    return _with_variables(HonchoSettings(), env)
+
+
+def _with_variables(found: HonchoSettings, env: Mapping[str, str]) -> HonchoSettings:
+    return replace(
+        found,
+        api_key=env.get("HONCHO_API_KEY") or found.api_key,
+        base_url=env.get("HONCHO_BASE_URL") or found.base_url,
+    )
+
+
+def session_name(settings: HonchoSettings, session_id: str, cwd: str) -> str:
+    """Under which name a session is known there."""
+    match settings.session_strategy:
+        case "global":
+            return safe_name(settings.workspace)
+        case "per-session":
+            return safe_name(session_id)
+        case "per-repo":
+            return safe_name(_repository(Path(cwd)).name)
+        case "per-directory":
+            return safe_name(Path(cwd).name or "root")
+
+
+def safe_name(text: str) -> str:
+    """Letters, digits, - and _; a name that had to be changed keeps something of its own."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:80]
+    if plain == text:
+        return plain
+    return f"{plain or 'x'}-{blake2b(text.encode(), digest_size=3).hexdigest()}"
+
+
+def _repository(cwd: Path) -> Path:
+    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)

@@ -1,0 +1,130 @@
+"""Tools for the model of the user on a Honcho server."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject
+from hermes.core.effects import CallServer, Effect
+from hermes.core.errors import ToolError
+from hermes.core.tools import Effects, Place, ToolContext, ToolOutput, tool
+from hermes.memory.honcho.client import HonchoError
+from hermes.memory.honcho.modelling import HonchoModel
+from hermes.memory.honcho.settings import Level
+
+T = TypeVar("T")
+
+CLOSED = "Honcho is not set up here; `hermes memory setup honcho` does it."
+HELD = "Nothing was changed: {}, and nobody was asked. Tell the user what should be known."
+NOTHING = "Honcho knows nothing about that yet."
+
+
+class HonchoDesk:
+    """What the tools of one session work with; `opened` gives the model once it is ready, and
+    `against` says why a call may not change what is known of the user, "" when it may."""
+
+    def __init__(
+        self,
+        opened: Callable[[], Awaitable[HonchoModel]] | None = None,
+        against: Callable[[str], Awaitable[str]] | None = None,
+    ) -> None:
+        self._opened = opened
+        self._against = against
+
+    async def check(self, call_id: str) -> None:
+        """Before a change; ToolError."""
+        if self._against is not None and (why := await self._against(call_id)):
+            raise ToolError(HELD.format(why))
+
+    async def use(self, work: Callable[[HonchoModel], Awaitable[T]]) -> T:
+        """HonchoError becomes words for the model."""
+        if self._opened is None:
+            raise ToolError(CLOSED)
+        try:
+            return await work(await self._opened())
+        except HonchoError as error:
+            raise ToolError(str(error)) from error
+
+
+def _asks(name: str) -> Effects:
+    def effects(_place: Place, arguments: JsonObject) -> list[Effect]:
+        given = {key: value for key, value in arguments.items() if value}
+        return [CallServer(server="honcho", tool=name, arguments=encode(given).decode())]
+
+    return effects
+
+
+@tool(effects=_asks("profile"), repeat="safe")
+async def honcho_profile(
+    ctx: ToolContext, card: Annotated[tuple[str, ...], "New facts; omit to read"] = ()
+) -> ToolOutput:
+    """Read the card of facts about the user, or write it anew."""
+
+    async def work(model: HonchoModel) -> tuple[str, ...]:
+        if card:
+            return await model.client.set_card(model.ai, card, target=model.user)
+        return await model.client.card(model.ai, target=model.user)
+
+    desk = ctx.kept(HonchoDesk)
+    if card:
+        await desk.check(ctx.call_id)
+    return _lines(await desk.use(work))
+
+
+@tool(effects=_asks("search"), repeat="safe")
+async def honcho_search(ctx: ToolContext, query: str) -> ToolOutput:
+    """Find what the user has said, by meaning."""
+    desk = ctx.kept(HonchoDesk)
+    return _lines(await desk.use(lambda model: model.client.search(model.user, query)))
+
+
+@tool(effects=_asks("context"), repeat="safe")
+async def honcho_context(ctx: ToolContext) -> ToolOutput:
+    """All that is known about the user, as far as it fits."""
+
+    async def work(model: HonchoModel) -> str:
+        found = await model.client.context(model.ai, target=model.user)
+        return "\n".join((*(found.peer_card or ()), found.representation or "")).strip()
+
+    return ToolOutput.text(await ctx.kept(HonchoDesk).use(work) or NOTHING)
+
+
+@tool(effects=_asks("reasoning"), repeat="safe")
+async def honcho_reasoning(
+    ctx: ToolContext,
+    query: Annotated[str, "A question about the user"],
+    reasoning_level: Level | None = None,
+) -> ToolOutput:
+    """Ask for an answer about the user that takes thinking."""
+    desk = ctx.kept(HonchoDesk)
+    return ToolOutput.text(
+        await desk.use(lambda model: model.reason(query, reasoning_level)) or NOTHING
+    )
+
+
+@tool(effects=_asks("conclude"))
+async def honcho_conclude(
+    ctx: ToolContext,
+    conclusion: Annotated[str, "A fact about the user"] = "",
+    delete_id: Annotated[str, "Or the id of one that is wrong"] = "",
+) -> ToolOutput:
+    """Add a fact about the user, or take one out."""
+
+    async def work(model: HonchoModel) -> str:
+        if delete_id:
+            await model.client.drop_conclusion(delete_id)
+            return f"{delete_id} is taken out."
+        made = await model.client.conclude(model.ai, model.user, conclusion)
+        return "\n".join(f"{each.id}: {each.content}" for each in made)
+
+    if bool(conclusion) == bool(delete_id):
+        raise ToolError("Give either a conclusion or a delete_id.")
+    desk = ctx.kept(HonchoDesk)
+    await desk.check(ctx.call_id)
+    return ToolOutput.text(await desk.use(work))
+
+
+def _lines(lines: tuple[str, ...]) -> ToolOutput:
+    return ToolOutput.text("\n".join(f"- {line}" for line in lines) or NOTHING)

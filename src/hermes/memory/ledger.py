@@ -1,0 +1,264 @@
+"""The ledger: every change of memory in one SQLite file, and the entries that follow from them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hermes.codec.json import decode, encode
+from hermes.core.errors import HermesError
+from hermes.memory.entries import Change, Entry, Source, Target
+
+FORMAT = 1
+BUSY_SECONDS = 30.0
+SCHEMA = """
+CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE changes(
+    change INTEGER PRIMARY KEY AUTOINCREMENT, entry INTEGER NOT NULL, scope TEXT NOT NULL,
+    target TEXT NOT NULL, action TEXT NOT NULL, text TEXT NOT NULL, at REAL NOT NULL,
+    source TEXT NOT NULL, held TEXT NOT NULL, open INTEGER NOT NULL, settles INTEGER NOT NULL,
+    reverts INTEGER NOT NULL, finding TEXT NOT NULL, forgotten INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX changes_entry ON changes(entry);
+CREATE INDEX changes_open ON changes(scope) WHERE open = 1;
+CREATE TABLE entries(
+    entry INTEGER PRIMARY KEY, scope TEXT NOT NULL, target TEXT NOT NULL, text TEXT NOT NULL,
+    change INTEGER NOT NULL, since REAL NOT NULL, finding TEXT NOT NULL);
+CREATE TABLE calls(key TEXT PRIMARY KEY, changes TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE files(
+    scope TEXT NOT NULL, target TEXT NOT NULL, digest BLOB NOT NULL, before BLOB NOT NULL,
+    PRIMARY KEY(scope, target)) WITHOUT ROWID;
+CREATE TABLE recalls(
+    session TEXT NOT NULL, place INTEGER NOT NULL, said BLOB NOT NULL, text TEXT NOT NULL,
+    PRIMARY KEY(session, place)) WITHOUT ROWID;
+"""
+_CHANGE = (
+    "change, entry, target, action, text, at, source, held, open, settles, reverts, finding,"
+    " forgotten"
+)
+_ENTRY = "entry, target, text, change, since, finding"
+
+
+class LedgerError(HermesError):
+    """The ledger of memory cannot be read or written."""
+
+
+class Ledger:
+    """One open file, used by one thread at a time. Reading and writing make it if need be."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._db: sqlite3.Connection | None = None
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        if self._db is None:
+            self._db = _opened(self.path)
+        return self._db
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    # What is remembered
+
+    def entries(self, scope: str, target: Target | None = None) -> list[Entry]:
+        where = "scope = ?1 AND (?2 IS NULL OR target = ?2)"
+        query = f"SELECT {_ENTRY} FROM entries WHERE {where} ORDER BY entry"
+        return [_entry(row) for row in self.db.execute(query, (scope, target))]
+
+    def put_entry(self, scope: str, entry: Entry) -> None:
+        row = (entry.id, scope, entry.target, entry.text, entry.change, entry.since, entry.finding)
+        self.db.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def drop_entry(self, entry: int) -> None:
+        self.db.execute("DELETE FROM entries WHERE entry = ?", (entry,))
+
+    # How it came to be
+
+    def changes(self, scope: str) -> list[Change]:
+        """All of them, oldest first."""
+        query = f"SELECT {_CHANGE} FROM changes WHERE scope = ? ORDER BY change"
+        return [_change(row) for row in self.db.execute(query, (scope,))]
+
+    def changes_of(self, entry: int) -> list[Change]:
+        query = f"SELECT {_CHANGE} FROM changes WHERE entry = ? ORDER BY change"
+        return [_change(row) for row in self.db.execute(query, (entry,))]
+
+    def open_changes(self, scope: str) -> list[Change]:
+        query = f"SELECT {_CHANGE} FROM changes WHERE scope = ? AND open = 1 ORDER BY change"
+        return [_change(row) for row in self.db.execute(query, (scope,))]
+
+    def change(self, scope: str, number: int) -> Change | None:
+        query = f"SELECT {_CHANGE} FROM changes WHERE scope = ? AND change = ?"
+        row = self.db.execute(query, (scope, number)).fetchone()
+        return _change(row) if row else None
+
+    def put_change(self, scope: str, change: Change) -> int:
+        """Its number; that in the value does not count."""
+        row = (
+            *(change.entry, scope, change.target, change.action, change.text, change.at),
+            *(encode(change.source).decode(), change.held, change.open, change.settles),
+            *(change.reverts, change.finding),
+        )
+        made = self.db.execute(
+            "INSERT INTO changes(entry, scope, target, action, text, at, source, held, open,"
+            " settles, reverts, finding) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            row,
+        ).lastrowid
+        assert made is not None
+        return made
+
+    def settle(self, number: int) -> None:
+        """A held change waits no longer."""
+        self.db.execute("UPDATE changes SET open = 0 WHERE change = ?", (number,))
+
+    def next_entry(self) -> int:
+        (last,) = self.db.execute("SELECT coalesce(max(entry), 0) FROM changes").fetchone()
+        return int(last) + 1
+
+    def moment(self, now: float) -> float:
+        """The time of the next change: a clock that was set back does not mix up the order."""
+        query = "SELECT at FROM changes ORDER BY change DESC LIMIT 1"
+        row = self.db.execute(query).fetchone()
+        return max(now, float(row[0])) if row else now
+
+    # Calls that were made
+
+    def done(self, key: str) -> tuple[int, ...] | None:
+        """The changes of this call, if it was made before."""
+        row = self.db.execute("SELECT changes FROM calls WHERE key = ?", (key,)).fetchone()
+        return decode(tuple[int, ...], row[0]) if row else None
+
+    def note_done(self, key: str, changes: Sequence[int]) -> None:
+        row = (key, encode(list(changes)).decode())
+        self.db.execute("INSERT INTO calls VALUES (?, ?)", row)
+
+    # What the files held
+
+    def file(self, scope: str, target: Target) -> tuple[bytes, bytes]:
+        """The digest of what the file should hold, and of what it held before."""
+        query = "SELECT digest, before FROM files WHERE scope = ? AND target = ?"
+        row = self.db.execute(query, (scope, target)).fetchone()
+        return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
+
+    def put_file(self, scope: str, target: Target, digest: bytes, before: bytes) -> None:
+        row = (scope, target, digest, before)
+        self.db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", row)
+
+    def files(self) -> list[tuple[str, Target]]:
+        query = "SELECT scope, target FROM files ORDER BY scope, target"
+        return [(scope, target) for scope, target in self.db.execute(query)]
+
+    # Small facts
+
+    def fact(self, name: str) -> str:
+        row = self.db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def put_fact(self, name: str, value: str) -> None:
+        self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+    # Forgetting
+
+    def texts(self) -> list[tuple[int, str, str, str]]:
+        """Every change that still has a text: number, scope, text and source."""
+        query = "SELECT change, scope, text, source FROM changes WHERE text <> ''"
+        return self.db.execute(query).fetchall()
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Take the text of these changes out; what they did before is not told any more."""
+        for number in numbers:
+            self.db.execute(
+                "UPDATE changes SET text = '', finding = '', open = 0, forgotten = 1"
+                " WHERE change = ?",
+                (number,),
+            )
+
+    # What was recalled beside a message
+
+    def recalls(self, session: str) -> dict[int, tuple[bytes, str]]:
+        query = "SELECT place, said, text FROM recalls WHERE session = ?"
+        found = self.db.execute(query, (session,))
+        return {place: (bytes(said), text) for place, said, text in found}
+
+    def put_recall(self, session: str, place: int, said: bytes, text: str) -> None:
+        row = (session, place, said, text)
+        self.db.execute("INSERT OR REPLACE INTO recalls VALUES (?, ?, ?, ?)", row)
+
+    def erase_recalls(self, erased: Callable[[str], str]) -> None:
+        found = self.db.execute("SELECT session, place, text FROM recalls").fetchall()
+        for session, place, text in found:
+            if (rest := erased(text)) != text:
+                self.db.execute(
+                    "UPDATE recalls SET text = ? WHERE session = ? AND place = ?",
+                    (rest, session, place),
+                )
+
+    def compact(self) -> None:
+        """Nothing that was taken out is left in the file or its log."""
+        self.db.execute("VACUUM")
+        self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    try:
+        db = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA secure_delete = ON")
+        _prepare(db)
+    except sqlite3.Error as error:
+        raise LedgerError(
+            f"Memory cannot be opened ({error}); move {path} away and it is made again from "
+            "MEMORY.md and USER.md."
+        ) from error
+    return db
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    (found,) = db.execute("PRAGMA user_version").fetchone()
+    if found == FORMAT:
+        return
+    if found > FORMAT:
+        raise LedgerError("Memory was written by a newer Hermes; update this one.")
+    db.execute("BEGIN IMMEDIATE")
+    # Another process may have been quicker.
+    if db.execute("PRAGMA user_version").fetchone() == (0,):
+        for statement in SCHEMA.split(";\n"):
+            if statement.strip():
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {FORMAT}")
+    db.execute("COMMIT")
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    id, target, text, change, since, finding = row
+    return Entry(id=id, target=target, text=text, change=change, since=since, finding=finding)
+
+
+def _change(row: tuple[Any, ...]) -> Change:
+    number, entry, target, action, text, at, source, held, open_, *more = row
+    settles, reverts, finding, forgotten = more
+    return Change(
+        id=number,
+        entry=entry,
+        target=target,
+        action=action,
+        text=text,
+        at=at,
+        source=decode(Source, source),
+        held=held,
+        open=bool(open_),
+        settles=settles,
+        reverts=reverts,
+        finding=finding,
+        forgotten=bool(forgotten),
+    )

@@ -1,0 +1,184 @@
+"""What is known of people without any server: their card, what follows from their words, and the
+words themselves, in one SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from hermes.codec.values import Value
+
+T = TypeVar("T")
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS facts(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, person TEXT NOT NULL, kind TEXT NOT NULL,
+    text TEXT NOT NULL, session TEXT NOT NULL, at REAL NOT NULL, UNIQUE(person, kind, text));
+CREATE TABLE IF NOT EXISTS said(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, person TEXT NOT NULL, session TEXT NOT NULL,
+    role TEXT NOT NULL, text TEXT NOT NULL, at REAL NOT NULL);
+"""
+MOST_SAID = 2_000
+LONGEST_SAID = 4_000
+BUSY_SECONDS = 30.0
+_SMALL = frozenset("the and for with that this from are was you your what who how does".split())
+
+
+class Fact(Value):
+    """`kind` is "card" for what the person has settled, else "conclusion"."""
+
+    id: int
+    kind: str
+    text: str
+    session: str
+    at: float
+
+
+class People:
+    """Safe to use from several processes; opened with the first use."""
+
+    def __init__(self, path: Path, person: str) -> None:
+        self.path = path
+        self._person = person
+        self._db: sqlite3.Connection | None = None
+        self._turn = threading.Lock()
+
+    async def card(self) -> list[str]:
+        return [fact.text for fact in await self.facts("card")]
+
+    async def set_card(self, lines: Sequence[str], *, session: str, at: float) -> None:
+        """The card is these lines from now on."""
+
+        def work(db: sqlite3.Connection) -> None:
+            db.execute("DELETE FROM facts WHERE person = ? AND kind = 'card'", (self._person,))
+            rows = [(self._person, "card", line, session, at) for line in lines]
+            _insert(db, rows)
+
+        await self._run(work)
+
+    async def conclude(self, lines: Sequence[str], *, session: str, at: float) -> None:
+        """Add what is new."""
+        rows = [(self._person, "conclusion", line, session, at) for line in lines]
+        await self._run(lambda db: _insert(db, rows))
+
+    async def facts(self, kind: str = "") -> list[Fact]:
+        """Oldest first."""
+        query = (
+            "SELECT id, kind, text, session, at FROM facts WHERE person = ?1"
+            " AND (?2 = '' OR kind = ?2) ORDER BY id"
+        )
+
+        def work(db: sqlite3.Connection) -> list[Fact]:
+            return [
+                Fact(id=id, kind=kind, text=text, session=session, at=at)
+                for id, kind, text, session, at in db.execute(query, (self._person, kind))
+            ]
+
+        return await self._run(work) if self.path.exists() else []
+
+    async def hear(self, said: Sequence[tuple[str, str]], *, session: str, at: float) -> None:
+        """Keep who said what; of very much only the newest."""
+
+        def work(db: sqlite3.Connection) -> None:
+            rows = [(self._person, session, role, t[:LONGEST_SAID], at) for role, t in said if t]
+            db.executemany(
+                "INSERT INTO said(person, session, role, text, at) VALUES (?, ?, ?, ?, ?)", rows
+            )
+            oldest = "SELECT id FROM said WHERE person = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2"
+            db.execute(
+                f"DELETE FROM said WHERE person = ?1 AND id <= ({oldest})",
+                (self._person, MOST_SAID),
+            )
+
+        await self._run(work)
+
+    async def relevant(self, query: str, limit: int) -> list[str]:
+        """Facts that share words with the question, then words that were said, best first."""
+        wanted = telling(query)
+        if not wanted or not self.path.exists():
+            return []
+        said = await self._run(
+            lambda db: [
+                f"{role} said: {text}"
+                for role, text in db.execute(
+                    "SELECT role, text FROM said WHERE person = ? ORDER BY id DESC", (self._person,)
+                )
+            ]
+        )
+        facts = [fact.text for fact in await self.facts("conclusion")]
+        ranked = sorted(
+            ((2.0 if place < len(facts) else 1.0) * len(wanted & telling(text)), -place, text)
+            for place, text in enumerate((*facts, *said))
+            if wanted & telling(text)
+        )
+        return [text for _, _, text in reversed(ranked)][:limit]
+
+    async def erase(self, erased: Callable[[str], str]) -> None:
+        """Rows that it changes go; nothing of them is left in the file."""
+
+        def work(db: sqlite3.Connection) -> None:
+            for table in ("facts", "said"):
+                rows = db.execute(f"SELECT id, text FROM {table}").fetchall()
+                gone = [(id,) for id, text in rows if erased(text) != text]
+                db.executemany(f"DELETE FROM {table} WHERE id = ?", gone)
+
+        def compact(db: sqlite3.Connection) -> None:
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+        if self.path.exists():
+            await self._run(work)
+            await self._run(compact, plain=True)
+
+    def close(self) -> None:
+        with self._turn:
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+
+    async def _run(self, work: Callable[[sqlite3.Connection], T], *, plain: bool = False) -> T:
+        return await asyncio.to_thread(self._work, work, plain)
+
+    def _work(self, work: Callable[[sqlite3.Connection], T], plain: bool) -> T:
+        with self._turn:
+            db = self._opened()
+            if plain:
+                return work(db)
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(db)
+                db.execute("COMMIT")
+                return result
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._db is None:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            db = sqlite3.connect(
+                self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA secure_delete = ON")
+            db.executescript(SCHEMA)
+            self._db = db
+        return self._db
+
+
+def telling(text: str) -> frozenset[str]:
+    words = re.findall(r"\w+", text.casefold())
+    return frozenset(word for word in words if len(word) > 2 and word not in _SMALL)
+
+
+def _insert(db: sqlite3.Connection, rows: Sequence[tuple[str, str, str, str, float]]) -> None:
+    db.executemany(
+        "INSERT OR IGNORE INTO facts(person, kind, text, session, at) VALUES (?, ?, ?, ?, ?)", rows
+    )

@@ -1,0 +1,147 @@
+"""Finds what is to be forgotten in any text: as it was written, wrapped, escaped, or cut short."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+MARK = "[forgotten]"
+# A copy that was cut off counts from so many characters on.
+LEAST_CUT = 24
+# A text that is a part of it counts from so many on, in the turn in which it was said.
+LEAST_PART = 5
+# A sentence with so much of the words says the same, in the turn in which it was said.
+MOST_WORDS = 0.6
+
+_GAP = r"(?:\s|\\+[nrt]|\\+u00(?:0[9aAdD]|20|[aA]0))+"
+_BEFORE = r"(?:(?<![^\W_])|(?<=\\[nrt]))"
+_AFTER = r"(?![^\W_])"
+_SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]*")
+_SMALL = frozenset(
+    "the and that this with from for are was has have had you your user users its his her their "
+    "our not but remember please note always never will would should can der die das und dass ist"
+    .split()
+)  # fmt: skip
+
+
+class Phrases:
+    """Some texts that must not be found any more. Small and capital letters are the same; white
+    space is any white space; quotes and letters may stand as JSON writes them, at any depth."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        given = dict.fromkeys(" ".join(text.split()) for text in texts)
+        # The longest first: one may be a part of another.
+        self._phrases = [_Phrase(text) for text in sorted(given, key=len, reverse=True) if text]
+
+    def __bool__(self) -> bool:
+        return bool(self._phrases)
+
+    def might(self, raw: str) -> bool:
+        """False only if nothing of it can be in the text; much quicker than a search."""
+        low = raw.lower()
+        return any(phrase.hint in low for phrase in self._phrases)
+
+    def erased(self, text: str, *, near: bool = False) -> str:
+        """The text with a mark in place of each copy; `near` also takes sentences that say the
+        same in other words, and texts that are but a part of it."""
+        if near:
+            if any(phrase.contains(text) for phrase in self._phrases):
+                return MARK
+            text = _SENTENCE.sub(self._sentence, text)
+        if self.might(text):
+            for phrase in self._phrases:
+                text = phrase.erased(text)
+        return text
+
+    def _sentence(self, found: re.Match[str]) -> str:
+        words = _telling(found[0])
+        if any(phrase.is_said_by(words) for phrase in self._phrases):
+            tail = "\n" if found[0].endswith("\n") else ""
+            return MARK + tail
+        return found[0]
+
+
+class _Phrase:
+    def __init__(self, text: str) -> None:
+        words = text.split()
+        self._text = text.casefold()
+        self._words = _telling(text)
+        head = 1
+        while head < len(words) and len(" ".join(words[:head])) < LEAST_CUT:
+            head += 1
+        # Every copy has at least the head of it.
+        begun = " ".join(words[:head])
+        self.hint = max(re.findall(r"[A-Za-z0-9]+", begun), key=len, default="").lower()
+        start = _BEFORE if words[0][:1].isalnum() else ""
+        is_whole = head == len(words)
+        end = _AFTER if is_whole and words[-1][-1:].isalnum() else ""
+        body = _GAP.join(map(_word, words[:head]))
+        self._head = re.compile(start + body + end, re.IGNORECASE)
+        self._rest = [re.compile(_GAP + _word(word), re.IGNORECASE) for word in words[head:]]
+        self._letters = [[_letter(c) for c in word] for word in words[head:]]
+
+    def contains(self, text: str) -> bool:
+        part = " ".join(text.casefold().split())
+        return len(part) >= LEAST_PART and part in self._text
+
+    def is_said_by(self, words: frozenset[str]) -> bool:
+        if len(self._words) < 2:
+            return False
+        return len(self._words & words) >= MOST_WORDS * len(self._words)
+
+    def erased(self, text: str) -> str:
+        parts: list[str] = []
+        done = 0
+        while found := self._head.search(text, done):
+            end = self._end(text, found.end())
+            parts += (text[done : found.start()], MARK if end else found[0])
+            done = end or found.end()
+        return "".join((*parts, text[done:])) if parts else text
+
+    def _end(self, text: str, at: int) -> int:
+        """Where the copy ends, 0 when it is something else that begins alike."""
+        for place, word in enumerate(self._rest):
+            found = word.match(text, at)
+            if found is None:
+                return self._cut(text, at, place)
+            at = found.end()
+        return at
+
+    def _cut(self, text: str, at: int, place: int) -> int:
+        """A copy that was cut off ends with dots or with the text."""
+        gap = re.compile(_GAP).match(text, at)
+        end = gap.end() if gap else at
+        for letter in self._letters[place] if gap else ():
+            found = re.compile(letter, re.IGNORECASE).match(text, end)
+            if found is None:
+                break
+            end = found.end()
+        rest = text[end:]
+        if not rest.strip():
+            return len(text)
+        return end if rest.startswith(("…", "...", "\\u2026")) else 0
+
+
+def _word(word: str) -> str:
+    return "".join(map(_letter, word))
+
+
+def _letter(letter: str) -> str:
+    """A letter as it is, or escaped by JSON once or more often."""
+    plain = re.escape(letter)
+    if letter == "\\":
+        return r"\\+"
+    if letter in "\"'/":
+        return rf"(?:\\*{plain}|\\+u00{ord(letter):02x})"
+    if letter.isascii() and letter not in "<>&":
+        return plain
+    units = letter.encode("utf-16-be")
+    pairs = (units[i : i + 2].hex() for i in range(0, len(units), 2))
+    return "(?:" + plain + "|" + "".join(rf"\\+u{pair}" for pair in pairs) + ")"
+
+
+def _telling(text: str) -> frozenset[str]:
+    words = re.findall(r"[\w-]+", text.casefold().replace("'s", "").replace("’s", ""))
+    return frozenset(
+        w for w in words if w not in _SMALL and (len(w) > 2 or any(c.isdigit() for c in w))
+    )

@@ -1,0 +1,163 @@
+"""From wishes to steps: what some operations would make of the entries, or why they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hermes.codec.values import Value, replace
+from hermes.memory.entries import Action, Entry, Operation, Refused, RefusedKind
+from hermes.memory.format import cleaned, has_delimiter, marker, preview, size
+
+Scan = Callable[[str], str]
+
+
+class Step(Value):
+    """One change to be made; entry 0 is a new one."""
+
+    action: Action
+    entry: int
+    text: str = ""
+
+
+class Planned(Value):
+    """What is to be done, none when everything is so already, and a word about it."""
+
+    steps: tuple[Step, ...]
+    message: str
+
+
+class Problem(Exception):
+    """An operation that cannot be carried out. Never leaves this module."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.error)
+        self.refused = refused
+
+
+def plan(
+    entries: Sequence[Entry], operations: Sequence[Operation], *, limit: int, scan: Scan, held: bool
+) -> Planned | Refused:
+    """All operations or none. The limit counts for what stands at the end; what is held does not
+    stand yet, but must be able to."""
+    draft = {entry.id: entry.text for entry in entries}
+    messages: list[str] = []
+    for number, operation in enumerate(operations, start=1):
+        try:
+            messages.append(_carry_out(operation, draft, entries, limit, scan, held))
+        except Problem as problem:
+            many = len(operations) > 1
+            return replace(problem.refused, number=number) if many else problem.refused
+    steps = _steps(entries, draft)
+    if not held and (too_long := _too_long(entries, draft, limit)):
+        return too_long
+    return Planned(steps=steps, message=" ".join(dict.fromkeys(messages)))
+
+
+def _carry_out(
+    operation: Operation,
+    draft: dict[int, str],
+    entries: Sequence[Entry],
+    limit: int,
+    scan: Scan,
+    held: bool,
+) -> str:
+    content = cleaned(operation.content)
+    if operation.action == "remove":
+        del draft[_meant(operation.old_text, draft, entries)]
+        return "Entry removed."
+    _check_content(content, limit, scan)
+    if operation.action == "add":
+        if content in draft.values():
+            return "It already exists; nothing was added."
+        if not held:
+            _check_others(content, draft)
+        draft[min(0, *draft, 0) - 1] = content
+        return "Entry added."
+    meant = _meant(operation.old_text, draft, entries)
+    if content in (text for key, text in draft.items() if key != meant):
+        del draft[meant]
+        return "The new text exists already; the old entry was removed."
+    draft[meant] = content
+    return "Entry replaced."
+
+
+def _check_others(content: str, draft: dict[int, str]) -> None:
+    # Most runs only read.
+    from hermes.memory.conflicts import contradicted
+
+    if other := contradicted(content, draft.values()):
+        raise _problem(
+            "conflict",
+            f"Not added: it contradicts “{preview(other)}”. If the new one is right, use replace "
+            "with that as old_text; if both hold, say in one entry how.",
+            (preview(other),),
+        )
+
+
+def _check_content(content: str, limit: int, scan: Scan) -> None:
+    if not content:
+        raise _problem("usage", "content is missing: say what is to be remembered.")
+    if has_delimiter(content):
+        raise _problem("usage", "An entry cannot hold a line with § alone; it separates entries.")
+    if len(content) > limit:
+        raise _problem(
+            "limit", f"{len(content):,} characters are too long for one entry; shorten it."
+        )
+    if found := scan(content):
+        raise _problem(
+            "threat", f"Blocked: the text matches the threat pattern '{found}' and is not kept."
+        )
+
+
+def _meant(old_text: str, draft: dict[int, str], entries: Sequence[Entry]) -> int:
+    """The entry that has this text, by a part of it that no other has, or by its number."""
+    wanted = cleaned(old_text)
+    if not wanted:
+        raise _problem("usage", "old_text is missing: give a part of the entry that is meant.")
+    hidden = {marker(entry): entry.id for entry in entries if entry.finding}
+    named = {f"m{key}": key for key in draft} | hidden
+    if wanted in named and named[wanted] in draft:
+        return named[wanted]
+    for form in (lambda text: text, _loose):
+        found = [key for key, text in draft.items() if form(wanted) in form(text)]
+        exact = [key for key in found if form(draft[key]) == form(wanted)]
+        if len(found) == 1 or exact:
+            return (exact or found)[0]
+        if found:
+            raise _problem(
+                "match",
+                f"{len(found)} entries have this text; give a longer part of the one you mean.",
+                tuple(preview(draft[key]) for key in found),
+            )
+    raise _problem("match", "No entry has this text; see current_entries.")
+
+
+def _loose(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _steps(entries: Sequence[Entry], draft: dict[int, str]) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    for entry in entries:
+        if entry.id not in draft:
+            steps.append(Step(action="remove", entry=entry.id))
+        elif draft[entry.id] != entry.text:
+            steps.append(Step(action="replace", entry=entry.id, text=draft[entry.id]))
+    steps += [Step(action="add", entry=0, text=text) for key, text in draft.items() if key < 0]
+    return tuple(steps)
+
+
+def _too_long(entries: Sequence[Entry], draft: dict[int, str], limit: int) -> Refused | None:
+    """Whatever makes it shorter is welcome, also while it is still too long."""
+    before, after = size(entry.text for entry in entries), size(draft.values())
+    if after <= limit or after < before:
+        return None
+    error = (
+        f"It would be {after:,} of {limit:,} characters. Consolidate: merge, shorten or remove "
+        "entries of current_entries, in one call with operations, and try again."
+    )
+    return Refused(kind="limit", error=error)
+
+
+def _problem(kind: RefusedKind, error: str, matches: tuple[str, ...] = ()) -> Problem:
+    return Problem(Refused(kind=kind, error=error, matches=matches))

@@ -1,0 +1,158 @@
+"""The tool with which a model keeps what later sessions should know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject, Value
+from hermes.core.effects import Effect, Remember
+from hermes.core.errors import ToolError
+from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.memory.entries import Action, Applied, Operation, Refused, Source, Target
+from hermes.memory.format import shown, usage
+from hermes.memory.memories import Memories
+
+MOST_FAILURES = 3
+CLOSED = "Nothing can be remembered in this session."
+OFF = "Remembering in “{}” is switched off in the settings."
+ENOUGH = "Memory could not be tidied up in this turn. Stop trying and answer the user."
+LATER = "New sessions see it; this one keeps the memory it began with."
+WAITS = (
+    "Not remembered yet ({}): it waits for a person, who says `hermes memory accept c{}` or "
+    "`hermes memory reject c{}`. Say so; do not say that it was saved."
+)
+
+
+class Call(Value):
+    """What is known of a call: where it comes from, the key under which it is made once, and why
+    it has to wait for a person, if it has."""
+
+    source: Source
+    key: str
+    held: str = ""
+
+
+Witness = Callable[[str], Awaitable[Call]]
+
+
+class Desk:
+    """What the tool of one session works with; the program gives it the memory of its person and
+    the witness of its calls. `heard` is told what was changed."""
+
+    def __init__(
+        self,
+        memories: Memories | None = None,
+        witness: Witness | None = None,
+        *,
+        targets: Sequence[Target] = (),
+        heard: Callable[[Target, Sequence[Operation], Source], None] = lambda *_: None,
+    ) -> None:
+        self.memories = memories
+        self.witness = witness
+        self.targets = targets
+        self.heard = heard
+        self.failures: Counter[str] = Counter()
+
+
+def _remembers(_place: Place, arguments: JsonObject) -> list[Effect]:
+    return [
+        Remember(target=arguments["target"], action=each.action, text=each.content or each.old_text)
+        for each in wishes_of(arguments)
+    ]
+
+
+_WISHES = ("action", "content", "old_text", "operations")
+
+
+@tool(effects=_remembers, repeat="safe")
+async def memory(
+    ctx: ToolContext,
+    target: Annotated[Target, "user: who they are"],
+    action: Action | None = None,
+    content: str = "",
+    old_text: Annotated[str, "Part of the old entry"] = "",
+    operations: Annotated[tuple[Operation, ...], "Several, all or none"] = (),
+) -> ToolOutput:
+    """Keep short facts for later sessions: wishes and corrections of the user, then environment,
+    conventions, lessons; as statements. No trivia, task progress or procedures (use skills)."""
+    wishes = _operations(action, content, old_text, operations)
+    return await carry_out(ctx.kept(Desk), ctx.call_id, target, wishes)
+
+
+async def carry_out(
+    desk: Desk, call_id: str, target: Target, wishes: Sequence[Operation]
+) -> ToolOutput:
+    """One call, whoever makes it; ToolError when there is nothing to change here."""
+    if desk.memories is None or desk.witness is None:
+        raise ToolError(CLOSED)
+    if target not in desk.targets:
+        raise ToolError(OFF.format(target))
+    call = await desk.witness(call_id)
+    if desk.failures[call.source.turn_id] >= MOST_FAILURES:
+        return _answer({"success": False, "done": True, "error": ENOUGH}, failed=True)
+    outcome = await desk.memories.change(
+        target, wishes, source=call.source, key=call.key, held=call.held
+    )
+    if isinstance(outcome, Refused):
+        desk.failures[call.source.turn_id] += outcome.kind in ("limit", "match", "conflict")
+        return await _refused(desk.memories, target, outcome)
+    if outcome.changes and not outcome.held and not outcome.repeated:
+        desk.heard(target, wishes, call.source)
+    return await _applied(desk.memories, target, outcome)
+
+
+def wishes_of(arguments: JsonObject) -> tuple[Operation, ...]:
+    """What decoded arguments of the tool ask for; ToolError."""
+    return _operations(**{name: arguments[name] for name in _WISHES})
+
+
+def _operations(
+    action: Action | None,
+    content: str,
+    old_text: str,
+    operations: tuple[Operation, ...],
+) -> tuple[Operation, ...]:
+    if operations:
+        return operations
+    if not action:
+        raise ToolError("Say what to do: action, or operations.")
+    return (Operation(action=action, content=content, old_text=old_text),)
+
+
+async def _applied(memories: Memories, target: Target, done: Applied) -> ToolOutput:
+    texts = [entry.text for entry in await memories.entries() if entry.target == target]
+    first = done.changes[0] if done.changes else 0
+    return _answer(
+        {
+            "success": True,
+            "done": True,
+            "target": target,
+            "usage": usage(texts, memories.limits.of(target)),
+            "entry_count": len(texts),
+            "message": done.message,
+            "note": WAITS.format(done.held, first, first) if done.held else LATER,
+        },
+        details={"changes": list(done.changes), "held": done.held},
+    )
+
+
+async def _refused(memories: Memories, target: Target, refused: Refused) -> ToolOutput:
+    entries = [entry for entry in await memories.entries() if entry.target == target]
+    place = f"Operation {refused.number}: " if refused.number else ""
+    answer: JsonObject = {"success": False, "error": place + refused.error}
+    if refused.matches:
+        answer["matches"] = list(refused.matches)
+    elif refused.kind in ("limit", "match"):
+        answer["current_entries"] = [shown(entry) for entry in entries]
+    if refused.kind == "limit":
+        answer["usage"] = usage([entry.text for entry in entries], memories.limits.of(target))
+    return _answer(answer, failed=True)
+
+
+def _answer(
+    answer: JsonObject, *, details: JsonObject | None = None, failed: bool = False
+) -> ToolOutput:
+    return ToolOutput.text(encode(answer).decode(), details=details, failed=failed)

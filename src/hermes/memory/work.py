@@ -1,0 +1,208 @@
+"""One change of memory from beginning to end: files looked at, ledger written, files renewed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from hermes.codec.values import Value, replace
+from hermes.core.world import World
+from hermes.memory.entries import TARGETS, Change, Entry, Limits, Source, Target
+from hermes.memory.files import NOTHING, Files, Found, content, digest, sole_writer
+from hermes.memory.format import split
+from hermes.memory.ledger import Ledger, LedgerError
+from hermes.memory.planning import Scan, Step
+
+SCANNED_BY = "scanned_by"
+
+
+class Person(Value):
+    """Whose memory it is, and what holds for it. `version` names the scanner: another one looks
+    at everything anew."""
+
+    scope: str
+    limits: Limits
+    version: str = ""
+
+
+class Work:
+    """The files and the ledger of one person, inside of one thread."""
+
+    def __init__(self, folder: Path, person: Person, scan: Scan, world: World) -> None:
+        self.folder = folder
+        self.person = person
+        self.scope = person.scope
+        self.scan = scan
+        self.world = world
+        self.ledger = Ledger(folder / "ledger.db")
+        self.files = Files(folder, person.scope)
+        self._seen: dict[Target, Found | None] = {}
+
+    def is_untouched(self) -> bool:
+        """There is nothing that anybody could have remembered."""
+        if self.ledger.path.exists():
+            return False
+        return not any(self.files.path(target).exists() for target in TARGETS)
+
+    def is_current(self) -> bool:
+        """The files hold what the ledger says, as far as the files are there."""
+        if self.ledger.fact(SCANNED_BY) != self.person.version:
+            return False
+        return all(self._agrees(target) for target in TARGETS)
+
+    def _agrees(self, target: Target) -> bool:
+        found, (wanted, _) = self.files.read(target), self.ledger.file(self.scope, target)
+        return found is not None and found.digest == wanted if wanted else found is None
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """All that is done inside is durable at the end, or nothing is done. Edits of the files are
+        taken in before, and the files are written after."""
+        with sole_writer(self.folder), _told():
+            db = self.ledger.db
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                self._take_in()
+                yield
+                due = [target for target in TARGETS if self._is_due(target)]
+                self.world.reach("memory.before_commit")
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+            self.world.reach("memory.committed")
+            for target in due:
+                self.files.write(target, self.texts(target))
+            self.world.reach("memory.written")
+
+    def texts(self, target: Target) -> list[str]:
+        return [entry.text for entry in self.ledger.entries(self.scope, target)]
+
+    def found(self, target: Target) -> Found | None:
+        """What the file held when the change began."""
+        return self._seen.get(target)
+
+    def record(
+        self,
+        target: Target,
+        steps: Sequence[Step],
+        source: Source,
+        *,
+        held: str = "",
+        settles: int = 0,
+        reverts: int = 0,
+        findings: Callable[[str], str] = lambda _text: "",
+    ) -> tuple[int, ...]:
+        """Write steps down as changes, and carry them out unless they are held."""
+        at = self.ledger.moment(self.world.clock.now())
+        made: list[int] = []
+        for step in steps:
+            change = Change(
+                id=0,
+                entry=step.entry or self.ledger.next_entry(),
+                target=target,
+                action=step.action,
+                text=step.text,
+                at=at,
+                source=source,
+                held=held,
+                open=bool(held),
+                settles=settles,
+                reverts=reverts,
+                finding=findings(step.text) if step.text else "",
+            )
+            made.append(self._put(change))
+        return tuple(made)
+
+    def _put(self, change: Change) -> int:
+        number = self.ledger.put_change(self.scope, change)
+        if change.held:
+            return number
+        self.ledger.drop_entry(change.entry)
+        if change.action != "remove":
+            entry = Entry(
+                id=change.entry,
+                target=change.target,
+                text=change.text,
+                change=number,
+                since=change.at,
+                finding=change.finding,
+            )
+            self.ledger.put_entry(self.scope, entry)
+        return number
+
+    def _take_in(self) -> None:
+        """What somebody did to the files by hand becomes changes like any other."""
+        for target in TARGETS:
+            found = self.files.read(target)
+            self._seen[target] = found
+            wanted, before = self.ledger.file(self.scope, target)
+            # A file as it was before the last change: whoever made that died before writing it.
+            if found is None or found.digest in (wanted, before):
+                continue
+            if not found.whole:
+                # The bytes that are no text would be gone with the next writing.
+                self.files.keep_copy(target, self.world.clock.now())
+            steps = edited(self.ledger.entries(self.scope, target), split(found.text))
+            if steps:
+                self.record(target, steps, Source(kind="file"), findings=self.scan)
+        if self.ledger.fact(SCANNED_BY) != self.person.version:
+            self._scan_again()
+
+    def _scan_again(self) -> None:
+        for entry in self.ledger.entries(self.scope):
+            finding = self.scan(entry.text)
+            if finding != entry.finding:
+                self.ledger.put_entry(self.scope, replace(entry, finding=finding))
+        self.ledger.put_fact(SCANNED_BY, self.person.version)
+
+    def _is_due(self, target: Target) -> bool:
+        """Whether the file must be written; what it will hold is noted before it is."""
+        texts, found = self.texts(target), self._seen[target]
+        if found is None and not texts and self.ledger.file(self.scope, target) == (b"", b""):
+            return False
+        is_right = found is not None and found.whole and set(split(found.text)) == set(texts)
+        wanted = found.digest if found and is_right else digest(content(texts))
+        before = b"" if is_right else found.digest if found else NOTHING
+        if self.ledger.file(self.scope, target) != (wanted, before):
+            self.ledger.put_file(self.scope, target, wanted, before)
+        return not is_right
+
+
+def edited(entries: Sequence[Entry], texts: Sequence[str]) -> list[Step]:
+    """What makes the entries say what a file says."""
+    old = [entry.text for entry in entries]
+    if set(old) == set(texts):
+        return []
+    # Needed for edits by hand only, and slow to load.
+    from difflib import SequenceMatcher
+
+    gone = [entry for entry in entries if entry.text not in texts]
+    new = [text for text in texts if text not in old]
+    steps: list[Step] = []
+    pairs: dict[int, str] = {}
+    for kind, a, b, c, d in SequenceMatcher(None, old, list(texts), False).get_opcodes():
+        if kind == "replace" and b - a == d - c:
+            pairs |= {
+                entries[a + at].id: texts[c + at]
+                for at in range(b - a)
+                if entries[a + at] in gone and texts[c + at] in new
+            }
+    for entry in gone:
+        if entry.id in pairs:
+            steps.append(Step(action="replace", entry=entry.id, text=pairs[entry.id]))
+        else:
+            steps.append(Step(action="remove", entry=entry.id))
+    taken = set(pairs.values())
+    return steps + [Step(action="add", entry=0, text=text) for text in new if text not in taken]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise LedgerError(f"Memory could not be written ({error}); nothing was changed.") from error

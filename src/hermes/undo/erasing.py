@@ -1,0 +1,63 @@
+"""Takes contents out of the store that somebody wants to be forgotten."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+
+from hermes.undo.store import Store
+
+# Larger objects are no texts that anybody has said.
+MOST_BYTES = 64 << 20
+
+
+def forget(store: Store, erased: Callable[[str], str]) -> int:
+    """Drop every content that `erased` would change; how many that were. They cannot be restored
+    any more, and no page of the store has them afterwards."""
+    if not store.exists:
+        return 0
+    doomed = [*_small(store, erased), *_large(store, erased)]
+    with store.writing() as db:
+        db.execute("PRAGMA secure_delete = ON")
+        db.executemany("DELETE FROM blobs WHERE token = ?", [(token,) for token in doomed])
+        db.executemany("DELETE FROM objects WHERE token = ?", [(token,) for token in doomed])
+        for id, words in db.execute("SELECT id, words FROM calls").fetchall():
+            if (rest := erased(words)) != words:
+                db.execute("UPDATE calls SET words = ? WHERE id = ?", (rest, id))
+        if doomed:
+            db.execute(
+                "INSERT INTO meta VALUES('generation', 1)"
+                " ON CONFLICT(key) DO UPDATE SET value = value + 1"
+            )
+    for token in doomed:
+        store.discard_object(token)
+    with store.reading() as db:
+        db.execute("VACUUM")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return len(doomed)
+
+
+def _small(store: Store, erased: Callable[[str], str]) -> list[bytes]:
+    with store.reading() as db:
+        rows = db.execute("SELECT token, squeezed, data FROM blobs")
+        return [
+            bytes(token)
+            for token, squeezed, data in rows
+            if _holds(zlib.decompress(data) if squeezed == 1 else bytes(data), erased)
+        ]
+
+
+def _large(store: Store, erased: Callable[[str], str]) -> list[bytes]:
+    with store.reading() as db:
+        rows = db.execute("SELECT token FROM objects WHERE size <= ?", (MOST_BYTES,)).fetchall()
+    found: list[bytes] = []
+    for (token,) in rows:
+        path = store.object_path(token)
+        if path.is_file() and not path.is_symlink() and _holds(path.read_bytes(), erased):
+            found.append(bytes(token))
+    return found
+
+
+def _holds(data: bytes, erased: Callable[[str], str]) -> bool:
+    text = data.decode("utf-8", "replace")
+    return erased(text) != text

@@ -1,0 +1,33 @@
+"""`/memory` in a session."""
+
+from __future__ import annotations
+
+from hermes.commands.registry import Shown
+from tests.commands.conftest import Talk
+
+
+async def typed(talk: Talk, line: str) -> str:
+    outcome = await talk.registry.run(line, talk)
+    assert isinstance(outcome, Shown)
+    return outcome.text
+
+
+async def test_what_is_remembered_is_listed_explained_and_taken_back(talk: Talk) -> None:
+    assert await typed(talk, "/memory") == "Nothing is remembered yet."
+    await talk.say("remember that the server is called atlas")
+    assert "m1     memory  the server is called atlas" in await typed(talk, "/memory list")
+    assert f"in session {talk.session.id}:2" in await typed(talk, "/memory why m1")
+    assert "Taken back: c1" in await typed(talk, "/memory undo")
+    assert await typed(talk, "/memory") == "Nothing is remembered yet."
+
+
+async def test_what_waits_is_decided_here(talk: Talk) -> None:
+    assert await typed(talk, "/memory pending") == "Nothing waits."
+    said = await typed(talk, "/memory approval on")
+    assert said == "From the next session on, everything waits for your word."
+    assert "Nothing is remembered yet." in await typed(talk, "/memory approve c1")
+
+
+async def test_a_session_does_not_forget_itself(talk: Talk) -> None:
+    assert "leave this session" in await typed(talk, "/memory forget m1")
+    assert (await typed(talk, "/memory dance")).startswith("Use /memory")
