@@ -17,6 +17,7 @@ from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import system_text, view_of
 from hermes.app.toolbox import Tools, wanted_names
+from hermes.app.upkeep import upkeep
 from hermes.codec.json import convert, plain
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -131,11 +132,16 @@ class App:
         for work in (
             self._watch_inbox(session),
             self._watch_processes(session),
-            self._retain(session),
+            upkeep(self, session),
             self._name(session),
             self.models.acquaint(session.transcript.model, session.transcript.provider),
         ):
             tasks.append(asyncio.ensure_future(_quietly(work)))
+
+    def session(self, session_id: str) -> Session | None:
+        """One that is open here."""
+        held = self._open.get(session_id)
+        return held[0] if held else None
 
     def switch_back(self, session: Session, model: str, provider: str) -> None:
         """Return to this model after the next turn."""
@@ -273,7 +279,7 @@ class App:
             attended=opening.attended,
             budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
-            furnish=furnishing(self, session_id, opened),
+            furnish=furnishing(self, session_id, opened, workspace),
         )
 
     def _root(self, opened: SessionOpened) -> str:
@@ -359,21 +365,10 @@ class App:
         from hermes.app.undoing import undoing
 
         def where() -> tuple[str, str]:
-            held = self._open.get(session_id)
-            return session_id, held[0].transcript.turn_id if held else ""
+            session = self.session(session_id)
+            return session_id, session.transcript.turn_id if session else ""
 
         return undoing(self).around(workspace, where=where, warn=self.news.append)
-
-    async def _retain(self, session: Session) -> None:
-        """Old sessions go as the settings say, and never without a word."""
-        settings = self.settings.sessions.retention
-        if settings.mode == "off":
-            return
-        done = await self.library.retain(settings)
-        if done.pruned.removed:
-            verb = "archived" if settings.mode == "archive" else "removed"
-            count = len(done.pruned.removed)
-            session.tell(f"{count} session(s) older than {settings.days} days were {verb}.")
 
     async def _name(self, session: Session) -> None:
         from hermes.app.titles import Titles

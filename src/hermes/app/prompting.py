@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hermes.app.models.choice import Choice
 from hermes.app.opening import Opening
+from hermes.app.skill_index import skill_index
 from hermes.config.home import Home
 from hermes.config.settings import Settings
 from hermes.context.files import limit_for, project_context
@@ -35,6 +36,7 @@ def system_text(
     cwd: str,
     tools: tuple[str, ...],
     now: float,
+    only_look: bool = False,
 ) -> SystemText:
     if choice.reduced:
         # A very small model loses the question in a long introduction.
@@ -60,7 +62,18 @@ def system_text(
         extra="\n\n".join(text for text in (opening.extra, settings.agent.system_prompt) if text),
         project=project.text if opening.rules else "",
     )
-    return SystemText(parts, project.warnings if opening.rules else ())
+    index = skill_index(
+        settings, home, platform=opening.platform, cwd=cwd, tools=tools, only_look=only_look
+    )
+    return SystemText(_with_skills(parts, index), project.warnings if opening.rules else ())
+
+
+def _with_skills(parts: tuple[Layer, ...], index: str) -> tuple[Layer, ...]:
+    """Before what tells of the place, as it stays the same from place to place."""
+    if not index:
+        return parts
+    at = next((n for n, layer in enumerate(parts) if layer.name == "environment"), len(parts))
+    return (*parts[:at], Layer(name="skills", text=index), *parts[at:])
 
 
 def view_of(system: str, tools: tuple[ToolSpec, ...], settings: Settings) -> View:

@@ -37,6 +37,7 @@ async def prompt_sizes(app: App, opening: Opening) -> tuple[Size, ...]:
         cwd=app.cwd(opening),
         tools=names,
         now=app.world.clock.now(),
+        only_look=True,
     )
     layers = [_size("system", layer.name, layer.text.encode()) for layer in text.layers]
     tools = [_size("tool", spec.name, encode(spec)) for spec in app.tools.choose(names).specs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.commands import model, rollback, session
+from hermes.commands import model, rollback, session, skills
 
-COMMANDS = (*session.COMMANDS, *model.COMMANDS, *rollback.COMMANDS)
+COMMANDS = (*session.COMMANDS, *model.COMMANDS, *rollback.COMMANDS, *skills.COMMANDS)
+EXTRA = skills.SkillCommands()

@@ -1,7 +1,7 @@
 """Every setting there is, with its kind, default and meaning, and the variables that override it.
 
 Documentation, checks, `hermes config` and the loader all read these classes: a key is added here
-or in `model_settings` and nowhere else.
+or in `model_settings` or `skill_settings` and nowhere else.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from hermes.config.model_settings import (
     ProviderSettings,
     RoutingSettings,
 )
+from hermes.config.skill_settings import CuratorSettings, SkillSettings
 
 
 class AgentSettings(Value):
@@ -229,6 +230,8 @@ class Settings(Value):
     display: DisplaySettings = DisplaySettings()
     sessions: SessionSettings = SessionSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
+    skills: SkillSettings = SkillSettings()
+    curator: CuratorSettings = CuratorSettings()
     logging: LoggingSettings = LoggingSettings()
     providers: dict[str, ProviderSettings] = {}
     local: LocalSettings = LocalSettings()

@@ -20,8 +20,11 @@ class Toolset(Value):
 TOOLSETS: dict[str, Toolset] = {
     "clarify": Toolset(tools=("clarify",)),
     "file": Toolset(tools=("patch", "read_file", "search_files", "write_file")),
-    "hermes-cli": Toolset(includes=("clarify", "file", "session_search", "terminal", "todo")),
+    "hermes-cli": Toolset(
+        includes=("clarify", "file", "session_search", "skills", "terminal", "todo")
+    ),
     "session_search": Toolset(tools=("session_search",)),
+    "skills": Toolset(tools=("skill_manage", "skill_view", "skills_list")),
     "terminal": Toolset(tools=("process", "terminal")),
     "todo": Toolset(tools=("todo",)),
 }

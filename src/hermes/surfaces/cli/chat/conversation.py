@@ -10,7 +10,7 @@ from typing import assert_never
 from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.codec.values import replace
-from hermes.commands.catalogue import COMMANDS
+from hermes.commands.catalogue import COMMANDS, EXTRA
 from hermes.commands.registry import (
     Drafted,
     Left,
@@ -66,7 +66,7 @@ class Conversation:
 
     def __init__(self, app: App, desk: Desk, screen: Screen, opening: Opening) -> None:
         self.app = app
-        self.registry = Registry(COMMANDS, "cli", note=KEYS)
+        self.registry = Registry(COMMANDS, "cli", note=KEYS, extra=EXTRA)
         self._desk = desk
         self._screen = screen
         self._opening = opening

@@ -6,6 +6,7 @@ from typing import Literal
 
 from hermes.commands.describe import describe
 from hermes.commands.endings import explain, is_error
+from hermes.commands.skill_lines import typed_part
 from hermes.commands.visible import clean, one_line
 from hermes.config.settings import DisplaySettings
 from hermes.core.events import (
@@ -128,7 +129,7 @@ class Feed:
         if self._screen.echoed(message.text):
             self._section = "said"
             return
-        lines = clean(message.text).rstrip("\n").split("\n")
+        lines = clean(typed_part(message.text)).rstrip("\n").split("\n")
         if message.origin != "user":
             shown = lines[:NOTICE_LINES] + ["…"] * (len(lines) > NOTICE_LINES)
             self._print("said", [paint(f"⚙ {line}", "dim") for line in shown], apart=True)

@@ -6,7 +6,13 @@ import asyncio
 
 import click
 
-from hermes.app.health import index_findings, journal_findings, model_findings, rebuild_index
+from hermes.app.health import (
+    index_findings,
+    journal_findings,
+    model_findings,
+    rebuild_index,
+    skill_findings,
+)
 from hermes.codec.json import encode, plain
 from hermes.config.check import check_files, check_home, mend_permissions
 from hermes.config.edit import migrate_file
@@ -57,6 +63,7 @@ async def examined(config: Config) -> list[Section]:
         ("Model", model_findings(config)),
         ("Journal", await journal_findings(config.home)),
         ("Search index", await index_findings(config.home)),
+        ("Skills", skill_findings(config)),
         ("Programs", program_findings()),
         ("Protection", protection_findings(settings)),
     ]
