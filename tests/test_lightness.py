@@ -58,4 +58,4 @@ def test_the_first_request_is_small(env: dict[str, str]) -> None:
     with ScriptedServer.in_thread([says("hello")]) as server:
         env |= {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "k"}
         subprocess.run([HERMES, "-m", "test", "-z", "hi"], env=env, check=True, cwd=env["HOME"])
-        assert len(server.requests[0].raw) <= 8_500
+        assert len(server.requests[0].raw) <= 12_000

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from hermes.app.models.choice import Choice
 from hermes.app.opening import Opening
 from hermes.app.prompting import SystemText, system_text
-from hermes.app.slots import scan_of, slots_of
+from hermes.app.skill_index import skill_index
+from hermes.app.slots import scan_of
 from hermes.app.toolbox import wanted_names
+from hermes.context.system import Slots
 
 if TYPE_CHECKING:
     from hermes.app.build import App
@@ -21,9 +23,26 @@ class Beginning(NamedTuple):
     tools: tuple[str, ...]
 
 
-def beginning(app: App, opening: Opening, choice: Choice, cwd: str, memory: str = "") -> Beginning:
+def beginning(
+    app: App,
+    opening: Opening,
+    choice: Choice,
+    cwd: str,
+    *,
+    memory: str = "",
+    only_look: bool = False,
+) -> Beginning:
+    """Who will `only_look` leaves the home as it is."""
     names = wanted_names(app.settings, reduced=choice.reduced)
     tools = app.tools.direct(names, app.settings.context.direct_tool_tokens)
+    skills = skill_index(
+        app.settings,
+        app.home,
+        platform=opening.platform,
+        cwd=cwd,
+        tools=tools,
+        only_look=only_look,
+    )
     text = system_text(
         opening,
         choice,
@@ -32,7 +51,7 @@ def beginning(app: App, opening: Opening, choice: Choice, cwd: str, memory: str 
         cwd=cwd,
         tools=tools,
         now=app.world.clock.now(),
-        slots=slots_of(app, opening, memory),
+        slots=Slots(memory=memory, skills=skills),
         scan=scan_of(app),
         clean=app.secrecy.text,
     )

@@ -27,6 +27,7 @@ from hermes.app.slots import nearby
 from hermes.app.snapshots import remembered, through
 from hermes.app.terminal import is_far
 from hermes.app.toolbox import Tools, wanted_names
+from hermes.app.upkeep import upkeep
 from hermes.app.veil import Veil
 from hermes.app.workplace import arrived, preflight, root_of, start_folder, workspace_of
 from hermes.codec.values import replace
@@ -159,7 +160,7 @@ class App:
         for work in (
             self._watch_inbox(session),
             self._watch_processes(session),
-            watching.retain(self, session),
+            upkeep(self, session),
             watching.name(self, session),
             watching.review(self, session),
             self.models.acquaint(session.transcript.model, session.transcript.provider),
@@ -223,7 +224,7 @@ class App:
             far = await arrived(self._workspace(session_id, cwd))
             cwd = far.root
         memory = await remembered(self, opening)
-        text, tools = beginning(self, opening, choice, cwd, memory.text)
+        text, tools = beginning(self, opening, choice, cwd, memory=memory.text)
         self.news += text.warnings
         opened = SessionOpened(
             source=opening.source,
@@ -338,7 +339,7 @@ class App:
             attended=opening.attended,
             budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
-            furnish=furnishing(self, session_id, opened),
+            furnish=furnishing(self, session_id, opened, workspace),
             web=way_to_the_web(self, policy),
             judge=approver(self, lambda: self._open[session_id][0]),
             preflight=partial(preflight, workspace),

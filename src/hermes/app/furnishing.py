@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.events import SessionOpened
+from hermes.core.ports import Workspace
 from hermes.core.turn import Furnish
 
 if TYPE_CHECKING:
     from hermes.app.build import App
 
 
-def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
+def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Workspace) -> Furnish:
     """By the module of the kind, so that nothing is loaded that no tool has loaded already."""
 
     def furnish(kind: type) -> object:
@@ -28,6 +29,10 @@ def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
                 return _recall(app, session_id, opened)
             case "hermes.tools.discovery":
                 return _directory(app, opened)
+            case "hermes.skills.tools":
+                from hermes.app.skilled import session_skills
+
+                return session_skills(app, session_id, opened, workspace)
             case _:
                 return kind()
 

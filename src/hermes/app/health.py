@@ -100,6 +100,20 @@ def _protection_findings(protection: Protection) -> list[Finding]:
     return [*held, *(fine(f"not covered: {words}") for words in protection.gaps)]
 
 
+def skill_findings(config: Config) -> list[Finding]:
+    """Skills that cannot be used, each with its reason."""
+    from hermes.app.skill_index import skill_roots, skills_cache
+    from hermes.skills.scan import Scan
+
+    roots = skill_roots(config.settings, config.home, "")
+    scanned = Scan(roots, skills_cache(config.home)).look()
+    bad = [
+        warning("skill", f"{each.folder}: {each.problem}", fix="correct its SKILL.md")
+        for each in scanned.broken[:MOST_NAMED]
+    ]
+    return bad or [fine(f"{len(scanned.entries)} skills can be used")]
+
+
 def model_findings(config: Config) -> list[Finding]:
     """Whether a model is chosen and everything is there to ask it. Nothing is contacted."""
     why = explain_choice(Models(config, World(), env={}), config)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hermes.codec.values import Value, replace
 from hermes.core.effects import Principal
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
 
 
 class Opening(Value):
@@ -29,3 +34,13 @@ class Opening(Value):
     def with_extra(self, extra: str) -> Opening:
         """The same wish with these words at the end of the system text."""
         return replace(self, extra=extra)
+
+
+async def with_skills(app: App, opening: Opening, names: str) -> Opening:
+    """The same wish with the text of these skills, by names with commas between them. NotFound
+    for a skill that is not there."""
+    from hermes.app.skilled import skilled
+
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    text = await skilled(app, app.cwd(opening)).preloaded(wanted)
+    return opening.with_extra("\n\n".join(each for each in (opening.extra, text) if each))

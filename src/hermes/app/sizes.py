@@ -29,7 +29,9 @@ async def prompt_sizes(app: App, opening: Opening) -> tuple[Size, ...]:
     """For a new session, opened now in this folder. Nothing is sent."""
     choice = await app.models.choose()
     memory = await remembered(app, opening)
-    text, names = beginning(app, opening, choice, app.cwd(opening), memory.text)
+    text, names = beginning(
+        app, opening, choice, app.cwd(opening), memory=memory.text, only_look=True
+    )
     layers = [_size("system", layer.name, layer.text.encode()) for layer in text.layers]
     tools = [_size("tool", spec.name, encode(spec)) for spec in app.tools.choose(names).specs]
     return (*layers, *tools)

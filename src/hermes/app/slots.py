@@ -1,13 +1,11 @@
-"""What other rooms add to the system text of a new session: skills, memory, the user's profile."""
+"""What context files say, when a session begins and when it comes to their folders."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hermes.app.opening import Opening
 from hermes.context.files import Scan, unscanned
-from hermes.context.system import Slots
 from hermes.core.effects import Allow, ReadPath
 from hermes.core.events import SessionOpened
 from hermes.core.messages import ToolCall, ToolResult
@@ -16,12 +14,6 @@ from hermes.core.turn import Remark
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-
-
-def slots_of(app: App, opening: Opening, memory: str) -> Slots:
-    """As things are now; they are frozen with the session. A room that has something to say adds
-    its line here. Sizes are capped where the layers are made (`context.system.SLOT_CHARS`)."""
-    return Slots(memory=memory)
 
 
 def nearby(app: App, workspace: Workspace, policy: Policy, opened: SessionOpened) -> Remark:

@@ -1,5 +1,5 @@
-"""Side work of a session in which somebody stays: old sessions go, this one gets a name, and what
-it should have remembered is looked for."""
+"""Side work of a session in which somebody stays: it gets a name, and what it should have
+remembered is looked for."""
 
 from __future__ import annotations
 
@@ -9,18 +9,6 @@ from hermes.core.session import Session
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-
-
-async def retain(app: App, session: Session) -> None:
-    """Old sessions go as the settings say, and never without a word."""
-    settings = app.settings.sessions.retention
-    if settings.mode == "off":
-        return
-    done = await app.library.retain(settings)
-    if done.pruned.removed:
-        verb = "archived" if settings.mode == "archive" else "removed"
-        count = len(done.pruned.removed)
-        session.tell(f"{count} session(s) older than {settings.days} days were {verb}.")
 
 
 async def name(app: App, session: Session) -> None:

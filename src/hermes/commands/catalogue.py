@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.commands import context, memory, model, rollback, session
+from hermes.commands import context, memory, model, rollback, session, skills
 
 COMMANDS = (
     *session.COMMANDS,
@@ -10,4 +10,6 @@ COMMANDS = (
     *rollback.COMMANDS,
     *context.COMMANDS,
     *memory.COMMANDS,
+    *skills.COMMANDS,
 )
+EXTRA = skills.SkillCommands()

@@ -73,6 +73,16 @@ class Here(Protocol):
 Complete = Callable[[Here, str], Awaitable[Sequence[Suggestion]]]
 
 
+class Extra(Protocol):
+    """Commands that are not known beforehand, such as one for each skill. Built-in ones win."""
+
+    async def run(self, here: Here, line: str) -> Outcome | None:
+        """None when the line begins with none of them."""
+        ...
+
+    async def names(self, here: Here) -> Sequence[Suggestion]: ...
+
+
 class SlashCommand:
     """`arguments` shows what may follow the name; `complete` suggests it from what is there of
     it. `surfaces` are the kinds of surface on which the command makes sense."""
@@ -104,7 +114,15 @@ class Registry:
     do not matter, and the beginning of a name is enough when it is the only one. `note` is what
     the help of this surface adds."""
 
-    def __init__(self, commands: tuple[SlashCommand, ...], surface: str, *, note: str = "") -> None:
+    def __init__(
+        self,
+        commands: tuple[SlashCommand, ...],
+        surface: str,
+        *,
+        note: str = "",
+        extra: Extra | None = None,
+    ) -> None:
+        self._extra = extra
         self.commands = tuple(each for each in commands if surface in each.surfaces)
         self._note = note
         self._by_name = {
@@ -120,15 +138,20 @@ class Registry:
 
     def meant(self, text: str) -> bool:
         """Whether a text is a command, rather than a message that begins with a path."""
-        return re.match(r"/[A-Za-z][\w-]*(?:\s|$)", text) is not None
+        return re.match(r"/[A-Za-z][\w.-]*(?:\s|$)", text) is not None
 
     async def run(self, line: str, here: Here) -> Outcome:
         """Carry out a line that begins with a slash. What cannot be done is said in words."""
         name, _, argument = line.removeprefix("/").partition(" ")
-        command = self.find(name)
-        if command is None:
-            return Shown(text=f"There is no command /{name}.{self._hint(name)}")
         try:
+            # The whole name of an extra one comes before the beginning of a built-in one.
+            if self._extra is not None and name.lower().replace("_", "-") not in self._by_name:
+                outcome = await self._extra.run(here, line)
+                if outcome is not None:
+                    return outcome
+            command = self.find(name)
+            if command is None:
+                return Shown(text=f"There is no command /{name}.{self._hint(name)}")
             return await command.run(here, argument.strip())
         except HermesError as error:
             return Shown(text=str(error))
@@ -139,7 +162,10 @@ class Registry:
             return ()
         name, space, argument = line[1:].partition(" ")
         if not space:
-            return self._names(name)
+            extra = await self._extra.names(here) if self._extra and here else ()
+            fitting = (each for each in extra if each.text.startswith(name.lower()))
+            more = (Suggestion(text=e.text, words=e.words, replaces=len(name)) for e in fitting)
+            return (*self._names(name), *more)
         command = self.find(name)
         if command is None or command.complete is None or here is None:
             return ()

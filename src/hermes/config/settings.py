@@ -1,7 +1,7 @@
 """Every setting there is, with its kind, default and meaning, and the variables that override it.
 
 Documentation, checks, `hermes config` and the loader all read these classes: a key is added here,
-in `model_settings` or `terminal_settings` and nowhere else.
+in `model_settings`, `skill_settings` or `terminal_settings` and nowhere else.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from hermes.config.model_settings import (
     ProviderSettings,
     RoutingSettings,
 )
+from hermes.config.skill_settings import CuratorSettings, SkillSettings
 from hermes.config.terminal_settings import TERMINAL_VARIABLES, TerminalSettings
 
 
@@ -263,6 +264,8 @@ class Settings(Value):
     sessions: SessionSettings = SessionSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
     memory: MemorySettings = MemorySettings()
+    skills: SkillSettings = SkillSettings()
+    curator: CuratorSettings = CuratorSettings()
     logging: LoggingSettings = LoggingSettings()
     providers: dict[str, ProviderSettings] = {}
     local: LocalSettings = LocalSettings()

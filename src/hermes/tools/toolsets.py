@@ -37,7 +37,7 @@ TOOLSETS: dict[str, Toolset] = {
     "clarify": Toolset(tools=("clarify",)),
     "file": Toolset(tools=("patch", "read_file", "search_files", "write_file")),
     "hermes-cli": Toolset(
-        includes=("clarify", "file", "memory", "session_search", "terminal", "todo")
+        includes=("clarify", "file", "memory", "session_search", "skills", "terminal", "todo")
     ),
     "honcho": Toolset(
         tools=(
@@ -50,6 +50,7 @@ TOOLSETS: dict[str, Toolset] = {
     ),
     "memory": Toolset(tools=("memory",)),
     "session_search": Toolset(tools=("session_search",)),
+    "skills": Toolset(tools=("skill_manage", "skill_view", "skills_list")),
     "terminal": Toolset(tools=("process", "terminal")),
     "todo": Toolset(tools=("todo",)),
     "tool_search": Toolset(tools=SEARCHING),

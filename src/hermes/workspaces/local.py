@@ -63,7 +63,7 @@ class LocalWorkspace:
         # What confined commands define is not to be run by others later.
         folder = state / ("shell-confined" if self._sandbox.wanted else "shell")
         settings = shell or ShellSettings()
-        runner = LocalRunner(
+        self._runner = runner = LocalRunner(
             folder,
             world=world,
             env=env,
@@ -115,6 +115,10 @@ class LocalWorkspace:
     def grant_network(self, granted: bool = True) -> None:
         """For the next commands of this session."""
         self._sandbox.grant_network(granted)
+
+    def grant_environment(self, values: Mapping[str, str]) -> None:
+        """Variables that the next commands of this session see, besides those they start from."""
+        self._runner.env.update(values)
 
     async def stat(self, path: str) -> FileInfo | None:
         return await asyncio.to_thread(files.info_of, path)

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from typing import Any
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
+from hermes.app.opening import Opening, with_skills
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import replace
@@ -54,6 +54,8 @@ async def _run(options: dict[str, Any], usage: UsageFile) -> int:
     )
     reader = Reader(JsonPrinter() if options["as_json"] else TextPrinter(), usage)
     async with start(options) as app:
+        if options["skills"]:
+            opening = await with_skills(app, opening, options["skills"])
         say = Say(text=options["prompt"], key=app.world.new_id("say"))
         session = await _enter(app, opening, say, reader)
         if session is not None:

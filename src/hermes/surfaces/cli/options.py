@@ -28,6 +28,7 @@ OPTIONS = (
     Option("-m --model", "model", "text", "Model for this run (or a .gguf file).", "MODEL"),
     Option("--provider", "provider", "text", "Provider for this run.", "NAME"),
     Option("-t --toolsets", "toolsets", "text", "Toolsets for this run.", "A,B"),
+    Option("-s --skills", "skills", "text", "Load these skills first.", "A,B"),
     Option("-r --resume", "resume", "text", "Go on with a session.", "ID|TITLE"),
     Option("-c --continue", "newest", "optional", "Go on with the newest session.", "[TITLE]"),
     Option("--max-turns", "max_turns", "count", "Most model calls in one turn.", "N"),

@@ -18,10 +18,12 @@ from hermes.version import __version__
 COMMANDS: dict[str, tuple[str, str]] = {
     "acp": ("hermes.surfaces.acp.command", "Serve an editor (Agent Client Protocol)."),
     "auth": ("auth", "Keys and logins of providers."),
+    "bundles": ("bundles", "Several skills under one name."),
     "chat": ("chat", "Talk in the terminal (also without a subcommand)."),
     "checkpoints": ("checkpoints", "What is kept for undo."),
     "config": ("config", "Show, explain and change settings."),
     "cost": ("cost", "What model calls have cost, by model, day or cause."),
+    "curator": ("curator", "Unused skills of the agent's own: archive and restore."),
     "doctor": ("doctor", "Check this installation and say how to mend it."),
     "fallback": ("fallback", "Models that go on when the chosen one cannot."),
     "login": ("login", "Log in at a provider."),
@@ -33,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "prompt-size": ("prompt_size", "How many tokens the fixed part of a request takes."),
     "replay": ("replay", "Play a recorded session again, offline."),
     "sessions": ("sessions", "List, search, export, fork and prune past sessions."),
+    "skills": ("skills", "See, install, write and take back skills."),
     "trace": ("trace", "What happened in a session, step by step."),
     "undo": ("undo", "Take back what was done to files."),
 }

@@ -12,7 +12,7 @@ from hermes.app.opening import Opening
 from hermes.app.references import refer
 from hermes.app.workplace import in_words
 from hermes.codec.values import replace
-from hermes.commands.catalogue import COMMANDS
+from hermes.commands.catalogue import COMMANDS, EXTRA
 from hermes.commands.references import references_like
 from hermes.commands.registry import (
     Drafted,
@@ -69,7 +69,7 @@ class Conversation:
 
     def __init__(self, app: App, desk: Desk, screen: Screen, opening: Opening) -> None:
         self.app = app
-        self.registry = Registry(COMMANDS, "cli", note=KEYS)
+        self.registry = Registry(COMMANDS, "cli", note=KEYS, extra=EXTRA)
         self._desk = desk
         self._screen = screen
         self._opening = opening

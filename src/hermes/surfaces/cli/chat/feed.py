@@ -7,6 +7,7 @@ from typing import Literal
 from hermes.app.references import without_attachments
 from hermes.commands.describe import describe
 from hermes.commands.endings import explain, is_error
+from hermes.commands.skill_lines import typed_part
 from hermes.commands.visible import clean, one_line
 from hermes.config.settings import DisplaySettings
 from hermes.core.events import (
@@ -130,7 +131,7 @@ class Feed:
         if self._screen.echoed(text):
             self._section = "said"
             return
-        lines = clean(text).rstrip("\n").split("\n")
+        lines = clean(typed_part(text)).rstrip("\n").split("\n")
         if message.origin != "user":
             shown = lines[:NOTICE_LINES] + ["…"] * (len(lines) > NOTICE_LINES)
             self._print("said", [paint(f"⚙ {line}", "dim") for line in shown], apart=True)

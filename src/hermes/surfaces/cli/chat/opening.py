@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hermes.app.opening import Opening
+from hermes.app.opening import Opening, with_skills
 from hermes.app.start import start
 from hermes.surfaces.cli.chat.conversation import Conversation
 from hermes.surfaces.cli.chat.desk import Desk
@@ -18,7 +18,10 @@ async def converse(options: Mapping[str, Any], desk: Desk, screen: Screen) -> st
     async with start(options) as app:
         # Better told now than when the first words cannot be kept.
         app.home.folder(app.home.root)
-        conversation = Conversation(app, desk, screen, opening_of(options, attended=True))
+        opening = opening_of(options, attended=True)
+        if options.get("skills"):
+            opening = await with_skills(app, opening, options["skills"])
+        conversation = Conversation(app, desk, screen, opening)
         await conversation.run()
         return "\n".join((conversation.farewell(), *app.parting)).strip()
 

@@ -11,6 +11,7 @@ from hermes.app.health import (
     journal_findings,
     model_findings,
     rebuild_index,
+    skill_findings,
     workplace_findings,
 )
 from hermes.codec.json import encode, plain
@@ -63,6 +64,7 @@ async def examined(config: Config) -> list[Section]:
         ("Model", model_findings(config)),
         ("Journal", await journal_findings(config.home)),
         ("Search index", await index_findings(config.home)),
+        ("Skills", skill_findings(config)),
         ("Programs", program_findings()),
         ("Protection", [*approval_findings(settings), *await workplace_findings(config)]),
     ]

@@ -1,0 +1,59 @@
+"""The settings about skills: which ones there are, who may write them, how they are kept."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from hermes.codec.values import Value
+from hermes.config.kinds import Count, Positive, Seconds
+
+
+class SkillSettings(Value):
+    """Procedures that the agent can load, and write itself."""
+
+    enabled: Annotated[bool, "List skills in the prompt."] = True
+    external_dirs: Annotated[tuple[str, ...], "More folders with skills; they are only read."] = ()
+    trusted_projects: Annotated[
+        tuple[str, ...], "Project folders whose own skills are read; `hermes skills trust` adds."
+    ] = ()
+    disabled: Annotated[tuple[str, ...], "Skills that are switched off."] = ()
+    platform_disabled: Annotated[
+        dict[str, tuple[str, ...]], "Skills that are off on one surface: `telegram: [name]`."
+    ] = {}
+    config: Annotated[dict[str, Any], "Values of the settings that skills declare."] = {}
+    template_vars: Annotated[bool, "Fill in `${HERMES_SKILL_DIR}` and `${HERMES_SESSION_ID}`."] = (
+        True
+    )
+    inline_shell: Annotated[bool, "Run !`commands` in the text of a skill when it is loaded."] = (
+        False
+    )
+    inline_shell_timeout: Annotated[Seconds, "Seconds for each of them."] = 10
+    guard_agent_created: Annotated[
+        bool, "Refuse a skill of the agent's that the scan calls bad."
+    ] = True
+    write_approval: Annotated[bool, "What the agent writes waits for `/skills approve`."] = False
+    creation_nudge_interval: Annotated[
+        Count, "Tool calls after which the agent is asked what to keep; 0 for never."
+    ] = 10
+    index_max_chars: Annotated[Count, "Characters of the list of skills in the prompt."] = 2_000
+    hub_urls: Annotated[
+        dict[str, str],
+        "Addresses to use instead of the usual: github_api, github_raw, skills_sh, clawhub, "
+        "lobehub.",
+    ] = {}
+
+
+class CuratorBackupSettings(Value):
+    keep: Annotated[Positive, "Copies of all skills that are kept."] = 5
+
+
+class CuratorSettings(Value):
+    """What becomes of skills of the agent's own that nobody uses. They are never deleted."""
+
+    enabled: Annotated[bool, "Look after them from time to time."] = True
+    interval_hours: Annotated[Positive, "Hours between two looks."] = 168
+    min_idle_hours: Annotated[Count, "Hours without a session before a look."] = 2
+    stale_after_days: Annotated[Positive, "Days without use after which one counts as stale."] = 30
+    archive_after_days: Annotated[Positive, "Days without use after which one is archived."] = 90
+    prune_builtins: Annotated[bool, "Also skills that came with Hermes."] = False
+    backup: CuratorBackupSettings = CuratorBackupSettings()

@@ -1,0 +1,64 @@
+"""What must be true of the files of a skill before they are written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from hermes.core.errors import UsageError
+from hermes.skills.files import safe_member
+from hermes.skills.scan import Entry
+from hermes.skills.skill import MAIN, MOST_FILE_BYTES, SUPPORT, Skill
+
+MOST_FILES = 200
+MOST_BYTES = 20 * 1024 * 1024
+ALIKE = 0.75
+_COMMON = frozenset(
+    "a an and are as at be by do for from how in into is it of on or that the this to use using "
+    "when with you your".split()
+)
+
+
+def check_tree(before: Mapping[str, bytes], after: Mapping[str, bytes], *, strict: bool) -> None:
+    """UsageError for files that no skill has. What is `strict` is so only for new ones: they lie
+    in the folders for support files."""
+    if MAIN not in after:
+        raise UsageError(f"A skill needs a {MAIN}.")
+    try:
+        after[MAIN].decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{MAIN} is not UTF-8 text.") from error
+    if len(after) > MOST_FILES or sum(map(len, after.values())) > MOST_BYTES:
+        raise UsageError(f"A skill has at most {MOST_FILES} files and {MOST_BYTES} bytes.")
+    for name, data in after.items():
+        safe_member(name)
+        if name == MAIN or before.get(name) == data:
+            continue
+        if len(data) > MOST_FILE_BYTES and strict:
+            raise UsageError(f"{name} is larger than {MOST_FILE_BYTES} bytes.")
+        if strict:
+            check_support(name)
+
+
+def check_support(path: str) -> str:
+    """A path at which a support file may be written."""
+    folder, _, rest = safe_member(path).partition("/")
+    if folder not in SUPPORT or not rest:
+        raise UsageError(f"Files of a skill lie in {', '.join(SUPPORT)}; {path!r} does not.")
+    return path
+
+
+def near_duplicate(skill: Skill, entries: Sequence[Entry]) -> str:
+    """The name of a skill that is about the same thing, or nothing."""
+    words = _words(skill)
+    for entry in entries:
+        others = _words(entry.skill)
+        together = len(words | others)
+        if together and len(words & others) / together >= ALIKE:
+            return entry.name
+    return ""
+
+
+def _words(skill: Skill) -> frozenset[str]:
+    text = f"{skill.name} {skill.description}".lower()
+    return frozenset(re.findall(r"[^\W_]+", text)) - _COMMON

@@ -1,0 +1,195 @@
+"""Keeps the agent's own skills few: what nobody uses goes to the archive, never away."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import Literal
+
+from hermes.codec.values import Value, replace
+from hermes.core.errors import NotFound, UsageError
+from hermes.core.world import Clock
+from hermes.skills.curator_state import CuratorState, read_state, write_state
+from hermes.skills.files import replace_file, sole_writer, sync_folder
+from hermes.skills.scan import Entry
+from hermes.skills.shelf import Shelf
+from hermes.skills.usage import Usage, Usages
+
+ARCHIVE = ".archive"
+BACKUPS = ".curator_backups"
+DAY = 86_400.0
+
+
+class CuratorSettings(Value):
+    stale_after_days: float = 30
+    archive_after_days: float = 90
+    prune_builtins: bool = False
+    backups: int = 5
+
+
+class Move(Value):
+    """What becomes, or would become, of a skill."""
+
+    name: str
+    to: Literal["stale", "archived"]
+    idle_days: int
+
+
+class Curator:
+    """`needed` names skills that something depends on, such as a schedule."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        usages: Usages,
+        clock: Clock,
+        settings: CuratorSettings | None = None,
+        *,
+        needed: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self._shelf = shelf
+        self._usages = usages
+        self._clock = clock
+        self._settings = settings or CuratorSettings()
+        self._needed = needed
+        self._folder = shelf.folder
+
+    def state(self) -> CuratorState:
+        return read_state(self._folder)
+
+    def pause(self, paused: bool) -> None:
+        write_state(self._folder, replace(self.state(), paused=paused))
+
+    def plan(self, archive_after_days: float = 0) -> tuple[Move, ...]:
+        """What a run would do now. Only the agent's own skills, and those that are pinned or
+        needed stay."""
+        limit = archive_after_days or self._settings.archive_after_days
+        known, needed = self._usages.all(), set(self._needed())
+        moves: list[Move] = []
+        for entry in self._shelf.look().entries:
+            usage = known.get(entry.name, Usage())
+            if usage.pinned or entry.name in needed or not self._may_move(entry):
+                continue
+            if (idle := self._idle_days(entry, usage)) >= limit:
+                moves.append(Move(name=entry.name, to="archived", idle_days=int(idle)))
+            elif idle >= self._settings.stale_after_days and usage.state != "stale":
+                moves.append(Move(name=entry.name, to="stale", idle_days=int(idle)))
+        return tuple(moves)
+
+    def run(self, archive_after_days: float = 0) -> tuple[Move, ...]:
+        moves = self.plan(archive_after_days)
+        if moves:
+            self.backup()
+        for move in moves:
+            if move.to == "archived":
+                self.archive(move.name)
+            else:
+                self._usages.change(move.name, lambda now: replace(now, state="stale"))
+        write_state(self._folder, replace(self.state(), last_run_at=self._clock.now()))
+        return moves
+
+    def archive(self, name: str) -> Path:
+        """Moved as it is; UsageError for one that does not lie in the home."""
+        entry = self._shelf.find(name)
+        if entry.kind != "home":
+            raise UsageError(f"The skill {name} lies in {entry.folder}, which is read-only.")
+        with sole_writer(self._folder):
+            target = self._folder / ARCHIVE / name
+            if target.exists():
+                target = target.with_name(f"{name}.{int(self._clock.now())}")
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            place = Path(entry.folder).relative_to(self._folder).as_posix()
+            # Where it came from is written first, so that it can go back there.
+            replace_file(self._folder / ARCHIVE / f"{target.name}.place", place.encode())
+            Path(entry.folder).rename(target)
+            sync_folder(target.parent)
+        at = datetime.fromtimestamp(self._clock.now(), UTC).isoformat(timespec="seconds")
+        self._usages.change(name, lambda now: replace(now, state="archived", archived_at=at))
+        return target
+
+    def archived(self) -> tuple[str, ...]:
+        folder = self._folder / ARCHIVE
+        found = (path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
+        return tuple(sorted(found))
+
+    def restore(self, name: str) -> Path:
+        source = self._folder / ARCHIVE / name
+        if name not in self.archived():
+            raise NotFound(f"The archive has no skill {name!r}.", near=self.archived())
+        note = source.with_name(f"{name}.place")
+        place = note.read_text(encoding="utf-8").strip() if note.is_file() else name
+        target = (self._folder / place).resolve()
+        if not target.is_relative_to(self._folder.resolve()) or target.exists():
+            raise UsageError(f"{target} is in the way; move it and restore again.")
+        with sole_writer(self._folder):
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            source.rename(target)
+            note.unlink(missing_ok=True)
+        self._usages.change(
+            target.name,
+            lambda now: replace(
+                now, state="active", archived_at=None, last_used_at=_moment(self._clock)
+            ),
+        )
+        return target
+
+    # Copies of all skills, as they were before a run.
+
+    def backup(self) -> str:
+        stamp = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y%m%dT%H%M%SZ")
+        packed = BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+            for path in sorted(self._folder.iterdir()):
+                if not path.name.startswith(".") or path.name in (".usage.json", ARCHIVE):
+                    tar.add(path, arcname=path.name)
+        replace_file(self._folder / BACKUPS / stamp / "skills.tar.gz", packed.getvalue())
+        for old in self.backups()[: -self._settings.backups]:
+            (self._folder / BACKUPS / old / "skills.tar.gz").unlink(missing_ok=True)
+            (self._folder / BACKUPS / old).rmdir()
+        return stamp
+
+    def backups(self) -> tuple[str, ...]:
+        folder = self._folder / BACKUPS
+        return tuple(sorted(path.name for path in folder.iterdir())) if folder.is_dir() else ()
+
+    def rollback(self, stamp: str = "") -> tuple[str, ...]:
+        """Bring back the skills that a copy has and the home has not. What is there stays: it may
+        be newer. The names that came back."""
+        known = self.backups()
+        chosen = stamp or (known[-1] if known else "")
+        if chosen not in known:
+            raise NotFound(f"There is no copy {stamp!r}.", near=known[-3:])
+        # Read before the next copy is made: that may take the place of this one.
+        packed = (self._folder / BACKUPS / chosen / "skills.tar.gz").read_bytes()
+        self.backup()
+        back: list[str] = []
+        with sole_writer(self._folder), tarfile.open(fileobj=BytesIO(packed)) as tar:
+            members = tar.getmembers()
+            mains = [m for m in members if m.name.endswith("/SKILL.md")]
+            for main in mains:
+                place = main.name.removesuffix("/SKILL.md")
+                if place.startswith(".") or (self._folder / place).exists():
+                    continue
+                inner = [m for m in members if m.name == place or m.name.startswith(f"{place}/")]
+                tar.extractall(self._folder, members=inner, filter="data")
+                back.append(Path(place).name)
+        return tuple(back)
+
+    def _may_move(self, entry: Entry) -> bool:
+        origin = self._shelf.provenance(entry)
+        return origin == "agent" or (origin == "bundled" and self._settings.prune_builtins)
+
+    def _idle_days(self, entry: Entry, usage: Usage) -> float:
+        """A skill that was never counted is as old as its file."""
+        if usage.last_at:
+            last = datetime.fromisoformat(usage.last_at).timestamp()
+        else:
+            last = (Path(entry.folder) / "SKILL.md").stat().st_mtime
+        return (self._clock.now() - last) / DAY
+
+
+def _moment(clock: Clock) -> str:
+    return datetime.fromtimestamp(clock.now(), UTC).isoformat(timespec="seconds")

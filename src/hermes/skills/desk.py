@@ -1,0 +1,164 @@
+"""The skills of a home as one session sees and changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from hermes.core.errors import NotFound, UsageError
+from hermes.skills.checks import check_support
+from hermes.skills.conditions import Here, listed
+from hermes.skills.files import content_hash, read_tree
+from hermes.skills.history import Cause, Version
+from hermes.skills.loading import Loading, read_text
+from hermes.skills.provenance import Provenance
+from hermes.skills.readiness import Readiness, readiness
+from hermes.skills.scan import Entry, Scanned
+from hermes.skills.shelf import Change, Shelf
+from hermes.skills.skill import MAIN, MOST_FILE_BYTES
+from hermes.skills.usage import Usages
+
+VERSION_DIGITS = 12
+
+Edit = Callable[[str, str, str, bool], str]
+"""A text with one piece replaced, forgiving as the patch tool is: text, old, new, everywhere."""
+
+AllowEnvironment = Callable[[Sequence[str]], tuple[str, ...]]
+"""Lets the commands of this session see variables; those that they see from now on."""
+
+
+def _allow_none(names: Sequence[str]) -> tuple[str, ...]:
+    return ()
+
+
+class Desk:
+    """`cause` tells who changes something, given the id of a call. `staged` changes wait for a
+    person's word. `loaded` hears of each skill that the model was given, with its version;
+    `foreign` tells whether a stranger wrote one. Commands in the text of a skill run for
+    `inline_seconds`, 0 for not at all."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        usages: Usages,
+        *,
+        here: Here,
+        home: Path,
+        cause: Callable[[str], Cause],
+        edit: Edit,
+        variables: Callable[[], Mapping[str, str]],
+        has_program: Callable[[str], bool],
+        loading: Loading | None = None,
+        allow_environment: AllowEnvironment = _allow_none,
+        inline_seconds: float = 0,
+        loaded: Callable[[str, str], None] = lambda name, version: None,
+        foreign: Callable[[str], bool] = lambda name: False,
+        staged: bool = False,
+    ) -> None:
+        self.shelf = shelf
+        self.usages = usages
+        self.here = here
+        self.loading = loading or Loading()
+        self.allow_environment = allow_environment
+        self.inline_seconds = inline_seconds
+        self.foreign = foreign
+        self.staged = staged
+        self._home = home
+        self._cause = cause
+        self._edit = edit
+        self._variables = variables
+        self._has_program = has_program
+        self._loaded = loaded
+
+    def look(self) -> Scanned:
+        return self.shelf.look()
+
+    def visible(self) -> tuple[Entry, ...]:
+        return tuple(entry for entry in self.look().entries if listed(entry, self.here))
+
+    def find(self, name: str) -> Entry:
+        """NotFound, or UsageError for one that is switched off."""
+        if name in self.here.disabled:
+            raise UsageError(f"The skill {name} is disabled.")
+        return self.shelf.find(name)
+
+    def readiness(self, entry: Entry) -> Readiness:
+        return readiness(
+            entry.skill,
+            system=self.here.system,
+            variables=self._variables(),
+            home=self._home,
+            has_program=self._has_program,
+        )
+
+    def provenance(self, entry: Entry) -> Provenance:
+        return self.shelf.provenance(entry)
+
+    def note_view(self, entry: Entry, *, used: bool = False) -> str:
+        """Count it; the version of the skill that was seen."""
+        version = content_hash(read_tree(Path(entry.folder)))[:VERSION_DIGITS]
+        count = self.usages.used if used else self.usages.viewed
+        count(entry.name, version)
+        self._loaded(entry.name, version)
+        return version
+
+    # Changes: each of them is checked and becomes one version, or nothing.
+
+    def create(self, call: str, name: str, content: str, category: str) -> Version:
+        entry = self.look().named(name)
+        if entry is not None:
+            raise UsageError(f"There is a skill {name} already ({entry.folder}); patch or edit it.")
+        change = Change(
+            name=name,
+            action="create",
+            cause=self._cause(call),
+            files={MAIN: content.encode()},
+            category=category,
+        )
+        version = self._make(change)
+        if not self.staged:
+            self.usages.created(name, "agent")
+        return version
+
+    def edit(self, call: str, name: str, content: str) -> Version:
+        return self._change(call, name, "edit", {MAIN: content.encode()})
+
+    def patch(
+        self, call: str, name: str, path: str, old: str, new: str, everywhere: bool
+    ) -> Version:
+        text = read_text(self.shelf.find(name), path)
+        after = self._edit(text, old, new, everywhere)
+        if after == text:
+            raise UsageError("The text is the same afterwards; nothing was changed.")
+        return self._change(call, name, "patch", {path: after.encode()})
+
+    def write_file(self, call: str, name: str, path: str, content: str) -> Version:
+        data = content.encode()
+        if len(data) > MOST_FILE_BYTES:
+            raise UsageError(f"A file of a skill has at most {MOST_FILE_BYTES} bytes.")
+        return self._change(call, name, "write_file", {check_support(path): data})
+
+    def remove_file(self, call: str, name: str, path: str) -> Version:
+        entry = self.shelf.find(name)
+        if path not in read_tree(Path(entry.folder)):
+            raise NotFound(f"The skill {name} has no file {path!r}.")
+        return self._change(call, name, "remove_file", {check_support(path): None})
+
+    def delete(self, call: str, name: str, absorbed_into: str | None) -> Version:
+        if absorbed_into and absorbed_into != name:
+            self.shelf.find(absorbed_into)
+        elif absorbed_into == name:
+            raise UsageError("A skill cannot be absorbed into itself.")
+        words = "" if absorbed_into is None else f" (absorbed into {absorbed_into or 'nothing'})"
+        return self._change(call, name, f"delete{words}", {})
+
+    def _change(self, call: str, name: str, action: str, files: dict[str, bytes | None]) -> Version:
+        self.shelf.find(name)
+        change = Change(name=name, action=action, cause=self._cause(call), files=files)
+        version = self._make(change)
+        if not self.staged:
+            self.usages.patched(name)
+        return version
+
+    def _make(self, change: Change) -> Version:
+        return self.shelf.propose(change) if self.staged else self.shelf.apply(change)

@@ -1,0 +1,200 @@
+"""Files and folders of skills: replaced whole or not at all, read and written within bounds."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from hermes.core.errors import UsageError
+from hermes.core.world import nothing_here
+
+_EXCHANGE = 2
+_HERE = -100
+
+Tree = dict[str, bytes]
+"""The files of a skill by path, with `/` between folders."""
+
+
+def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """A symbolic link keeps pointing where it points: its target is replaced."""
+    target = path.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = target.with_name(f".{target.name}.{os.urandom(4).hex()}.draft")
+    try:
+        _write(draft, data, durable=durable)
+        if target.exists():
+            draft.chmod(target.stat().st_mode & 0o777)
+        draft.replace(target)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+    if durable:
+        sync_folder(target.parent)
+
+
+def _write(path: Path, data: bytes, *, durable: bool) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """While inside, no other process changes the skills of this folder."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def read_tree(folder: Path) -> Tree:
+    """All plain files below a folder. Links and hidden files belong to nobody's version."""
+    found: Tree = {}
+    for where, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not _foreign(Path(where, name))]
+        for name in names:
+            path = Path(where, name)
+            if not _foreign(path) and path.is_file():
+                found[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return found
+
+
+def _foreign(path: Path) -> bool:
+    return path.name.startswith(".") or path.name == "__pycache__" or path.is_symlink()
+
+
+def content_hash(tree: Mapping[str, bytes]) -> str:
+    """One number for all files of a skill."""
+    whole = hashlib.sha256()
+    for name in sorted(tree):
+        whole.update(f"{name}\0{hashlib.sha256(tree[name]).hexdigest()}\n".encode())
+    return whole.hexdigest()
+
+
+def safe_member(path: str) -> str:
+    """A path inside a skill; UsageError for one that leads out of it or cannot be a file's."""
+    plain = PurePosixPath(path)
+    wrong = (
+        not path
+        or "\\" in path
+        or "\0" in path
+        or path.startswith(("/", "~"))
+        or path[1:2] == ":"
+        or any(part in ("..", ".") or part.startswith(".") for part in path.split("/"))
+        or str(plain) != path
+        or len(path) > 240
+    )
+    if wrong:
+        raise UsageError(f"{path!r} is no path inside a skill.")
+    return path
+
+
+def inside(folder: Path, path: str) -> Path:
+    """Where a file of a skill lies, links followed; UsageError when that is outside of it."""
+    real = (folder / safe_member(path)).resolve()
+    if not real.is_relative_to(folder.resolve()):
+        raise UsageError(f"{path!r} leads out of the skill.")
+    return real
+
+
+def put_folder(
+    target: Path,
+    tree: Mapping[str, bytes],
+    staging: Path,
+    *,
+    reach: Callable[[str], None] = nothing_here,
+    durable: bool = True,
+) -> None:
+    """Make `target` hold these files. Others see the old folder or the new one, never a mixture,
+    and after a crash it is one of the two. Hidden files and links of the old one are carried
+    along; files that run may still run."""
+    # Most runs replace no folder, and it is slow to load.
+    import shutil
+
+    staging.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = staging / f"{target.name}.{os.urandom(4).hex()}"
+    try:
+        _fill(fresh, tree, target, durable=durable)
+        reach("skill.staged")
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if target.exists():
+            exchange(fresh, target)
+        else:
+            fresh.rename(target)
+        reach("skill.swapped")
+        if durable:
+            sync_folder(target.parent)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _fill(fresh: Path, tree: Mapping[str, bytes], old: Path, *, durable: bool) -> None:
+    import shutil
+
+    if old.exists():
+        kept = set(read_tree(old))
+        shutil.copytree(
+            old,
+            fresh,
+            symlinks=True,
+            ignore=lambda where, names: [
+                name for name in names if str(Path(where, name).relative_to(old)) in kept
+            ],
+        )
+    fresh.mkdir(exist_ok=True, mode=0o700)
+    for name, data in tree.items():
+        path = fresh / safe_member(name)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _write(path, data, durable=durable)
+        before = old / name
+        runs = before.stat().st_mode & 0o111 if before.is_file() else 0
+        path.chmod(0o644 | runs)
+    for folder in sorted((each for each in fresh.rglob("*") if each.is_dir()), reverse=True):
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    if durable:
+        sync_folder(fresh)
+
+
+def exchange(first: Path, second: Path) -> None:
+    """Two folders change places, at once where the system can do that."""
+    # Needed only when a whole folder is replaced.
+    import ctypes
+
+    swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    names = (os.fsencode(first), os.fsencode(second))
+    if swap is not None and swap(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0:
+        return
+    away = first.with_name(f"{first.name}.old")
+    second.rename(away)
+    first.rename(second)
+    away.rename(first)
+
+
+def drop_folder(target: Path, staging: Path) -> None:
+    """Gone at once for all who look, and then piece by piece."""
+    import shutil
+
+    staging.mkdir(parents=True, exist_ok=True, mode=0o700)
+    gone = staging / f"{target.name}.{os.urandom(4).hex()}"
+    target.rename(gone)
+    sync_folder(target.parent)
+    shutil.rmtree(gone, ignore_errors=True)

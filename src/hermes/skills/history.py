@@ -1,0 +1,193 @@
+"""Every version of every skill: contents by their hash, what happened to them line by line."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value, replace
+from hermes.core.errors import NotFound
+from hermes.skills.files import Tree, content_hash, replace_file, sync_folder
+
+Who = Literal["agent", "review", "user", "curator", "bundled", "hub"]
+State = Literal["intended", "proposed", "active", "past", "refused", "abandoned"]
+
+
+Outcome = Literal["intended", "proposed", "active", "refused", "abandoned"]
+
+
+class Cause(Value):
+    """Who changed a skill, and in which call of which session, by which model."""
+
+    who: Who
+    session: str = ""
+    call: str = ""
+    model: str = ""
+    words: str = ""
+
+
+class Version(Value, tag="version"):
+    """The files of a skill at one time: their hashes by path, none for a skill that was removed.
+    `place` is its folder below the home's skills; `base` the hash of what it was made from.
+    `state` is not stored: it follows from the records after it."""
+
+    id: str
+    name: str
+    place: str
+    files: dict[str, str]
+    hash: str
+    base: str
+    at: float
+    action: str
+    cause: Cause
+    proposal: bool = False
+    state: State = "intended"
+    reason: str = ""
+
+    @property
+    def removed(self) -> bool:
+        return not self.files
+
+
+class Settled(Value, tag="settled"):
+    """What became of a version. "intended" is a proposal that is just coming into use."""
+
+    id: str
+    state: Outcome
+    at: float
+    reason: str = ""
+
+
+Line = Version | Settled
+
+
+class History:
+    """Append-only: nothing that was written here is ever changed. Writers hold the lock of the
+    skills folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._objects = folder / "objects"
+        self._logs = folder / "logs"
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(path.stem for path in self._logs.glob("*.jsonl")))
+
+    def read(self, name: str) -> tuple[Version, ...]:
+        """Oldest first, each with its state."""
+        found: dict[str, Version] = {}
+        active = ""
+        for line in self._lines(name):
+            match line:
+                case Version(id=id, proposal=proposal):
+                    found[id] = replace(line, state="proposed" if proposal else "intended")
+                case Settled(id=id, state=state, reason=reason) if id in found:
+                    if state == "active" and active:
+                        found[active] = replace(found[active], state="past")
+                    active = id if state == "active" else active
+                    found[id] = replace(found[id], state=state, reason=reason)
+                case Settled():
+                    pass
+        return tuple(found.values())
+
+    def holding(self, name: str, digest: str) -> Version | None:
+        """The version in use, if these are its files. One whose end was not written down, because
+        the process died just then, is in use when its files are there."""
+        for one in reversed(self.read(name)):
+            if one.state in ("active", "intended") and one.hash == digest:
+                return one
+            if one.state == "active":
+                return None
+        return None
+
+    def version(self, name: str, id: str) -> Version:
+        """By its id or the beginning of it; NotFound."""
+        versions = self.read(name)
+        found = [one for one in versions if id and one.id.startswith(id)]
+        if len(found) != 1:
+            near = tuple(one.id for one in versions[-3:])
+            raise NotFound(
+                f"Skill {name} has no version {id!r}; `skills history` lists them.", near
+            )
+        return found[0]
+
+    def tree(self, version: Version) -> Tree:
+        return {name: self._content(digest) for name, digest in version.files.items()}
+
+    def keep(self, tree: Mapping[str, bytes]) -> dict[str, str]:
+        """The contents, durable when it returns; their hashes by path."""
+        return {name: self._keep(data) for name, data in tree.items()}
+
+    def append(self, name: str, line: Line) -> None:
+        """Durable when it returns. A line that a crash has cut is closed, and is no line."""
+        self._logs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self._logs / f"{name}.jsonl"
+        fresh = not path.exists()
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "r+b") as file:
+            end = file.seek(0, os.SEEK_END)
+            torn = end > 0 and os.pread(file.fileno(), 1, end - 1) != b"\n"
+            file.write(b"\n" * torn + encode(line) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        if fresh:
+            sync_folder(self._logs)
+
+    def _lines(self, name: str) -> list[Line]:
+        try:
+            raw = (self._logs / f"{name}.jsonl").read_bytes()
+        except OSError:
+            return []
+        found: list[Line] = []
+        for row in raw.split(b"\n"):
+            try:
+                found.append(decode(Line, row))  # type: ignore[arg-type]
+            except DecodeError:
+                continue
+        return found
+
+    def _keep(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        path = self._objects / digest[:2] / digest
+        if not path.exists():
+            replace_file(path, data)
+        return digest
+
+    def _content(self, digest: str) -> bytes:
+        data = (self._objects / digest[:2] / digest).read_bytes()
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise NotFound(f"The kept content {digest[:12]} is damaged.")
+        return data
+
+
+def new_version(
+    name: str,
+    place: str,
+    tree: Mapping[str, bytes],
+    kept: dict[str, str],
+    *,
+    base: str,
+    at: float,
+    action: str,
+    cause: Cause,
+    proposal: bool,
+) -> Version:
+    """Its id follows from what it holds, from when and why."""
+    digest = content_hash(tree) if tree else ""
+    blank = Version(
+        id="",
+        name=name,
+        place=place,
+        files=kept,
+        hash=digest,
+        base=base,
+        at=at,
+        action=action,
+        cause=cause,
+        proposal=proposal,
+    )
+    return replace(blank, id="v" + hashlib.sha256(encode(blank)).hexdigest()[:12])

@@ -1,0 +1,41 @@
+"""Lists of sources, kept for an hour."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+from hermes.core.world import Clock
+from hermes.skills.files import replace_file
+from hermes.skills.hub.listing import Listing
+
+SECONDS = 3600.0
+
+
+class _Kept(Value):
+    at: float
+    listings: tuple[Listing, ...]
+
+
+class IndexCache:
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self._folder = folder
+        self._clock = clock
+
+    async def listings(
+        self, key: str, make: Callable[[], Awaitable[tuple[Listing, ...]]]
+    ) -> tuple[Listing, ...]:
+        path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+        now = self._clock.now()
+        try:
+            kept = decode(_Kept, path.read_bytes())
+            if 0 <= now - kept.at < SECONDS:
+                return kept.listings
+        except (OSError, DecodeError):
+            pass
+        found = await make()
+        replace_file(path, encode(_Kept(at=now, listings=found)), durable=False)
+        return found

@@ -1,0 +1,327 @@
+"""Skills of other people: found, looked at, installed, kept up to date, removed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from hermes.codec.values import Value
+from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.skills.checks import check_tree
+from hermes.skills.files import Tree, content_hash, put_folder, read_tree, safe_member, sole_writer
+from hermes.skills.history import Cause
+from hermes.skills.hub.listing import Listing, Package, Source
+from hermes.skills.hub.lock import Installed, Ledger
+from hermes.skills.hub.trust import (
+    SCANNER,
+    Ruling,
+    ScanResult,
+    ScanSkill,
+    ruling,
+    scan_files,
+)
+from hermes.skills.shelf import Change, Shelf
+from hermes.skills.skill import MAIN, check_name, checked, parse
+
+_HIDDEN = re.compile(r"(?:^|/)\.[^./]")
+
+Condition = Literal["current", "changed", "edited", "missing", "unreachable"]
+
+
+class Prepared(Value):
+    """A skill that was fetched and scanned and lies in quarantine; nothing of it is in use.
+    `before` are the files of the one that it would replace."""
+
+    name: str
+    package: Package
+    scan: ScanResult
+    ruling: Ruling
+    digest: str
+    place: str
+    quarantine: str
+    before: dict[str, bytes] = {}
+
+
+class Checked(Value):
+    name: str
+    condition: Condition
+    words: str = ""
+
+
+class Audited(Value):
+    name: str
+    source: str
+    scan: ScanResult
+    edited: bool = False
+
+
+Confirm = Callable[[Prepared], bool]
+
+
+class Hub:
+    """`scan` judges what comes in; its verdict is advice that the table of trust turns into a
+    ruling. Nothing that comes in is run, at no time."""
+
+    def __init__(
+        self, shelf: Shelf, ledger: Ledger, sources: Sequence[Source], scan: ScanSkill
+    ) -> None:
+        self.ledger = ledger
+        self._shelf = shelf
+        self._sources = sources
+        self._scan = scan
+
+    # Looking.
+
+    async def search(
+        self, query: str, *, source: str = "", limit: int = 20
+    ) -> tuple[tuple[Listing, ...], tuple[str, ...]]:
+        """What was found, best sources first, and which sources could not be asked."""
+        chosen = [each for each in self._sources if source in ("", "all", each.id)]
+        if not chosen:
+            known = ", ".join(each.id for each in self._sources)
+            raise UsageError(f"There is no source {source!r}; there are {known}.")
+        asked = [each.search(query, limit) for each in chosen]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        found: list[Listing] = []
+        problems: list[str] = []
+        for each, answer in zip(chosen, answers, strict=True):
+            if isinstance(answer, HermesError):
+                problems.append(f"{each.id}: {answer}")
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                found += answer
+        unique = {one.identifier: one for one in reversed(found)}
+        return tuple(reversed(unique.values()))[:limit], tuple(problems)
+
+    async def fetch(self, identifier: str) -> Package:
+        for source in self._sources:
+            if source.claims(identifier):
+                return await source.package(identifier)
+        return await self._by_name(identifier)
+
+    async def _by_name(self, name: str) -> Package:
+        """A bare name is one of ours, or the only one of that name in the taps."""
+        found, _ = await self.search(name, limit=50)
+        exact = [each for each in found if each.name == name]
+        ours = [each for each in exact if each.trust == "builtin"]
+        chosen = ours or exact
+        if len(chosen) != 1:
+            near = tuple(each.identifier for each in (exact or found)[:5])
+            words = "Several skills are" if exact else "No skill is"
+            raise NotFound(f"{words} called {name!r}; install one by its identifier.", near=near)
+        return await self.fetch(chosen[0].identifier)
+
+    # Installing.
+
+    async def prepare(
+        self, identifier: str, *, force: bool = False, category: str = "", name: str = ""
+    ) -> Prepared:
+        """Fetched into quarantine and scanned. The caller commits or drops it."""
+        package = await self.fetch(identifier)
+        return await asyncio.to_thread(self._prepare, package, force, category, name)
+
+    def _prepare(self, package: Package, force: bool, category: str, name: str) -> Prepared:
+        files = _checked(package)
+        skill = checked(files[MAIN].decode("utf-8"), _name_in(files))
+        wanted = check_name(name or skill.name)
+        if wanted != skill.name:
+            files[MAIN] = _renamed(files[MAIN], skill.name, wanted)
+        old = self.ledger.installed().get(wanted)
+        place, before = self._place(wanted, category or skill.category, old, package)
+        quarantine = self.ledger.folder / "quarantine" / f"{wanted}.{os.urandom(4).hex()}"
+        put_folder(quarantine, files, self.ledger.folder / "quarantine", durable=False)
+        held = read_tree(quarantine)
+        scan = scan_files(held, self._scan)
+        return Prepared(
+            name=wanted,
+            package=package,
+            scan=scan,
+            ruling=ruling(package.listing.trust, scan.verdict, force=force),
+            digest=content_hash(held),
+            place=place,
+            quarantine=str(quarantine),
+            before=before,
+        )
+
+    def drop(self, prepared: Prepared) -> None:
+        shutil.rmtree(prepared.quarantine, ignore_errors=True)
+
+    def commit(self, prepared: Prepared) -> Installed:
+        """Into use: exactly what was scanned. UsageError when the ruling is against it."""
+        listing, verdict = prepared.package.listing, prepared.scan.verdict
+        if not prepared.ruling.allowed:
+            self._note("BLOCK", prepared.name, listing, verdict, prepared.digest)
+            self.drop(prepared)
+            raise UsageError(f"{prepared.name} was not installed. {prepared.ruling.reason}")
+        files = read_tree(Path(prepared.quarantine))
+        if content_hash(files) != prepared.digest:
+            self.drop(prepared)
+            raise UsageError(f"{prepared.name} has changed in quarantine; not installed.")
+        known = self.ledger.installed().get(prepared.name)
+        now = self.ledger.moment()
+        entry = Installed(
+            source=listing.source,
+            identifier=listing.identifier,
+            trust_level=listing.trust,
+            scan_verdict=verdict,
+            scanner=SCANNER,
+            content_hash=f"sha256:{prepared.digest}",
+            install_path=prepared.place,
+            files=tuple(sorted(files)),
+            installed_at=known.installed_at if known else now,
+            updated_at=now,
+        )
+        # Written down first: a skill that lies there unexplained would count as a person's own.
+        self.ledger.write(prepared.name, entry)
+        with sole_writer(self._shelf.folder):
+            put_folder(self._shelf.folder / prepared.place, files, self._shelf.folder / ".staging")
+        self._shelf.adopt(prepared.name, Cause(who="hub", words=listing.identifier))
+        self._note(
+            "UPDATE" if known else "INSTALL", prepared.name, listing, verdict, prepared.digest
+        )
+        self.drop(prepared)
+        return entry
+
+    async def install(
+        self,
+        identifier: str,
+        confirm: Confirm,
+        *,
+        force: bool = False,
+        category: str = "",
+        name: str = "",
+    ) -> Installed | None:
+        """None when the person said no."""
+        prepared = await self.prepare(identifier, force=force, category=category, name=name)
+        if prepared.ruling.allowed and not confirm(prepared):
+            self.drop(prepared)
+            return None
+        return await asyncio.to_thread(self.commit, prepared)
+
+    def uninstall(self, name: str, *, force: bool = False) -> None:
+        """Its files stay in the history. One that a person has edited goes only with `force`."""
+        entry = self._entry(name)
+        folder = self.ledger.place(name, entry)
+        if folder.is_dir():
+            if content_hash(read_tree(folder)) != entry.digest and not force:
+                raise UsageError(f"You have edited {name}; --force removes it all the same.")
+            cause = Cause(who="user", words="uninstalled")
+            self._shelf.apply(Change(name=name, action="delete", cause=cause))
+        self.ledger.write(name, None)
+        self.ledger.note(
+            "UNINSTALL", name, entry.source, entry.trust_level, "-", entry.content_hash
+        )
+
+    # Keeping.
+
+    async def check(self, names: Sequence[str] = ()) -> tuple[Checked, ...]:
+        known = self.ledger.installed()
+        chosen = names or tuple(known)
+        return tuple([await self._checked(name, self._entry(name)) for name in chosen])
+
+    async def _checked(self, name: str, entry: Installed) -> Checked:
+        folder = self.ledger.place(name, entry)
+        if not folder.is_dir():
+            return Checked(name=name, condition="missing", words="install it again or uninstall it")
+        if content_hash(read_tree(folder)) != entry.digest:
+            return Checked(name=name, condition="edited", words="you have changed it")
+        try:
+            files = _checked(await self.fetch(entry.identifier))
+        except HermesError as error:
+            return Checked(name=name, condition="unreachable", words=str(error))
+        if _name_in(files) != name:
+            files[MAIN] = _renamed(files[MAIN], _name_in(files), name)
+        condition: Condition = "current" if content_hash(files) == entry.digest else "changed"
+        return Checked(name=name, condition=condition)
+
+    async def update(
+        self, name: str, confirm: Confirm, *, force: bool = False
+    ) -> Literal["updated", "current", "refused"]:
+        entry = self._entry(name)
+        now = await self._checked(name, entry)
+        if now.condition == "current":
+            return "current"
+        if now.condition == "unreachable":
+            raise HermesError(now.words)
+        if now.condition == "edited" and not force:
+            raise UsageError(f"You have edited {name}; --force replaces it (`skills revert` back).")
+        category = str(Path(entry.install_path).parent)
+        done = await self.install(
+            entry.identifier,
+            confirm,
+            force=force,
+            category="" if category == "." else category,
+            name=name,
+        )
+        return "updated" if done is not None else "refused"
+
+    def audit(self, *, deep: bool = False) -> tuple[Audited, ...]:
+        """Scan again what is installed; `deep` takes all skills."""
+        known = self.ledger.installed()
+        found: list[Audited] = []
+        for entry in self._shelf.look().entries:
+            source = known.get(entry.name)
+            if source is None and not deep:
+                continue
+            tree = read_tree(Path(entry.folder))
+            result = Audited(
+                name=entry.name,
+                source=source.source if source else self._shelf.provenance(entry),
+                scan=scan_files(tree, self._scan),
+                edited=source is not None and content_hash(tree) != source.digest,
+            )
+            found.append(result)
+        return tuple(found)
+
+    def _place(
+        self, name: str, category: str, old: Installed | None, package: Package
+    ) -> tuple[str, Tree]:
+        present = self._shelf.look().named(name)
+        if old is not None:
+            folder = self.ledger.place(name, old)
+            return old.install_path, read_tree(folder) if folder.is_dir() else {}
+        if present is not None and present.kind == "home":
+            raise UsageError(
+                f"There is a skill {name} already ({present.folder}); --name gives it another name."
+            )
+        for part in category.split("/") if category else ():
+            check_name(part)
+        return (f"{category}/{name}" if category else name), {}
+
+    def _entry(self, name: str) -> Installed:
+        known = self.ledger.installed()
+        if name not in known:
+            raise NotFound(f"The hub has not installed {name!r}.", near=tuple(known)[:5])
+        return known[name]
+
+    def _note(self, action: str, name: str, listing: Listing, verdict: str, digest: str) -> None:
+        source = f"{listing.source}:{listing.identifier}"
+        self.ledger.note(action, name, source, listing.trust, verdict, f"sha256:{digest}")
+
+
+def _checked(package: Package) -> Tree:
+    """The files of a package, if a skill may have such files. Hidden ones are left behind."""
+    plain = {name: data for name, data in package.files.items() if not _HIDDEN.search(name)}
+    files = {safe_member(name): data for name, data in plain.items()}
+    check_tree({}, files, strict=False)
+    return files
+
+
+def _name_in(files: Tree) -> str:
+    return parse(files[MAIN].decode("utf-8"))[0].name
+
+
+def _renamed(main: bytes, old: str, new: str) -> bytes:
+    """The same SKILL.md under another name: its first line with the name changes, no other."""
+    rows = main.decode("utf-8").split("\n")
+    for number, row in enumerate(rows):
+        if row.startswith("name:") and old in row:
+            rows[number] = f"name: {new}"
+            return "\n".join(rows).encode()
+    raise UsageError(f"The name {old!r} is written in a way that cannot be changed.")

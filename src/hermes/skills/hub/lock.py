@@ -1,0 +1,119 @@
+"""What was installed from where, with which hash, and a line for everything that was done."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+from hermes.core.errors import ConfigError, UsageError
+from hermes.core.world import Clock
+from hermes.skills.files import replace_file, safe_member
+from hermes.skills.hub.listing import Trust
+from hermes.skills.hub.trust import Verdict
+
+DEFAULT_TAPS = ("openai/skills", "anthropics/skills", "huggingface/skills")
+
+
+class Installed(Value):
+    source: str
+    identifier: str
+    trust_level: Trust
+    scan_verdict: Verdict
+    scanner: str
+    content_hash: str
+    install_path: str
+    files: tuple[str, ...] = ()
+    installed_at: str = ""
+    updated_at: str = ""
+
+    @property
+    def digest(self) -> str:
+        return self.content_hash.removeprefix("sha256:")
+
+
+class LockFile(Value, omit_defaults=False):
+    version: int = 1
+    installed: dict[str, Installed] = {}
+
+
+class Ledger:
+    """The state of the hub in `.hub` of a skills folder."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self.folder = folder / ".hub"
+        self._skills = folder
+        self._lock = self.folder / "lock.json"
+        self._taps = self.folder / "taps.json"
+        self._clock = clock
+
+    def installed(self) -> dict[str, Installed]:
+        """ConfigError for a lock file that cannot be read: nothing is changed then."""
+        try:
+            return decode(LockFile, self._lock.read_bytes()).installed
+        except FileNotFoundError:
+            return {}
+        except (OSError, DecodeError) as error:
+            raise ConfigError(
+                f"{self._lock} cannot be read ({error}); mend or remove it."
+            ) from error
+
+    def hashes(self) -> dict[str, str]:
+        """Of what was installed, by name; empty when nobody can tell."""
+        try:
+            return {name: each.digest for name, each in self.installed().items()}
+        except ConfigError:
+            return {}
+
+    def place(self, name: str, entry: Installed) -> Path:
+        """Where an installed skill lies. The path in the lock file is not trusted: UsageError for
+        one that is not that of a skill of this name below the skills folder."""
+        wrong = UsageError(f"The lock file gives {name} a place where no skill lies; not touched.")
+        try:
+            folder = self._skills / safe_member(entry.install_path)
+        except UsageError as error:
+            raise wrong from error
+        real = folder.resolve()
+        inside = real.is_relative_to(self._skills.resolve()) and real != self._skills.resolve()
+        if not inside or folder.name != name or folder.is_symlink():
+            raise wrong
+        return folder
+
+    def write(self, name: str, entry: Installed | None) -> None:
+        known = {key: each for key, each in self.installed().items() if key != name}
+        if entry is not None:
+            known[name] = entry
+        replace_file(self._lock, encode(LockFile(installed=dict(sorted(known.items())))))
+
+    def note(
+        self, action: str, name: str, source: str, trust: str, verdict: str, more: str
+    ) -> None:
+        """A line in the audit log."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        words = (self.moment(), action, name, source, trust, verdict, more)
+        line = " ".join(" ".join(word.split()) or "-" for word in words)
+        with (self.folder / "audit.log").open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+    def log(self) -> tuple[str, ...]:
+        try:
+            return tuple((self.folder / "audit.log").read_text(encoding="utf-8").splitlines())
+        except OSError:
+            return ()
+
+    def moment(self) -> str:
+        return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def taps(self) -> tuple[str, ...]:
+        """The repositories that are searched: the usual ones and a person's own."""
+        return tuple(dict.fromkeys((*DEFAULT_TAPS, *self.own_taps())))
+
+    def own_taps(self) -> tuple[str, ...]:
+        try:
+            return decode(tuple[str, ...], self._taps.read_bytes())
+        except (OSError, DecodeError):
+            return ()
+
+    def write_taps(self, taps: tuple[str, ...]) -> None:
+        replace_file(self._taps, encode(taps))

@@ -1,0 +1,48 @@
+"""Skills that come with the program and are put into a home only when somebody asks for one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes.core.errors import NotFound
+from hermes.skills.files import read_tree
+from hermes.skills.hub.listing import Listing, Package, after_prefix, matches
+from hermes.skills.scan import Entry, Root, Scan
+
+
+class Official:
+    """`folders` are searched in order; what is in the first hides what is in the next."""
+
+    id = "official"
+
+    def __init__(self, folders: tuple[Path, ...], cache: Path) -> None:
+        self._scan = Scan(tuple(Root(path=str(each)) for each in folders), cache)
+
+    def claims(self, identifier: str) -> bool:
+        return bool(after_prefix(identifier, self.id))
+
+    async def search(self, query: str, limit: int) -> tuple[Listing, ...]:
+        ranked = [
+            (matches(query, entry.name, entry.skill.description, *entry.skill.tags), entry)
+            for entry in self._scan.look().entries
+        ]
+        best = sorted((each for each in ranked if each[0]), key=lambda each: -each[0])
+        return tuple(self._listing(entry) for _, entry in best[:limit])
+
+    async def package(self, identifier: str) -> Package:
+        name = after_prefix(identifier, self.id).split("/")[-1]
+        entry = self._scan.look().named(name)
+        if entry is None:
+            near = tuple(each.name for each in self._scan.look().entries)[:5]
+            raise NotFound(f"No skill {name!r} comes with Hermes.", near=near)
+        return Package(listing=self._listing(entry), files=read_tree(Path(entry.folder)))
+
+    def _listing(self, entry: Entry) -> Listing:
+        return Listing(
+            source=self.id,
+            identifier=f"{self.id}/{entry.category}/{entry.name}",
+            name=entry.name,
+            description=entry.skill.description,
+            trust="builtin",
+            version=entry.skill.version,
+        )

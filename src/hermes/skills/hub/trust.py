@@ -1,0 +1,73 @@
+"""Which verdict of the scan is good enough for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from hermes.codec.values import Value
+from hermes.skills.hub.listing import Trust
+
+Verdict = Literal["safe", "caution", "dangerous"]
+SCANNER = "policy.scan-1"
+
+# No picture or font is read as a text, by a model or by a machine.
+_DATA = (
+    b"\x89PNG",
+    b"\xff\xd8\xff",
+    b"GIF8",
+    b"RIFF",
+    b"%PDF-",
+    b"wOF2",
+    b"wOFF",
+    b"\x00\x01\x00\x00",
+)
+
+
+class Finding(Value):
+    id: str
+    severity: str
+    line: int = 0
+    file: str = ""
+    text: str = ""
+
+
+class ScanResult(Value):
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+
+
+ScanSkill = Callable[[str, Mapping[str, str]], ScanResult]
+"""The verdict on the text of a skill and its files by name."""
+
+
+class Ruling(Value):
+    allowed: bool
+    reason: str = ""
+    can_force: bool = False
+
+
+def ruling(trust: Trust, verdict: Verdict, *, force: bool = False) -> Ruling:
+    """`force` is a person's word against a caution, and no more than that."""
+    if verdict == "safe" or trust == "builtin":
+        return Ruling(allowed=True)
+    if trust == "trusted" and verdict == "caution":
+        return Ruling(allowed=True)
+    if verdict == "dangerous":
+        return Ruling(allowed=False, reason=f"The scan calls it dangerous ({trust} source).")
+    if force:
+        return Ruling(allowed=True, reason="Forced against a caution.")
+    return Ruling(
+        allowed=False,
+        reason="The scan advises caution with it; --force installs it all the same.",
+        can_force=True,
+    )
+
+
+def scan_files(files: Mapping[str, bytes], scan: ScanSkill) -> ScanResult:
+    texts = {
+        name: data.decode("utf-8", "replace")
+        for name, data in files.items()
+        if name != "SKILL.md" and not data.startswith(_DATA)
+    }
+    return scan(files["SKILL.md"].decode("utf-8", "replace"), texts)

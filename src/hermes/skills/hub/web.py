@@ -1,0 +1,91 @@
+"""How the hub reaches the network: one function that is given to it, and what its answers mean."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, Value
+from hermes.core.errors import HermesError, NotFound
+
+T = TypeVar("T")
+
+MOST_BYTES = 20 * 1024 * 1024
+
+
+class Answer(Value):
+    """Header names are in lower case."""
+
+    status: int
+    headers: dict[str, str] = {}
+    body: bytes = b""
+
+
+Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable[Answer]]
+"""The answer to a GET of this URL with these headers; to a POST when there is a body. Redirects
+are followed and every address is judged before it is asked."""
+
+
+class Web:
+    """`urls` are the addresses of services, by name, where they are not the usual ones. `token`
+    is for GitHub; empty when there is none."""
+
+    def __init__(
+        self,
+        fetch: Fetch,
+        *,
+        urls: Mapping[str, str] | None = None,
+        token: Callable[[], Awaitable[str]] | None = None,
+    ) -> None:
+        self._fetch = fetch
+        self._urls = {**USUAL, **(urls or {})}
+        self._token = token
+
+    def url(self, service: str) -> str:
+        return self._urls[service].rstrip("/")
+
+    async def token(self) -> str:
+        return await self._token() if self._token is not None else ""
+
+    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """An answer of success; NotFound, or HermesError in one sentence."""
+        return _success(url, await self._fetch(url, headers or {}, None))
+
+    async def post(self, url: str, headers: Mapping[str, str], body: JsonObject) -> Answer:
+        sent = {"content-type": "application/json", **headers}
+        return _success(url, await self._fetch(url, sent, encode(body)))
+
+    async def json(self, kind: type[T], url: str, headers: Mapping[str, str] | None = None) -> T:
+        return decoded(kind, url, (await self.get(url, headers)).body)
+
+
+USUAL = {
+    "github_api": "https://api.github.com",
+    "github_raw": "https://raw.githubusercontent.com",
+    "skills_sh": "https://skills.sh",
+    "clawhub": "https://clawhub.ai",
+    "lobehub": "https://chat-agents.lobehub.com",
+}
+
+
+def decoded(kind: type[T], url: str, body: bytes) -> T:
+    try:
+        return decode(kind, body)
+    except DecodeError as error:
+        raise HermesError(f"{url} answered something else than expected ({error}).") from error
+
+
+def _success(url: str, answer: Answer) -> Answer:
+    if 200 <= answer.status < 300:
+        return answer
+    if answer.status in (404, 410):
+        raise NotFound(f"{url} does not exist.")
+    limited = answer.status == 429 or answer.headers.get("x-ratelimit-remaining") == "0"
+    if limited:
+        wait = answer.headers.get("retry-after", "")
+        when = f"in {wait} seconds" if wait else "later"
+        raise HermesError(f"{url} has had too many requests from here; try again {when}.")
+    if answer.status in (401, 403):
+        raise HermesError(f"{url} refuses the request (status {answer.status}); check the token.")
+    raise HermesError(f"{url} answered with status {answer.status}; try again later.")

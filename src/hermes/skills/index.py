@@ -1,0 +1,86 @@
+"""The list of skills in the system prompt: as much of it as a fixed number of characters holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hermes.skills.conditions import Here, indexed
+from hermes.skills.scan import Entry
+
+HEAD = (
+    "Before a task, load each skill that fits it with skill_view and follow it. Mend a skill that "
+    "proved wrong with skill_manage; after hard or corrected work, save one."
+)
+OPENING = "<available_skills>"
+CLOSING = "</available_skills>"
+MORE = "skills_list shows all."
+LEAST = len(HEAD) + len(OPENING) + len(CLOSING) + len(MORE) + 40
+LONGEST_LINE = 60
+NO_CATEGORY = "general"
+
+Recent = Callable[[], Sequence[str]]
+
+
+def index_text(
+    entries: Sequence[Entry], here: Here, *, most_chars: int, recent: Recent = tuple
+) -> str:
+    """Never longer than `most_chars`, whatever is installed; "" when there is nothing to show or
+    no room to show it. `recent` names the skills that were used last, newest first: where room is
+    short they come first."""
+    shown = [entry for entry in entries if indexed(entry, here)]
+    if not shown or most_chars < LEAST:
+        return ""
+    whole = _text(shown, {entry.name for entry in shown}, hidden=0)
+    if len(whole) <= most_chars:
+        return whole
+    ranks = {name: rank for rank, name in enumerate(recent())}
+    by_use = sorted(shown, key=lambda entry: ranks.get(entry.name, len(ranks)))
+    names = _text(shown, set(), hidden=0)
+    if len(names) <= most_chars:
+        return _text(shown, _described(shown, by_use, most_chars - len(names)), hidden=0)
+    return _some(by_use, most_chars)
+
+
+def _described(shown: Sequence[Entry], by_use: Sequence[Entry], room: int) -> set[str]:
+    """Those whose descriptions fit into the room that the bare names leave."""
+    found: set[str] = set()
+    for entry in by_use:
+        # Its name moves from a list to a line of its own.
+        room -= len(_line(entry)) + 1
+        if room < 0:
+            break
+        found.add(entry.name)
+    return found
+
+
+def _some(by_use: Sequence[Entry], most_chars: int) -> str:
+    """As many names as fit, and how many there are besides."""
+    low, high = 0, len(by_use)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if len(_text(by_use[:middle], set(), hidden=len(by_use) - middle)) <= most_chars:
+            low = middle
+        else:
+            high = middle - 1
+    return _text(by_use[:low], set(), hidden=len(by_use) - low)
+
+
+def _text(entries: Sequence[Entry], described: set[str], *, hidden: int) -> str:
+    lines = [HEAD, OPENING]
+    categories: dict[str, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda each: (each.category, each.name)):
+        categories.setdefault(entry.category or NO_CATEGORY, []).append(entry)
+    for category, inner in categories.items():
+        bare = ", ".join(entry.name for entry in inner if entry.name not in described)
+        lines.append(f"{category}: {bare}".rstrip())
+        lines += [_line(entry) for entry in inner if entry.name in described]
+    if hidden:
+        lines.append(f"+{hidden} more; {MORE}")
+    return "\n".join((*lines, CLOSING))
+
+
+def _line(entry: Entry) -> str:
+    # What a stranger wrote cannot close the list.
+    words = entry.skill.description.replace("<", "‹").replace(">", "›")
+    short = words if len(words) <= LONGEST_LINE else words[: LONGEST_LINE - 1].rstrip() + "…"
+    return f"- {entry.name}: {short}"

@@ -1,0 +1,41 @@
+"""Whose a skill is: shipped, installed, made by the agent, or a person's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from hermes.skills.files import content_hash, read_tree
+from hermes.skills.history import History
+from hermes.skills.scan import Entry
+
+Provenance = Literal["bundled", "hub", "agent", "user", "external", "project"]
+
+
+class Origins:
+    """`bundled` and `installed` are the hashes of what was put there, by name of the skill."""
+
+    def __init__(
+        self, history: History, bundled: Mapping[str, str], installed: Mapping[str, str]
+    ) -> None:
+        self._history = history
+        self._bundled = bundled
+        self._installed = installed
+
+    def of(self, entry: Entry) -> Provenance:
+        """A skill that differs from what was put there has been edited by a person and is theirs,
+        whoever made it first."""
+        if entry.kind != "home":
+            return entry.kind
+        present = content_hash(read_tree(Path(entry.folder)))
+        if self._installed.get(entry.name) == present:
+            return "hub"
+        if self._bundled.get(entry.name) == present:
+            return "bundled"
+        if self._history.holding(entry.name, present) is None:
+            return "user"
+        versions = self._history.read(entry.name)
+        settled = [one for one in versions if one.state in ("active", "past", "intended")]
+        ours = all(one.cause.who in ("agent", "review", "curator") for one in settled)
+        return "agent" if ours else "user"

@@ -1,0 +1,192 @@
+"""Finds the skills below some folders, and remembers what their files said until they change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+from hermes.core.errors import UsageError
+from hermes.skills import frontmatter
+from hermes.skills.files import replace_file
+from hermes.skills.skill import MAIN, MOST_CHARS, READABLE, Skill, parse
+
+SNAPSHOT_VERSION = 1
+DEEPEST = 4
+CATEGORY_FILE = "DESCRIPTION.md"
+_SKIPPED = frozenset(("node_modules", "__pycache__", "venv", "site-packages", *READABLE))
+
+RootKind = Literal["home", "external", "project"]
+
+
+class Root(Value):
+    """A folder with skills below it. Only those of the home may be changed."""
+
+    path: str
+    kind: RootKind = "home"
+
+
+class Entry(Value):
+    """A skill that was found: its folder, and the folders between it and its root."""
+
+    skill: Skill
+    folder: str
+    category: str
+    kind: RootKind = "home"
+
+    @property
+    def name(self) -> str:
+        return self.skill.name
+
+
+class Broken(Value):
+    """A folder with a SKILL.md that cannot be used."""
+
+    folder: str
+    problem: str
+
+
+class Scanned(Value):
+    """What there is now. Of several skills of one name the first counts; the others can be had by
+    their folder. `categories` are the descriptions that were given."""
+
+    entries: tuple[Entry, ...] = ()
+    shadowed: tuple[Entry, ...] = ()
+    broken: tuple[Broken, ...] = ()
+    categories: dict[str, str] = {}
+
+    def named(self, name: str) -> Entry | None:
+        return next((entry for entry in self.entries if entry.name == name), None)
+
+
+class _Seen(Value, array_like=True):
+    """A file as it was when it was read last."""
+
+    modified_ns: int
+    size: int
+    skill: Skill | None = None
+    words: str = ""
+
+
+class _Snapshot(Value):
+    version: int = 0
+    files: dict[str, _Seen] = {}
+
+
+class Scan:
+    """Looks below `roots`. What a file said is kept in `cache`, keyed by its time and size, unless
+    nothing is to be `kept`."""
+
+    def __init__(self, roots: Sequence[Root], cache: Path, *, kept: bool = True) -> None:
+        self._roots = roots
+        self._cache = cache
+        self._kept = kept
+        self._known: dict[str, _Seen] | None = None
+
+    def look(self) -> Scanned:
+        known = self._load() if self._known is None else self._known
+        seen: dict[str, _Seen] = {}
+        entries: dict[str, Entry] = {}
+        shadowed: list[Entry] = []
+        broken: list[Broken] = []
+        categories: dict[str, str] = {}
+        for root in self._roots:
+            for path, category, stat in _files(root.path, "", 0):
+                file = seen[path] = _current(path, stat, known)
+                folder = os.path.dirname(path)  # noqa: PTH120 - called for every file at every start
+                if path.endswith(CATEGORY_FILE):
+                    categories.setdefault(category, file.words)
+                elif file.skill is None:
+                    broken.append(Broken(folder=folder, problem=file.words))
+                else:
+                    entry = Entry(
+                        skill=file.skill, folder=folder, category=category, kind=root.kind
+                    )
+                    if entries.setdefault(entry.name, entry) is not entry:
+                        shadowed.append(entry)
+        if seen != known and self._kept:
+            self._save(seen)
+        self._known = seen
+        ordered = sorted(entries.values(), key=lambda each: (each.category, each.name))
+        return Scanned(
+            entries=tuple(ordered),
+            shadowed=tuple(shadowed),
+            broken=tuple(broken),
+            categories={name: words for name, words in categories.items() if words},
+        )
+
+    def _load(self) -> dict[str, _Seen]:
+        try:
+            snapshot = decode(_Snapshot, self._cache.read_bytes())
+        except (OSError, DecodeError):
+            return {}
+        return snapshot.files if snapshot.version == SNAPSHOT_VERSION else {}
+
+    def _save(self, seen: dict[str, _Seen]) -> None:
+        data = encode(_Snapshot(version=SNAPSHOT_VERSION, files=seen))
+        try:
+            replace_file(self._cache, data, durable=False)
+        except OSError:
+            # Without it the next start reads the files again.
+            return
+
+
+def _files(folder: str, category: str, depth: int) -> Iterator[tuple[str, str, os.stat_result]]:
+    """The SKILL.md files below a folder, and the descriptions of categories, sorted by path."""
+    try:
+        with os.scandir(folder) as found:
+            inner = sorted((each for each in found if _may_hold(each)), key=lambda each: each.name)
+    except OSError:
+        return
+    for each in inner:
+        if each.name == CATEGORY_FILE:
+            if category and (stat := _stat(each.path)):
+                yield each.path, category, stat
+            continue
+        main = f"{each.path}/{MAIN}"
+        if stat := _stat(main):
+            yield main, category, stat
+        elif depth < DEEPEST:
+            below = f"{category}/{each.name}" if category else each.name
+            yield from _files(each.path, below, depth + 1)
+
+
+def _may_hold(each: os.DirEntry[str]) -> bool:
+    if each.name == CATEGORY_FILE:
+        return True
+    hidden = each.name.startswith(".") or each.name in _SKIPPED
+    return not hidden and each.is_dir()
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)  # noqa: PTH116 - called for every file at every start
+    except OSError:
+        return None
+
+
+def _current(path: str, stat: os.stat_result, known: dict[str, _Seen]) -> _Seen:
+    before = known.get(path)
+    if before and (before.modified_ns, before.size) == (stat.st_mtime_ns, stat.st_size):
+        return before
+    skill, words = _read(path)
+    return _Seen(modified_ns=stat.st_mtime_ns, size=stat.st_size, skill=skill, words=words)
+
+
+def _read(path: str) -> tuple[Skill | None, str]:
+    """The skill, or what is wrong with it; of a category its description."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        if path.endswith(CATEGORY_FILE):
+            fields = frontmatter.read(frontmatter.split(text)[0])
+            return None, " ".join(str(fields.get("description", "")).split())
+        if len(text) > MOST_CHARS:
+            return None, f"The skill is longer than {MOST_CHARS} characters."
+        return parse(text)[0], ""
+    except UsageError as error:
+        return None, "" if path.endswith(CATEGORY_FILE) else str(error)
+    except (OSError, UnicodeError) as error:
+        return None, f"The file cannot be read ({error})."

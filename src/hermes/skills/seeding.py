@@ -1,0 +1,165 @@
+"""Puts the skills that come with the program into a home, and never over what a person wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes.codec.values import Value
+from hermes.core.errors import NotFound
+from hermes.skills.files import (
+    Tree,
+    content_hash,
+    put_folder,
+    read_tree,
+    replace_file,
+    sole_writer,
+)
+from hermes.skills.scan import CATEGORY_FILE, Entry, Root, Scan
+
+MANIFEST = ".bundled_manifest"
+OPT_OUT = ".no-bundled-skills"
+SHIPPED = Path(__file__).with_name("bundled")
+OPTIONAL = Path(__file__).with_name("optional")
+
+
+class Seeded(Value):
+    """Names of skills: put there, brought up to date, left alone because they were edited."""
+
+    added: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+
+class Seeds:
+    """`source` is the folder of shipped skills, `folder` the skills of a home. `sign` is what the
+    shipped ones looked like when they were put there last: while it stays the same, nothing is
+    read."""
+
+    def __init__(self, folder: Path, cache: Path, source: Path = SHIPPED) -> None:
+        self._folder = folder
+        self._source = source
+        self._cache = cache
+        self._sign = cache.with_name("skills-seeded")
+
+    def manifest(self) -> dict[str, str]:
+        """The hashes of what was put there, by name."""
+        try:
+            text = (self._folder / MANIFEST).read_text(encoding="utf-8")
+        except (OSError, UnicodeError):
+            return {}
+        pairs = (line.partition(":") for line in text.splitlines() if ":" in line)
+        return {name: digest for name, _, digest in pairs}
+
+    def shipped(self) -> tuple[Entry, ...]:
+        cache = self._cache.with_name("skills-shipped.json")
+        return Scan((Root(path=str(self._source)),), cache).look().entries
+
+    def opted_out(self) -> bool:
+        return (self._folder / OPT_OUT).exists()
+
+    def opt(self, *, out: bool) -> None:
+        marker = self._folder / OPT_OUT
+        if out:
+            replace_file(marker, b"Shipped skills are not put here.\n")
+        else:
+            marker.unlink(missing_ok=True)
+            self._sign.unlink(missing_ok=True)
+
+    def seed_if_new(self, version: str) -> Seeded:
+        """At every start: only when the program is another than last time, or never before."""
+        sign = self._look(version)
+        if (self._folder / MANIFEST).exists() and self._known_sign() == sign:
+            return Seeded()
+        if self.opted_out():
+            return Seeded()
+        done = self.seed()
+        replace_file(self._sign, sign.encode(), durable=False)
+        return done
+
+    def seed(self) -> Seeded:
+        with sole_writer(self._folder):
+            known = self.manifest()
+            added, updated, kept = [], [], []
+            own = self._own_names()
+            for entry in self.shipped():
+                tree = read_tree(Path(entry.folder))
+                digest, before = content_hash(tree), known.get(entry.name)
+                place = own.get(entry.name)
+                if before is None and place is None:
+                    self._put(entry, tree, self._folder / entry.category / entry.name)
+                    added.append(entry.name)
+                elif before is None or place is None or before == digest:
+                    # Somebody's own of that name, one that was removed, or nothing new.
+                    present = content_hash(read_tree(place)) if place else ""
+                    if before is None and present != digest:
+                        continue
+                elif content_hash(read_tree(place)) == before:
+                    self._put(entry, tree, place)
+                    updated.append(entry.name)
+                else:
+                    kept.append(entry.name)
+                    continue
+                known[entry.name] = digest
+            lines = "".join(f"{name}:{digest}\n" for name, digest in sorted(known.items()))
+            replace_file(self._folder / MANIFEST, lines.encode(), durable=False)
+        return Seeded(added=tuple(added), updated=tuple(updated), kept=tuple(kept))
+
+    def modified(self) -> tuple[str, ...]:
+        """The shipped skills that a person has edited."""
+        known, own = self.manifest(), self._own_names()
+        return tuple(
+            name
+            for name, digest in known.items()
+            if (place := own.get(name)) and content_hash(read_tree(place)) != digest
+        )
+
+    def missing(self) -> tuple[str, ...]:
+        """The shipped skills that a person has removed."""
+        own = self._own_names()
+        return tuple(name for name in self.manifest() if name not in own)
+
+    def tree(self, name: str) -> tuple[Tree, str]:
+        """The files of a shipped skill and its category; NotFound."""
+        for entry in self.shipped():
+            if entry.name == name:
+                return read_tree(Path(entry.folder)), entry.category
+        raise NotFound(f"No skill {name!r} comes with Hermes.")
+
+    def forget(self, name: str, digest: str = "") -> None:
+        """The manifest no longer knows the skill, or knows it with this hash."""
+        with sole_writer(self._folder):
+            known = {key: each for key, each in self.manifest().items() if key != name}
+            if digest:
+                known[name] = digest
+            lines = "".join(f"{key}:{each}\n" for key, each in sorted(known.items()))
+            replace_file(self._folder / MANIFEST, lines.encode())
+
+    def _own_names(self) -> dict[str, Path]:
+        """The folders of a home's skills by name, read afresh."""
+        found = Scan((Root(path=str(self._folder)),), self._cache).look()
+        names = {Path(each.folder).name: Path(each.folder) for each in found.broken}
+        return names | {each.name: Path(each.folder) for each in found.entries}
+
+    def _put(self, entry: Entry, tree: Tree, target: Path) -> None:
+        put_folder(target, tree, self._folder / ".staging", durable=False)
+        words = Path(entry.folder).parent / CATEGORY_FILE
+        there = target.parent / CATEGORY_FILE
+        if entry.category and words.is_file() and not there.exists():
+            replace_file(there, words.read_bytes(), durable=False)
+
+    def _look(self, version: str) -> str:
+        """Changes whenever the program or a shipped SKILL.md does, and takes no time."""
+        newest = [f"{version} {self._source}"]
+        for category in sorted(self._source.iterdir()) if self._source.is_dir() else ():
+            for skill in sorted(category.iterdir()) if category.is_dir() else ():
+                main = skill / "SKILL.md"
+                if main.is_file():
+                    stat = main.stat()
+                    newest.append(f"{skill.name} {stat.st_mtime_ns} {stat.st_size}")
+        return "\n".join(newest)
+
+    def _known_sign(self) -> str:
+        try:
+            return self._sign.read_text(encoding="utf-8")
+        except (OSError, UnicodeError):
+            return ""

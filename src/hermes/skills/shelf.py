@@ -1,0 +1,353 @@
+"""The skills of a home and their versions: found, changed, proposed, taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hermes.codec.values import Value
+from hermes.core.errors import NotFound, UsageError
+from hermes.core.world import World
+from hermes.skills.checks import check_tree, near_duplicate
+from hermes.skills.files import (
+    Tree,
+    content_hash,
+    drop_folder,
+    put_folder,
+    read_tree,
+    replace_file,
+    safe_member,
+    sole_writer,
+)
+from hermes.skills.history import Cause, History, Outcome, Settled, Version, Who, new_version
+from hermes.skills.provenance import Origins, Provenance
+from hermes.skills.scan import Entry, Scan, Scanned
+from hermes.skills.skill import MAIN, check_name, checked
+
+NEAR = 5
+_AUTONOMOUS = ("review", "curator")
+
+Guard = Callable[[str, Tree], None]
+"""Raises UsageError when these files must not become the skill of this name."""
+
+
+class Change(Value):
+    """What is to become of a skill. `files` are new contents by path, None for one that goes; with
+    `whole` they are all that there will be. Without files the skill is removed."""
+
+    name: str
+    action: str
+    cause: Cause
+    files: dict[str, bytes | None] = {}
+    whole: bool = False
+    category: str = ""
+
+
+class Shelf:
+    """`folder` is the `skills` folder of a home. Everything here is quick and blocks; callers in
+    an event loop use a thread."""
+
+    def __init__(
+        self,
+        folder: Path,
+        scan: Scan,
+        world: World,
+        *,
+        origins: Callable[[History], Origins],
+        guard: Guard | None = None,
+    ) -> None:
+        self.folder = folder
+        self._scan = scan
+        self._world = world
+        self._history = History(folder / ".history")
+        self._staging = folder / ".staging"
+        self._new_origins = origins
+        self._guard = guard
+
+    # What there is.
+
+    def look(self) -> Scanned:
+        return self._scan.look()
+
+    def find(self, name: str) -> Entry:
+        """By name, or by category and name, or by folder; NotFound."""
+        scanned = self.look()
+        if (entry := scanned.named(name)) is not None:
+            twins = [each for each in scanned.shadowed if _alike(each, entry)]
+            if twins:
+                places = ", ".join(each.folder for each in (entry, *twins))
+                raise UsageError(f"Several skills are called {name}; name one by folder: {places}")
+            return entry
+        for entry in (*scanned.entries, *scanned.shadowed):
+            if name in (f"{entry.category}/{entry.name}", entry.folder):
+                return entry
+        for broken in scanned.broken:
+            if Path(broken.folder).name == name:
+                raise UsageError(f"The skill {name} cannot be used: {broken.problem}")
+        raise NotFound(f"There is no skill {name!r}.", near=_near(name, scanned))
+
+    def provenance(self, entry: Entry) -> Provenance:
+        return self._new_origins(self._history).of(entry)
+
+    def active(self, name: str) -> Version | None:
+        """The version that is in use; None for a skill that was never changed from here, or that
+        a person has edited since."""
+        entry = self.look().named(name)
+        if entry is None or entry.kind != "home":
+            return None
+        return self._history.holding(name, content_hash(read_tree(Path(entry.folder))))
+
+    def history(self, name: str) -> tuple[Version, ...]:
+        return self._history.read(name)
+
+    def remembered(self) -> tuple[str, ...]:
+        """The names of all skills that have a history, also those that are gone."""
+        return self._history.names()
+
+    def proposals(self) -> tuple[Version, ...]:
+        """What waits for a word, oldest first."""
+        waiting = [
+            one for name in self._history.names() for one in self.history(name) if self._waits(one)
+        ]
+        return tuple(sorted(waiting, key=lambda one: one.at))
+
+    def _waits(self, one: Version) -> bool:
+        """Also one that a process was about to put into use when it died."""
+        if one.state == "proposed":
+            return True
+        return one.proposal and one.state == "intended" and self._present(one.place)[1] != one.hash
+
+    def version(self, name: str, id: str) -> Version:
+        return self._history.version(name, id)
+
+    def proposal(self, id: str) -> Version:
+        found = [one for one in self.proposals() if one.id.startswith(id)]
+        if len(found) != 1:
+            near = tuple(one.id for one in self.proposals()[:NEAR])
+            raise NotFound(f"Nothing that waits is called {id!r}.", near=near)
+        return found[0]
+
+    def tree(self, version: Version) -> Tree:
+        return self._history.tree(version)
+
+    # What becomes of it.
+
+    def propose(self, change: Change) -> Version:
+        """Kept and checked, not in use and in no index, until it is promoted or refused."""
+        with sole_writer(self.folder):
+            return self._intend(change, proposal=True)[0]
+
+    def apply(self, change: Change) -> Version:
+        """In use when it returns. Whatever a person has written there before is in the history."""
+        with sole_writer(self.folder):
+            version, tree = self._intend(change, proposal=False)
+            return self._activate(version, tree)
+
+    def promote(self, version: Version) -> Version:
+        """A proposal comes into use; UsageError when the skill has changed since it was made."""
+        with sole_writer(self.folder):
+            present = self._waiting(version)
+            if self._present(present.place)[1] != present.base:
+                raise UsageError(
+                    f"The skill {version.name} has changed since {version.id} was proposed; "
+                    "refuse it and propose again."
+                )
+            self._settle(present, "intended")
+            return self._activate(present, self._history.tree(present))
+
+    def refuse(self, version: Version, reason: str) -> Version:
+        with sole_writer(self.folder):
+            self._settle(self._waiting(version), "refused", reason)
+            return self._history.version(version.name, version.id)
+
+    def revert(self, name: str, id: str, cause: Cause) -> Version:
+        """Bring back the files of an older version, as a new one."""
+        with sole_writer(self.folder):
+            old = self._history.version(name, id)
+            if old.removed:
+                raise UsageError(f"Version {old.id} is the removal of the skill; choose another.")
+            tree = self._history.tree(old)
+            change = Change(
+                name=name,
+                action=f"revert to {old.id}",
+                cause=cause,
+                files=dict(tree),
+                whole=True,
+                category=str(Path(old.place).parent) if "/" in old.place else "",
+            )
+            version, tree = self._intend(change, proposal=False)
+            return self._activate(version, tree)
+
+    def adopt(self, name: str, cause: Cause) -> Version | None:
+        """Take down what lies in a skill's folder as its present version, if that is not known."""
+        with sole_writer(self.folder):
+            entry = self._own(name)
+            return self._adopted(entry, cause.who, cause) if entry else None
+
+    # How.
+
+    def _waiting(self, version: Version) -> Version:
+        present = self._history.version(version.name, version.id)
+        if not self._waits(present):
+            raise UsageError(f"Version {version.id} does not wait: it is {present.state}.")
+        return present
+
+    def _intend(self, change: Change, *, proposal: bool) -> tuple[Version, Tree]:
+        check_name(change.name)
+        entry = self._own(change.name)
+        if entry is None and not change.files:
+            raise NotFound(f"There is no skill {change.name!r}.")
+        place = self._place(change, entry)
+        before, base = self._present(place)
+        if entry is not None:
+            self._defend(entry, change.cause)
+            self._adopted(entry, None, change.cause)
+        after = _changed(before, change)
+        if after:
+            self._check(change, before, after, fresh=entry is None)
+        kept = self._history.keep(after)
+        self._world.reach("skill.kept")
+        version = new_version(
+            change.name,
+            place,
+            after,
+            kept,
+            base=base,
+            at=self._world.clock.now(),
+            action=change.action,
+            cause=change.cause,
+            proposal=proposal,
+        )
+        self._history.append(change.name, version)
+        self._world.reach("skill.intended")
+        return version, after
+
+    def _activate(self, version: Version, tree: Tree) -> Version:
+        folder = self.folder / version.place
+        if version.removed:
+            drop_folder(folder, self._staging)
+        else:
+            self._write(folder, tree)
+        self._world.reach("skill.written")
+        self._settle(version, "active")
+        return self._history.version(version.name, version.id)
+
+    def _write(self, folder: Path, tree: Tree) -> None:
+        before = read_tree(folder) if folder.is_dir() else None
+        if before is not None:
+            changed = [name for name in tree if before.get(name) != tree[name]]
+            if len(changed) <= 1 and set(before) <= set(tree):
+                # One file changes at once by itself, and programs that run in the folder stay.
+                for name in changed:
+                    replace_file(folder / safe_member(name), tree[name])
+                return
+        put_folder(folder, tree, self._staging, reach=self._world.reach)
+
+    def _settle(self, version: Version, state: Outcome, reason: str = "") -> None:
+        at = self._world.clock.now()
+        self._history.append(
+            version.name, Settled(id=version.id, state=state, at=at, reason=reason)
+        )
+        self._world.reach("skill.settled")
+
+    def _adopted(self, entry: Entry, who: Who | None, cause: Cause) -> Version | None:
+        """What a person, an installation or an interrupted run left there, as a version."""
+        tree = read_tree(Path(entry.folder))
+        digest = content_hash(tree)
+        for one in reversed(self._history.read(entry.name)):
+            if one.state == "active" and one.hash == digest:
+                return None
+            if one.state == "intended" and one.hash == digest:
+                self._settle(one, "active")
+                return None
+            if one.state == "intended":
+                self._settle(one, "proposed" if one.proposal else "abandoned")
+        if who is None:
+            origin = self.provenance(entry)
+            author: Who = "hub" if origin == "hub" else "bundled" if origin == "bundled" else "user"
+            cause = Cause(who=author, words="found in the folder")
+        version = new_version(
+            entry.name,
+            self._relative(entry),
+            tree,
+            self._history.keep(tree),
+            base="",
+            at=self._world.clock.now(),
+            action="found",
+            cause=cause,
+            proposal=False,
+        )
+        self._history.append(entry.name, version)
+        self._settle(version, "active")
+        return version
+
+    def _defend(self, entry: Entry, cause: Cause) -> None:
+        if cause.who in _AUTONOMOUS and (origin := self.provenance(entry)) != "agent":
+            raise UsageError(
+                f"The skill {entry.name} is not the agent's own ({origin}); it stays as it is."
+            )
+
+    def _check(self, change: Change, before: Tree, after: Tree, *, fresh: bool) -> None:
+        by_agent = change.cause.who in ("agent", "review")
+        check_tree(before, after, strict=by_agent)
+        skill = checked(after[MAIN].decode("utf-8"), change.name)
+        if fresh and by_agent and change.action == "create":
+            twin = near_duplicate(skill, self.look().entries)
+            if twin:
+                raise UsageError(
+                    f"The skill {twin} is about the same thing; patch it instead of a new one."
+                )
+        if self._guard is not None and by_agent:
+            self._guard(change.name, after)
+
+    def _own(self, name: str) -> Entry | None:
+        """The skill of this name that may be changed; UsageError for one of another root."""
+        entry = self.look().named(name)
+        if entry is not None and entry.kind != "home":
+            raise UsageError(
+                f"The skill {name} lies in {entry.folder}, which is read-only for Hermes."
+            )
+        return entry
+
+    def _place(self, change: Change, entry: Entry | None) -> str:
+        if entry is not None:
+            return self._relative(entry)
+        if change.category:
+            for part in change.category.split("/"):
+                check_name(part)
+        return f"{change.category}/{change.name}" if change.category else change.name
+
+    def _relative(self, entry: Entry) -> str:
+        return Path(entry.folder).resolve().relative_to(self.folder.resolve()).as_posix()
+
+    def _present(self, place: str) -> tuple[Tree, str]:
+        folder = self.folder / place
+        if not folder.is_dir():
+            return {}, ""
+        tree = read_tree(folder)
+        return tree, content_hash(tree)
+
+
+def _alike(one: Entry, other: Entry) -> bool:
+    return (one.name, one.kind) == (other.name, other.kind)
+
+
+def _changed(before: Tree, change: Change) -> Tree:
+    if not change.files:
+        return {}
+    after: Tree = {} if change.whole else dict(before)
+    for name, data in change.files.items():
+        safe_member(name)
+        if data is None:
+            after.pop(name, None)
+        else:
+            after[name] = data
+    return after
+
+
+def _near(name: str, scanned: Scanned) -> tuple[str, ...]:
+    # Needed on the way out only, and slow to load.
+    import difflib
+
+    known = [entry.name for entry in scanned.entries]
+    return tuple(difflib.get_close_matches(name, known, n=NEAR, cutoff=0.4))

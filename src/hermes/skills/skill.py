@@ -1,0 +1,184 @@
+"""What a skill is: the frontmatter of its SKILL.md as a value, checked, and its limits."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from hermes.codec.json import DecodeError, convert
+from hermes.codec.values import JsonObject, Value
+from hermes.core.errors import UsageError
+from hermes.skills import frontmatter
+
+MAIN = "SKILL.md"
+SUPPORT = ("references", "templates", "scripts", "assets")
+READABLE = (*SUPPORT, "examples")
+MOST_CHARS = 100_000
+MOST_FILE_BYTES = 1_048_576
+LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 1024
+SYSTEMS = {"linux": "linux", "darwin": "macos", "win32": "windows"}
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Variable(Value):
+    """A variable of the environment that a skill needs."""
+
+    name: str
+    prompt: str = ""
+    help: str = ""
+    required_for: str = ""
+    optional: bool = False
+
+
+class CredentialFile(Value):
+    """A file of the home, named by its path there."""
+
+    path: str
+    description: str = ""
+
+
+class Option(Value):
+    """A setting of a skill, kept at `skills.config.<key>`."""
+
+    key: str
+    description: str = ""
+    default: Any = None
+    prompt: str = ""
+
+
+class Conditions(Value):
+    """When a skill is worth a line in the index: all that it requires is there, and nothing that
+    it stands in for."""
+
+    requires_toolsets: tuple[str, ...] = ()
+    requires_tools: tuple[str, ...] = ()
+    fallback_for_toolsets: tuple[str, ...] = ()
+    fallback_for_tools: tuple[str, ...] = ()
+
+
+class Skill(Value):
+    """The frontmatter. `platforms` are systems (macos, linux, windows); none means all."""
+
+    name: str
+    description: str
+    version: str = ""
+    author: str = ""
+    license: str = ""
+    compatibility: str = ""
+    allowed_tools: tuple[str, ...] = ()
+    platforms: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    category: str = ""
+    related: tuple[str, ...] = ()
+    conditions: Conditions = Conditions()
+    options: tuple[Option, ...] = ()
+    variables: tuple[Variable, ...] = ()
+    credential_files: tuple[CredentialFile, ...] = ()
+    commands: tuple[str, ...] = ()
+
+    def runs_on(self, system: str) -> bool:
+        """`system` is one of linux, macos, windows."""
+        return not self.platforms or system in self.platforms
+
+
+def parse(text: str) -> tuple[Skill, str]:
+    """The skill and its body; UsageError says what is wrong with the text."""
+    block, body = frontmatter.split(text)
+    return from_fields(frontmatter.read(block)), body
+
+
+def checked(text: str, name: str) -> Skill:
+    """A SKILL.md that is going to be written for the skill of this name."""
+    check_name(name)
+    if len(text) > MOST_CHARS:
+        raise UsageError(f"A SKILL.md holds at most {MOST_CHARS} characters, this one {len(text)}.")
+    skill, body = parse(text)
+    if skill.name != name:
+        raise UsageError(f"The frontmatter names the skill {skill.name!r}, not {name!r}.")
+    if not body.strip():
+        raise UsageError("The skill has no text after its frontmatter.")
+    return skill
+
+
+def check_name(name: str) -> str:
+    if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or ".." in name:
+        raise UsageError(
+            f"{name[:80]!r} cannot name a skill: small letters, digits, '.', '_' and '-', at most "
+            f"{LONGEST_NAME}, beginning with a letter or digit."
+        )
+    return name
+
+
+def from_fields(fields: JsonObject) -> Skill:
+    name, description = fields.get("name"), fields.get("description")
+    if not isinstance(name, str) or not name:
+        raise UsageError("The frontmatter needs `name: …`.")
+    if not isinstance(description, str) or not description.strip():
+        raise UsageError("The frontmatter needs `description: …`.")
+    check_name(name)
+    if len(description) > LONGEST_DESCRIPTION:
+        raise UsageError(f"The description is longer than {LONGEST_DESCRIPTION} characters.")
+    metadata = _mapping(fields.get("metadata"))
+    ours = _mapping(metadata.get("hermes"))
+    needed = _mapping(fields.get("prerequisites"))
+    try:
+        return Skill(
+            name=name,
+            description=" ".join(description.split()),
+            version=_text(fields.get("version") or metadata.get("version")),
+            author=_text(fields.get("author") or metadata.get("author")),
+            license=_text(fields.get("license")),
+            compatibility=_text(fields.get("compatibility")),
+            allowed_tools=_words(fields.get("allowed-tools") or fields.get("allowed_tools")),
+            platforms=tuple(each.lower() for each in _words(fields.get("platforms"))),
+            tags=_words(ours.get("tags") or fields.get("tags")),
+            category=_text(ours.get("category") or fields.get("category")),
+            related=_words(ours.get("related_skills")),
+            conditions=Conditions(
+                requires_toolsets=_words(ours.get("requires_toolsets")),
+                requires_tools=_words(ours.get("requires_tools")),
+                fallback_for_toolsets=_words(ours.get("fallback_for_toolsets")),
+                fallback_for_tools=_words(ours.get("fallback_for_tools")),
+            ),
+            options=tuple(convert(Option, each) for each in _list(ours.get("config"))),
+            variables=_variables(fields, needed),
+            credential_files=tuple(
+                convert(CredentialFile, {"path": each} if isinstance(each, str) else each)
+                for each in _list(fields.get("required_credential_files"))
+            ),
+            commands=_words(needed.get("commands")),
+        )
+    except DecodeError as error:
+        raise UsageError(f"The frontmatter cannot be used: {error}.") from error
+
+
+def _variables(fields: JsonObject, needed: JsonObject) -> tuple[Variable, ...]:
+    given = [*_list(fields.get("required_environment_variables")), *_list(needed.get("env_vars"))]
+    found = [convert(Variable, {"name": v} if isinstance(v, str) else v) for v in given]
+    for variable in found:
+        if not _VARIABLE.fullmatch(variable.name):
+            raise UsageError(f"{variable.name!r} cannot be a variable of the environment.")
+    return tuple({each.name: each for each in reversed(found)}.values())[::-1]
+
+
+def _mapping(value: Any) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    """A list, or a text with commas or blanks between the words."""
+    if isinstance(value, str):
+        return tuple(word for word in re.split(r"[,\s]+", value) if word)
+    return tuple(_text(each) for each in _list(value))
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,163 @@
+"""The tools about skills: list them, load one, write and mend them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from hermes.codec.values import JsonObject
+from hermes.core.effects import ChangeSkill, Effect
+from hermes.core.errors import HermesError, NotFound, ToolError
+from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.skills.desk import Desk
+from hermes.skills.history import Version
+from hermes.skills.scan import Entry
+from hermes.skills.skill import MAIN
+from hermes.skills.viewing import file_output, skill_output
+
+CLOSED = "There are no skills here."
+LINE = 120
+
+Action = Literal["create", "patch", "edit", "delete", "write_file", "remove_file"]
+
+
+class Skills:
+    """What the tools of one session work with; the program gives it the session's desk."""
+
+    def __init__(self, desk: Desk | None = None) -> None:
+        self._desk = desk
+
+    @property
+    def desk(self) -> Desk:
+        if self._desk is None:
+            raise ToolError(CLOSED)
+        return self._desk
+
+
+@tool(repeat="safe")
+async def skills_list(
+    ctx: ToolContext, category: Annotated[str, "Only this category"] = ""
+) -> ToolOutput:
+    """All skills with their descriptions."""
+    desk = ctx.kept(Skills).desk
+    scanned, shown = await asyncio.to_thread(lambda: (desk.look(), desk.visible()))
+    entries = [entry for entry in shown if not category or entry.category == category]
+    categories = sorted({entry.category for entry in shown})
+    details: JsonObject = {
+        "skills": [
+            {"name": e.name, "description": e.skill.description, "category": e.category}
+            for e in entries
+        ],
+        "categories": categories,
+        "count": len(entries),
+    }
+    if not entries:
+        words = f"There is no skill in {category!r}." if category else CLOSED
+        return ToolOutput.text(f"{words} Categories: {', '.join(categories)}", details=details)
+    lines: list[str] = []
+    for name in dict.fromkeys(entry.category for entry in entries):
+        about = scanned.categories.get(name, "")
+        lines.append(f"{name or 'general'}:{' ' + about if about else ''}")
+        lines += [_line(entry) for entry in entries if entry.category == name]
+    return ToolOutput.text("\n".join((*lines, "skill_view(name) loads one.")), details=details)
+
+
+def _line(entry: Entry) -> str:
+    words = entry.skill.description
+    return f"- {entry.name}: {words if len(words) <= LINE else words[: LINE - 1] + '…'}"
+
+
+@tool(repeat="safe")
+async def skill_view(
+    ctx: ToolContext,
+    name: str,
+    file_path: Annotated[str, "One of its files, instead of its text"] = "",
+) -> ToolOutput:
+    """Load a skill: how to do a kind of task here. Follow it."""
+    desk = ctx.kept(Skills).desk
+    try:
+        entry = await asyncio.to_thread(desk.find, name)
+        if file_path and file_path != MAIN:
+            return await asyncio.to_thread(file_output, desk, entry, file_path)
+        return await skill_output(ctx, desk, entry)
+    except NotFound as error:
+        near = f" Near: {', '.join(error.near)}." if error.near else " skills_list shows all."
+        raise ToolError(f"{error}{near}") from error
+    except HermesError as error:
+        raise ToolError(str(error)) from error
+
+
+def _changes(_place: Place, arguments: JsonObject) -> tuple[Effect, ...]:
+    return (ChangeSkill(name=arguments["name"], action=arguments["action"]),)
+
+
+@tool(effects=_changes)
+async def skill_manage(
+    ctx: ToolContext,
+    action: Action,
+    name: str,
+    content: Annotated[str, "create, edit: the whole SKILL.md, with frontmatter"] = "",
+    category: str = "",
+    old_string: str = "",
+    new_string: str = "",
+    replace_all: bool = False,
+    file_path: Annotated[str, "In references, templates, scripts or assets"] = "",
+    file_content: str = "",
+    absorbed_into: Annotated[str | None, "delete: the skill that has its content now"] = None,
+) -> ToolOutput:
+    """Save how to do a kind of task, or mend a skill. Prefer patch; name the kind of task, not the
+    case; no passing failures. Steps, pitfalls, verification."""
+    desk = ctx.kept(Skills).desk
+    steps: dict[Action, Callable[[], Version]] = {
+        "create": lambda: desk.create(ctx.call_id, name, content, category),
+        "edit": lambda: desk.edit(ctx.call_id, name, content),
+        "patch": lambda: desk.patch(
+            ctx.call_id, name, file_path or MAIN, old_string, new_string, replace_all
+        ),
+        "write_file": lambda: desk.write_file(ctx.call_id, name, file_path, file_content),
+        "remove_file": lambda: desk.remove_file(ctx.call_id, name, file_path),
+        "delete": lambda: desk.delete(ctx.call_id, name, absorbed_into),
+    }
+    try:
+        if action != "create":
+            await _directed(ctx, desk, name)
+        version = await asyncio.to_thread(steps[action])
+    except NotFound as error:
+        raise ToolError(f"{error} skills_list shows all.") from error
+    except HermesError as error:
+        raise ToolError(str(error)) from error
+    return _told(desk, version)
+
+
+async def _directed(ctx: ToolContext, desk: Desk, name: str) -> None:
+    """What is not the agent's own changes only on a person's word."""
+    entry = await asyncio.to_thread(desk.find, name)
+    origin = await asyncio.to_thread(desk.provenance, entry)
+    if origin == "agent" or desk.staged:
+        return
+    whose = {"bundled": "came with Hermes", "hub": "was installed", "user": "is yours"}
+    question = f"The skill {name} {whose.get(origin, 'is not mine')}. Shall I change it?"
+    answer = await ctx.ask(question, ("yes", "no"))
+    if answer != "yes":
+        raise ToolError(
+            f"The skill {name} is not yours ({origin}) and the person has not agreed to a change. "
+            "Leave it; a skill of your own may say what is different."
+        )
+
+
+def _told(desk: Desk, version: Version) -> ToolOutput:
+    details: JsonObject = {
+        "name": version.name,
+        "version": version.id,
+        "action": version.action,
+        "path": version.place,
+        "staged": desk.staged,
+    }
+    if desk.staged:
+        text = f"{version.id} waits until the person approves it (/skills approve {version.id})."
+    elif version.removed:
+        text = f"The skill {version.name} is gone; `hermes skills revert` brings it back."
+    else:
+        text = f"The skill {version.name} is saved as version {version.id} in {version.place}."
+    return ToolOutput.text(text, details=details)

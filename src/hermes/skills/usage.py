@@ -1,0 +1,141 @@
+"""How often each skill was looked at, used and changed, and how it went, by version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value, replace
+from hermes.core.world import Clock
+from hermes.skills.files import replace_file, sole_writer
+
+FILE = ".usage.json"
+# Older versions than these are counted in the sums alone.
+MOST_VERSIONS = 20
+
+
+class Outcomes(Value):
+    """Of one version, by the beginning of its hash."""
+
+    views: int = 0
+    uses: int = 0
+    successes: int = 0
+    failures: int = 0
+    last_at: str = ""
+
+
+class Usage(Value, omit_defaults=False):
+    created_at: str = ""
+    created_by: str = ""
+    state: Literal["active", "stale", "archived"] = "active"
+    pinned: bool = False
+    view_count: int = 0
+    use_count: int = 0
+    patch_count: int = 0
+    last_viewed_at: str | None = None
+    last_used_at: str | None = None
+    last_patched_at: str | None = None
+    archived_at: str | None = None
+    versions: dict[str, Outcomes] = {}
+
+    @property
+    def last_at(self) -> str:
+        """When anything was done with it last."""
+        moments = (self.created_at, self.last_viewed_at, self.last_used_at, self.last_patched_at)
+        return max(moment or "" for moment in moments)
+
+
+class Usages:
+    """Counters of all skills of a home, in one file, changed by one process at a time. They are
+    worth keeping but not worth failing for: a file that cannot be read counts from the start."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self._folder = folder
+        self._path = folder / FILE
+        self._clock = clock
+
+    def all(self) -> dict[str, Usage]:
+        try:
+            return decode(dict[str, Usage], self._path.read_bytes())
+        except (OSError, DecodeError):
+            return {}
+
+    def of(self, name: str) -> Usage:
+        return self.all().get(name, Usage())
+
+    def recent(self) -> tuple[str, ...]:
+        """Names by last use, newest first."""
+        known = self.all()
+        return tuple(sorted(known, key=lambda name: known[name].last_at, reverse=True))
+
+    def viewed(self, name: str, version: str) -> None:
+        self._count(name, version, views=1)
+
+    def used(self, name: str, version: str) -> None:
+        self._count(name, version, uses=1)
+
+    def ended(self, name: str, version: str, *, well: bool) -> None:
+        """A turn in which the skill was loaded ended."""
+        self._count(name, version, successes=int(well), failures=int(not well))
+
+    def created(self, name: str, by: str) -> None:
+        def fresh(now: Usage) -> Usage:
+            return Usage(created_at=self._now(), created_by=by, pinned=now.pinned)
+
+        self.change(name, fresh)
+
+    def patched(self, name: str) -> None:
+        self.change(
+            name,
+            lambda now: replace(now, patch_count=now.patch_count + 1, last_patched_at=self._now()),
+        )
+
+    def pin(self, name: str, pinned: bool) -> None:
+        self.change(name, lambda now: replace(now, pinned=pinned))
+
+    def change(self, name: str, change: Callable[[Usage], Usage]) -> None:
+        with sole_writer(self._folder):
+            known = self.all()
+            known[name] = change(known.get(name, Usage(created_at=self._now())))
+            replace_file(self._path, encode(known), durable=False)
+
+    def _count(
+        self,
+        name: str,
+        version: str,
+        *,
+        views: int = 0,
+        uses: int = 0,
+        successes: int = 0,
+        failures: int = 0,
+    ) -> None:
+        at = self._now()
+
+        def counted(now: Usage) -> Usage:
+            old = now.versions.get(version, Outcomes())
+            fresh = Outcomes(
+                views=old.views + views,
+                uses=old.uses + uses,
+                successes=old.successes + successes,
+                failures=old.failures + failures,
+                last_at=at,
+            )
+            others = {key: each for key, each in now.versions.items() if key != version}
+            kept = dict(list(others.items())[-(MOST_VERSIONS - 1) :])
+            return replace(
+                now,
+                state="active" if now.state == "stale" else now.state,
+                view_count=now.view_count + views,
+                use_count=now.use_count + uses,
+                last_viewed_at=at if views else now.last_viewed_at,
+                last_used_at=at if uses else now.last_used_at,
+                versions={**kept, version: fresh},
+            )
+
+        self.change(name, counted)
+
+    def _now(self) -> str:
+        return datetime.fromtimestamp(self._clock.now(), UTC).isoformat(timespec="seconds")

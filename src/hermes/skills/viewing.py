@@ -1,0 +1,150 @@
+"""What the model gets when it loads a skill: text, place, files, and what is missing for it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import PurePosixPath
+
+from hermes.codec.json import plain
+from hermes.codec.values import JsonObject, replace
+from hermes.core.effects import RunCommand
+from hermes.core.errors import ToolError
+from hermes.core.tools import ToolContext, ToolOutput
+from hermes.skills.desk import Desk
+from hermes.skills.loading import RunInline, filled, linked_files, read_text, settings_lines
+from hermes.skills.readiness import Readiness
+from hermes.skills.scan import Entry
+from hermes.skills.skill import parse
+
+DONE = "It is set now"
+SKIP = "Go on without"
+ALLOW = "Allow"
+DENY = "Do not"
+MOST_INLINE = 4_000
+# Their text was written by people whom nobody here has chosen.
+STRANGERS = ("agent", "hub", "project")
+
+
+async def skill_output(ctx: ToolContext, desk: Desk, entry: Entry) -> ToolOutput:
+    ready = await asyncio.to_thread(desk.readiness, entry)
+    if ready.status == "unsupported":
+        raise ToolError(f"The skill {entry.name} is not for this system: readiness unsupported.")
+    skipped = False
+    if ready.variables and desk.here.platform == "cli":
+        ready, skipped = await _set_up(ctx, desk, entry, ready)
+    hidden = await _open_environment(ctx, desk, entry)
+    version = await asyncio.to_thread(desk.note_view, entry)
+    files = await asyncio.to_thread(linked_files, entry)
+    body = parse(await asyncio.to_thread(read_text, entry))[1].strip()
+    text = await filled(body, entry, desk.loading, _inline(ctx, desk))
+    notes = [f"[Skill directory: {entry.folder}]"]
+    if files:
+        names = ", ".join(name for names in files.values() for name in names)
+        notes.append(f"[Files, for skill_view with file_path: {names}]")
+    if lines := settings_lines(entry.skill, desk.loading.settings):
+        notes.append(f"[Settings: {'; '.join(lines)}]")
+    notes += [f"[{note}]" for note in (_advice(desk, entry, ready), hidden) if note]
+    output = ToolOutput.text(
+        "\n".join((text, "", *notes)),
+        details=_details(entry, ready, files, version, skipped=skipped),
+    )
+    return _labelled(desk, entry, output)
+
+
+def _inline(ctx: ToolContext, desk: Desk) -> RunInline | None:
+    """Commands in the text run like any others: past the gate, in the session's workspace."""
+    if not desk.inline_seconds:
+        return None
+
+    async def run(script: str) -> str:
+        effect = RunCommand(script=script, cwd=ctx.workspace.cwd)
+        try:
+            done = await ctx.workspace.run(
+                effect, timeout=desk.inline_seconds, stop=ctx.stop, max_bytes=MOST_INLINE
+            )
+        except ToolError as error:
+            return f"[!`{script}` was not run: {error}]"
+        if done.timed_out or done.exit_code:
+            return f"[!`{script}` failed: {done.output.strip()[:200]}]"
+        return done.output.rstrip("\n")
+
+    return run
+
+
+def file_output(desk: Desk, entry: Entry, path: str) -> ToolOutput:
+    text = read_text(entry, path)
+    kind = PurePosixPath(path).suffix
+    details: JsonObject = {"name": entry.name, "file": path, "file_type": kind}
+    return _labelled(desk, entry, ToolOutput.text(text, details=details))
+
+
+def _labelled(desk: Desk, entry: Entry, output: ToolOutput) -> ToolOutput:
+    """What a stranger wrote keeps that label in the session."""
+    return replace(output, origin=f"skill:{entry.name}") if desk.foreign(entry.name) else output
+
+
+async def _set_up(
+    ctx: ToolContext, desk: Desk, entry: Entry, ready: Readiness
+) -> tuple[Readiness, bool]:
+    """Secrets are typed where nothing is written down: in the command, not in this session."""
+    names = ", ".join(each.name for each in ready.variables)
+    words = next((each.prompt or each.help for each in ready.variables), "")
+    answer = await ctx.ask(
+        f"The skill {entry.name} needs {names}.{' ' + words if words else ''} "
+        f"Run `hermes skills setup {entry.name}` in another terminal to give it.",
+        (DONE, SKIP),
+    )
+    if answer != DONE:
+        return ready, True
+    return await asyncio.to_thread(desk.readiness, entry), False
+
+
+async def _open_environment(ctx: ToolContext, desk: Desk, entry: Entry) -> str:
+    """Commands see the variables that the skill declares: at once for one that a person chose to
+    have, after a question for one that somebody else wrote. What stays hidden, in words."""
+    names = [each.name for each in entry.skill.variables]
+    if not names:
+        return ""
+    if await asyncio.to_thread(desk.provenance, entry) in STRANGERS:
+        question = f"May commands of this session see {', '.join(names)}, as {entry.name} wants?"
+        if await ctx.ask(question, (ALLOW, DENY)) != ALLOW:
+            return f"Commands do not see {', '.join(names)}: the person has not allowed it."
+    seen = desk.allow_environment(names)
+    unseen = [name for name in names if name not in seen]
+    return f"Commands do not see {', '.join(unseen)}." if unseen else ""
+
+
+def _advice(desk: Desk, entry: Entry, ready: Readiness) -> str:
+    if not ready.note:
+        return ""
+    if ready.variables:
+        return f"{ready.note} `hermes skills setup {entry.name}` on the machine asks for it."
+    return ready.note
+
+
+def _details(
+    entry: Entry,
+    ready: Readiness,
+    files: dict[str, tuple[str, ...]],
+    version: str,
+    *,
+    skipped: bool,
+) -> JsonObject:
+    skill = entry.skill
+    return {
+        "name": skill.name,
+        "description": skill.description,
+        "tags": skill.tags,
+        "related_skills": skill.related,
+        "path": entry.folder,
+        "version": version,
+        "linked_files": files,
+        "required_environment_variables": [plain(each) for each in skill.variables],
+        "required_commands": skill.commands,
+        "missing_required_environment_variables": [each.name for each in ready.variables],
+        "missing_credential_files": ready.files,
+        "missing_required_commands": ready.commands,
+        "setup_needed": ready.status == "setup_needed",
+        "setup_skipped": skipped,
+        "readiness_status": ready.status,
+    }

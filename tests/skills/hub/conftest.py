@@ -1,0 +1,73 @@
+"""A hub on real files whose sources are served on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hermes.app.skill_hub import Way
+from hermes.app.skill_scan import scan_skill
+from hermes.providers.http import Http
+from hermes.skills.hub.cache import IndexCache
+from hermes.skills.hub.hub import Hub, Prepared
+from hermes.skills.hub.lock import Installed
+from hermes.skills.hub.sources.clawhub import ClawHub
+from hermes.skills.hub.sources.direct import Direct
+from hermes.skills.hub.sources.github import GitHub
+from hermes.skills.hub.sources.lobehub import LobeHub
+from hermes.skills.hub.sources.marketplace import Marketplace
+from hermes.skills.hub.sources.official import Official
+from hermes.skills.hub.sources.skills_sh import SkillsSh
+from hermes.skills.hub.sources.well_known import WellKnown
+from hermes.skills.hub.transfer import Publishing
+from hermes.skills.hub.web import Web
+from tests.skills.bench import Bench
+from tests.skills.hub.services import Services, serving
+
+
+class Store:
+    """A bench, the services, and the hub between them."""
+
+    def __init__(self, folder: Path, services: Services, http: Http) -> None:
+        self.bench = Bench(folder)
+        self.services = services
+        self.token = ""
+        self.seen: list[Prepared] = []
+        self.agreed = True
+        ledger = self.bench.ledger
+        urls = {**services.urls, "site": services.url}
+        self.web = Web(Way(http, urls).fetch, urls=services.urls, token=self._token)
+        cache = IndexCache(ledger.folder / "index-cache", self.bench.clock)
+        self.github = GitHub(self.web, cache, ledger.own_taps)
+        self.sources = (
+            Official((folder / "shipped",), folder / "official.json"),
+            SkillsSh(self.web, self.github),
+            ClawHub(self.web),
+            Marketplace(self.github, cache, ("anthropics/skills",)),
+            LobeHub(self.web, cache),
+            Direct(self.web),
+            self.github,
+            WellKnown(self.web),
+        )
+        self.hub = Hub(self.bench.shelf, ledger, self.sources, scan_skill)
+        self.publishing = Publishing(self.web, self.github)
+
+    async def _token(self) -> str:
+        return self.token
+
+    def confirm(self, prepared: Prepared) -> bool:
+        self.seen.append(prepared)
+        return self.agreed
+
+    async def install(self, identifier: str, **more: str | bool) -> Installed | None:
+        return await self.hub.install(identifier, self.confirm, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    http = Http()
+    async with serving(Services()) as services:
+        yield Store(tmp_path, services, http)
+        await http.aclose()

@@ -1,0 +1,105 @@
+"""A process that dies while it changes a skill leaves the old one or the new one, never a half."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from hermes.core.world import World
+from hermes.skills.history import Cause
+from hermes.skills.shelf import Change
+from hermes.skills.skill import MAIN
+from hermes.testing.kill import kill_points, walk
+from tests.skills.bench import Bench, skill_text
+
+OLD = {MAIN: skill_text("deploy", "The old one").encode(), "references/a.md": b"old a"}
+NEW = {
+    MAIN: skill_text("deploy", "The new one").encode() + b"x" * 50_000,
+    "references/b.md": b"new b",
+    "scripts/run.sh": b"echo new",
+}
+WHATS = ("create", "patch", "replace", "delete", "propose", "revert")
+
+
+def work(folder: Path, point: str, what: str) -> None:
+    bench = Bench(folder, world=World(reach=kill_points(point)))
+    cause = Cause(who="agent", session="s")
+    match what:
+        case "create":
+            bench.shelf.apply(Change(name="deploy", action="create", cause=cause, files={**NEW}))
+        case "patch":
+            files: dict[str, bytes | None] = {MAIN: NEW[MAIN]}
+            bench.shelf.apply(Change(name="deploy", action="patch", cause=cause, files=files))
+        case "replace":
+            change = Change(name="deploy", action="edit", cause=cause, files={**NEW}, whole=True)
+            bench.shelf.apply(change)
+        case "delete":
+            bench.shelf.apply(Change(name="deploy", action="delete", cause=cause))
+        case "propose":
+            change = Change(name="deploy", action="edit", cause=cause, files={**NEW}, whole=True)
+            bench.shelf.promote(bench.shelf.propose(change))
+        case _:
+            first = bench.shelf.history("deploy")[0]
+            bench.shelf.revert("deploy", first.id, cause)
+
+
+def run(folder: Path, point: str, what: str) -> int:
+    """How a process ends that does this and dies at the point."""
+    child = os.fork()
+    if not child:
+        try:
+            work(folder, point, what)
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def prepared(folder: Path, what: str) -> Bench:
+    bench = Bench(folder)
+    if what != "create":
+        old: dict[str, bytes | None] = {**OLD}
+        bench.shelf.apply(
+            Change(name="deploy", action="create", cause=Cause(who="agent"), files=old)
+        )
+    if what == "revert":
+        new: dict[str, bytes | None] = {**NEW}
+        cause = Cause(who="agent")
+        bench.shelf.apply(Change(name="deploy", action="e", cause=cause, files=new, whole=True))
+    return bench
+
+
+def ends(what: str) -> list[dict[str, bytes]]:
+    before: dict[str, bytes] = {"create": {}, "revert": NEW}.get(what, OLD)
+    after: dict[str, bytes] = {
+        "delete": {},
+        "patch": {**OLD, MAIN: NEW[MAIN]},
+        "revert": OLD,
+    }.get(what, NEW)
+    return [before, after]
+
+
+@pytest.mark.parametrize("what", WHATS)
+def test_a_skill_is_never_half_written(tmp_path: Path, what: str) -> None:
+    record = tmp_path / "points"
+    prepared(tmp_path / "dry", what)
+    work(tmp_path / "dry", f"?{record}", what)
+    points = walk(record)
+    assert len(points) >= 3
+    for number, point in enumerate(points):
+        folder = tmp_path / str(number)
+        prepared(folder, what)
+        assert run(folder, point, what) == -signal.SIGKILL, point
+        bench = Bench(folder)
+        left = bench.tree("deploy") if (bench.skills / "deploy").exists() else {}
+        assert left in ends(what), point
+        assert bench.shelf.look().broken == ()
+        if left:
+            # It goes on from there: the skill counts as the agent's own, and can be changed.
+            text = skill_text("deploy", "After the crash")
+            bench.shelf.apply(bench.change("deploy", text))
+            assert bench.tree("deploy")[MAIN].decode() == text
+            assert bench.shelf.provenance(bench.shelf.find("deploy")) == "agent", point

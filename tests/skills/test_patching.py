@@ -1,0 +1,65 @@
+"""Random changes by an agent and a person: the history brings every text back."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hermes.core.errors import ToolError, UsageError
+from hermes.skills.history import Cause
+from hermes.skills.skill import MAIN, parse
+from tests.skills.bench import Bench, skill_text
+
+WORDS = st.text(alphabet="abc \n-:#é", min_size=1, max_size=12)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("patch"), WORDS, WORDS),
+        st.tuples(st.just("person"), WORDS, WORDS),
+        st.tuples(st.just("file"), WORDS, WORDS),
+        st.tuples(st.just("remove"), WORDS, WORDS),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(STEPS)
+def test_every_text_that_there_was_can_be_had_again(steps: list[tuple[str, str, str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder))
+        desk = bench.desk()
+        desk.create("c", "deploy", skill_text("deploy", body="abc abc\n- a: b\n"), "")
+        seen = {bench.digest("deploy"): bench.tree("deploy")}
+        for step in steps:
+            _take(bench, step)
+            seen[bench.digest("deploy")] = bench.tree("deploy")
+            # Whatever was tried, what lies there is a skill.
+            parse(bench.tree("deploy")[MAIN].decode())
+        bench.shelf.adopt("deploy", Cause(who="user"))
+        by_hash = {one.hash: one for one in bench.shelf.history("deploy")}
+        for digest, tree in seen.items():
+            bench.shelf.revert("deploy", by_hash[digest].id, Cause(who="user"))
+            assert bench.tree("deploy") == tree
+
+
+def _take(bench: Bench, step: tuple[str, str, str]) -> None:
+    kind, first, second = step
+    desk, main = bench.desk(), bench.skills / "deploy" / MAIN
+    try:
+        match kind:
+            case "patch":
+                desk.patch("c", "deploy", MAIN, first, second, True)
+            case "person":
+                bench.shelf.adopt("deploy", Cause(who="user"))
+                main.write_text(main.read_text() + first)
+            case "file":
+                desk.write_file("c", "deploy", "references/x.md", first)
+            case _:
+                desk.remove_file("c", "deploy", "references/x.md")
+    except (ToolError, UsageError):
+        pass
+    except Exception as error:
+        assert type(error).__name__ == "NotFound", error
