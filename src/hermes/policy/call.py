@@ -10,10 +10,11 @@ from typing import Protocol
 from hermes.codec.values import replace
 from hermes.policy.findings import Finding, Level
 from hermes.policy.options import Options
-from hermes.policy.paths import Paths, clean
+from hermes.policy.paths import HARMLESS_DEVICE, Paths, clean
 from hermes.policy.shell.state import SOME, UNKNOWN, State, Stream
 from hermes.policy.touching import deleting, reading, strays, writing
 
+NOT_CERTAIN = re.compile(f"[*?\\[{UNKNOWN}{SOME}]")
 PLAIN = re.compile(r"[\w/.~*?=+,:@%{}\[\]!^#…-]+")
 
 
@@ -29,10 +30,19 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
+def certain(path: str) -> str:
+    """The part of a path that its text tells: of `build/*.o` the folder, of nothing nothing."""
+    found = NOT_CERTAIN.search(path)
+    if found is None:
+        return path
+    return path[: found.start()].rpartition("/")[0] if found.start() else ""
+
+
 class Follower(Protocol):
     """Who follows the commands that a command runs."""
 
     paths: Paths
+    touched: dict[str, None]
 
     def add(self, finding: Finding) -> None: ...
 
@@ -120,14 +130,20 @@ class Call:
         for text in texts:
             if text not in ("", "-"):
                 path = self.path(text)
+                self._touch(path)
                 strayed = strays(self.paths, text, path)
                 self._add(writing(self.paths, path, append=append, strayed=strayed))
 
     def deletes(self, *texts: str, recursive: bool = False) -> None:
         for text in texts:
             path = self.path(text)
+            self._touch(path)
             strayed = strays(self.paths, text, path)
             self._add(deleting(self.paths, path, recursive=recursive, strayed=strayed))
+
+    def _touch(self, path: str) -> None:
+        if (place := certain(path)) and not HARMLESS_DEVICE.match(place):
+            self.follower.touched[place] = None
 
     def here(self, text: str) -> bool:
         """The path lies in the workspace."""

@@ -48,7 +48,11 @@ class Commands:
             twin = Walk(self._paths, _programs())
             self._follow(twin, plain, cwd)
             walk.findings += [each for each in twin.findings if each.level is Level.NEVER]
-        return Verdict(findings=tuple(walk.findings), commands=tuple(walk.commands))
+        return Verdict(
+            findings=tuple(walk.findings),
+            commands=tuple(walk.commands),
+            touched=tuple(walk.touched),
+        )
 
     def _follow(self, walk: Walk, script: str, cwd: str) -> None:
         home = self._paths.home

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from hermes.policy.call import Call, Follower
+from hermes.policy.hosts import far
 from hermes.policy.findings import Finding, Level
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, State, Stream
@@ -36,6 +38,15 @@ ALWAYS = frozenset(
     GCONV_PATH GIT_EXEC_PATH GIT_CONFIG_PARAMETERS SHELLOPTS
     """.split()
 )
+# Programs of the same kind as those above, told by the ends of their names.
+RUN_NAMES = re.compile(r"(EDITOR|PAGER|ASKPASS|BROWSER|_WRAPPER|_RUNNER|_OPENER|_SSH_COMMAND)$")
+# Where programs get packages, orders or their way into the network from.
+SOURCES = re.compile(
+    r"(?i)^(https?|all|ftp|socks)_proxy$|(_INDEX_URL|_INDEX|_REGISTRY|_MIRROR|_REPO_URL"
+    r"|_ENDPOINT_URL|^DOCKER_HOST|_DIST_URL|_DOWNLOAD_URL|^GOPROXY|_FIND_LINKS|_DIST_SERVER"
+    r"|_UPDATE_ROOT)$"
+)
+RECORDS = frozenset("HISTFILE HISTSIZE HISTFILESIZE HISTCONTROL HISTIGNORE".split())
 OWN = ("HERMES_YOLO", "HERMES_HOME", "HERMES_KILL", "HERMES_TESTING")
 PLAIN_VIEWERS = frozenset(("", "cat", "less", "more", "true", ":", "vi", "vim", "nano", "code"))
 
@@ -43,7 +54,11 @@ PLAIN_VIEWERS = frozenset(("", "cat", "less", "more", "true", ":", "vi", "vim", 
 def check_variable(follower: Follower, name: str, values: Iterable[str], state: State) -> None:
     if name.startswith(OWN):
         _say(follower, "own_state", f"It changes {name}, a setting of Hermes itself.")
-    elif name in RUN_BY_OTHERS:
+    elif name in RECORDS:
+        _say(follower, "system_config", f"{name} decides what is kept of the commands that run.")
+    elif SOURCES.search(name) and any(far(value) or UNKNOWN in value for value in values):
+        _say(follower, "network_out", f"{name} makes programs use another place in the network.")
+    elif name in RUN_BY_OTHERS or RUN_NAMES.search(name):
         for value in values:
             _check_command(follower, name, value, state)
     elif name in LOADED_BY_OTHERS:

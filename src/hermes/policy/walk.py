@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from hermes.codec.values import replace
 from hermes.policy.call import Call, Check, shown
 from hermes.policy.disguise import disguised, folded
+from hermes.policy.exposure import named_files, shown_variables
 from hermes.policy.findings import Finding, Level
 from hermes.policy.paths import Paths
 from hermes.policy.shell.expansion import Expander
@@ -23,6 +24,7 @@ from hermes.policy.shell.tree import (
     Pipeline,
     Script,
     Simple,
+    Text,
     Unclear,
 )
 from hermes.policy.surroundings import check_variable, open_files
@@ -39,17 +41,6 @@ TRUSTED_FOLDERS = (
 )
 
 
-SIGNS = re.compile(r"[=,:@;]")
-# For these a path is a word to print, to compare, to list or to look up, not a file to show.
-UNREAD = frozenset(
-    """
-    echo printf print test [ ls exa eza dir stat tree du cd pushd find locate which type command
-    basename dirname realpath readlink export declare local readonly typeset read set unset
-    git gh grep egrep fgrep rg ag ack sed awk gawk mawk perl ruby python python3 node cp rm mv ln
-    touch mkdir chmod chown ssh ssh-keygen ssh-add true false : trap alias eval xargs env sudo
-    sh bash zsh dash timeout nohup nice time exec parallel watch man
-    """.split()
-)
 # They work out what stands between the brackets of a variable's name.
 SUBSCRIPTED = frozenset("test [ printf read unset declare typeset local export let mapfile".split())
 HIDDEN_RUN = re.compile(r"\[[^\]]*(\$\(|`)")
@@ -63,6 +54,8 @@ class Walk:
         self.findings: list[Finding] = []
         self.commands: list[str] = []
         self._programs = programs
+        self.touched: dict[str, None] = {}
+        self._decoded = False
         self._depth = 0
         self._inside: list[int] = []
         self._uncalled: dict[int, tuple[Command, State]] = {}
@@ -85,6 +78,9 @@ class Walk:
         """A script given as text. Text that is not known is a question."""
         if UNKNOWN in script:
             reason = "It runs text that is only known when it runs."
+            self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
+        if self._decoded and self._depth:
+            reason = "It runs text after decoding some."
             self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
         if why := disguised(script.replace(UNKNOWN, "").replace(SOME, "")):
             self.add(Finding(level=Level.ASKED, category="obfuscated", reason=why))
@@ -214,6 +210,7 @@ class Walk:
             for path in written:
                 state.files[path] = NOTHING
             return stdin if simple.redirects else NOTHING
+        self._look(simple, choices, state, stdin)
         out = _either([self.call(words, state, stdin) for words in choices])
         if not _declares(choices):
             # Set for this one command only.
@@ -221,6 +218,20 @@ class Walk:
         for path in written:
             state.files[path] = out
         return NOTHING if written else out
+
+    def _look(
+        self, simple: Simple, choices: list[tuple[str, ...]], state: State, stdin: Stream
+    ) -> None:
+        """At the words as they are written, before anything is known about the program."""
+        if self._decoded and not all(isinstance(part, Text) for part in simple.words[0]):
+            reason = "The name of its command comes out of other text that it decodes."
+            self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
+        for words in choices[:1]:
+            if words:
+                call = Call(bare_name(words[0]), words[1:], state, stdin, self)
+                shown_variables(call, simple.words[1:], state)
+                for redirect in simple.redirects:
+                    shown_variables(call, (redirect.target,), state)
 
     def _assign(self, assignment: Assignment, expander: Expander, state: State) -> None:
         name = assignment.name
@@ -265,8 +276,7 @@ class Walk:
             "[" in each and HIDDEN_RUN.search(each) for each in arguments
         ):
             call.ask("obfuscated", "It hides a command in the index of a variable.")
-        if bare not in UNREAD:
-            _secrets(call)
+        named_files(call)
         check = self._programs.get(bare)
         if check is None:
             check = self._programs["/" if "/" in bare else ""]
@@ -275,7 +285,10 @@ class Walk:
             out = check(call)
         finally:
             self._depth -= 1
-        return ANYTHING if out is None else out
+        if out is None:
+            return ANYTHING
+        self._decoded = self._decoded or out.origin == "decoded"
+        return out
 
     def _deeper(self) -> None:
         if self._depth >= DEEPEST:
@@ -317,15 +330,6 @@ class Walk:
             if len(each) > 1 and fnmatchcase(each, pattern):
                 self._program(each, arguments, state.copy(), stdin)
         return ANYTHING
-
-
-def _secrets(call: Call) -> None:
-    """A credential named anywhere in the arguments, also inside an option or after a sign."""
-    for argument in call.arguments:
-        if 3 < len(argument) < 400 and " " not in argument:
-            for piece in SIGNS.split(argument):
-                if piece[:1] in ("/", "~") or piece.rpartition("/")[2].startswith((".env", "id_")):
-                    call.reads(piece)
 
 
 def bare_name(name: str) -> str:

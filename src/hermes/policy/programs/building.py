@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.hosts import far
 from hermes.policy.programs.running import fetched, own_program
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.shell.state import UNKNOWN, Stream
@@ -49,7 +50,8 @@ WORKERS = """
     in2csv xsv qsv jo gron fx dasel yq jq jless visidata vd q miller htmlq pup tokei cloc scc loc
     sloccount hexyl diffoscope difft delta bc dc units msgfmt msgmerge xgettext gettext envsubst m4
     cpp numfmt chafa figlet cowsay lolcat banner fortune sl pv progress tput clear reset column bats
-    shellspec
+    shellspec hugo zola eleventy prove trivy grype syft gitleaks trufflehog osv-scanner licensecheck
+    sonar-scanner snyk-to-html ansible-inventory ansible-doc dive lefthook watchman
 """
 READERS = """
     [ test expr cal ncal df du file free getconf groups id last lastlog lsb_release lsblk lscpu
@@ -75,7 +77,8 @@ LAST_IS_OUTPUT = frozenset(
 )
 # First words of a script or target that reach beyond this machine.
 OUTWARD = re.compile(
-    r"^(deploy|publish|upload|ship|destroy|teardown|nuke|wipe|rollout|promote|release-publish)"
+    r"^(deploy|publish|unpublish|upload|ship|destroy|teardown|tear-down|nuke|wipe|rollout|promote"
+    r"|release-publish|push|purge|provision|terminate|yank|login|logout)"
     r"(?=$|[:_.-])"
 )
 INSTALLS = re.compile(r"^(un)?install(-|$)")
@@ -87,11 +90,19 @@ RUN_OPTIONS = re.compile(r"^--?(?:exec|on-success|onSuccess|run-cmd|command)(?:=
 GOES = re.compile(r"^--?[\w-]*(?:out|dest|target|prefix|log|write|save|filename)[\w-]*=(.+)$")
 
 
+GRABS = re.compile(
+    r"-f (x11grab|gdigrab|avfoundation|dshow|pulse|alsa|v4l2|video4linux2|kmsgrab)\b|(^| )-d( |$)"
+)
+OPEN_TO_ALL = re.compile(r"\.(token|password)=(''|\"\")?( |$)|--(no-auth|auth[= ]none|insecure)\b")
+CODE_FILE = re.compile(r"(?i)\.(git|py|js|mjs|ts|sh|rb|r|jar|go|pl|php|lua|whl|tgz|zip)(#.*)?$")
+
+
 def check_worker(call: Call) -> Stream | None:
     if fetched(call, call.state.cwd) and UNKNOWN not in call.state.cwd:
         call.ask("remote_code", "It builds or runs what was fetched from elsewhere.")
     call.work(reason=f"`{call.name}` works in the project.")
     words = call.arguments
+    _told_words(call, words)
     if any(CODE_OPTIONS.match(word) for word in words):
         call.ask("shell_escape", f"It makes `{call.name}` run another program.")
     if target := next((each for each in call.options().operands[:2] if OUTWARD.match(each)), ""):
@@ -114,6 +125,21 @@ def check_worker(call: Call) -> Stream | None:
     return None
 
 
+def _told_words(call: Call, words: list[str]) -> None:
+    """What a worker must not do: look at the screen, be open to all, take in code from afar."""
+    text = " ".join(words)
+    if call.name in ("ffmpeg", "sox") and GRABS.search(text):
+        call.ask("credentials", "It records the screen, the microphone or a camera.")
+    if OPEN_TO_ALL.search(text):
+        call.ask("network_listen", "It lets everybody on the network use this machine.")
+    names = call.options().operands
+    if names[1:2] == ["install"] or (names[:1] == ["install"] and call.name == "jupyter"):
+        call.ask("package_install", "It installs something new.")
+    for word in words:
+        if far(word) and CODE_FILE.search(word):
+            call.ask("remote_code", f"It runs {word}, which comes from elsewhere.")
+
+
 def _told_to_run(call: Call, word: str, following: list[str]) -> None:
     found = RUN_OPTIONS.match(word)
     if found and call.name in ("nodemon", "tsup", "concurrently", "air", "watchexec"):
@@ -122,6 +148,10 @@ def _told_to_run(call: Call, word: str, following: list[str]) -> None:
 
 def check_targets(call: Call) -> Stream | None:
     """make and other runners: targets that leave the workspace are named for it."""
+    dry = ("-n", "--dry-run", "--just-print", "--recon", "-q", "--question", "--list", "--summary")
+    if call.name in ("make", "gmake", "just", "task") and call.options("-f -C").has(*dry):
+        call.work(reason="It only shows what it would do.")
+        return None
     check_worker(call)
     options = call.options("-f -C -I -j -l -o -W --file --makefile --directory --jobs --eval")
     for name in options.values("-f", "--file", "--makefile"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
-from hermes.policy.findings import Finding, Level
+from hermes.policy.findings import LOOKING, Finding, Level
 from hermes.policy.programs.running import run_file, run_stream
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
 from hermes.policy.shell.words import ansi
@@ -18,6 +18,9 @@ SILENT = frozenset(
     """.split()
 )
 
+# Letters written as numbers: nobody does that to be read.
+SPELLED = re.compile(r"\\(x[46-7][0-9a-fA-F]|0?1[0-7][0-7])")
+
 
 def _silent(call: Call) -> Stream:
     return NOTHING
@@ -25,12 +28,17 @@ def _silent(call: Call) -> Stream:
 
 def _cd(call: Call) -> Stream:
     options = call.options()
-    call.follower.add(Finding(level=Level.WORK, category="", reason="It only reads."))
+    call.follower.add(Finding(level=Level.WORK, category="", reason=LOOKING))
     if call.name == "popd":
         call.state.cwd = UNKNOWN
         return NOTHING
     target = options.operands[0] if options.operands else "~"
-    call.state.cwd = UNKNOWN if target in ("-", "") else call.path(target)
+    before = call.state.cwd
+    if target == "-":
+        call.state.cwd = call.state.variables.get("OLDPWD", (UNKNOWN,))[0]
+    else:
+        call.state.cwd = UNKNOWN if target == "" else call.path(target)
+    call.state.set("OLDPWD", (before,))
     return NOTHING
 
 
@@ -67,6 +75,7 @@ def _shift(call: Call) -> Stream:
 
 def _unset(call: Call) -> Stream:
     for name in call.options().operands:
+        check_variable(call.follower, name, ("",), call.state)
         call.state.variables[name] = ("",)
         call.state.arrays.pop(name, None)
         call.state.functions.pop(name, None)
@@ -203,7 +212,8 @@ def _echo(call: Call) -> Stream:
         end = end or "n" in words[0]
         words.pop(0)
     text = " ".join(words)
-    return Stream(text=(ansi(text) if escapes else text) + ("" if end else "\n"))
+    origin = "decoded" if escapes and SPELLED.search(text) else ""
+    return Stream(text=(ansi(text) if escapes else text) + ("" if end else "\n"), origin=origin)
 
 
 def _printf(call: Call) -> Stream:
@@ -218,7 +228,7 @@ def _printf(call: Call) -> Stream:
     if variable:
         call.state.set(variable, (text,))
         return NOTHING
-    return Stream(text=text)
+    return Stream(text=text, origin="decoded" if words and SPELLED.search(words[0]) else "")
 
 
 def formatted(pattern: str, values: list[str]) -> str:

@@ -18,6 +18,7 @@ from hermes.policy.programs.processes import PROCESSES
 from hermes.policy.programs.running import check_path_program, check_shell
 from hermes.policy.programs.services import SERVICES
 from hermes.policy.programs.toolchains import TOOLCHAINS
+from hermes.policy.programs.vocabulary import plain_tool
 from hermes.policy.programs.windows import WINDOWS, check_windows
 from hermes.policy.programs.wrappers import WRAPPERS
 from hermes.policy.shell.state import Stream
@@ -41,6 +42,9 @@ def _unknown(call: Call) -> Stream | None:
         call.reads(*(word for word in call.arguments if word[:1] in "/~."))
     elif call.name.startswith(("mkfs", "mkfs.")):
         call.never("disk", "it formats a disk")
+    elif plain_tool(call) and not _wrapped(call):
+        call.work(reason=f"By its words, `{call.name}` looks at the project or works on it.")
+        call.reads(*(word for word in call.arguments if word[:1] in "/~."))
     else:
         call.ask("unknown_program", f"Nothing is known about `{call.name}`.")
         _perhaps_wrapper(call)
@@ -49,10 +53,16 @@ def _unknown(call: Call) -> Stream | None:
 
 def _perhaps_wrapper(call: Call) -> None:
     """What is not known may run another command, so the worst of that counts too."""
+    if words := _wrapped(call):
+        call.runs(words)
+
+
+def _wrapped(call: Call) -> list[str]:
+    """A command among the words of another one."""
     for place, word in enumerate(call.arguments[:6]):
         if word.rpartition("/")[2] in RUN_BY_WRAPPERS:
-            call.runs(call.arguments[place:])
-            return
+            return call.arguments[place:]
+    return []
 
 
 def _telling(check: Check) -> Check:

@@ -22,6 +22,10 @@ ESCAPES = re.compile(
     r"|into\s+(?:out|dump)file\b()|\b(?:load_file|pg_read_file|lo_export|load_extension|readfile"
     r"|writefile|edit)\s*\(()|\.(?:load|import|output|once|save|excel|open)\s+()"
 )
+DOT_FILES = re.compile(
+    r"(?m)^\s*\.(import|read|restore|output|once|save|backup|clone|log)\s+(?:-{1,2}\w+\s+)*"
+    r"('[^']*'|\"[^\"]*\"|\|.*|\S+).*$"
+)
 REDIS_READS = frozenset(
     """
     get mget keys scan info ping ttl pttl type exists hget hgetall hmget hkeys hlen lrange llen
@@ -76,6 +80,21 @@ def _client(taking: str, text_options: str, file_options: str) -> Check:
     return check
 
 
+def _sqlite_files(call: Call, text: str) -> None:
+    """Files that dot-commands take in or make."""
+    for found in DOT_FILES.finditer(text):
+        name = found[2].strip("'\"")
+        if name.startswith("|"):
+            call.runs_text(name[1:])
+            call.ask("shell_escape", "It leaves the database: it runs a command.")
+        elif found[1] in ("import", "read", "restore"):
+            call.reads(name)
+            if not call.here(name):
+                call.ask("database", f"It takes {name} in, from outside the workspace.")
+        elif name not in ("stdout", "off"):
+            call.writes(name)
+
+
 def _sqlite(call: Call) -> Stream | None:
     names = [word for word in call.arguments if not word.startswith("-") or word == "-"]
     options = call.options("-cmd -init -separator -newline -nullvalue")
@@ -89,7 +108,10 @@ def _sqlite(call: Call) -> Stream | None:
             call.work(reason="It runs statements of a file on a database of the workspace.")
             texts = []
         for text in texts:
-            check_sql(call, text, own=own)
+            _sqlite_files(call, text)
+            check_sql(call, DOT_FILES.sub("", text) if own else text, own=own)
+        if own and not all(READS.match(text) for text in texts):
+            call.writes(*(names[:1] if names[0] != ":memory:" else ()))
         if not own and not all(READS.match(text) for text in texts):
             call.writes(names[0])
     for place, word in enumerate(call.arguments[:-1]):

@@ -171,7 +171,8 @@ def _chmod(call: Call) -> Stream:
     mode, names = (words[0], words[1:]) if words else ("", [])
     if any(each.startswith("--reference") for each in call.arguments):
         names, mode = words, ""
-    if recursive and any(call.paths.is_root(call.path(each)) for each in names):
+    whole = [each for each in names if recursive or each.endswith("/**")]
+    if any(call.paths.is_root(call.path(each)) for each in whole):
         call.never("permissions", "it changes the rights of the whole system")
     if re.search(r"[ugoa]*[+=][rwxX]*[st]", mode) or SPECIAL_MODE.match(mode):
         call.ask("privilege", f"Mode {mode} lets others run it with its owner's rights.")

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 
 from hermes.policy.call import Call, Check
+from hermes.policy.exposure import SECRET_PATTERN
+from hermes.policy.options import Options
 from hermes.policy.paths import KEY_FILE
 from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, Stream
 
@@ -16,6 +18,10 @@ GREP_VALUES = """
     -e -f -m -A -B -C -g -t -T -d -D -j --include --exclude --exclude-dir --type --glob --regexp
     --file --max-count --after-context --before-context --color --colour --type-not
 """
+
+
+FD_VALUES = """-e -t -E -d -S -c -j -g --type --extension --exclude --max-depth --size --color
+    --threads --base-directory --search-path --changed-within --changed-before --owner"""
 
 
 def _part(text: str) -> str:
@@ -68,6 +74,8 @@ def _grep(call: Call) -> Stream:
     if options.has("--pre", "--hostname-bin"):
         call.ask("shell_escape", "It runs a program on each file that it searches.")
     patterned = options.values("-e", "-f", "--regexp", "--file")
+    if call.stdin.origin == "environment" and SECRET_PATTERN.search(" ".join(call.arguments)):
+        call.ask("credentials", "It looks for secrets among the variables of the environment.")
     names = options.operands[0 if patterned else 1 :]
     call.reads(*options.values("-f", "--file"))
     if options.has("-r", "-R", "--recursive") or call.name in ("rg", "ag", "ack"):
@@ -88,14 +96,21 @@ def _ls(call: Call) -> Stream:
 
 
 def _fd(call: Call) -> Stream | None:
-    options = call.options("-e -t -E -d -x -X --exec --exec-batch --type --extension")
+    options = call.options(f"{FD_VALUES} -x -X --exec --exec-batch")
     for marker in ("-x", "--exec", "-X", "--exec-batch"):
         if marker in call.arguments:
             words = call.arguments[call.arguments.index(marker) + 1 :]
-            inner = [each.replace("{}", f"./{SOME}") for each in words]
-            return call.runs(inner if "{}" in " ".join(words) else [*inner, f"./{SOME}"])
+            for base in _fd_bases(call, marker):
+                inner = [re.sub(r"\{(//?|\.|/\.)?\}", f"{base}/{SOME}", each) for each in words]
+                call.runs(inner if inner != words else [*inner, f"{base}/{SOME}"])
+            return None
     base = options.operands[1] if len(options.operands) > 1 else "."
     return Stream(text=f"{base}/{SOME}")
+
+
+def _fd_bases(call: Call, marker: str) -> list[str]:
+    before = Options(call.arguments[: call.arguments.index(marker)], FD_VALUES)
+    return [*before.operands[1:], *before.values("--base-directory", "--search-path")] or ["."]
 
 
 def _base64(call: Call) -> Stream:
@@ -113,7 +128,7 @@ def decoded(stream: Stream, decode: Callable[[bytes], bytes]) -> Stream:
         plain = decode("".join(stream.text.split()).encode())
     except (binascii.Error, ValueError):
         return Stream(text=UNKNOWN, origin=stream.origin)
-    return Stream(text=plain.decode("utf-8", "replace"), origin=stream.origin)
+    return Stream(text=plain.decode("utf-8", "replace"), origin=stream.origin or "decoded")
 
 
 def _base32(call: Call) -> Stream:
@@ -139,7 +154,8 @@ def _rev(call: Call) -> Stream:
     found = _files(call, call.options().operands)
     if not found.known:
         return Stream(text=UNKNOWN, origin=found.origin)
-    return Stream(text="\n".join(line[::-1] for line in found.text.split("\n")))
+    text = "\n".join(line[::-1] for line in found.text.split("\n"))
+    return Stream(text=text, origin=found.origin or "decoded")
 
 
 def _tr(call: Call) -> Stream:
@@ -154,7 +170,15 @@ def _tr(call: Call) -> Stream:
         return Stream(text=text, origin=origin)
     second = sets[1] + sets[1][-1] * max(0, len(sets[0]) - len(sets[1]))
     table = dict(zip(sets[0], second, strict=False))
-    return Stream(text="".join(table.get(sign, sign) for sign in text), origin=origin)
+    made = "".join(table.get(sign, sign) for sign in text)
+    # Another case, or other blanks, hides nothing.
+    hidden = made.split() != text.split() and made.lower() != text.lower()
+    return Stream(text=made, origin=origin or ("decoded" if hidden and _swaps(table) else ""))
+
+
+def _swaps(table: dict[str, str]) -> bool:
+    """Letters become other letters."""
+    return sum(old.isalpha() and new.isalpha() for old, new in table.items()) > 3
 
 
 def _characters(text: str) -> str:

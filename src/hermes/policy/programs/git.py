@@ -305,6 +305,8 @@ def _daemon(call: Call, options: Options) -> Stream | None:
 
 
 def _tag(call: Call, options: Options) -> Stream | None:
+    if options.has("-d", "--delete", "-f", "--force"):
+        call.ask(LOST, "It deletes or moves a tag.")
     if options.operands and not options.has("-l", "--list"):
         call.work()
     return Stream(text=SOME)

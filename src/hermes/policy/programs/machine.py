@@ -71,11 +71,15 @@ ASKED: dict[str, tuple[str, str]] = {
         "It works on containers or machines that others may use.",
     ),
     "shell_escape": (
-        "open xdg-open gnome-open start wmctrl xdotool ydotool xte "
+        "open xdg-open gnome-open start wmctrl xdotool ydotool xte xinput xev "
         "dbus-send gdbus busctl qdbus wall write",
         "It drives other programs of this machine.",
     ),
 }
+WIPERS = frozenset(("badblocks", "nwipe", "ddrescue", "pvremove", "partclone", "pvcreate"))
+WIPES = re.compile(r"--zero-superblock|\b(eraseDisk|eraseVolume|zeroDisk|secureErase|labelclear)\b")
+BUSES = frozenset(("dbus-send", "gdbus", "busctl", "qdbus"))
+TURNS_OFF = re.compile(r"\b(PowerOff|Reboot|Halt|KExec|Hibernate|Shutdown)\b")
 REPEATING = {"fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "cgdisk"}
 
 
@@ -101,8 +105,8 @@ def _disk_tool(call: Call) -> Stream | None:
     if reading or "print" in call.arguments:
         return None
     device = any(DISK.match(call.path(word)) for word in options.operands)
-    interactive = len(call.arguments) <= 1 or set(call.arguments) & {"rm", "resizepart", "name"}
-    if device and not interactive:
+    typed = "w" in call.stdin.text.split() if call.stdin.known else False
+    if device and (len(call.arguments) > 1 or typed):
         call.never("disk", "it changes the partitions of a disk")
     call.ask("disk", "It changes the partitions of a disk.")
     return None
@@ -219,9 +223,14 @@ def _ssh_keygen(call: Call) -> Stream | None:
 
 def _asking(category: str, reason: str) -> Check:
     def check(call: Call) -> Stream | None:
+        text = " ".join(call.arguments)
         for word in call.arguments:
-            if DISK.match(word) and call.name in ("badblocks", "nwipe"):
+            if DISK.match(word) and (call.name in WIPERS or WIPES.search(text)):
                 call.never("disk", f"it overwrites the disk {word}")
+        if call.name in BUSES and TURNS_OFF.search(text):
+            call.never("power", "it turns the machine off")
+        if call.name == "kexec" and call.options().has("-e", "--exec"):
+            call.never("power", "it starts another system at once")
         call.ask(category, reason)
         return None
 

@@ -204,7 +204,8 @@ def _ssh(call: Call) -> Stream:
 
 def _ssh_settings(call: Call, options: Options) -> None:
     for setting in options.values("-o"):
-        name, _, value = setting.replace(" ", "=", 1).partition("=")
+        name = re.split(r"[=\s]", setting, maxsplit=1)[0]
+        value = setting[len(name) :].lstrip(" \t=")
         if name.lower() in (
             "proxycommand",
             "localcommand",

@@ -79,6 +79,9 @@ def _kill(call: Call) -> Stream | None:
 
 
 def _pkill(call: Call) -> Stream | None:
+    names = call.options("-u -U -g -G -P -s -t -n --signal --euid --uid").operands
+    if call.name == "pkill" and names and set(names) <= {".", ".*", "", "^", "$", ".+"}:
+        call.never("process_kill", "it kills every process")
     call.ask("process_kill", "It ends every process that fits a name.")
     return None
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import base64
+import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hermes.policy.call import Call
 from hermes.policy.shell.state import SOME, UNKNOWN
@@ -63,6 +65,16 @@ HIDDEN = frozenset(
     builtins.eval
     """.split()
 )
+DECODERS: dict[str, Callable[[str], str]] = {
+    "b64decode": lambda text: base64.b64decode(text + "===").decode("utf-8", "replace"),
+    "urlsafeb64decode": lambda text: base64.urlsafe_b64decode(text + "===").decode(errors="replace"),
+    "b32decode": lambda text: base64.b32decode(text).decode("utf-8", "replace"),
+    "b16decode": lambda text: base64.b16decode(text, True).decode("utf-8", "replace"),
+    "fromhex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
+    "unhexlify": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
+    "hex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
+    "rot13": lambda text: codecs.decode(text, "rot13"),
+}
 OTHERS = {
     "os.kill": ("process_kill", "Its code ends another process."),
     "os.killpg": ("process_kill", "Its code ends other processes."),
@@ -300,6 +312,9 @@ class _Reader:
 
     def _called_text(self, node: ast.Call, args: list[ast.expr]) -> str:
         name = self._dotted(node.func)
+        if (plain := self._decoded(node, name)) is not None:
+            self._call.ask("obfuscated", "Its code hides a text in another one.")
+            return plain
         if name.endswith("Path.home"):
             return self._call.paths.home
         if name.endswith(("Path.cwd", "os.getcwd")):
@@ -309,6 +324,23 @@ class _Reader:
                 return self._text(args[0])
             return self._owner(node)
         return UNKNOWN
+
+
+    def _decoded(self, node: ast.Call, name: str) -> str | None:
+        """Text that was hidden in another text, read as the code would read it."""
+        tail = name.rpartition(".")[2]
+        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if tail in ("decode", "encode") and isinstance(inner, ast.Call):
+            return self._text(inner)
+        if tail in ("decode", "encode") and name.startswith(("codecs.", "base64.")):
+            tail = self._text(node.args[1]) if len(node.args) > 1 else "b64decode"
+        decode = DECODERS.get(tail.replace("-", "").replace("_", "").lower())
+        if decode is None or not node.args:
+            return None
+        try:
+            return decode(self._text(node.args[0]))
+        except ValueError:
+            return UNKNOWN
 
 
 def strings(code: str) -> Iterator[str]:

@@ -16,6 +16,8 @@ def run_stream(call: Call, stream: Stream) -> Stream:
         call.ask("remote_code", "It runs what it fetches from elsewhere.")
     elif not stream.known:
         call.ask("obfuscated", "It runs text that is only known when it runs.")
+    elif stream.origin == "decoded":
+        call.ask("obfuscated", "It runs text that it decodes first.")
     if stream.text.replace(UNKNOWN, "").strip():
         return call.follower.text(stream.text.replace(UNKNOWN, " "), call.state.copy(), ANYTHING)
     return ANYTHING

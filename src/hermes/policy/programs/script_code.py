@@ -42,7 +42,7 @@ SAID: tuple[tuple[str, str, str], ...] = (
         r"\b(Socket|TCPSocket|UDPSocket|TCPServer|IO::Socket|LWP|HTTP::Tiny|Net::\w+|open-uri"
         r"|fsockopen|stream_socket_client|curl_exec|curl_init|fetch|axios|XMLHttpRequest|WebSocket"
         r"|http\.request|https\.request|http\.get|https\.get|net\.connect|net\.createConnection"
-        r"|dgram|socket\.(tcp|connect)|url-retrieve|Faraday|HTTParty|inet_pton|sockaddr_in)\b",
+        r"|dgram|socket\.(tcp|connect)|s\.tcp\(\)|\w+:connect|url-retrieve|Faraday|HTTParty|inet_pton|sockaddr_in)\b",
         "network_out",
         "Its code talks to another machine.",
     ),
@@ -73,10 +73,20 @@ SAID: tuple[tuple[str, str, str], ...] = (
 )
 PERL_OPEN = re.compile(r"\bopen\b[^;]*['\"]\s*(\||[+>]?>)|\bopen\b[^;]*\|\s*['\"]")
 FETCHES = re.compile(
-    r"\b(file_get_contents|fopen|readfile|simplexml_load_file|include|require|open|URI|copy)"
+    r"\b(file_get_contents|fopen|readfile|simplexml_load_file|include|require|open|URI|copy|source"
+    r"|dofile|import|load|url|download(?:\.file)?|slurp|get)"
     r"\s*\(?\s*['\"](https?|ftp)://"
 )
 HOME = re.compile(r"Dir\.home|homedir\(\)|ENV\W+HOME|process\.env\.HOME|getenv\W+HOME")
+# A function handed over by its name in quotes: array_map("unlink", …).
+BY_NAME = re.compile(
+    r"['\"](unlink|rmdir|system|exec|shell_exec|passthru|popen|proc_open|rename|eval|assert)['\"]\s*,"
+)
+INSTALLS = re.compile(
+    r"\b(install\.packages|Pkg\.(add|develop|update)|remotes::|devtools::install|pak::|BiocManager::"
+    r"|Mix\.install|luarocks|npm\s+i(nstall)?)\b"
+)
+SERVES = re.compile(r"(^|[\s;])httpd($|[\s;])")
 PATTERNS = tuple((re.compile(pattern), category, reason) for pattern, category, reason in SAID)
 
 
@@ -98,6 +108,15 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
             _deleted(call, code)
         elif not (category == "shell_escape" and ran):
             call.ask(category, reason)
+    if BY_NAME.search(code):
+        call.ask("obfuscated", "Its code hands over a dangerous function by its name.")
+    if INSTALLS.search(code):
+        call.ask("package_install", "Its code installs packages from elsewhere.")
+    if call.name == "tclsh":
+        for found in re.finditer(r"\bexec\s+([^\n;\]]+)", code):
+            call.runs_text(found[1])
+    if call.name == "ruby" and SERVES.search(code):
+        call.ask("network_listen", "It shows files to everybody on the network.")
     if FETCHES.search(code):
         call.ask("network_out", "Its code talks to another machine.")
     if PERL_OPEN.search(code):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.hosts import far
 from hermes.policy.options import Options
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.programs.vocabulary import only_looks
 from hermes.policy.shell.state import NOTHING, UNKNOWN, Stream
 
 DOCKER = Verbs(
@@ -71,6 +73,10 @@ def _docker(call: Call) -> Stream | None:
         return None
     if plain[:1] and plain[0] in ("save", "export"):
         call.writes(*Options(rest[1:], "-o --output").values("-o", "--output"))
+    if plain[:1] == ["inspect"] and re.search(r"\.Env\b|Environment", " ".join(words)):
+        call.ask("credentials", "It shows the variables of a container, secrets included.")
+    if "build" in plain[:2] and (places := [word for word in plain[1:] if far(word)]):
+        call.ask("remote_code", f"It builds what {places[0]} holds.")
     if plain[:1] == ["compose"]:
         for name in Options(rest, DOCKER.taking).values("-f", "--file"):
             own_program(call, name)
@@ -107,7 +113,15 @@ def _run(call: Call, words: list[str]) -> Stream | None:
 
 
 def _inside(call: Call, command: list[str], mounts: dict[str, str]) -> None:
-    """What the container does to folders of this machine that it was given."""
+    """What the container does to folders of this machine that it was given, and whether it
+    runs what it fetches."""
+    told = getattr(call.follower, "findings", [])
+    before = len(told)
+    if command and not any(UNKNOWN in word for word in command):
+        elsewhere = call.part(call.arguments, call.state.copy())
+        elsewhere.state.cwd = UNKNOWN
+        elsewhere.runs(command, NOTHING)
+        told[before:] = [each for each in told[before:] if each.category == "remote_code"]
     translated = [_outside(word, mounts) for word in command]
     if command and translated != command:
         call.runs(translated)
@@ -202,7 +216,7 @@ def _aws(call: Call) -> Stream | None:
         f"{service} {verb}",
     )
     reading = re.match(
-        r"(describe|list|get|ls|head|batch-get|scan|query|lookup|search|help|wait)", verb
+        r"(describe|list|get|ls|head|batch-get|scan|query|lookup|search|help|wait|tail)", verb
     )
     if service == "configure" and verb not in ("list", "list-profiles"):
         call.ask("credentials", "It shows or changes the keys of the cloud.")
@@ -226,15 +240,7 @@ def _cloud(call: Call) -> Stream | None:
         r"print-\w*token|get-credentials|secrets?\b|keys?\b|login|password|auth:token", text
     ):
         call.ask("credentials", "It shows or changes keys of the cloud.")
-    elif not words or (
-        re.search(
-            r"\b(list|describe|show|get|ls|info|status|version|help|account show|logs)\b",
-            text,
-        )
-        and not re.search(
-            r"\b(delete|create|update|remove|destroy|set|add|deploy|run|ssh|exec)\b", text
-        )
-    ):
+    elif not words or only_looks(words[1:] or words):
         call.work("network", "It looks at the cloud.")
     else:
         call.ask("remote_state", "It changes something in the cloud.")
@@ -296,6 +302,9 @@ def _ansible(call: Call) -> Stream | None:
     options = call.options("-m -a -i -e -u -l -t -f --module-name --args --inventory --limit")
     if options.has("--version", "--list-hosts", "--syntax-check", "--list-tasks", "-h", "--help"):
         return None
+    if call.name == "ansible-playbook" and options.has("-C", "--check"):
+        call.work("network", "It only shows what it would do.")
+        return None
     call.ask("remote_state", "It works on other machines.")
     if options.value("-m", "--module-name") in ("shell", "command", "raw", "script"):
         for text in options.values("-a", "--args"):
@@ -319,6 +328,7 @@ SERVICES: dict[str, Check] = {
         "repo:list dependency:list verify plugin:list",
         "dependency:update dependency:build package create repo:update repo:add pull",
     ),
+    "skopeo": _remote("inspect list-tags"),
     "minikube": _remote("status version ip profile logs", "", container="stop delete start"),
     "kind": _remote("get version", "", container="delete create load"),
     "vagrant": _remote(

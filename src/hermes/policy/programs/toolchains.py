@@ -7,6 +7,7 @@ import re
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
 from hermes.policy.programs.building import check_worker
+from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.shell.state import Stream
 
@@ -49,8 +50,12 @@ def _go(call: Call) -> Stream | None:
     if any(re.match(r"-(toolexec|exec|overlay|modfile|ldflags=.*-extld)", word) for word in rest):
         call.ask("shell_escape", "It makes go use another program.")
     names = [word for word in rest if not word.startswith("-")]
-    if verb == "run" and names and ("@" in names[0] or re.match(r"[\w-]+\.[a-z]+/", names[0])):
+    if verb == "run" and names and (
+        "@" in names[0] or "://" in names[0] or re.match(r"[\w-]+\.[a-z]+/", names[0])
+    ):
         call.ask("remote_code", f"It fetches {names[0]} and runs it.")
+    elif verb in ("run", "generate") and names and names[0].startswith(("/", "~", "..")):
+        own_program(call, names[0])
     if verb == "env" and any(word in ("-w", "-u") for word in rest):
         call.ask("system_config", "It changes the settings of go.")
     if verb in ("get", "install") and any(not name.startswith(".") for name in names):
@@ -68,8 +73,39 @@ def _go(call: Call) -> Stream | None:
     return None
 
 
+def _conda(call: Call) -> Stream | None:
+    options = call.options("-f --file -n --name -p --prefix")
+    files = options.values("-f", "--file")
+    verb = options.operands[:2]
+    if verb in (["env", "create"], ["env", "update"]) and files and all(map(call.here, files)):
+        call.work("network", "It installs what the project names.")
+        return None
+    return _CONDA(call)
+
+
+_CONDA = verbs(
+    Verbs(
+        reads="list info search config:--show env:list --version env:export",
+        works="activate deactivate run",
+        otherwise="package_install",
+    )
+)
+
+
+def _conan(call: Call) -> Stream | None:
+    names = call.options("-o -s -pr -if -of --build --options --settings --profile").operands
+    if names[:1] == ["install"] and names[1:] and all(call.here(each) for each in names[1:]):
+        if all(each.startswith(".") or "/" in each for each in names[1:]) and "@" not in names[1]:
+            call.work("network", "It installs what the project names.")
+            return None
+    return _CONAN(call)
+
+
 def _system(reads: str, works: str = "") -> Check:
     return verbs(Verbs(reads=reads, works=works, taking="-o -c -t", otherwise="package_install"))
+
+
+_CONAN = _system("search list inspect", "build")
 
 
 def _dotnet(call: Call) -> Stream | None:
@@ -118,16 +154,7 @@ TOOLCHAINS: dict[str, Check] = {
     ),
     "snap": _system("list info find version changes connections services"),
     "flatpak": _system("list info search remotes history"),
-    **dict.fromkeys(
-        ("conda", "mamba", "micromamba"),
-        verbs(
-            Verbs(
-                reads="list info search config:--show env:list --version env:export",
-                works="activate deactivate run",
-                otherwise="package_install",
-            )
-        ),
-    ),
+    **dict.fromkeys(("conda", "mamba", "micromamba"), _conda),
     "corepack": _system(""),
     "volta": _system("list which"),
     "fnm": _system("list current ls", "use"),
@@ -149,7 +176,7 @@ TOOLCHAINS: dict[str, Check] = {
     "luarocks": _system("list show"),
     "nuget": _system("list", "restore"),
     "vcpkg": _system("list search"),
-    "conan": _system("search list inspect", "build"),
+    "conan": _conan,
     "asdf": _system("list current where which plugin:list"),
     "mise": _system("ls list current where which doctor", "run exec"),
     "dpkg": _query(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from hermes.codec.values import Value
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
+from hermes.policy.programs.vocabulary import only_looks
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 Extra = Callable[[Call, str, Options], None]
@@ -46,7 +47,10 @@ def verbs(table: Verbs, extra: Extra | None = None) -> Check:
         elif verb in works:
             call.work(reason=f"`{call.name} {told}` works in the project.")
         elif verb not in reads and not (options.has("--help") or words[0] == "help"):
-            _unlisted(call, table.otherwise, told)
+            if table.otherwise and only_looks(words):
+                call.work("network", f"`{call.name} {told}` only looks.")
+            else:
+                _unlisted(call, table.otherwise, told)
         return None
 
     return check

@@ -37,6 +37,9 @@ PLAIN: dict[str, tuple[str, int]] = {
     "noglob": ("", 0),
     "nocorrect": ("", 0),
     "entr": ("", 0),
+    "watchexec": ("-e -w -i -f -d -s --exts --watch --ignore --filter --debounce --signal", 0),
+    "cargo-watch": ("-x -w -i -d", 0),
+    "reflex": ("-r -R -g -G -d", 0),
     "strace": ("-e -o -p -s -a -u -E -P -I -O -S -X", 0),
     "ltrace": ("-e -o -p -s -a -u -n -l -x", 0),
     "valgrind": ("", 0),
@@ -110,7 +113,16 @@ def _rights(call: Call) -> Stream | None:
         return call.runs_text(text)
     if inner and inner[0] == "--":
         inner = inner[1:]
+    if call.name == "sudo":
+        _enter(call, options.value("-D", "--chdir"))
     return call.runs(inner) if inner else None
+
+
+def _enter(call: Call, folder: str | None) -> None:
+    """The command inside works in another folder."""
+    if folder is not None:
+        call.state = call.state.copy()
+        call.state.cwd = call.path(folder)
 
 
 def _su(call: Call) -> Stream | None:
@@ -126,7 +138,11 @@ def _env(call: Call) -> Stream | None:
     while words:
         word = words[0]
         if word in ("-u", "-C", "--unset", "--chdir") and len(words) > 1:
+            _enter(call, words[1] if word in ("-C", "--chdir") else None)
             del words[:2]
+        elif word.startswith(("--chdir=", "-C")):
+            _enter(call, word.removeprefix("--chdir=").removeprefix("-C"))
+            del words[0]
         elif word in ("-S", "--split-string") or word.startswith(("-S", "--split-string=")):
             text = word.removeprefix("--split-string=").removeprefix("-S")
             rest = words[1:] if text and text != "--split-string" else words[2:]
@@ -140,7 +156,7 @@ def _env(call: Call) -> Stream | None:
             del words[0]
         else:
             return call.runs(words)
-    return ANYTHING
+    return Stream(origin="environment")
 
 
 def _words(text: str) -> list[str]:
