@@ -42,7 +42,12 @@ class Follower(Protocol):
     """Who follows the commands that a command runs."""
 
     paths: Paths
+    findings: list[Finding]
     touched: dict[str, None]
+
+    def knows(self, name: str) -> bool: ...
+
+    def later(self, script: str, state: State) -> None: ...
 
     def add(self, finding: Finding) -> None: ...
 
@@ -157,6 +162,19 @@ class Call:
 
     def runs_text(self, script: str, stdin: Stream | None = None) -> Stream:
         return self.follower.text(script, self.state, stdin or self.stdin)
+
+    def probes(self, script: str, keep: Callable[[Finding], bool] | None = None) -> bool:
+        """Follows a text that may be run or may be data: what must never happen counts, and
+        whatever else `keep` wants. True when something counted."""
+        findings, before = self.follower.findings, len(self.follower.findings)
+        self.follower.text(script, self.state.copy(), Stream())
+        kept = [
+            each
+            for each in findings[before:]
+            if each.level is Level.NEVER or (keep is not None and keep(each))
+        ]
+        findings[before:] = kept
+        return bool(kept)
 
 
 Check = Callable[[Call], Stream | None]

@@ -27,7 +27,9 @@ SECRET_NAME = re.compile(
     r"|auth_?key|signing_?key|encryption_?key)(_|$|s$)|_(key|pat|pwd|psk)$|_key_id$"
 )
 # A search of the environment for one of these is a search for credentials.
-SECRET_PATTERN = re.compile(r"(?i)secret|token|passw|credential|api.?key|\bkey\b|_key|private")
+SECRET_PATTERN = re.compile(
+    r"(?i)secret|token|pass(w|\b|_)|credential|api.?key|\bkey\b|_key|private"
+)
 
 
 def named_files(call: Call) -> None:

@@ -47,6 +47,13 @@ SOURCES = re.compile(
     r"|_UPDATE_ROOT)$"
 )
 RECORDS = frozenset("HISTFILE HISTSIZE HISTFILESIZE HISTCONTROL HISTIGNORE".split())
+# Where tools of people and of the system are usually put.
+TOOL_FOLDERS = re.compile(
+    r"^/(usr|opt)/[\w./+-]*bin$|^/(snap|nix)/[\w./+-]*bin$|^(/home/[^/]+|/root|/Users/[^/]+)/"
+    r"(go|\.cargo|\.local|\.deno|\.bun|\.npm-global|\.poetry|\.pyenv|\.rbenv|\.nvm|\.dotnet"
+    r"|\.yarn|\.volta|\.asdf|\.sdkman|\.ghcup|\.krew|\.foundry|\.rye|\.pub-cache)/([\w./+-]*/)?"
+    r"(bin|shims|tools)$"
+)
 OWN = ("HERMES_YOLO", "HERMES_HOME", "HERMES_KILL", "HERMES_TESTING")
 PLAIN_VIEWERS = frozenset(("", "cat", "less", "more", "true", ":", "vi", "vim", "nano", "code"))
 
@@ -83,7 +90,8 @@ def _check_places(call: Call, name: str, value: str) -> None:
         options = name.endswith(("OPTIONS", "OPT", "FLAGS"))
         if options and name not in ALWAYS and not _loads(value):
             continue
-        allowed = name not in ALWAYS and place != "."
+        allowed = name not in ALWAYS and (place != "." or name in ("PYTHONPATH", "NODE_PATH"))
+        known = known or (name == "PATH" and bool(TOOL_FOLDERS.search(place)))
         if not (known or (allowed and call.here(place) and "://" not in place and not options)):
             _say(call.follower, "shell_escape", f"{name} makes programs load code from `{place}`.")
 

@@ -59,6 +59,7 @@ class Walk:
         self._depth = 0
         self._inside: list[int] = []
         self._uncalled: dict[int, tuple[Command, State]] = {}
+        self._later: list[tuple[str, State]] = []
 
     def run(self, script: str, state: State) -> None:
         """Everything that the script does, and what it leaves in the shell to be done later."""
@@ -67,6 +68,16 @@ class Walk:
             body, left = self._uncalled.popitem()[1]
             left.arguments = None
             self._command(body, left, ANYTHING)
+        for text, left in self._later[:]:
+            self.text(text, left.copy(), ANYTHING)
+
+    def knows(self, name: str) -> bool:
+        """Whether a table names the program."""
+        return name in self._programs
+
+    def later(self, script: str, state: State) -> None:
+        """Run at the end, with what the variables hold then."""
+        self._later.append((script, state))
 
     def add(self, finding: Finding) -> None:
         command = self.commands[-1] if self.commands else ""
@@ -215,6 +226,8 @@ class Walk:
         if not _declares(choices):
             # Set for this one command only.
             state.put_back(before)
+        last = choices[-1][-1] if choices[-1:] and choices[-1] else ""
+        state.variables["_"] = (last,)
         for path in written:
             state.files[path] = out
         return NOTHING if written else out

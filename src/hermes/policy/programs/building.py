@@ -6,6 +6,7 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.hosts import far
+from hermes.policy.programs.filters import key_like
 from hermes.policy.programs.running import fetched, own_program
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.shell.state import UNKNOWN, Stream
@@ -51,6 +52,7 @@ WORKERS = """
     sloccount hexyl diffoscope difft delta bc dc units msgfmt msgmerge xgettext gettext envsubst m4
     cpp numfmt chafa figlet cowsay lolcat banner fortune sl pv progress tput clear reset column bats
     shellspec hugo zola eleventy prove trivy grype syft gitleaks trufflehog osv-scanner licensecheck
+    datamash vvp iverilog verilator yosys ghdl godot love busted lighthouse symfony spark-submit
     sonar-scanner snyk-to-html ansible-inventory ansible-doc dive lefthook watchman
 """
 READERS = """
@@ -58,7 +60,7 @@ READERS = """
     lsmem lsmod lspci lsusb lsns lslocks lsipc printenv ps pgrep pidof pstree stat tree type uptime
     users vmstat iostat mpstat sar w whereis who whatis apropos help locate mlocate plocate ldd nm
     objdump readelf size addr2line c++filt otool dwarfdump strings ss netstat lsof ulimit locale
-    getent sleep yes top htop btop atop iotop glances nvidia-smi sensors upower acpi inxi neofetch
+    arp getent sleep yes top htop btop atop iotop glances nvidia-smi sensors upower acpi inxi neofetch
     fastfetch screenfetch sw_vers system_profiler vm_stat dircolors cksum sum factor shuf numfmt
     logname pathchk printf true false jps jstack jmap jinfo jstat jcmd pmap slabtop blkid findmnt
     mountpoint namei getfacl lsattr getfattr getcap ipcs lsinitramfs modinfo ntpq chronyc numastat
@@ -85,6 +87,12 @@ INSTALLS = re.compile(r"^(un)?install(-|$)")
 CODE_OPTIONS = re.compile(
     r"^-{1,2}(shell-escape|enable-write18|wrapper|toolexec|fplugin=|Xplugin|javaagent|agentpath)"
 )
+# A shell by its path, or code that starts a program, as a word for a tool that needs none.
+HANDED_OVER = re.compile(
+    r"^(/usr)?(/local)?/bin/(ba|da|z|k|c|tc|fi|a)?sh$|\\write18"
+    r"|\b(system|exec[lv]?p?e?|popen\d?|spawn\w*|callCommand|os\.execute|shell_exec|qx|run)\s*"
+    r"[({]?\s*['\"`].*\b(sh|rm|curl|wget|nc)\b|^`.*`$"
+)
 RUN_OPTIONS = re.compile(r"^--?(?:exec|on-success|onSuccess|run-cmd|command)(?:=(.*))?$")
 # Options of other names that say where something goes.
 GOES = re.compile(r"^--?[\w-]*(?:out|dest|target|prefix|log|write|save|filename)[\w-]*=(.+)$")
@@ -103,7 +111,7 @@ def check_worker(call: Call) -> Stream | None:
     call.work(reason=f"`{call.name}` works in the project.")
     words = call.arguments
     _told_words(call, words)
-    if any(CODE_OPTIONS.match(word) for word in words):
+    if any(CODE_OPTIONS.match(word) or HANDED_OVER.search(word) for word in words):
         call.ask("shell_escape", f"It makes `{call.name}` run another program.")
     if target := next((each for each in call.options().operands[:2] if OUTWARD.match(each)), ""):
         call.ask("remote_state", f"`{target}` sounds as if it changes something elsewhere.")
@@ -116,6 +124,7 @@ def check_worker(call: Call) -> Stream | None:
             target = found[1] if found[1] is not None else (words[place + 1 : place + 2] or [""])[0]
             if target[:1] in "/~." and target:
                 call.writes(target)
+                call.state.own.add(call.path(target))
         elif word.startswith("-o") and call.name in ("gcc", "g++", "cc", "clang", "clang++"):
             call.writes(word[2:])
         elif word[:1] != "-":
@@ -249,11 +258,16 @@ def _rake(call: Call) -> Stream | None:
             call.ask("database", f"`{word}` deletes data of the project's database.")
         if OUTWARD.match(word) or word in ("release",):
             call.ask("remote_state", f"`{word}` changes something elsewhere.")
-    if call.name == "rails" and call.arguments[:1] in (
-        ["runner"],
-        ["r"],
-        ["console"],
-        ["dbconsole"],
+    if (
+        call.name == "rails"
+        and "--help" not in call.arguments
+        and call.arguments[:1]
+        in (
+            ["runner"],
+            ["r"],
+            ["console"],
+            ["dbconsole"],
+        )
     ):
         call.ask("database", "It runs code on the project's database.")
     return None
@@ -289,6 +303,16 @@ def _jq(call: Call) -> Stream | None:
 
 def _reader(call: Call) -> Stream | None:
     """Nothing changes, and no content of files comes out."""
+    if (
+        call.name == "ps"
+        and call.arguments[:1]
+        and re.fullmatch(r"[a-zA-Z]*e[a-zA-Z]*", call.arguments[0])
+    ):
+        call.ask("credentials", "It shows the variables of other processes, secrets included.")
+    if call.name in ("locate", "plocate", "mlocate") and any(map(key_like, call.arguments)):
+        call.ask("credentials", "It looks for keys outside the workspace.")
+    if call.name == "printenv":
+        return Stream(origin="environment")
     if call.name in ("tree", "shuf"):
         call.writes(*call.options("-o -n -L -I -P --output").values("-o", "--output"))
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hermes.policy.call import Call, Check
 from hermes.policy.programs.archives import ARCHIVES
 from hermes.policy.programs.building import BUILDING
@@ -27,6 +29,13 @@ SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "rba
 RUN_BY_WRAPPERS = frozenset(
     (*SHELLS, "rm", "dd", "find", "chmod", "chown", "mv", "shred", "sudo", "env", "xargs", "eval")
 )
+# Names of tools for another machine begin with the name of that machine.
+CROSS = re.compile(
+    r"^(arm|aarch64|avr|riscv\d*|x86_64|i[3-6]86|mips\w*|powerpc\w*|xtensa|llvm|sparc)-"
+)
+TARGETED = frozenset(
+    "gcc g++ cc c++ clang ld as ar nm size objdump objcopy readelf strip strings addr2line".split()
+)
 ONLY_TELLING = (["--version"], ["--help"], ["-V"], ["version"], ["-version"], ["help"], ["-h"])
 
 
@@ -37,6 +46,8 @@ def _unknown(call: Call) -> Stream | None:
         return check_windows(call)
     if call.arguments in ONLY_TELLING:
         call.work(reason="It tells about itself.")
+    elif words := _sibling(call):
+        return call.runs(words)
     elif installed(call, call.name):
         call.work(reason=f"It runs {call.name}, a tool of the project.")
         call.reads(*(word for word in call.arguments if word[:1] in "/~."))
@@ -49,6 +60,15 @@ def _unknown(call: Call) -> Stream | None:
         call.ask("unknown_program", f"Nothing is known about `{call.name}`.")
         _perhaps_wrapper(call)
     return None
+
+
+def _sibling(call: Call) -> list[str]:
+    """A known program under a longer name: gcc-13, curl.exe, arm-none-eabi-objdump."""
+    plain = re.sub(r"(\.exe|-?\d+(\.\d+)*)$", "", call.name, flags=re.IGNORECASE)
+    last = call.name.rpartition("-")[2]
+    crossed = CROSS.match(call.name) and last in TARGETED
+    name = last if crossed else plain
+    return [name, *call.arguments] if name != call.name and call.follower.knows(name) else []
 
 
 def _perhaps_wrapper(call: Call) -> None:
@@ -65,12 +85,16 @@ def _wrapped(call: Call) -> list[str]:
     return []
 
 
-def _telling(check: Check) -> Check:
-    """Any program that is only asked about itself does nothing else."""
+def _telling(check: Check, *, words: bool = False) -> Check:
+    """Any program that is only asked about itself does nothing else; most with `words`, the
+    subcommands it is asked about, too."""
 
     def asked(call: Call) -> Stream | None:
         if call.arguments in (["--version"], ["--help"]):
             return None
+        if words and call.arguments[-1:] == ["--help"] and len(call.arguments) < 5:
+            if all(re.fullmatch(r"[\w:-]+", word) for word in call.arguments):
+                return None
         return check(call)
 
     return asked
@@ -96,7 +120,8 @@ def catalogue() -> dict[str, Check]:
     )
     programs: dict[str, Check] = {}
     for table in tables:
-        programs.update({name: _telling(check) for name, check in table.items()})
+        words = table not in (FILES, INTERPRETERS, WRAPPERS, WINDOWS)
+        programs.update({name: _telling(check, words=words) for name, check in table.items()})
     programs.update(BUILTINS)
     programs.update(dict.fromkeys(SHELLS, _telling(check_shell)))
     programs["git"] = _telling(check_git)

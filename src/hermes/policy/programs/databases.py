@@ -129,7 +129,10 @@ def _duckdb(call: Call) -> Stream | None:
 
 
 def _redis(call: Call) -> Stream | None:
-    words = call.options("-h -p -a -n -u -s --user --pass -r -i").operands
+    options = call.options("-h -p -a -n -u -s --user --pass -r -i --pattern --count --eval")
+    words = options.operands
+    if options.has("--scan", "--stat", "--latency", "--bigkeys", "--memkeys", "--version"):
+        return None
     if not words and call.stdin.known:
         words = call.stdin.text.split()
     if not words or words[0].lower() not in REDIS_READS:
@@ -150,6 +153,18 @@ def _mongo(call: Call) -> Stream | None:
             call.work(reason="It reads a database.")
     if not options.values("--eval") and not options.has("--version", "--help"):
         call.ask("database", "It opens a database for statements that are not known yet.")
+    return None
+
+
+def _bq(call: Call) -> Stream | None:
+    words = call.options("--project_id --dataset_id --format --location -n").operands
+    if words[:1] and words[0] in ("ls", "show", "head", "version", "help", "info"):
+        call.work("network", "It looks at the cloud.")
+    elif words[:1] == ["query"]:
+        for text in words[1:] or [call.stdin.text]:
+            check_sql(call, text, own=False)
+    else:
+        call.ask("database", "It changes or deletes databases.")
     return None
 
 
@@ -194,7 +209,6 @@ DATABASES: dict[str, Check] = {
             "influx",
             "sqlcmd",
             "sqlplus",
-            "bq",
             "snowsql",
             "cockroach",
             "trino",
@@ -215,6 +229,7 @@ DATABASES: dict[str, Check] = {
     ),
     **dict.fromkeys(("sqlite3", "sqlite", "litecli"), _sqlite),
     "duckdb": _duckdb,
+    "bq": _bq,
     **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis),
     **dict.fromkeys(("mongosh", "mongo"), _mongo),
     **dict.fromkeys(("pg_dump", "pg_dumpall", "mysqldump", "mongodump", "mongoexport"), _dump),

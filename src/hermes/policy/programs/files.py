@@ -18,6 +18,7 @@ FILTERED = frozenset(
 )
 FIND_FILES = frozenset(("-fprint", "-fprint0", "-fprintf", "-fls"))
 FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+FIND_ACTS = FIND_RUNS | {"-delete", "-print", "-print0"}
 OPEN_MODE = re.compile(r"^0*[0-7]{0,3}[2367]$")
 SPECIAL_MODE = re.compile(r"^0*[2467][0-7]{3}$")
 
@@ -74,6 +75,8 @@ def _cp(call: Call) -> Stream:
         call.work(reason="It makes a settings file from its example.")
         return NOTHING
     call.writes(target, *_landing(sources, target))
+    if sources and all(call.here(each) for each in sources):
+        call.state.own.update(call.path(each) for each in _landing(sources, target))
     for name in _landing(sources, target):
         source = call.state.files.get(call.path(sources[0])) if sources else None
         if source is not None:
@@ -138,6 +141,9 @@ def _made(taking: str = "") -> Check:
 
 def _install(call: Call) -> Stream:
     options = call.options("-m -o -g -t -S --mode --owner --group --target-directory --suffix")
+    for mode in options.values("-m", "--mode"):
+        if SPECIAL_MODE.match(mode) or re.search(r"[+=][rwxX]*s", mode):
+            call.ask("privilege", f"Mode {mode} lets others run it with its owner's rights.")
     if options.has("-d", "--directory"):
         call.writes(*options.operands)
     else:
@@ -199,7 +205,7 @@ def _find(call: Call) -> Stream | None:
         words = words[1:]
     at = next((i for i, each in enumerate(words) if each[:1] in ("-", "(", "!")), len(words))
     bases, terms = words[:at] or ["."], words[at:]
-    filtered = _is_filtered(terms)
+    filtered = _is_filtered(_acting(terms))
     if UNKNOWN in "".join(bases):
         filtered = False
     targets = [_found(base, terms, filtered) for base in bases]
@@ -212,6 +218,13 @@ def _find(call: Call) -> Stream | None:
         elif term in FIND_RUNS:
             _find_runs(call, terms[place + 1 :], targets)
     return Stream(text="\n".join(targets))
+
+
+def _acting(terms: list[str]) -> list[str]:
+    """The terms that choose what the action is done to: those since the last `or`."""
+    action = next((i for i, each in enumerate(terms) if each in FIND_ACTS), len(terms))
+    before = [i for i, each in enumerate(terms[:action]) if each in ("-o", "-or", ",")]
+    return terms[before[-1] + 1 :] if before else terms
 
 
 def _is_filtered(terms: list[str]) -> bool:

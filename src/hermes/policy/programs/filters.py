@@ -20,6 +20,11 @@ GREP_VALUES = """
 """
 
 
+# Patterns of names that keys and passwords have.
+KEY_PATTERN = re.compile(
+    r"(?i)^\*?\.(pem|key|env|kdbx|ovpn|p12|pfx|jks|keystore|ppk|asc|gpg|htpasswd|netrc|pgpass)\*?$"
+    r"|^\.env\*?|^\*?id_\w*\*?$|secret|passw|credential|wallet\.dat|\.aws|shadow"
+)
 FD_VALUES = """-e -t -E -d -S -c -j -g --type --extension --exclude --max-depth --size --color
     --threads --base-directory --search-path --changed-within --changed-before --owner"""
 
@@ -100,16 +105,18 @@ def _fd(call: Call) -> Stream | None:
     for marker in ("-x", "--exec", "-X", "--exec-batch"):
         if marker in call.arguments:
             words = call.arguments[call.arguments.index(marker) + 1 :]
-            for base in _fd_bases(call, marker):
-                inner = [re.sub(r"\{(//?|\.|/\.)?\}", f"{base}/{SOME}", each) for each in words]
-                call.runs(inner if inner != words else [*inner, f"{base}/{SOME}"])
+            before = Options(call.arguments[: call.arguments.index(marker)], FD_VALUES)
+            narrow = before.operands[:1] not in ([], ["."], [""], [".*"]) or before.pairs
+            for base in _fd_bases(before):
+                target = f"{base}/{SOME if narrow else '**'}"
+                inner = [re.sub(r"\{(//?|\.|/\.)?\}", target, each) for each in words]
+                call.runs(inner if inner != words else [*inner, target])
             return None
     base = options.operands[1] if len(options.operands) > 1 else "."
     return Stream(text=f"{base}/{SOME}")
 
 
-def _fd_bases(call: Call, marker: str) -> list[str]:
-    before = Options(call.arguments[: call.arguments.index(marker)], FD_VALUES)
+def _fd_bases(before: Options) -> list[str]:
     return [*before.operands[1:], *before.values("--base-directory", "--search-path")] or ["."]
 
 
@@ -282,7 +289,7 @@ def _split(call: Call) -> Stream | None:
 
 def key_like(name: str) -> bool:
     """A search for this name is a search for keys."""
-    return bool(KEY_FILE.search(name)) or name in ("*.pem", "*.key", ".env", "*.kdbx", "id_*")
+    return bool(KEY_FILE.search(name) or KEY_PATTERN.search(name))
 
 
 FILTERS: dict[str, Check] = {
@@ -311,6 +318,7 @@ FILTERS: dict[str, Check] = {
     ),
     "pwd": _pwd,
     "which": _which,
+    "type": _which,
     "basename": _basename,
     "dirname": _dirname,
     "realpath": _realpath,

@@ -56,7 +56,7 @@ ASKED: dict[str, tuple[str, str]] = {
     "package_install": (
         """dpkg rpm apk pacman yay paru emerge zypper flatpak guix opkg installer softwareupdate mas
         pkg pkgin port slackpkg xbps-install eopkg nix-env nixos-rebuild home-manager asdf
-        mise sdk cpan cpanm luarocks easy_install tlmgr raco vcpkg arduino-cli""",
+        mise sdk cpan cpanm luarocks easy_install tlmgr raco vcpkg""",
         "It installs or removes packages.",
     ),
     "network_out": (

@@ -64,6 +64,8 @@ def _curl(call: Call) -> Stream | None:
         call.ask("network_out", f"It sends a value that only the run tells to {_shown(urls)}.")
     if options.value("-u", "--user", "-n") or options.has("-n", "--netrc"):
         call.ask("credentials", "It signs in with a password.")
+    if options.values("--unix-socket", "--abstract-unix-socket"):
+        call.ask("container", "It talks to a service of this machine through its socket.")
     if options.values("-K", "--config"):
         call.ask("unclear", "It takes its orders from a file.")
     call.work("network", f"It fetches from {_shown(urls)}.")
@@ -283,6 +285,9 @@ def _openssl(call: Call) -> Stream | None:
         import base64
 
         return decoded(source, lambda text: base64.b64decode(text + b"==="))
+    public = {"-pubout", "-pubin", "-noout", "-check", "-modulus"} & set(words)
+    if verb in ("rsa", "pkey", "ec", "dsa", "pkcs8", "pkcs12") and "-in" in words and not public:
+        call.ask("credentials", "It shows or changes a private key.")
     if options.operands and verb == "dgst":
         call.reads(*options.operands)
     return Stream(origin=call.stdin.origin)

@@ -8,6 +8,8 @@ from pathlib import Path
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
 from hermes.policy.programs.building import OUTWARD
+from hermes.policy.programs.running import fetched
+from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.shell.state import UNKNOWN, Stream
 
@@ -23,6 +25,9 @@ KNOWN_TOOLS = frozenset(
     next ng nuxt astro cypress prisma drizzle-kit typeorm knex sequelize turbo nx lerna
     nodemon nyc c8 stylelint tailwindcss postcss babel swc husky lint-staged storybook
     typedoc changeset biome svelte-kit concurrently rimraf size-limit depcheck knip tsup
+    docusaurus expo react-native lighthouse eleventy vuepress vitepress hugo-bin esbuild-runner
+    npm-check-updates ncu npm-run-all cross-env dotenv-cli wait-on start-server-and-test
+    tsc-watch ts-jest ts-prune tsd api-extractor graphql-codegen openapi-typescript
     markdownlint markdownlint-cli2 cspell commitlint standard xo ava tap karma serve
     http-server json-server ruff black mypy pytest isort flake8 pyright pre-commit tox nox
     mkdocs bandit pylint coverage sphinx-build yamllint sqlfluff""".split()
@@ -65,6 +70,7 @@ def _pip(call: Call) -> Stream | None:
 
 def _pip_install(call: Call, words: list[str]) -> None:
     options = Options(words, PIP_TAKING)
+    _ask_fetched(call)
     if options.values("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--proxy"):
         call.ask(NEW, "It takes packages from another place than usual.")
     if options.values("--global-option", "--install-option", "--config-settings", "--build-option"):
@@ -93,9 +99,15 @@ def _of_project(call: Call, name: str) -> bool:
 def _npm(call: Call) -> Stream | None:
     options = call.options(
         "--prefix -w --workspace --registry --loglevel -C --dir --filter -F --script-shell"
+        + (" -e --eval -p --print" if call.name == "bun" else "")
     )
     words = options.operands
     verb, names = (words[0], words[1:]) if words else ("", [])
+    _ask_fetched(call)
+    if call.name == "bun" and (codes := options.values("-e", "--eval", "-p", "--print")):
+        for code in codes:
+            check_code(call, code, backticks=False)
+        return None
     if options.values("--registry"):
         call.ask(NEW, "It takes packages from another place than usual.")
     if options.values("--script-shell"):
@@ -116,6 +128,12 @@ def _npm(call: Call) -> Stream | None:
     else:
         return _NPM(call.part(call.arguments))
     return None
+
+
+def _ask_fetched(call: Call) -> None:
+    """Installing runs code of the project, which another command here may have fetched."""
+    if UNKNOWN not in call.state.cwd and fetched(call, call.state.cwd):
+        call.ask("remote_code", "It installs or runs what was fetched from elsewhere.")
 
 
 def _npm_install(call: Call, options: Options, names: list[str]) -> None:
@@ -247,6 +265,7 @@ _UV = verbs(
 
 def _project_tool(call: Call) -> Stream | None:
     """poetry, pipenv, pdm, hatch, bundle, conda: `run` runs a command of the project."""
+    _ask_fetched(call)
     words = call.options(
         "-C -P --directory --project -n --name -p --prefix -e", permute=False
     ).operands

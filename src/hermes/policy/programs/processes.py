@@ -124,7 +124,15 @@ def _at(call: Call) -> Stream | None:
     return None
 
 
+def _server(call: Call) -> Stream | None:
+    """nginx and its like: testing a configuration is reading, the rest runs or stops it."""
+    if not call.options("-c -p -g -f -C").has("-t", "-T", "-v", "-V", "-S", "configtest"):
+        call.ask("services", "It starts, stops or changes a service.")
+    return None
+
+
 PROCESSES: dict[str, Check] = {
+    **dict.fromkeys(("nginx", "apachectl", "apache2ctl", "httpd", "haproxy", "lighttpd"), _server),
     "systemctl": _systemctl,
     **dict.fromkeys(("service", "rc-service", "invoke-rc.d", "initctl", "sv"), _service),
     "kill": _kill,

@@ -48,6 +48,8 @@ WRITES: dict[str, tuple[int, ...]] = {
     "os.mkfifo": (0,),
 }
 PATH_WRITES = frozenset("write_text write_bytes touch mkdir symlink_to hardlink_to chmod".split())
+# What a name ends with that stands for a path, not for a text that was read from one.
+PATHS = ("Path()", "Path.home()", "Path.cwd()", ".parent", "joinpath()", "with_suffix()")
 PATH_DELETES = frozenset(("unlink", "rmdir", "rmtree", "removedirs"))
 NETWORK = frozenset(
     """
@@ -67,7 +69,9 @@ HIDDEN = frozenset(
 )
 DECODERS: dict[str, Callable[[str], str]] = {
     "b64decode": lambda text: base64.b64decode(text + "===").decode("utf-8", "replace"),
-    "urlsafeb64decode": lambda text: base64.urlsafe_b64decode(text + "===").decode(errors="replace"),
+    "urlsafeb64decode": lambda text: base64.urlsafe_b64decode(text + "===").decode(
+        errors="replace"
+    ),
     "b32decode": lambda text: base64.b32decode(text).decode("utf-8", "replace"),
     "b16decode": lambda text: base64.b16decode(text, True).decode("utf-8", "replace"),
     "fromhex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
@@ -120,9 +124,12 @@ class _Reader:
         self._call = call
         self._names: dict[str, str] = {}
         self._values: dict[str, str] = {}
+        self._strings: list[str] = []
 
     def imports(self, tree: ast.Module) -> None:
         for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
+                self._strings.append(node.value)
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     top = alias.name if alias.asname else alias.name.partition(".")[0]
@@ -146,9 +153,14 @@ class _Reader:
         if not isinstance(target, ast.Name):
             return
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            self._values[target.id] = value.value
+            same = self._values.get(target.id, value.value) == value.value
+            self._values[target.id] = value.value if same else UNKNOWN
         elif isinstance(value, ast.Attribute | ast.Call) and (name := self._dotted(value)):
             self._names[target.id] = name
+            if "Path" in name or name.startswith("os.path."):
+                text = self._text(value)
+                same = self._values.get(target.id, text) == text
+                self._values[target.id] = text if same else UNKNOWN
 
     def _listed(self, target: ast.expr, source: ast.expr) -> None:
         """`for path in Path("src").rglob("*.py")`: something below that folder."""
@@ -182,6 +194,8 @@ class _Reader:
             self._runs_words(node, name)
         elif name in OTHERS:
             self._call.ask(*OTHERS[name])
+            if name == "os.kill" and node.args and ast.unparse(node.args[0]) == "-1":
+                self._call.never("process_kill", "it kills every process")
         elif tail == "fork":
             self._call.ask("unclear", "Its code starts copies of itself.")
         else:
@@ -199,7 +213,7 @@ class _Reader:
             self._opens(node, name)
         elif tail in PATH_WRITES:
             call.writes(self._owner(node))
-        elif tail in ("rename", "replace") and "Path" in name:
+        elif tail in ("rename", "replace") and name.rpartition(".")[0].endswith(PATHS):
             call.writes(self._owner(node), *(self._text(each) for each in node.args[:1]))
         else:
             self._reaches(node, name)
@@ -239,6 +253,13 @@ class _Reader:
 
     def _runs_text(self, text: str) -> None:
         self._call.runs_text(text)
+        if UNKNOWN in text:
+            # It may be put together from any of the texts in the code.
+            texts = self._strings[:40]
+            for each in texts:
+                self._call.probes(each)
+            if len(texts) > 1:
+                self._call.probes(" ".join(texts))
 
     def _runs_words(self, node: ast.Call, name: str) -> None:
         words = node.args[0] if node.args else None
@@ -324,7 +345,6 @@ class _Reader:
                 return self._text(args[0])
             return self._owner(node)
         return UNKNOWN
-
 
     def _decoded(self, node: ast.Call, name: str) -> str | None:
         """Text that was hidden in another text, read as the code would read it."""

@@ -38,7 +38,7 @@ def own_program(call: Call, text: str) -> bool:
         call.ask("unclear", "It runs a file whose name its text does not tell.")
     elif fetched(call, path):
         call.ask("remote_code", f"It runs {path}, which it has fetched from elsewhere.")
-    elif not call.here(text):
+    elif not call.here(text) and not any(inside(path, each) for each in call.state.own):
         call.ask("unknown_program", f"It runs {path}, which is not part of the workspace.")
     else:
         return True
@@ -73,7 +73,8 @@ def check_path_program(call: Call) -> Stream | None:
     if own_program(call, call.name):
         call.work(reason=f"It runs the project's own {call.name}.")
         program = path.rpartition("/")[2]
-        if "/bin/" in path or "/.bin/" in path or program in OWN_RUNNERS:
+        known = call.follower.knows(program)
+        if known and ("/bin/" in path or "/.bin/" in path or program in OWN_RUNNERS):
             # The tools of a virtual environment or of node_modules do what their names say.
             return call.runs([program, *call.arguments])
         call.reads(*(each for each in call.arguments if each[:1] in "/~"))

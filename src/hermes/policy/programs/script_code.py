@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
+from hermes.policy.hosts import far
 from hermes.policy.programs.python_code import strings
 from hermes.policy.shell.state import UNKNOWN
 
@@ -18,7 +19,14 @@ RUNNER = r"""(?: \b(?: system | exec | execSync | execFile | execFileSync | exec
     | do\s+shell\s+script )"""
 STRING = r"""(?: '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )"""
 RUNS = re.compile(
-    rf"(?x) {RUNNER} \s* [(\[{{,]* \s* [(\[]* \s* ({STRING} (?: [\s,\[\]]* {STRING} )*)"
+    rf"(?x) {RUNNER} \s* [(\[{{,]* \s* [(\[]* \s*"
+    rf"({STRING} (?: [\s,\[\]{{]* (?:\w+\s*:)? [\s\[]* {STRING} )*)"
+)
+QW = re.compile(rf"(?x) {RUNNER} \s* \(? \s* qw \s* [(\[{{<|/] ([^)\]}}>|/]*(?:/[^)\]}}>|]*)*)")
+# Code that can start programs, by whatever name it calls the function then.
+STARTS = re.compile(
+    r"child_process|\bOpen3\b|\bIPC::|\bos\.execute\b|\bproc_open\b|System\.Process|sys\.process"
+    r"|getRuntime|ProcessBuilder|\bDeno\.(run|Command)|\bBun\.spawn|\bqw\b|\bsystem\b|\bexec\w*\b"
 )
 BACKTICKS = re.compile(
     r"`([^`]*)`|(?:\bqx|%x)\s*(?:\{([^}]*)\}|\(([^)]*)\)|\[([^\]]*)\]|<([^>]*)>|([/|!#~])(.*?)\6)",
@@ -77,6 +85,10 @@ FETCHES = re.compile(
     r"|dofile|import|load|url|download(?:\.file)?|slurp|get)"
     r"\s*\(?\s*['\"](https?|ftp)://"
 )
+MODULES = re.compile(
+    r"['\"](?:node:)?(?:https?|http2|net|tls|dgram|socket|Net::HTTP|net/http|open-uri)['\"]\)?"
+    r"[^'\"]*\.(?:request|get|connect|createConnection|createSocket|post|write|put|start)\b"
+)
 HOME = re.compile(r"Dir\.home|homedir\(\)|ENV\W+HOME|process\.env\.HOME|getenv\W+HOME")
 # A function handed over by its name in quotes: array_map("unlink", …).
 BY_NAME = re.compile(
@@ -97,6 +109,10 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
     if not backticks:
         bare = re.sub(r"`[^`]*`", "``", bare)
     ran = _run_texts(call, code, backticks=backticks)
+    if STARTS.search(code):
+        if not ran:
+            call.ask("shell_escape", "Its code runs other commands.")
+        _probe(call, code)
     for pattern, category, reason in PATTERNS:
         if not pattern.search(bare):
             continue
@@ -117,6 +133,8 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
             call.runs_text(found[1])
     if call.name == "ruby" and SERVES.search(code):
         call.ask("network_listen", "It shows files to everybody on the network.")
+    if MODULES.search(code) and not _all_near(code):
+        call.ask("network_out", "Its code talks to another machine.")
     if FETCHES.search(code):
         call.ask("network_out", "Its code talks to another machine.")
     if PERL_OPEN.search(code):
@@ -126,11 +144,24 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
             call.reads(text)
 
 
+def _probe(call: Call, code: str) -> None:
+    """Code that starts programs may put their words together from any of its texts."""
+    texts = [text for text in strings(code) if text.strip()][:40]
+    for text in texts:
+        call.probes(text)
+    if 1 < len(texts):
+        call.probes(" ".join(texts))
+
+
 def _run_texts(call: Call, code: str, *, backticks: bool) -> bool:
     """Follows the commands that stand there in plain text; False when one does not."""
     found = [list(strings(match[1])) for match in RUNS.finditer(code)]
+    found += [match[1].split() for match in QW.finditer(code)]
     if backticks:
-        found += [[max(filter(None, each.groups()), key=len)] for each in BACKTICKS.finditer(code)]
+        quoted = [[max(filter(None, each.groups()), key=len)] for each in BACKTICKS.finditer(code)]
+        if any("#{" in text or "$" in text for each in quoted for text in each):
+            _probe(call, code)
+        found += quoted
     for words in found:
         plain = [_unknown_parts(word) for word in words]
         if len(plain) > 1:
@@ -160,6 +191,12 @@ def _deleted(call: Call, code: str) -> None:
         call.ask("delete", "Its code deletes something whose name its text does not tell.")
     deep = bool(re.search(r"rm_rf|rm_r|rmtree|remove_tree|recursive|rmSync|rmdir", code))
     call.deletes(*paths, recursive=deep)
+
+
+def _all_near(code: str) -> bool:
+    """Every address in the code is this machine's."""
+    urls = [text for text in strings(code) if "://" in text]
+    return bool(urls) and not any(far(url) for url in urls)
 
 
 def _like_path(text: str) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call, Check, shown
+from hermes.policy.exposure import SECRET_NAME
+from hermes.policy.findings import Finding
 from hermes.policy.hosts import far
 from hermes.policy.options import Options
 from hermes.policy.programs.running import own_program
@@ -71,6 +73,8 @@ def _docker(call: Call) -> Stream | None:
     if plain[:1] == ["cp"]:
         _copy(call, plain[1:])
         return None
+    if plain[:1] in (["load"], ["import"]) and call.stdin.origin == "network":
+        call.ask("remote_code", "It takes in an image that comes from elsewhere.")
     if plain[:1] and plain[0] in ("save", "export"):
         call.writes(*Options(rest[1:], "-o --output").values("-o", "--output"))
     if plain[:1] == ["inspect"] and re.search(r"\.Env\b|Environment", " ".join(words)):
@@ -103,6 +107,10 @@ def _run(call: Call, words: list[str]) -> Stream | None:
         if fields.get("type", "bind") == "bind":
             source = fields.get("source") or fields.get("src") or UNKNOWN
             mounts[fields.get("target") or fields.get("dst") or "/"] = source
+    for name in options.values("-e", "--env"):
+        if SECRET_NAME.search(name):
+            call.ask("credentials", f"It gives the secret ${name} to a container.")
+    call.reads(*options.values("--env-file"))
     for source in mounts.values():
         call.reads(source)
         if not call.here(source):
@@ -115,18 +123,19 @@ def _run(call: Call, words: list[str]) -> Stream | None:
 def _inside(call: Call, command: list[str], mounts: dict[str, str]) -> None:
     """What the container does to folders of this machine that it was given, and whether it
     runs what it fetches."""
-    told = getattr(call.follower, "findings", [])
-    before = len(told)
     if command and not any(UNKNOWN in word for word in command):
         elsewhere = call.part(call.arguments, call.state.copy())
         elsewhere.state.cwd = UNKNOWN
-        elsewhere.runs(command, NOTHING)
-        told[before:] = [each for each in told[before:] if each.category == "remote_code"]
+        elsewhere.probes(shown(command), keep=_fetched)
     translated = [_outside(word, mounts) for word in command]
     if command and translated != command:
         call.runs(translated)
     elif any(UNKNOWN in word for word in command):
         call.ask("unclear", "What the container runs is only known when it runs.")
+
+
+def _fetched(finding: Finding) -> bool:
+    return finding.category == "remote_code"
 
 
 def _outside(word: str, mounts: dict[str, str]) -> str:
@@ -252,6 +261,8 @@ def _gh(call: Call, verb: str, options: Options) -> None:
         method = (options.value("-X", "--method") or "GET").upper()
         if method != "GET" or options.has("-f", "-F", "--field", "--raw-field", "--input"):
             call.ask("remote_state", "It changes something on the forge.")
+    if verb.startswith("auth:status") and options.has("--show-token", "-t"):
+        call.ask("credentials", "It shows the token of the forge.")
     if verb.startswith("gist:create"):
         call.reads(*options.operands[2:])
 
@@ -279,10 +290,10 @@ _GH = verbs(
 )
 _TERRAFORM = verbs(
     Verbs(
-        reads="""show output validate version providers graph state:list state:show state:pull
+        reads="""show output validate version providers graph state:list state:show
         workspace:list workspace:show fmt get metadata test console""",
         works="init plan fmt workspace:new workspace:select get refresh",
-        asks={"credentials": "login logout"},
+        asks={"credentials": "login logout state:pull"},
         otherwise="remote_state",
     )
 )
@@ -328,6 +339,11 @@ SERVICES: dict[str, Check] = {
         "repo:list dependency:list verify plugin:list",
         "dependency:update dependency:build package create repo:update repo:add pull",
     ),
+    "adb": _remote("devices logcat version get-state help"),
+    "fastlane": _remote("lanes env", "test tests scan snapshot gym build_app lint"),
+    "airflow": _remote("info version dags:list dags:show tasks:list", "tasks:test dags:test"),
+    "wandb": _remote("status", "offline disabled"),
+    "kcat": _remote("", bare="remote_state"),
     "skopeo": _remote("inspect list-tags"),
     "minikube": _remote("status version ip profile logs", "", container="stop delete start"),
     "kind": _remote("get version", "", container="delete create load"),

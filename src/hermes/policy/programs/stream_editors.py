@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
+from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
@@ -33,6 +34,9 @@ def _awk_code(call: Call, code: str) -> None:
         call.runs_text(found[2].replace('\\"', '"') if found[2] else UNKNOWN, ANYTHING)
     for found in re.finditer(r"\"((?:[^\"\\]|\\.)*)\"\s*\|\s*getline", code):
         call.runs_text(found[1])
+    if re.search(r"\bsystem\b|\|", code):
+        for text in strings(code):
+            call.probes(text)
     bare = re.sub(r"/(?:[^/\\\n]|\\.)*/", "//", code)
     for found in re.finditer(r"print[^;}\n]*?>{1,2}\s*(\"([^\"]*)\"|[\w$]+)", bare):
         call.writes(found[2] if found[2] is not None else UNKNOWN)

@@ -50,8 +50,10 @@ def _go(call: Call) -> Stream | None:
     if any(re.match(r"-(toolexec|exec|overlay|modfile|ldflags=.*-extld)", word) for word in rest):
         call.ask("shell_escape", "It makes go use another program.")
     names = [word for word in rest if not word.startswith("-")]
-    if verb == "run" and names and (
-        "@" in names[0] or "://" in names[0] or re.match(r"[\w-]+\.[a-z]+/", names[0])
+    if (
+        verb == "run"
+        and names
+        and ("@" in names[0] or "://" in names[0] or re.match(r"[\w-]+\.[a-z]+/", names[0]))
     ):
         call.ask("remote_code", f"It fetches {names[0]} and runs it.")
     elif verb in ("run", "generate") and names and names[0].startswith(("/", "~", "..")):

@@ -54,6 +54,7 @@ CHANGES = frozenset(
     install uninstall bootstrap bootout adopt abandon archive yank deprecate subscribe publish-all
     """.split()
 )
+PLURAL = re.compile(r"[a-z-]{3,}[^sui]s")
 SECRET = re.compile(
     r"(?i)\b(secrets?|tokens?|passwords?|passwd|credentials?|creds?|keys?|keychain|api-?keys?"
     r"|private-?keys?|kubeconfig|cookies?)\b"
@@ -64,6 +65,18 @@ NAMED_FOR_WORK = re.compile(
     r"|tests?|spec|doc|docs|docgen|cov|bench|diff|stats?|info|parse|viewer?|[a-z]2[a-z]\w*"
     r"|-(build|gen|codegen|compile|bundle|graph|analy[sz]er?|convert(er)?|loader|runner))$"
     r"|^(lint|fmt|format|check|test|ls|bench|doc)[a-z]*-?"
+)
+# Programs that are made to break in, to crack or to hide, even when they are given local files.
+ATTACKS = re.compile(
+    r"(?i)crack|2john$|hashcat|^john|mimikatz|miner|xmrig|steg(hide|seek)|keylog|logkeys|shred|wipe"
+    r"|erase|scrub|nuke|destroy|backdoor|exploit|payload|reverse|shell$|^msf|spoof|sniff|brute|dumper"
+    r"|locker|encrypt|ransom|peas$|pwn|hack|evil|root(kit)?$|inject|stealer|exfil|tunnel|botnet|flood"
+    r"|ddos|slowloris|hydra|fuzz|captur|record|grab|screenshot|scrot|^maim$|webcam|camera|^trust$"
+)
+PROJECT_FILE = re.compile(
+    r"(?:[\w@+-][\w.@+*?{},\[\]-]*/|\*\*/|\./)*[\w@+*?{},\[\]-][\w.@+*?{},\[\]-]*"
+    r"\.(?!(?:sh|bash|exe|bat|ps1|key|pem|env|kdbx|so|dll|com|local|internal|crt|cer"
+    r"|der|p12|pfx|net|org|io|example)$)[A-Za-z]\w{0,9}"
 )
 # Options that make a program do something else than its work.
 TURNED = re.compile(
@@ -93,7 +106,7 @@ def only_looks(words: Sequence[str]) -> bool:
         first = re.split(r"[:_-]", whole)[0] if ":" not in whole else whole.rpartition(":")[2]
         if whole in LOOKS or (first in LOOKS and whole != first):
             return True
-        if whole in THINGS and word == words[-1]:
+        if (whole in THINGS or PLURAL.fullmatch(whole)) and word == words[-1]:
             return True
         if whole in CHANGES or first in CHANGES:
             return False
@@ -121,4 +134,11 @@ def plain_tool(call: Call) -> bool:
     verb = words[0].lower() if words else ""
     if verb in LOOKS or verb in WORKS or only_looks(words):
         return not changing(words[1:])
-    return bool(NAMED_FOR_WORK.search(call.name)) and not changing(words)
+    if ATTACKS.search(call.name) or changing(words):
+        return False
+    return bool(NAMED_FOR_WORK.search(call.name)) or any(map(_of_project, words))
+
+
+def _of_project(word: str) -> bool:
+    """A file or folder such as projects have: `src/a.v`, `.`, `**/*.md`."""
+    return word == "." or bool(PROJECT_FILE.fullmatch(word))

@@ -247,8 +247,11 @@ def _flock(call: Call) -> Stream | None:
 def _script(call: Call) -> Stream | None:
     options = call.options("-c -T -t -o -E -O -B -I -m --command --timing --log-out")
     call.writes(*options.operands[:1])
-    for text in options.values("-c", "--command"):
+    texts = options.values("-c", "--command")
+    for text in texts:
         call.runs_text(text)
+    if not texts and not options.has("--version", "-V", "--help", "-h"):
+        call.ask("unclear", "It starts a shell that waits for commands.")
     return None
 
 

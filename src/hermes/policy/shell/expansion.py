@@ -93,7 +93,9 @@ class Expander:
                 self._grown(done, open_, value, quoted)
                 for (done, open_), value in product(states[:MOST_VALUES], values[:MOST_VALUES])
             ]
-            self._state.budget.spend(sum(_length(done) + len(open_ or "") for done, open_ in states))
+            self._state.budget.spend(
+                sum(_length(done) + len(open_ or "") for done, open_ in states)
+            )
         return _few([done if open_ is None else (*done, open_) for done, open_ in states])
 
     def _grown(

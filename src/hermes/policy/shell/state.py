@@ -59,7 +59,8 @@ class Budget:
 
 class State:
     """`variables` hold every value that may be there, `files` what this script has written,
-    `links` where symbolic links lead that it has made."""
+    `links` where symbolic links lead that it has made, `own` what it has built or copied from
+    the project to elsewhere."""
 
     __slots__ = (
         "aliases",
@@ -70,6 +71,7 @@ class State:
         "files",
         "functions",
         "links",
+        "own",
         "variables",
     )
 
@@ -82,6 +84,7 @@ class State:
         self.arguments: tuple[str, ...] | None = None
         self.files: dict[str, Stream] = {}
         self.links: dict[str, str] = {}
+        self.own: set[str] = set()
         self.budget = Budget()
 
     def copy(self) -> State:
@@ -93,6 +96,7 @@ class State:
         other.arguments = self.arguments
         other.files = self.files
         other.links = self.links
+        other.own = self.own
         other.budget = self.budget
         return other
 
