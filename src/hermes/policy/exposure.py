@@ -26,6 +26,10 @@ SECRET_NAME = re.compile(
     r"(?i)(^|_)(secret|token|passw(or)?d|passphrase|credentials?|private_?key|api_?key|access_?key"
     r"|auth_?key|signing_?key|encryption_?key)(_|$|s$)|_(key|pat|pwd|psk)$|_key_id$"
 )
+FROM_ENVIRONMENT = re.compile(
+    r"(?:\bENV|\benviron(?:\.get)?|\bgetenv|\bprocess\.env|\bENVIRON|\bSys\.getenv|\$ENV|_ENV"
+    r"|\bDeno\.env\.get)\W{0,4}(\w+)"
+)
 # A search of the environment for one of these is a search for credentials.
 SECRET_PATTERN = re.compile(
     r"(?i)secret|token|pass(w|\b|_)|credential|api.?key|\bkey\b|_key|private"
@@ -41,6 +45,13 @@ def named_files(call: Call) -> None:
             for piece in SIGNS.split(argument):
                 if piece[:1] in ("/", "~") or piece.rpartition("/")[2].startswith((".env", "id_")):
                     call.reads(piece)
+
+
+def shown_secrets(call: Call, code: str) -> None:
+    """Code that takes a variable named like a secret from the environment."""
+    for found in FROM_ENVIRONMENT.finditer(code):
+        if SECRET_NAME.search(found[1]):
+            call.ask("credentials", f"It uses the secret that ${found[1]} holds.")
 
 
 def shown_variables(call: Call, words: Iterable[Word], state: State) -> None:

@@ -9,7 +9,7 @@ from hermes.policy.call import Call, Follower
 from hermes.policy.hosts import far
 from hermes.policy.findings import Finding, Level
 from hermes.policy.shell.expansion import Expander
-from hermes.policy.shell.state import ANYTHING, UNKNOWN, State, Stream
+from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import Redirect
 
 # Programs run what stands in these.
@@ -138,7 +138,12 @@ def _source(call: Call, target: str, *, both: bool) -> Stream:
     if both:
         call.writes(target, append=True)
     call.reads(target)
-    return call.state.files.get(path, Stream(origin="file"))
+    if path in ("/dev/zero", "/dev/urandom", "/dev/random"):
+        return Stream(origin="endless")
+    written = call.state.files.get(path)
+    if written is None and call.here(target) and path != call.state.cwd and SOME not in path:
+        return Stream(origin="own")
+    return written or Stream(origin="file")
 
 
 def _say(follower: Follower, category: str, reason: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -31,6 +32,9 @@ from hermes.policy.surroundings import check_variable, open_files
 
 MOST_COMMANDS = 2_000
 DEEPEST = 24
+# A pattern in the place of a command: how many programs are tried, and which if more fit.
+MOST_GUESSES = 60
+WORST = ("rm", "dd", "find", "mkfs", "chmod", "chown", "mv", "shutdown", "reboot", "sh", "bash")
 TRUSTED_FOLDERS = (
     "/bin/",
     "/usr/bin/",
@@ -56,6 +60,7 @@ class Walk:
         self._programs = programs
         self.touched: dict[str, None] = {}
         self._decoded = False
+        self._guessing = False
         self._depth = 0
         self._inside: list[int] = []
         self._uncalled: dict[int, tuple[Command, State]] = {}
@@ -228,6 +233,9 @@ class Walk:
             state.put_back(before)
         last = choices[-1][-1] if choices[-1:] and choices[-1] else ""
         state.variables["_"] = (last,)
+        if written and out.origin == "endless":
+            reason = "It writes until the disk is full."
+            self.add(Finding(level=Level.ASKED, category="disk", reason=reason))
         for path in written:
             state.files[path] = out
         return NOTHING if written else out
@@ -284,6 +292,8 @@ class Walk:
 
     def _program(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
         bare = bare_name(name)
+        if "../" in bare and UNKNOWN not in state.cwd:
+            bare = bare_name(posixpath.normpath(posixpath.join(state.cwd, bare)))
         call = Call(bare, arguments, state, stdin, self)
         if bare in SUBSCRIPTED and any(
             "[" in each and HIDDEN_RUN.search(each) for each in arguments
@@ -339,9 +349,15 @@ class Walk:
         reason = f"`{name}` is a pattern, so it may run any program that fits it."
         self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
         pattern = name.rpartition("/")[2]
-        for each in self._programs:
-            if len(each) > 1 and fnmatchcase(each, pattern):
+        fitting = [each for each in self._programs if len(each) > 1 and fnmatchcase(each, pattern)]
+        if len(fitting) > MOST_GUESSES:
+            fitting = [each for each in WORST if each in fitting]
+        if not self._guessing:
+            # A guess inside a guess would be one of all programs for each of all programs.
+            self._guessing = True
+            for each in fitting:
                 self._program(each, arguments, state.copy(), stdin)
+            self._guessing = False
         return ANYTHING
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.exposure import shown_secrets
 from hermes.policy.hosts import far
+from hermes.policy.paths import inside
 from hermes.policy.programs.filters import key_like
 from hermes.policy.programs.running import fetched, own_program
 from hermes.policy.programs.verbs import Verbs, verbs
@@ -98,6 +100,13 @@ RUN_OPTIONS = re.compile(r"^--?(?:exec|on-success|onSuccess|run-cmd|command)(?:=
 GOES = re.compile(r"^--?[\w-]*(?:out|dest|target|prefix|log|write|save|filename)[\w-]*=(.+)$")
 
 
+TESTERS = frozenset(
+    "pytest py.test behave robot jest mocha vitest ava rspec phpunit pest bats prove tox nox".split()
+)
+EDITS = frozenset("black isort rustfmt swiftformat rubocop perltidy mogrify jpegoptim".split())
+EDITING = re.compile(r"^(--write|--fix|--in-?place|-i|-w|--fix-type|--autocorrect|-A)$")
+LOADING = re.compile(r"^(--config|-c|--require|-r|--plugin|-p|--loader|--import|--rcfile|--rootdir)$")
+COMPILERS = frozenset("gcc g++ cc c++ clang clang++ ld ar as nasm rustc javac jar ffmpeg gs".split())
 GRABS = re.compile(
     r"-f (x11grab|gdigrab|avfoundation|dshow|pulse|alsa|v4l2|video4linux2|kmsgrab)\b|(^| )-d( |$)"
 )
@@ -113,8 +122,10 @@ def check_worker(call: Call) -> Stream | None:
     _told_words(call, words)
     if any(CODE_OPTIONS.match(word) or HANDED_OVER.search(word) for word in words):
         call.ask("shell_escape", f"It makes `{call.name}` run another program.")
-    if target := next((each for each in call.options().operands[:2] if OUTWARD.match(each)), ""):
+    orders = [] if call.name == "dotnet" else call.options().operands[:2]
+    if target := next((each for each in orders if OUTWARD.match(each)), ""):
         call.ask("remote_state", f"`{target}` sounds as if it changes something elsewhere.")
+    _reaches_out(call, words)
     for place, word in enumerate(words):
         _told_to_run(call, word, words[place + 1 : place + 2])
         if goes := GOES.match(word):
@@ -134,6 +145,25 @@ def check_worker(call: Call) -> Stream | None:
     return None
 
 
+def _reaches_out(call: Call, words: list[str]) -> None:
+    """Tools run what their settings and tests say, and some change what they are given: that
+    is the project's business only as long as it is the project's."""
+    edits = call.name in EDITS or any(EDITING.match(word) for word in words)
+    for place, word in enumerate(words):
+        option, _, value = word.partition("=")
+        loads = LOADING.match(option) and call.name not in COMPILERS
+        target = (value or " ".join(words[place + 1 : place + 2])) if loads else word
+        if target[:1] not in ("/", "~") and not target.startswith(".."):
+            continue
+        path = call.path(target)
+        if UNKNOWN in path or call.here(target) or inside(path, "/dev"):
+            continue
+        if loads or call.name in TESTERS:
+            call.ask("unknown_program", f"It runs what {target} says, outside the workspace.")
+        elif edits and not word.startswith("-"):
+            call.writes(target)
+
+
 def _told_words(call: Call, words: list[str]) -> None:
     """What a worker must not do: look at the screen, be open to all, take in code from afar."""
     text = " ".join(words)
@@ -142,7 +172,7 @@ def _told_words(call: Call, words: list[str]) -> None:
     if OPEN_TO_ALL.search(text):
         call.ask("network_listen", "It lets everybody on the network use this machine.")
     names = call.options().operands
-    if names[1:2] == ["install"] or (names[:1] == ["install"] and call.name == "jupyter"):
+    if call.name == "jupyter" and "install" in names[:2]:
         call.ask("package_install", "It installs something new.")
     for word in words:
         if far(word) and CODE_FILE.search(word):
@@ -293,6 +323,7 @@ def _php_tool(call: Call) -> Stream | None:
 
 
 def _jq(call: Call) -> Stream | None:
+    shown_secrets(call, " ".join(call.arguments))
     options = call.options("--arg --argjson --slurpfile --rawfile --indent -f --from-file -L")
     call.reads(*options.operands[1:], *options.values("-f", "--from-file"))
     in_place = call.name == "yq" and options.has("-i", "--inplace", "--in-place")
@@ -328,7 +359,11 @@ def _locked(call: Call) -> Stream | None:
 
 def _code_view(call: Call) -> Stream | None:
     """code, subl and others open a window."""
-    if call.options().has("--version", "-v", "--help", "--list-extensions"):
+    options = call.options()
+    if options.has("--version", "-v", "--help", "--list-extensions"):
+        return None
+    if not options.pairs and all(call.here(each) for each in options.operands):
+        call.work(reason="It opens files of the workspace in an editor.")
         return None
     if "--install-extension" in " ".join(call.arguments):
         call.ask("package_install", "It installs an extension.")
@@ -336,7 +371,14 @@ def _code_view(call: Call) -> Stream | None:
     return None
 
 
-def _ulimit(call: Call) -> Stream | None:
+def _little_language(call: Call) -> Stream | None:
+    """dc and m4, which can start programs by a word of their own."""
+    check_worker(call)
+    texts = [*call.arguments, call.stdin.text if call.stdin.known else ""]
+    for text in texts:
+        for found in re.finditer(r"(?:^|\s)!\s*(\S.*)|\be?syscmd\(`?([^')]*)", text):
+            call.ask("shell_escape", f"It makes `{call.name}` run another program.")
+            call.runs_text(found[1] or found[2])
     return None
 
 
@@ -362,6 +404,7 @@ BUILDING: dict[str, Check] = {
         ),
         check_targets,
     ),
+    **dict.fromkeys(("dc", "m4"), _little_language),
     "cmake": _cmake,
     "java": _java,
     **dict.fromkeys(("mvn", "mvnw", "gradle", "gradlew", "sbt", "lein", "ant"), _maven),

@@ -104,7 +104,7 @@ def _sqlite(call: Call) -> Stream | None:
         call.reads(names[0])
         own = call.here(names[0]) or names[0] == ":memory:"
         texts = names[1:] or ([call.stdin.text] if call.stdin.known else [UNKNOWN])
-        if own and not names[1:] and call.stdin.origin == "file" and not call.stdin.known:
+        if own and not names[1:] and call.stdin.origin in ("file", "own") and not call.stdin.known:
             call.work(reason="It runs statements of a file on a database of the workspace.")
             texts = []
         for text in texts:

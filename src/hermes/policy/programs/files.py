@@ -18,6 +18,7 @@ FILTERED = frozenset(
 )
 FIND_FILES = frozenset(("-fprint", "-fprint0", "-fprintf", "-fls"))
 FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+ENDLESS = frozenset(("if=/dev/zero", "if=/dev/urandom", "if=/dev/random", "if=/dev/full"))
 FIND_ACTS = FIND_RUNS | {"-delete", "-print", "-print0"}
 OPEN_MODE = re.compile(r"^0*[0-7]{0,3}[2367]$")
 SPECIAL_MODE = re.compile(r"^0*[2467][0-7]{3}$")
@@ -163,6 +164,9 @@ def _dd(call: Call) -> Stream:
             call.reads(value)
             stream = call.state.files.get(call.path(value), Stream(origin="file"))
         elif key == "of":
+            endless = any(each in ENDLESS for each in call.arguments)
+            if endless and not any(each.startswith("count=") for each in call.arguments):
+                call.ask("disk", "It writes until the disk is full.")
             call.writes(value)
             written = True
             call.state.files[call.path(value)] = stream

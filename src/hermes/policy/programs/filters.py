@@ -47,6 +47,8 @@ def _files(call: Call, names: list[str]) -> Stream:
 def _content(call: Call, name: str) -> Stream:
     if name == "-":
         return call.stdin
+    if name in ("/dev/zero", "/dev/urandom", "/dev/random"):
+        return Stream(origin="endless")
     return call.state.files.get(call.path(name), Stream(origin="file"))
 
 
@@ -66,7 +68,8 @@ def _names(call: Call) -> list[str]:
 def _lines(call: Call) -> Stream:
     """head, tail, sort and others: some of the lines of their files or input."""
     found = _files(call, _names(call))
-    return Stream(text=_part(found.text), origin=found.origin)
+    cut = call.name == "head" and found.origin == "endless"
+    return Stream(text=_part(found.text), origin="" if cut else found.origin)
 
 
 def _turned(call: Call) -> Stream:
@@ -316,6 +319,7 @@ FILTERS: dict[str, Check] = {
         compress pigz""".split(),
         _unpacked,
     ),
+    "yes": lambda call: Stream(origin="endless"),
     "pwd": _pwd,
     "which": _which,
     "type": _which,

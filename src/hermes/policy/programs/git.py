@@ -159,7 +159,7 @@ def _restore(call: Call, options: Options) -> Stream | None:
 
 
 def _branch(call: Call, options: Options) -> Stream | None:
-    if options.has("-D", "-M", "-C") or (
+    if options.has("-D", "-M", "-C", "-f", "--force") or (
         options.has("-d", "--delete") and options.has("-f", "--force")
     ):
         call.ask(LOST, "It deletes or replaces a branch, merged or not.")
@@ -205,7 +205,7 @@ def _lost(call: Call, options: Options) -> Stream | None:
 
 
 def _update_ref(call: Call, options: Options) -> Stream | None:
-    if options.has("-d", "--stdin"):
+    if options.has("-d", "--stdin") or options.operands[:1]:
         call.ask(LOST, "It deletes or moves branches directly.")
     call.work()
     return None

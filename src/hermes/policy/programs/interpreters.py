@@ -6,7 +6,7 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
-from hermes.policy.programs.python_code import check_python
+from hermes.policy.programs.python_code import check_python, strings
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.stream_editors import check_awk, check_sed
@@ -109,6 +109,8 @@ def _file(call: Call, name: str, arguments: list[str]) -> Stream | None:
         call.work(reason=f"It runs the project's own {name}.")
         if name.endswith("manage.py"):
             _django(call, arguments)
+        elif name.endswith("setup.py") and {"install", "develop", "upload"} & set(arguments):
+            call.ask("package_install", "It installs the project outside of itself.")
         elif name.rpartition("/")[2] in ("artisan", "rails", "rake"):
             return call.runs([name.rpartition("/")[2], *arguments])
         call.reads(*(each for each in arguments if each[:1] in "/~"))
@@ -215,7 +217,7 @@ def _deno(call: Call) -> Stream | None:
 
 
 PLAIN_EDITS = re.compile(r"^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g/|v/|\$|normal |sort|retab|noh)")
-TOLD = ("-c", "--cmd", "--eval", "-S", "-u", "-l", "--load", "-f", "--execute", "-s")
+TOLD = ("-c", "--cmd", "--eval", "-eval", "-execute", "-S", "-u", "-l", "--load", "-f", "--execute", "-s")
 
 
 def _editor(call: Call) -> Stream | None:
@@ -226,6 +228,8 @@ def _editor(call: Call) -> Stream | None:
             call.ask("shell_escape", "It makes an editor run a command.")
             call.runs_text(text.partition("!")[2] or ":")
             check_code(call, text, backticks=False)
+            if "delete-directory" in text or "delete-file" in text:
+                call.deletes(*(each for each in strings(text) if each), recursive=True)
     call.writes(*names)
     for line in call.stdin.text.split("\n") if call.stdin.known else ():
         if line.lstrip(":").startswith("!"):

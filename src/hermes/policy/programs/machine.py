@@ -105,7 +105,8 @@ def _disk_tool(call: Call) -> Stream | None:
     if reading or "print" in call.arguments:
         return None
     device = any(DISK.match(call.path(word)) for word in options.operands)
-    typed = "w" in call.stdin.text.split() if call.stdin.known else False
+    given = call.stdin.known and bool(call.stdin.text.strip())
+    typed = given and (call.name == "sfdisk" or "w" in call.stdin.text.split())
     if device and (len(call.arguments) > 1 or typed):
         call.never("disk", "it changes the partitions of a disk")
     call.ask("disk", "It changes the partitions of a disk.")

@@ -14,6 +14,8 @@ LOOPBACK = re.compile(
     r"^(?:\w+://)?(?:[^/@]*@)?(localhost|127(?:\.\d+){3}|\[?::1\]?|0\.0\.0\.0|[\w-]+\.localhost)"
     r"(?=[:/?#]|$)"
 )
+# Databases and registries that are driven by requests.
+STORES = re.compile(r":(9200|9201|5984|8086|8123|8500|2379|15672|6333|7700|8983|2375|5000)(/|$)")
 METADATA = re.compile(r"169\.254\.\d|metadata\.google|100\.100\.100\.200|fd00:ec2")
 CURL_TAKING = """
     -A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --data
@@ -53,6 +55,8 @@ def _curl(call: Call) -> Stream | None:
     changes = sends or method not in ("GET", "HEAD", "OPTIONS")
     if changes and not (local and not files):
         call.ask("network_out", f"It sends data to {_shown(urls)}.")
+    if local and method == "DELETE" and any(STORES.search(url) for url in urls):
+        call.ask("database", "It deletes data of a database.")
     _address(call, urls, local=local)
     secret = [
         *options.values(
@@ -183,6 +187,7 @@ def _socat(call: Call) -> Stream:
     return FETCHED
 
 
+FORGE = re.compile(r"^git@(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org|ssh\.dev\.azure\.com)$")
 SSH_TAKING = "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w"
 
 
@@ -194,6 +199,9 @@ def _ssh(call: Call) -> Stream:
     if options.has("-R", "-D", "-L", "-w", "-W"):
         call.ask("network_listen", "It opens a way through to other machines.")
     host, command = (options.operands[:1] or [""])[0], options.operands[1:]
+    if call.name == "ssh" and FORGE.match(host) and not command and not options.values("-o", "-F"):
+        call.work("network", "It asks a forge whether it knows the key.")
+        return FETCHED
     call.ask("network_out", f"It works on another machine ({host or 'unknown'}).")
     if command[:1] == ["--"]:
         command = command[1:]

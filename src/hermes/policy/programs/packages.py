@@ -146,7 +146,7 @@ def _npm_install(call: Call, options: Options, names: list[str]) -> None:
 
 def _npm_script(call: Call, names: list[str]) -> None:
     for name in names[:1]:
-        if OUTWARD.match(name):
+        if OUTWARD.match(name) or re.match(r"(semantic-)?release($|[:_-])", name):
             call.ask("remote_state", f"`{name}` sounds as if it changes something elsewhere.")
         if UNKNOWN in name:
             call.ask("unclear", "The script that it runs is only known when it runs.")

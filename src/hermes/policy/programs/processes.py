@@ -7,12 +7,14 @@ import re
 from hermes.policy.call import Call, Check
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
-from hermes.policy.shell.state import ANYTHING, Stream
+from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 POWER_UNITS = re.compile(
     r"^(poweroff|reboot|halt|kexec|soft-reboot|rescue|emergency|shutdown|hibernate|suspend)"
     r"(\.target)?$"
 )
+# When a line of a crontab is to run.
+PLANNED = re.compile(r"^\s*(@\w+|([\d*/,a-zA-Z-]+\s+){5})\s*")
 DEBUGGER_RUNS = re.compile(
     r"(?:shell|!|python|pipe|call|print|source|make|platform shell)\s*(.*)", re.DOTALL
 )
@@ -114,6 +116,8 @@ def _gdb(call: Call) -> Stream | None:
 def _crontab(call: Call) -> Stream | None:
     if call.arguments not in (["-l"], ["-V"]) and not call.options("-u").has("-l"):
         call.ask("persistence", "It changes what runs by itself at set times.")
+        for line in call.stdin.text.replace(UNKNOWN, "").split("\n")[:50]:
+            call.probes(PLANNED.sub("", line))
     return ANYTHING
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from hermes.policy.call import Call
+from hermes.policy.exposure import shown_secrets
 from hermes.policy.shell.state import SOME, UNKNOWN
 
 RUN_TEXT = frozenset(
@@ -98,6 +99,7 @@ def check_python(call: Call, code: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     call.work(reason="It runs a piece of Python.")
+    shown_secrets(call, code)
     reader = _Reader(call)
     reader.imports(tree)
     for node in ast.walk(tree):

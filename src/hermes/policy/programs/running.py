@@ -14,6 +14,9 @@ def run_stream(call: Call, stream: Stream) -> Stream:
     """A shell that takes its commands from a stream."""
     if stream.origin == "network":
         call.ask("remote_code", "It runs what it fetches from elsewhere.")
+    elif stream.origin == "own":
+        call.work(reason="It runs a script of the project.")
+        return ANYTHING
     elif not stream.known:
         call.ask("obfuscated", "It runs text that is only known when it runs.")
     elif stream.origin == "decoded":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
+from hermes.policy.exposure import shown_secrets
 from hermes.policy.hosts import far
 from hermes.policy.programs.python_code import strings
 from hermes.policy.shell.state import UNKNOWN
@@ -67,7 +68,8 @@ SAID: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"\b(File\.(write|open|rename|chmod|symlink)|IO\.write|file_put_contents|fopen|fwrite"
-        r"|writeFile\w*|appendFile\w*|createWriteStream|fs\.(rename|chmod|copy|symlink|cp)\w*"
+        r"|(?:write|append|copy)File\w*|createWriteStream|fs\.(rename|chmod|copy|symlink|cp)\w*"
+        r"|(?:rename|chmod|symlink|link|truncate|cp|mkdir|utimes|chown)Sync"
         r"|FileUtils\.\w+|io\.open|write-region|rename|Deno\.write\w*|copy)\b\s*[(\s]",
         "overwrite",
         "",
@@ -77,9 +79,10 @@ SAID: tuple[tuple[str, str, str], ...] = (
         "process_kill",
         "Its code ends other processes.",
     ),
-    (r"\bfork\s+while\s+fork\b|\bwhile\b[^}]*\bfork\b|\bloop\s*\{\s*fork", "power", ""),
+    (r"\bfork\s+while\b|\bfork\(?\)?\s+while\b|\bwhile\b[^}]*\bfork\b|\bloop\s*\{\s*fork", "power", ""),
 )
 PERL_OPEN = re.compile(r"\bopen\b[^;]*['\"]\s*(\||[+>]?>)|\bopen\b[^;]*\|\s*['\"]")
+OPENED = re.compile(r"\+?>{1,2}\s*[/~\w.]")
 FETCHES = re.compile(
     r"\b(file_get_contents|fopen|readfile|simplexml_load_file|include|require|open|URI|copy|source"
     r"|dofile|import|load|url|download(?:\.file)?|slurp|get)"
@@ -124,6 +127,7 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
             _deleted(call, code)
         elif not (category == "shell_escape" and ran):
             call.ask(category, reason)
+    shown_secrets(call, code)
     if BY_NAME.search(code):
         call.ask("obfuscated", "Its code hands over a dangerous function by its name.")
     if INSTALLS.search(code):
@@ -139,6 +143,7 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
         call.ask("network_out", "Its code talks to another machine.")
     if PERL_OPEN.search(code):
         call.ask("shell_escape", "Its code opens a command or a file to write.")
+        call.writes(*(text.lstrip("+> ") for text in strings(code) if OPENED.match(text)))
     for text in strings(code):
         if 3 < len(text) < 200 and " " not in text and ("/" in text or text[0] in "~."):
             call.reads(text)
@@ -178,6 +183,8 @@ def _unknown_parts(text: str) -> str:
 
 def _written(call: Call, code: str) -> None:
     paths = [text for text in strings(code) if _like_path(text)]
+    if any(far(path) for path in paths):
+        call.ask("network_out", "Its code writes to another machine.")
     if not paths:
         call.ask("overwrite", "Its code writes a file whose name its text does not tell.")
     call.writes(*paths)
@@ -189,7 +196,9 @@ def _deleted(call: Call, code: str) -> None:
         paths.append("~")
     if not paths:
         call.ask("delete", "Its code deletes something whose name its text does not tell.")
-    deep = bool(re.search(r"rm_rf|rm_r|rmtree|remove_tree|recursive|rmSync|rmdir", code))
+    deep = bool(
+        re.search(r"rm_rf|rm_r|rmtree|remove_tree|recursive|rmSync|rmdir|delete-directory", code)
+    )
     call.deletes(*paths, recursive=deep)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
+from hermes.policy.exposure import shown_secrets
 from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
@@ -26,6 +27,7 @@ def check_awk(call: Call) -> Stream | None:
 def _awk_code(call: Call, code: str) -> None:
     if UNKNOWN in code:
         call.ask("obfuscated", "It runs code that is only known when it runs.")
+    shown_secrets(call, code)
     texts = dict(re.findall(r"\b(\w+)\s*=\s*\"((?:[^\"\\]|\\.)*)\"", code))
     for found in re.finditer(r"\bsystem\s*\(\s*(?:\"((?:[^\"\\]|\\.)*)\"|(\w+)\s*\))?", code):
         text = found[1] if found[1] is not None else texts.get(found[2] or "", UNKNOWN)

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from hermes.policy.call import Call, Check
+from hermes.policy.programs.running import run_stream
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
 from hermes.policy.surroundings import check_variable
 
@@ -115,6 +116,8 @@ def _rights(call: Call) -> Stream | None:
         inner = inner[1:]
     if call.name == "sudo":
         _enter(call, options.value("-D", "--chdir"))
+        if not inner and options.has("-s", "-i", "--shell", "--login"):
+            return run_stream(call, call.stdin)
     return call.runs(inner) if inner else None
 
 
