@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from hermes.policy.call import Call, Follower
-from hermes.policy.hosts import far
 from hermes.policy.findings import Finding, Level
+from hermes.policy.hosts import far
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import Redirect
@@ -54,6 +54,8 @@ TOOL_FOLDERS = re.compile(
     r"|\.yarn|\.volta|\.asdf|\.sdkman|\.ghcup|\.krew|\.foundry|\.rye|\.pub-cache)/([\w./+-]*/)?"
     r"(bin|shims|tools)$"
 )
+# A shell prints these again and again, and runs the commands in them.
+PROMPTS = frozenset(("PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT"))
 OWN = ("HERMES_YOLO", "HERMES_HOME", "HERMES_KILL", "HERMES_TESTING")
 PLAIN_VIEWERS = frozenset(("", "cat", "less", "more", "true", ":", "vi", "vim", "nano", "code"))
 
@@ -65,7 +67,7 @@ def check_variable(follower: Follower, name: str, values: Iterable[str], state: 
         _say(follower, "system_config", f"{name} decides what is kept of the commands that run.")
     elif SOURCES.search(name) and any(far(value) or UNKNOWN in value for value in values):
         _say(follower, "network_out", f"{name} makes programs use another place in the network.")
-    elif name in RUN_BY_OTHERS or RUN_NAMES.search(name):
+    elif name in RUN_BY_OTHERS or name in PROMPTS or RUN_NAMES.search(name):
         for value in values:
             _check_command(follower, name, value, state)
     elif name in LOADED_BY_OTHERS:
@@ -76,6 +78,11 @@ def check_variable(follower: Follower, name: str, values: Iterable[str], state: 
 
 def _check_command(follower: Follower, name: str, value: str, state: State) -> None:
     if value in PLAIN_VIEWERS:
+        return
+    if name in PROMPTS:
+        if "$(" in value or "`" in value:
+            _say(follower, "shell_escape", f"{name} makes the shell run `{value}`.")
+            follower.text(f': "{value}"', state.copy(), ANYTHING)
         return
     _say(follower, "shell_escape", f"{name} makes other programs run `{value}`.")
     follower.text(value, state.copy(), ANYTHING)

@@ -92,9 +92,9 @@ def _telling(check: Check, *, words: bool = False) -> Check:
     def asked(call: Call) -> Stream | None:
         if call.arguments in (["--version"], ["--help"]):
             return None
-        if words and call.arguments[-1:] == ["--help"] and len(call.arguments) < 5:
-            if all(re.fullmatch(r"[\w:-]+", word) for word in call.arguments):
-                return None
+        last = call.arguments[-1:] == ["--help"] and len(call.arguments) < 5
+        if words and last and all(re.fullmatch(r"[\w:-]+", word) for word in call.arguments):
+            return None
         return check(call)
 
     return asked

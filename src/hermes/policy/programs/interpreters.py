@@ -53,7 +53,7 @@ def _python_code(call: Call, code: str) -> Stream | None:
     if UNKNOWN in code:
         call.ask("obfuscated", "It runs code that is only known when it runs.")
     if not check_python(call, code.replace(UNKNOWN, "None")):
-        check_code(call, code, backticks=False)
+        check_code(call, re.sub(r"\{(['\"])([^'\"]*)\1\}", r"\2", code), backticks=False)
     return None
 
 
@@ -217,7 +217,20 @@ def _deno(call: Call) -> Stream | None:
 
 
 PLAIN_EDITS = re.compile(r"^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g/|v/|\$|normal |sort|retab|noh)")
-TOLD = ("-c", "--cmd", "--eval", "-eval", "-execute", "-S", "-u", "-l", "--load", "-f", "--execute", "-s")
+TOLD = (
+    "-c",
+    "--cmd",
+    "--eval",
+    "-eval",
+    "-execute",
+    "-S",
+    "-u",
+    "-l",
+    "--load",
+    "-f",
+    "--execute",
+    "-s",
+)
 
 
 def _editor(call: Call) -> Stream | None:

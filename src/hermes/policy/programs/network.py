@@ -187,7 +187,9 @@ def _socat(call: Call) -> Stream:
     return FETCHED
 
 
-FORGE = re.compile(r"^git@(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org|ssh\.dev\.azure\.com)$")
+FORGE = re.compile(
+    r"^git@(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org|ssh\.dev\.azure\.com)$"
+)
 SSH_TAKING = "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w"
 
 

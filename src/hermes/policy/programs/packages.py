@@ -7,10 +7,10 @@ from pathlib import Path
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
-from hermes.policy.programs.building import OUTWARD
 from hermes.policy.programs.running import fetched
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.programs.workers import OUTWARD
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 PIP_TAKING = """
@@ -146,7 +146,7 @@ def _npm_install(call: Call, options: Options, names: list[str]) -> None:
 
 def _npm_script(call: Call, names: list[str]) -> None:
     for name in names[:1]:
-        if OUTWARD.match(name) or re.match(r"(semantic-)?release($|[:_-])", name):
+        if OUTWARD.match(name) or re.match(r"(semantic-)?release($|[:_-](?!dry))", name):
             call.ask("remote_state", f"`{name}` sounds as if it changes something elsewhere.")
         if UNKNOWN in name:
             call.ask("unclear", "The script that it runs is only known when it runs.")

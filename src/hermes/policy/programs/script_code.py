@@ -79,7 +79,11 @@ SAID: tuple[tuple[str, str, str], ...] = (
         "process_kill",
         "Its code ends other processes.",
     ),
-    (r"\bfork\s+while\b|\bfork\(?\)?\s+while\b|\bwhile\b[^}]*\bfork\b|\bloop\s*\{\s*fork", "power", ""),
+    (
+        r"\bfork\s+while\b|\bfork\(?\)?\s+while\b|\bwhile\b[^}]*\bfork\b|\bloop\s*\{\s*fork",
+        "power",
+        "",
+    ),
 )
 PERL_OPEN = re.compile(r"\bopen\b[^;]*['\"]\s*(\||[+>]?>)|\bopen\b[^;]*\|\s*['\"]")
 OPENED = re.compile(r"\+?>{1,2}\s*[/~\w.]")
@@ -125,6 +129,8 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
             _written(call, code)
         elif category == "delete":
             _deleted(call, code)
+        elif category == "network_out" and _all_near(code):
+            continue
         elif not (category == "shell_escape" and ran):
             call.ask(category, reason)
     shown_secrets(call, code)
@@ -139,7 +145,7 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
         call.ask("network_listen", "It shows files to everybody on the network.")
     if MODULES.search(code) and not _all_near(code):
         call.ask("network_out", "Its code talks to another machine.")
-    if FETCHES.search(code):
+    if FETCHES.search(code) and not _all_near(code):
         call.ask("network_out", "Its code talks to another machine.")
     if PERL_OPEN.search(code):
         call.ask("shell_escape", "Its code opens a command or a file to write.")
@@ -154,7 +160,7 @@ def _probe(call: Call, code: str) -> None:
     texts = [text for text in strings(code) if text.strip()][:40]
     for text in texts:
         call.probes(text)
-    if 1 < len(texts):
+    if len(texts) > 1:
         call.probes(" ".join(texts))
 
 
@@ -205,7 +211,13 @@ def _deleted(call: Call, code: str) -> None:
 def _all_near(code: str) -> bool:
     """Every address in the code is this machine's."""
     urls = [text for text in strings(code) if "://" in text]
-    return bool(urls) and not any(far(url) for url in urls)
+    return (
+        bool(urls)
+        and UNKNOWN not in code
+        and "+" not in code
+        and "${" not in code
+        and not any(far(url) for url in urls)
+    )
 
 
 def _like_path(text: str) -> bool:

@@ -6,7 +6,7 @@ import re
 
 from hermes.policy.call import Call, Check, shown
 from hermes.policy.exposure import SECRET_NAME
-from hermes.policy.findings import Finding
+from hermes.policy.findings import Finding, Level
 from hermes.policy.hosts import far
 from hermes.policy.options import Options
 from hermes.policy.programs.running import own_program
@@ -151,17 +151,14 @@ def _exec(call: Call, words: list[str]) -> Stream | None:
     command = options.operands[1:]
     if options.has("--privileged") or options.value("-u", "--user") in ("root", "0"):
         call.ask("container", "It runs inside a container with all rights.")
-    before = len(_asked(call))
+    before = len(call.follower.findings)
     if command:
         call.runs(command, NOTHING)
-    reading = {"ls", "cat", "ps", "env", "pwd", "id", "whoami", "df", "head", "tail", "grep"}
-    if not command or command[0] not in reading or len(_asked(call)) > before:
+    told = call.follower.findings[before:]
+    if not command or any(each.level >= Level.ASKED for each in told):
         call.ask("container", "It runs a command inside a container.")
+    call.work(reason="It looks into a container or works in it.")
     return None
-
-
-def _asked(call: Call) -> list[object]:
-    return list(getattr(call.follower, "findings", ()))
 
 
 def _copy(call: Call, names: list[str]) -> None:

@@ -18,10 +18,18 @@ def check_awk(call: Call) -> Stream | None:
         own_program(call, name)
     if not options.values("-f", "--file"):
         code, files = (files[0] if files else ""), files[1:]
-        _awk_code(call, code)
+        # A value that is given before the code is as if it stood in it.
+        given = "".join(_assigned(each) for each in options.values("-v", "--assign"))
+        _awk_code(call, given + code)
     call.reads(*(each for each in files if "=" not in each))
     origin = call.stdin.origin if not files else "file"
     return Stream(text=UNKNOWN, origin=origin)
+
+
+def _assigned(text: str) -> str:
+    name, _, value = text.partition("=")
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{name}="{escaped}";' if UNKNOWN not in value else ""
 
 
 def _awk_code(call: Call, code: str) -> None:

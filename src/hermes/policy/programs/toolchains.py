@@ -6,9 +6,9 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
-from hermes.policy.programs.building import check_worker
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.programs.workers import check_worker
 from hermes.policy.shell.state import Stream
 
 NEW = "package_install"
@@ -96,10 +96,11 @@ _CONDA = verbs(
 
 def _conan(call: Call) -> Stream | None:
     names = call.options("-o -s -pr -if -of --build --options --settings --profile").operands
-    if names[:1] == ["install"] and names[1:] and all(call.here(each) for each in names[1:]):
-        if all(each.startswith(".") or "/" in each for each in names[1:]) and "@" not in names[1]:
-            call.work("network", "It installs what the project names.")
-            return None
+    places = names[1:]
+    local = [each for each in places if each[:1] in "./" and "@" not in each and call.here(each)]
+    if names[:1] == ["install"] and places and local == places:
+        call.work("network", "It installs what the project names.")
+        return None
     return _CONAN(call)
 
 

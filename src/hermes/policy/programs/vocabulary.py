@@ -13,8 +13,8 @@ from hermes.policy.shell.state import UNKNOWN
 LOOKS = frozenset(
     """
     list ls show get describe status info version help view cat search find query diff validate
-    lint check verify plan preview inspect whoami logs log history tail doctor explain top stats stat
-    whatis which where tree graph lookup head scan read print dump-config outdated audit
+    lint check verify plan preview inspect whoami logs log history tail doctor explain top stats
+    stat whatis which where tree graph lookup head scan read print dump-config outdated audit
     count summary summarize report analyze analyse health ping test-connection dry-run template
     render docs doc about env contexts current-context why wait watch events usage df man completion
     completions size checksum hash compare trace profile monitor synth symbols outline
@@ -30,8 +30,8 @@ THINGS = frozenset(
 # Subcommands that work on the project they are called in.
 WORKS = frozenset(
     """
-    build compile test tests spec fmt format lint fix bench benchmark run serve dev start watch clean
-    check typecheck generate gen codegen new init scaffold bundle pack package convert transform
+    build compile test tests spec fmt format lint fix bench benchmark run serve dev start watch
+    clean check typecheck generate gen codegen new init scaffold bundle pack package convert transform
     minify optimize preview docs doc coverage cover install-deps restore assemble archive export
     extract render parse tokenize transpile translate startproject startapp migrate makemigrations
     collectstatic e2e unit integration snapshot index train eval evaluate predict repl shell-init
@@ -41,8 +41,8 @@ WORKS = frozenset(
 # Subcommands that change, end or hand out something that is not only ours.
 CHANGES = frozenset(
     """
-    delete del destroy remove rm purge wipe nuke drop truncate flush reset revoke terminate kill stop
-    restart reboot shutdown halt suspend pause evict drain cordon taint scale resize rollback undo
+    delete del destroy remove rm purge wipe nuke drop truncate flush reset revoke terminate kill
+    stop restart reboot shutdown halt suspend pause evict drain cordon taint scale resize rollback undo
     rollout promote demote deploy publish unpublish release upload push sync ship apply create add
     set put post patch update upgrade edit replace import restore-backup attach detach assign grant
     bind unbind enable disable activate deactivate register deregister unregister approve reject

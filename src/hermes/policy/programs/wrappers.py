@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call, Check, shown
 from hermes.policy.programs.running import run_stream
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
 from hermes.policy.surroundings import check_variable
@@ -87,6 +87,10 @@ RIGHTS: dict[str, tuple[str, int]] = {
 }
 
 
+# Commands that may stand behind options which take more words than one.
+GIVEN = frozenset("sh bash rm dd mkfs shutdown reboot".split())
+
+
 def _inner(call: Call, taking: str, skipped: int) -> list[str]:
     words = call.options(taking, permute=False).operands
     while words and "=" in words[0] and words[0].partition("=")[0].isidentifier():
@@ -114,6 +118,9 @@ def _rights(call: Call) -> Stream | None:
         return call.runs_text(text)
     if inner and inner[0] == "--":
         inner = inner[1:]
+    for place, word in enumerate(call.arguments[1:20], 1):
+        if word in GIVEN:
+            call.probes(shown(call.arguments[place:]))
     if call.name == "sudo":
         _enter(call, options.value("-D", "--chdir"))
         if not inner and options.has("-s", "-i", "--shell", "--login"):
@@ -181,7 +188,8 @@ def _xargs(call: Call) -> Stream | None:
         stdin = call.state.files.get(call.path(name), ANYTHING)
     command = options.operands or ["echo"]
     marker = options.value("-I", "-J", "--replace") or ("{}" if options.has("-i", "-I") else "")
-    values = _arguments(stdin, lines=bool(marker))
+    nulls = options.has("-0", "--null") or options.value("-d", "--delimiter") is not None
+    values = _arguments(stdin, lines=bool(marker), nulls=nulls)
     if marker:
         for value in values:
             call.runs([each.replace(marker, value) for each in command], NOTHING)
@@ -189,10 +197,14 @@ def _xargs(call: Call) -> Stream | None:
     return call.runs([*command, *values], NOTHING)
 
 
-def _arguments(stdin: Stream, *, lines: bool) -> list[str]:
+def _arguments(stdin: Stream, *, lines: bool, nulls: bool = False) -> list[str]:
     if stdin.text.strip() == UNKNOWN:
         return [UNKNOWN]
-    found = stdin.text.split("\n") if lines else stdin.text.replace("\0", " ").split()
+    if nulls:
+        # What find prints stands in lines here.
+        found = re.split(r"[\0\n]", stdin.text)
+    else:
+        found = stdin.text.split("\n") if lines else stdin.text.replace("\0", " ").split()
     found = [each.strip("'\"") for each in found if each.strip()]
     return [*found[:20], UNKNOWN] if len(found) > 20 else found
 
