@@ -146,6 +146,11 @@ class Call:
             strayed = strays(self.paths, text, path)
             self._add(deleting(self.paths, path, recursive=recursive, strayed=strayed))
 
+    def touches(self, *texts: str) -> None:
+        """Paths that change in a way that is judged elsewhere."""
+        for text in texts:
+            self._touch(self.path(text))
+
     def _touch(self, path: str) -> None:
         if (place := certain(path)) and not HARMLESS_DEVICE.match(place):
             self.follower.touched[place] = None

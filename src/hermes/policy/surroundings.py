@@ -46,6 +46,10 @@ SOURCES = re.compile(
     r"|_ENDPOINT_URL|^DOCKER_HOST|_DIST_URL|_DOWNLOAD_URL|^GOPROXY|_FIND_LINKS|_DIST_SERVER"
     r"|_UPDATE_ROOT)$"
 )
+# Programs that builds use.
+BUILT_WITH = re.compile(
+    r"^(CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|MAKE|PYTHON|NODE|RUSTC|RUSTDOC|LEX|YACC|FC|SHELL|TAR)$"
+)
 RECORDS = frozenset("HISTFILE HISTSIZE HISTFILESIZE HISTCONTROL HISTIGNORE".split())
 # Where tools of people and of the system are usually put.
 TOOL_FOLDERS = re.compile(
@@ -66,10 +70,16 @@ def check_variable(follower: Follower, name: str, values: Iterable[str], state: 
     elif name in RECORDS:
         _say(follower, "system_config", f"{name} decides what is kept of the commands that run.")
     elif SOURCES.search(name) and any(far(value) or UNKNOWN in value for value in values):
-        _say(follower, "network_out", f"{name} makes programs use another place in the network.")
+        _say(follower, "network_out", f"`{name}` makes programs use another place in the network.")
     elif name in RUN_BY_OTHERS or name in PROMPTS or RUN_NAMES.search(name):
         for value in values:
             _check_command(follower, name, value, state)
+    elif BUILT_WITH.match(name):
+        call = Call(name, (), state, ANYTHING, follower)
+        for value in values:
+            place = call.paths.place(call.path(value)) if value[:1] in ("/", "~") else "system"
+            if place in ("scratch", "outside", "home"):
+                _say(follower, "shell_escape", f"{name} makes builds run {value}.")
     elif name in LOADED_BY_OTHERS:
         call = Call(name, (), state, ANYTHING, follower)
         for value in values:

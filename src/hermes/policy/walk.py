@@ -32,6 +32,7 @@ from hermes.policy.surroundings import check_variable, open_files
 
 MOST_COMMANDS = 2_000
 DEEPEST = 24
+MOST_WORDS = 5_000
 # A pattern in the place of a command: how many programs are tried, and which if more fit.
 MOST_GUESSES = 60
 WORST = ("rm", "dd", "find", "mkfs", "chmod", "chown", "mv", "shutdown", "reboot", "sh", "bash")
@@ -274,6 +275,8 @@ class Walk:
             return NOTHING
         if len(self.commands) > MOST_COMMANDS:
             raise Unclear("more commands than can be followed")
+        if len(words) > MOST_WORDS:
+            raise Unclear("more words than can be followed")
         name, *arguments = words
         self.commands.append(shown((bare_name(name), *arguments)))
         if UNKNOWN in name:

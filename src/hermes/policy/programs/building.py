@@ -9,7 +9,7 @@ from hermes.policy.exposure import shown_secrets
 from hermes.policy.programs.filters import key_like
 from hermes.policy.programs.running import fetched, own_program
 from hermes.policy.programs.verbs import Verbs, verbs
-from hermes.policy.programs.workers import OUTWARD, check_worker
+from hermes.policy.programs.workers import OUTWARD, check_worker, foreign
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 # Whatever their options, they read the project and write into it.
@@ -53,7 +53,8 @@ WORKERS = """
     sloccount hexyl diffoscope difft delta bc dc units msgfmt msgmerge xgettext gettext envsubst m4
     cpp numfmt chafa figlet cowsay lolcat banner fortune sl pv progress tput clear reset column bats
     shellspec hugo zola eleventy prove trivy grype syft gitleaks trufflehog osv-scanner licensecheck
-    datamash vvp iverilog verilator yosys ghdl godot love busted lighthouse symfony spark-submit
+    virtualenv ghcid choose sd datamash vvp iverilog verilator yosys ghdl godot love busted
+    lighthouse symfony spark-submit
     sonar-scanner snyk-to-html ansible-inventory ansible-doc dive lefthook watchman
 """
 READERS = """
@@ -61,9 +62,11 @@ READERS = """
     lsmem lsmod lspci lsusb lsns lslocks lsipc printenv ps pgrep pidof pstree stat tree type uptime
     users vmstat iostat mpstat sar w whereis who whatis apropos help locate mlocate plocate ldd nm
     objdump readelf size addr2line c++filt otool dwarfdump strings ss netstat lsof ulimit locale
-    arp getent sleep yes top htop btop atop iotop glances nvidia-smi sensors upower acpi inxi
-    neofetch fastfetch screenfetch sw_vers system_profiler vm_stat dircolors cksum sum factor shuf numfmt
-    logname pathchk printf true false jps jstack jmap jinfo jstat jcmd pmap slabtop blkid findmnt
+    pg_isready arp getent sleep yes top htop btop atop iotop glances nvidia-smi sensors upower
+    acpi inxi
+    neofetch fastfetch screenfetch sw_vers system_profiler vm_stat dircolors cksum sum factor shuf
+    numfmt logname pathchk printf true false jps jstack jmap jinfo jstat jcmd pmap slabtop
+    blkid findmnt
     mountpoint namei getfacl lsattr getfattr getcap ipcs lsinitramfs modinfo ntpq chronyc numastat
     tty stty infocmp tput tabs ncdu dust duf procs bandwhich apt-cache dpkg-query debsums info tldr
     cheat perldoc pydoc ri godoc zdump md5 shasum sha3sum xxhsum b3sum rhash crc32 sha1 sha256 ent
@@ -148,6 +151,11 @@ def _cmake(call: Call) -> Stream | None:
 def _java(call: Call) -> Stream | None:
     options = call.arguments
     for place, word in enumerate(options):
+        following = (options[place + 1 : place + 2] or [""])[0]
+        if word in ("-cp", "-classpath", "--class-path", "-p", "--module-path"):
+            for part in following.split(":"):
+                if foreign(call, part):
+                    own_program(call, part)
         if word.startswith(("-javaagent", "-agentpath", "-agentlib")):
             call.ask("shell_escape", "It loads code into Java.")
         if word == "-jar" and place + 1 < len(options):
@@ -230,6 +238,8 @@ def _reader(call: Call) -> Stream | None:
         call.ask("credentials", "It shows the variables of other processes, secrets included.")
     if call.name in ("locate", "plocate", "mlocate") and any(map(key_like, call.arguments)):
         call.ask("credentials", "It looks for keys outside the workspace.")
+    if call.name == "getent" and {"shadow", "gshadow"} & set(call.arguments):
+        call.ask("credentials", "It shows the system's passwords.")
     if call.name == "printenv":
         return Stream(origin="environment")
     if call.name in ("tree", "shuf"):

@@ -98,6 +98,7 @@ def _fresh_env(call: Call, sources: list[str], target: str) -> bool:
 
 def _mv(call: Call) -> Stream:
     sources, target, _ = _destination(call, "")
+    call.touches(*sources)
     for source in sources:
         path = call.path(source)
         if call.paths.is_root(path) or target == "/dev/null":
@@ -199,6 +200,7 @@ def _chown(call: Call) -> Stream:
         call.paths.is_root(call.path(each)) for each in names
     ):
         call.never("permissions", "it gives the whole system to another owner")
+    call.touches(*names)
     call.ask("permissions", f"It changes the owner of {', '.join(names) or 'files'}.")
     return NOTHING
 

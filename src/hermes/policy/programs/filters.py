@@ -306,7 +306,7 @@ FILTERS: dict[str, Check] = {
         _turned,
     ),
     **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep", "ripgrep"), _grep),
-    **dict.fromkeys(("ls", "exa", "eza", "lsd", "dir", "vdir"), _ls),
+    **dict.fromkeys(("ls", "ll", "la", "exa", "eza", "lsd", "dir", "vdir"), _ls),
     **dict.fromkeys(("fd", "fdfind"), _fd),
     **dict.fromkeys(("base64", "gbase64"), _base64),
     "base32": _base32,

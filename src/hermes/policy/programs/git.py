@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hermes.policy.call import Call
+from hermes.policy.hosts import far
 from hermes.policy.options import Options
 from hermes.policy.programs.git_settings import check_config, check_setting
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
@@ -34,6 +35,8 @@ RUN_OPTIONS = (
     "--textconv",
     "--open-files-in-pager",
 )
+# Short names that most people who have any have for the same.
+USUAL_ALIASES = {"st": "status", "co": "checkout", "ci": "commit", "br": "branch", "df": "diff"}
 GLOBAL = "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env"
 LOST = "git_history"
 
@@ -52,6 +55,7 @@ def check_git(call: Call) -> Stream | None:
     if not options.operands:
         return None
     verb, rest = options.operands[0], options.operands[1:]
+    verb = USUAL_ALIASES.get(verb, verb)
     inner = call.part(rest, state)
     return _verb(inner, verb)
 
@@ -73,6 +77,8 @@ def _verb(call: Call, verb: str) -> Stream | None:
     else:
         kind = "unclear" if UNKNOWN in verb else "unknown_program"
         call.ask(kind, f"`git {verb}` is not known to be harmless; it may be an alias.")
+    if verb == "pull" and any(far(word) for word in words):
+        call.state.files[call.state.cwd] = Stream(origin="network")
     if verb == "rev-parse" and "--show-toplevel" in words:
         return Stream(text=call.paths.root)
     if verb == "ls-files":

@@ -57,7 +57,7 @@ def check_config(call: Call, options: Options) -> Stream | None:
     ):
         if words[:1] and re.search(r"token|password|extraheader", words[0]):
             call.ask("credentials", "It shows a stored secret.")
-        return Stream(text=SOME)
+        return Stream(text=SOME, origin="environment" if not words else "")
     if words:
         _stored(call, words[0], words[1] if len(words) > 1 else "")
     tasteful = options.has("--global") and words[:1] and TASTE.match(words[0])

@@ -10,6 +10,7 @@ from hermes.policy.programs.python_code import check_python, strings
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.stream_editors import check_awk, check_sed
+from hermes.policy.programs.workers import foreign
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 # Modules that `python -m` may run: what they do is told by the program of the same name.
@@ -152,6 +153,9 @@ def _inline(flags: str, taking: str = "", *, backticks: bool = False, code_only:
         if not options.operands and options.has("--test", "--watch"):
             call.work(reason="It runs the project's own tests.")
             return None
+        for _, value in options.pairs:
+            if value is not None and foreign(call, value):
+                own_program(call, value)
         for code in [*codes, *options.values(*code_only.split())]:
             if UNKNOWN in code:
                 call.ask("obfuscated", "It runs code that is only known when it runs.")
@@ -189,6 +193,8 @@ def _php(call: Call) -> Stream | None:
         call.reads(*options.operands)
         return None
     for code in options.values("-r", "-B", "-E", "-R"):
+        if UNKNOWN in code:
+            call.ask("obfuscated", "It runs code that is only known when it runs.")
         check_code(call, code, backticks=True)
         return None
     if names := [*options.values("-f"), *options.operands]:

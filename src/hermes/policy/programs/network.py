@@ -97,7 +97,7 @@ def _shown(urls: list[str]) -> str:
 def _address(call: Call, urls: list[str], *, local: bool) -> None:
     for url in urls:
         if METADATA.search(url):
-            call.ask("credentials", f"{url} gives out the keys of this machine.")
+            call.ask("credentials", f"The address {url} gives out the keys of this machine.")
         if (UNKNOWN in url or SOME in url) and not local:
             call.ask("network_out", "It puts a value that only the run tells into an address.")
         if url.startswith("file:"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
-from hermes.policy.programs.running import fetched
+from hermes.policy.programs.running import fetched, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.programs.workers import OUTWARD
@@ -26,7 +26,8 @@ KNOWN_TOOLS = frozenset(
     nodemon nyc c8 stylelint tailwindcss postcss babel swc husky lint-staged storybook
     typedoc changeset biome svelte-kit concurrently rimraf size-limit depcheck knip tsup
     docusaurus expo react-native lighthouse eleventy vuepress vitepress hugo-bin esbuild-runner
-    npm-check-updates ncu npm-run-all cross-env dotenv-cli wait-on start-server-and-test
+    sass less terser uglifyjs svgo html-minifier npm-check-updates ncu npm-run-all cross-env
+    dotenv-cli wait-on start-server-and-test
     tsc-watch ts-jest ts-prune tsd api-extractor graphql-codegen openapi-typescript
     markdownlint markdownlint-cli2 cspell commitlint standard xo ava tap karma serve
     http-server json-server ruff black mypy pytest isort flake8 pyright pre-commit tox nox
@@ -80,6 +81,8 @@ def _pip_install(call: Call, words: list[str]) -> None:
         if not _of_project(call, name):
             call.ask(NEW, f"It installs what {name} says, which is not part of the workspace.")
     for name in options.operands:
+        if fetched(call, call.path(name)):
+            call.ask("remote_code", f"It installs {name}, which was fetched from elsewhere.")
         if not _of_project(call, name) and name not in ("pip", "setuptools", "wheel"):
             call.ask(NEW, f"It installs {name.replace(UNKNOWN, '…')} and runs its code.")
     if options.has("--user", "--break-system-packages"):
@@ -98,7 +101,7 @@ def _of_project(call: Call, name: str) -> bool:
 
 def _npm(call: Call) -> Stream | None:
     options = call.options(
-        "--prefix -w --workspace --registry --loglevel -C --dir --filter -F --script-shell"
+        "--prefix -w --workspace --registry --loglevel -C --dir --cwd --filter -F --script-shell"
         + (" -e --eval -p --print" if call.name == "bun" else "")
     )
     words = options.operands
@@ -112,8 +115,9 @@ def _npm(call: Call) -> Stream | None:
         call.ask(NEW, "It takes packages from another place than usual.")
     if options.values("--script-shell"):
         call.ask("shell_escape", "It makes scripts run in another shell.")
-    for folder in options.values("--prefix", "-C", "--dir"):
+    for folder in options.values("--prefix", "-C", "--dir", "--cwd"):
         call.writes(folder)
+        own_program(call, folder)
     if verb in ("exec", "x", "dlx", "create", "init") and (names or verb in ("exec", "x", "dlx")):
         return _fetched_tool(call, names)
     if verb in ("install", "i", "add", "ci", "install-ci-test", "isntall", "in", "ins"):
@@ -126,6 +130,8 @@ def _npm(call: Call) -> Stream | None:
         else:
             _npm_script(call, words)
     else:
+        if verb == "config" and re.search(r"(?i)auth|token|password", " ".join(names)):
+            call.ask("credentials", "It shows or changes a stored secret.")
         return _NPM(call.part(call.arguments))
     return None
 
@@ -164,10 +170,10 @@ _NPM = verbs(
     Verbs(
         taking="--prefix -w --workspace --loglevel --filter -F -C --dir --depth",
         reads="""ls list outdated audit view info show why explain version root bin prefix whoami
-        search         fund doctor query licenses help pkg:get config:get config:list config:ls
+        search fund doctor query licenses help pkg:get config:get config:list config:ls
         cache:verify workspaces:info store:path diff ping repo docs pm:ls""",
-        works="""init test t tst start stop restart build pack prune dedupe ddp rebuild import patch
-        pkg:set version shrinkwrap audit:fix link cache:clean update up""",
+        works="""init it cit test t tst start stop restart build pack prune dedupe ddp rebuild
+        import patch pkg:set version shrinkwrap audit:fix link cache:clean update up""",
         asks={
             "remote_state": "publish unpublish deprecate owner access dist-tag team hook star npm "
             "deploy profile",

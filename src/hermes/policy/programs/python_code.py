@@ -198,6 +198,9 @@ class _Reader:
             self._call.ask(*OTHERS[name])
             if name == "os.kill" and node.args and ast.unparse(node.args[0]) == "-1":
                 self._call.never("process_kill", "it kills every process")
+        elif name in ("sys.path.insert", "sys.path.append", "site.addsitedir") and node.args:
+            if not self._call.here(self._text(node.args[-1])):
+                self._call.ask("shell_escape", "Its code loads code from outside the workspace.")
         elif tail == "fork":
             self._call.ask("unclear", "Its code starts copies of itself.")
         else:

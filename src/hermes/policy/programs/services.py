@@ -79,6 +79,11 @@ def _docker(call: Call) -> Stream | None:
         call.writes(*Options(rest[1:], "-o --output").values("-o", "--output"))
     if plain[:1] == ["inspect"] and re.search(r"\.Env\b|Environment", " ".join(words)):
         call.ask("credentials", "It shows the variables of a container, secrets included.")
+    if "build" in plain[:2]:
+        for name in Options(rest, DOCKER.taking).values("-f", "--file"):
+            own_program(call, name)
+        for folder in Options(rest, DOCKER.taking).operands[-1:]:
+            call.reads_all(folder)
     if "build" in plain[:2] and (places := [word for word in plain[1:] if far(word)]):
         call.ask("remote_code", f"It builds what {places[0]} holds.")
     if plain[:1] == ["compose"]:
@@ -298,6 +303,8 @@ _TERRAFORM = verbs(
 
 def _terraform(call: Call) -> Stream | None:
     # Its options have one dash and stand before or after.
+    if any(word.startswith("-from-module") for word in call.arguments):
+        call.ask("remote_code", "It takes in a module that comes from elsewhere.")
     words = [word for word in call.arguments if not re.match(r"-[a-z]", word)]
     return _TERRAFORM(call.part(words))
 
@@ -334,7 +341,8 @@ SERVICES: dict[str, Check] = {
     "helm": _remote(
         "list ls status get:values get:all get:notes history show search env version lint template "
         "repo:list dependency:list verify plugin:list",
-        "dependency:update dependency:build package create repo:update repo:add pull",
+        "dependency:update dependency:build dep:update dep:build dep:up package create "
+        "repo:update repo:add pull",
     ),
     "adb": _remote("devices logcat version get-state help"),
     "fastlane": _remote("lanes env", "test tests scan snapshot gym build_app lint"),
@@ -348,8 +356,7 @@ SERVICES: dict[str, Check] = {
         "status global-status version box:list ssh-config validate", "", container="destroy"
     ),
     "pulumi": _remote("preview version whoami stack:ls stack:output about logs config"),
-    "serverless": _remote("info print version"),
-    "sls": _remote("info print version"),
+    **dict.fromkeys(("serverless", "sls"), _remote("info print version", "offline package")),
     "cdk": _remote("ls list synth diff doctor version", "synth"),
     "sam": _remote("validate list logs", "build local"),
     "eb": _remote("status list logs health"),

@@ -175,7 +175,7 @@ TOOLCHAINS: dict[str, Check] = {
         )
     ),
     "opam": _system("list show switch:list env config var"),
-    "pod": _system("env", "install"),
+    "pod": _system("env", "install update"),
     "luarocks": _system("list show"),
     "nuget": _system("list", "restore"),
     "vcpkg": _system("list search"),

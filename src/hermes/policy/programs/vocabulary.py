@@ -31,8 +31,9 @@ THINGS = frozenset(
 WORKS = frozenset(
     """
     build compile test tests spec fmt format lint fix bench benchmark run serve dev start watch
-    clean check typecheck generate gen codegen new init scaffold bundle pack package convert transform
-    minify optimize preview docs doc coverage cover install-deps restore assemble archive export
+    clean check typecheck generate gen codegen new init scaffold bundle pack package convert
+    transform minify optimize preview docs doc coverage cover install-deps restore assemble
+    archive export
     extract render parse tokenize transpile translate startproject startapp migrate makemigrations
     collectstatic e2e unit integration snapshot index train eval evaluate predict repl shell-init
     select filter sort stats to from split merge join concat sample cut rename
@@ -42,8 +43,9 @@ WORKS = frozenset(
 CHANGES = frozenset(
     """
     delete del destroy remove rm purge wipe nuke drop truncate flush reset revoke terminate kill
-    stop restart reboot shutdown halt suspend pause evict drain cordon taint scale resize rollback undo
-    rollout promote demote deploy publish unpublish release upload push sync ship apply create add
+    stop restart reboot shutdown halt suspend pause evict drain cordon taint scale resize rollback
+    undo rollout promote demote deploy publish unpublish release upload push sync ship apply
+    create add
     set put post patch update upgrade edit replace import restore-backup attach detach assign grant
     bind unbind enable disable activate deactivate register deregister unregister approve reject
     merge close reopen transfer move mv rename tag untag label annotate lock unlock login logout
@@ -57,7 +59,7 @@ CHANGES = frozenset(
 PLURAL = re.compile(r"[a-z-]{3,}[^sui]s")
 SECRET = re.compile(
     r"(?i)\b(secrets?|tokens?|passwords?|passwd|credentials?|creds?|keys?|keychain|api-?keys?"
-    r"|private-?keys?|kubeconfig|cookies?)\b"
+    r"|private-?keys?|kubeconfig|cookies?|variables?|vars|envs?|environments?)\b"
 )
 # Names of tools say what they are for: luacheck, perltidy, sql-formatter, pdf2txt.
 NAMED_FOR_WORK = re.compile(

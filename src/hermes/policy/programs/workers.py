@@ -29,7 +29,7 @@ CODE_OPTIONS = re.compile(
 )
 # A shell by its path, or code that starts a program, as a word for a tool that needs none.
 HANDED_OVER = re.compile(
-    r"^(/usr)?(/local)?/bin/(ba|da|z|k|c|tc|fi|a)?sh$|\\write18"
+    r"^(/usr)?(/local)?/bin/(ba|da|z|k|c|tc|fi|a)?sh$|\\write18|%pipe%|^(msl|ephemeral|mvg):|^\|"
     r"|\b(system|exec[lv]?p?e?|popen\d?|spawn\w*|callCommand|os\.execute|shell_exec|qx|run)\s*"
     r"[({]?\s*['\"`].*\b(sh|rm|curl|wget|nc)\b|^`.*`$"
 )
@@ -43,12 +43,12 @@ TESTERS = frozenset(
 )
 EDITS = frozenset("black isort rustfmt swiftformat rubocop perltidy mogrify jpegoptim".split())
 EDITING = re.compile(r"^(--write|--fix|--in-?place|-i|-w|--fix-type|--autocorrect|-A)$")
-LOADING = re.compile(
-    r"^(--config|-c|--require|-r|--plugin|-p|--loader|--import|--rcfile|--rootdir)$"
+# Options whose value is read or written as data, or only looked through for headers.
+HARMLESS_OPTION = re.compile(
+    r"(?i)out|cache|log|report|te?mp|profile|cov|dump|trace|result|save|write|dest|data|input|^-i$"
+    r"|^-[oILdDB]$|isystem|include|socket|pid|junit|html|archive|store|home|prefix|dir$|^--?ss?o?$"
 )
-COMPILERS = frozenset(
-    "gcc g++ cc c++ clang clang++ ld ar as nasm rustc javac jar ffmpeg gs".split()
-)
+CODE_SEARCH = re.compile(r"^(-B|--rulesdir|--plugin-dir|--lua-dir|--rootdir|--prefix-dir)$")
 GRABS = re.compile(
     r"-f (x11grab|gdigrab|avfoundation|dshow|pulse|alsa|v4l2|video4linux2|kmsgrab)\b|(^| )-d( |$)"
 )
@@ -83,27 +83,45 @@ def check_worker(call: Call) -> Stream | None:
         elif word[:1] != "-":
             call.reads(word)
     if call.name in LAST_IS_OUTPUT and words:
+        if far(words[-1]):
+            call.ask("network_out", f"It sends what it makes to {words[-1]}.")
         call.writes(words[-1])
     return None
 
 
 def _reaches_out(call: Call, words: list[str]) -> None:
-    """Tools run what their settings and tests say, and some change what they are given: that
-    is the project's business only as long as it is the project's."""
+    """Tools run what their settings, plugins and tests say, and some change what they are given:
+    that is the project's business only as long as it is the project's."""
     edits = call.name in EDITS or any(EDITING.match(word) for word in words)
     for place, word in enumerate(words):
-        option, _, value = word.partition("=")
-        loads = LOADING.match(option) and call.name not in COMPILERS
-        target = (value or " ".join(words[place + 1 : place + 2])) if loads else word
-        if target[:1] not in ("/", "~") and not target.startswith(".."):
-            continue
-        path = call.path(target)
-        if UNKNOWN in path or call.here(target) or inside(path, "/dev"):
-            continue
-        if loads or call.name in TESTERS:
-            call.ask("unknown_program", f"It runs what {target} says, outside the workspace.")
-        elif edits and not word.startswith("-"):
-            call.writes(target)
+        option, value = _option(word, (words[place + 1 : place + 2] or [""])[0])
+        data = HARMLESS_OPTION.search(option) and not CODE_SEARCH.match(option)
+        if option and foreign(call, value) and not data:
+            call.ask("unknown_program", f"`{option}` makes it use {value}, outside the workspace.")
+        elif not option and foreign(call, word) and (place == 0 or words[place - 1][:1] != "-"):
+            if call.name in TESTERS:
+                call.ask("unknown_program", f"It runs {word}, outside the workspace.")
+            elif edits:
+                call.writes(word)
+
+
+def _option(word: str, following: str) -> tuple[str, str]:
+    """The name and the value of an option, however the two are joined."""
+    if word[:1] != "-":
+        return "", ""
+    if found := re.match(r"(-[A-Za-z])([/~].*)$|(--?[\w.-]+)=(.*)$", word):
+        return found[1] or found[3], found[2] or found[4]
+    return word, following
+
+
+def foreign(call: Call, text: str) -> bool:
+    """A path that belongs neither to the project nor to the system."""
+    if text[:1] not in ("/", "~") and not text.startswith(".."):
+        return False
+    path = call.path(text)
+    if UNKNOWN in path or call.here(text) or any(inside(path, each) for each in call.state.own):
+        return False
+    return call.paths.place(path) in ("scratch", "outside", "home")
 
 
 def _told_words(call: Call, words: list[str]) -> None:

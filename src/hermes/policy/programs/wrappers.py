@@ -104,7 +104,11 @@ def _plain(call: Call) -> Stream | None:
     taking, skipped = PLAIN[call.name]
     inner = _inner(call, taking, skipped)
     if call.name in ("strace", "ltrace", "time"):
-        call.writes(*call.options(taking, permute=False).values("-o", "--output"))
+        for name in call.options(taking, permute=False).values("-o", "--output"):
+            if name[:1] in ("|", "!"):
+                call.ask("shell_escape", "It gives what it finds out to another program.")
+                call.runs_text(name[1:])
+            call.writes(name)
     return call.runs(inner) if inner else None
 
 
