@@ -73,7 +73,7 @@ READERS = """
     zipinfo zipgrep lzless xzless bzless bzmore zmore zdiff zcmp lsar uuid dmidecode lshw hwinfo
     xrandr xdpyinfo ipcalc sipcalc
 """
-INSTALLS = re.compile(r"^(un)?install(-|$)")
+INSTALLS = re.compile(r"^(un)?install(-(?!deps|dev|tool|dependenc|requirement|test|local)|$)")
 
 
 def check_targets(call: Call) -> Stream | None:

@@ -135,7 +135,10 @@ def _made(taking: str = "") -> Check:
     """Every operand is a file or folder that is made or changed."""
 
     def check(call: Call) -> Stream:
-        call.writes(*call.options(taking).operands)
+        names = call.options(taking).operands
+        if call.name == "mkdir":
+            call.state.own.update(call.path(each) for each in names)
+        call.writes(*names)
         return NOTHING
 
     return check

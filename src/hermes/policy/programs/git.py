@@ -310,6 +310,13 @@ def _daemon(call: Call, options: Options) -> Stream | None:
     return None
 
 
+def _lfs(call: Call, options: Options) -> Stream | None:
+    if options.operands[:1] in (["push"], ["prune"], ["lock"], ["unlock"]):
+        call.ask("remote_state", "It changes large files that others share, or drops them.")
+    call.work("network", "It may fetch large files.")
+    return None
+
+
 def _tag(call: Call, options: Options) -> Stream | None:
     if options.has("-d", "--delete", "-f", "--force"):
         call.ask(LOST, "It deletes or moves a tag.")
@@ -377,5 +384,6 @@ CHECKS = {
     "daemon": _daemon,
     "instaweb": _daemon,
     "tag": _tag,
+    "lfs": _lfs,
     "remote": _remote,
 }

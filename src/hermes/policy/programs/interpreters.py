@@ -243,7 +243,7 @@ def _editor(call: Call) -> Stream | None:
     """vim, ex, emacs and others, which can do anything when told by an option."""
     told, names = _told(call.arguments)
     for text in told:
-        if not PLAIN_EDITS.match(text):
+        if not PLAIN_EDITS.match(text) and text not in ("NONE", "NORC", "DEFAULTS"):
             call.ask("shell_escape", "It makes an editor run a command.")
             call.runs_text(text.partition("!")[2] or ":")
             check_code(call, text, backticks=False)
@@ -274,6 +274,8 @@ def _told(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _r(call: Call) -> Stream | None:
+    if call.arguments[:2] == ["CMD", "INSTALL"]:
+        call.ask("package_install", "It installs a package.")
     options = call.options("-e -f --file", permute=False)
     for code in options.values("-e"):
         if "install.packages" in code or "remotes::" in code or "devtools::install" in code:

@@ -19,7 +19,8 @@ ASKED: dict[str, tuple[str, str]] = {
         setenforce semanage setsebool restorecon chcon aa-disable aa-enforce aa-complain
         apparmor_parser csrutil spctl nvram pmset systemsetup networksetup scutil
         launchctl kextload hwclock rfkill efibootmgr kexec update-ca-certificates
-        locale-gen debconf-set-selections tzselect dconf gsettings bootctl nmtui vconfig
+        openvpn wg-quick wg ipsec locale-gen debconf-set-selections tzselect dconf
+        gsettings bootctl nmtui vconfig
         logrotate auditctl""",
         "It changes the configuration of the system.",
     ),
@@ -47,6 +48,11 @@ ASKED: dict[str, tuple[str, str]] = {
         keytool vault chamber sops age doppler aws-vault git-credential-manager keyring
         kwallet-query hashcat john unshadow chntpw""",
         "It shows, makes or changes keys and passwords.",
+    ),
+    "exfiltration": (
+        "import scrot maim flameshot gnome-screenshot spectacle screencapture arecord parecord "
+        "fswebcam xwd",
+        "It records the screen, the microphone or a camera.",
     ),
     "process_kill": (
         "killall xkill skill snice renice gcore reptyr criu ",
@@ -285,7 +291,7 @@ MACHINE |= {
     "date": _date,
     "ssh-keygen": _ssh_keygen,
     **dict.fromkeys(("hostname", "domainname"), _hostname),
-    "hostnamectl": _settings("status hostname"),
+    "hostnamectl": _settings("status"),
     "timedatectl": _settings("status show list-timezones timesync-status"),
     "localectl": _settings("status list-locales list-keymaps"),
     "resolvectl": _settings("status query statistics"),

@@ -207,10 +207,11 @@ def _ssh(call: Call) -> Stream:
     call.ask("network_out", f"It works on another machine ({host or 'unknown'}).")
     if command[:1] == ["--"]:
         command = command[1:]
-    if command:
+    text = " ".join(command) or call.stdin.text.replace(UNKNOWN, "")
+    if text.strip():
         elsewhere = call.state.copy()
         elsewhere.cwd = UNKNOWN
-        call.follower.text(" ".join(command), elsewhere, call.stdin)
+        call.follower.text(text, elsewhere, call.stdin if command else NOTHING)
     return FETCHED
 
 

@@ -10,7 +10,7 @@ from hermes.policy.options import Options
 from hermes.policy.programs.running import fetched, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.verbs import Verbs, verbs
-from hermes.policy.programs.workers import OUTWARD
+from hermes.policy.programs.workers import OUTWARD, ask_elsewhere, check_worker
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 PIP_TAKING = """
@@ -25,7 +25,8 @@ KNOWN_TOOLS = frozenset(
     next ng nuxt astro cypress prisma drizzle-kit typeorm knex sequelize turbo nx lerna
     nodemon nyc c8 stylelint tailwindcss postcss babel swc husky lint-staged storybook
     typedoc changeset biome svelte-kit concurrently rimraf size-limit depcheck knip tsup
-    docusaurus expo react-native lighthouse eleventy vuepress vitepress hugo-bin esbuild-runner
+    nuxi svelte-check vue-tsc mkdirp docusaurus expo react-native lighthouse eleventy vuepress
+    vitepress hugo-bin esbuild-runner
     sass less terser uglifyjs svgo html-minifier npm-check-updates ncu npm-run-all cross-env
     dotenv-cli wait-on start-server-and-test
     tsc-watch ts-jest ts-prune tsd api-extractor graphql-codegen openapi-typescript
@@ -71,8 +72,11 @@ def _pip(call: Call) -> Stream | None:
 
 def _pip_install(call: Call, words: list[str]) -> None:
     options = Options(words, PIP_TAKING)
-    _ask_fetched(call)
-    if options.values("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--proxy"):
+    ask_elsewhere(call)
+    places = options.values("-f", "--find-links")
+    if options.values("-i", "--index-url", "--extra-index-url", "--proxy") or not all(
+        "://" not in each and call.here(each) for each in places
+    ):
         call.ask(NEW, "It takes packages from another place than usual.")
     if options.values("--global-option", "--install-option", "--config-settings", "--build-option"):
         call.ask("shell_escape", "It gives the installation of a package orders of its own.")
@@ -106,7 +110,7 @@ def _npm(call: Call) -> Stream | None:
     )
     words = options.operands
     verb, names = (words[0], words[1:]) if words else ("", [])
-    _ask_fetched(call)
+    ask_elsewhere(call)
     if call.name == "bun" and (codes := options.values("-e", "--eval", "-p", "--print")):
         for code in codes:
             check_code(call, code, backticks=False)
@@ -134,12 +138,6 @@ def _npm(call: Call) -> Stream | None:
             call.ask("credentials", "It shows or changes a stored secret.")
         return _NPM(call.part(call.arguments))
     return None
-
-
-def _ask_fetched(call: Call) -> None:
-    """Installing runs code of the project, which another command here may have fetched."""
-    if UNKNOWN not in call.state.cwd and fetched(call, call.state.cwd):
-        call.ask("remote_code", "It installs or runs what was fetched from elsewhere.")
 
 
 def _npm_install(call: Call, options: Options, names: list[str]) -> None:
@@ -173,7 +171,8 @@ _NPM = verbs(
         search fund doctor query licenses help pkg:get config:get config:list config:ls
         cache:verify workspaces:info store:path diff ping repo docs pm:ls""",
         works="""init it cit test t tst start stop restart build pack prune dedupe ddp rebuild
-        import patch pkg:set version shrinkwrap audit:fix link cache:clean update up""",
+        import patch workspaces:foreach workspaces:run
+        pkg:set version shrinkwrap audit:fix link cache:clean update up""",
         asks={
             "remote_state": "publish unpublish deprecate owner access dist-tag team hook star npm "
             "deploy profile",
@@ -192,6 +191,8 @@ def _fetched_tool(call: Call, words: list[str]) -> Stream | None:
     bare = re.sub(r"(?<=.)@[^/]*$", "", name)
     if bare in KNOWN_TOOLS or (bare and installed(call, bare)):
         call.work(reason=f"It runs {bare}, a tool of the project.")
+        if not call.follower.knows(bare):
+            return check_worker(call.part(words[1:], name=bare))
         return call.runs([bare, *words[1:]])
     call.ask("remote_code", f"It fetches {name.replace(UNKNOWN, '…') or 'a package'} and runs it.")
     return None
@@ -271,7 +272,7 @@ _UV = verbs(
 
 def _project_tool(call: Call) -> Stream | None:
     """poetry, pipenv, pdm, hatch, bundle, conda: `run` runs a command of the project."""
-    _ask_fetched(call)
+    ask_elsewhere(call)
     words = call.options(
         "-C -P --directory --project -n --name -p --prefix -e", permute=False
     ).operands

@@ -227,7 +227,8 @@ def _aws(call: Call) -> Stream | None:
         f"{service} {verb}",
     )
     reading = re.match(
-        r"(describe|list|get|ls|head|batch-get|scan|query|lookup|search|help|wait|tail)", verb
+        r"(describe|list|get|ls|head|batch-get|scan|query|lookup|search|help|wait|tail|validate)",
+        verb,
     )
     if service == "configure" and verb not in ("list", "list-profiles"):
         call.ask("credentials", "It shows or changes the keys of the cloud.")
@@ -343,6 +344,9 @@ SERVICES: dict[str, Check] = {
         "repo:list dependency:list verify plugin:list",
         "dependency:update dependency:build dep:update dep:build dep:up package create "
         "repo:update repo:add pull",
+    ),
+    **dict.fromkeys(
+        ("surge", "now", "cf", "gh-pages", "salt", "cap"), _remote(bare="remote_state")
     ),
     "adb": _remote("devices logcat version get-state help"),
     "fastlane": _remote("lanes env", "test tests scan snapshot gym build_app lint"),

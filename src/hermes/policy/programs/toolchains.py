@@ -8,7 +8,7 @@ from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
-from hermes.policy.programs.workers import check_worker
+from hermes.policy.programs.workers import ask_elsewhere, check_worker
 from hermes.policy.shell.state import Stream
 
 NEW = "package_install"
@@ -22,6 +22,7 @@ def _cargo(call: Call) -> Stream | None:
     for setting in options.values("--config"):
         if re.search(r"runner|wrapper|rustc|linker|alias|rustdoc|source|registr", setting):
             call.ask("shell_escape", "It makes cargo use another program.")
+    ask_elsewhere(call)
     call.writes(*options.values("--target-dir"))
     return _CARGO(call.part(words, name="cargo"))
 
@@ -69,6 +70,7 @@ def _go(call: Call) -> Stream | None:
         return None
     known = "build test run fmt mod generate clean tool work get install fix telemetry"
     if verb in known.split():
+        ask_elsewhere(call)
         call.work("network", "It builds or fetches what the project names.")
     elif verb:
         call.ask("unknown_program", f"`go {verb}` is not known.")

@@ -72,14 +72,26 @@ NAMED_FOR_WORK = re.compile(
 ATTACKS = re.compile(
     r"(?i)crack|2john$|hashcat|^john|mimikatz|miner|xmrig|steg(hide|seek)|keylog|logkeys|shred|wipe"
     r"|erase|scrub|nuke|destroy|backdoor|exploit|payload|reverse|shell$|^msf|spoof|sniff|brute|dumper"
-    r"|locker|encrypt|ransom|peas$|pwn|hack|evil|root(kit)?$|inject|stealer|exfil|tunnel|botnet|flood"
+    r"|locker|encrypt|vpn|ransom|peas$|pwn|hack|evil|root(kit)?$|inject|stealer|exfil|tunnel|botnet|flood"
     r"|ddos|slowloris|hydra|fuzz|captur|record|grab|screenshot|scrot|^maim$|webcam|camera|^trust$"
 )
+# Kinds of files that projects are made of, and tools are made for.
+KINDS = """
+    c h cc cpp cxx hpp hh m mm rs go py pyi ipynb rb erb pl pm lua r R jl js mjs cjs jsx ts tsx
+    vue svelte astro java kt kts scala clj cljs groovy gradle swift dart ex exs erl hrl hs ml
+    mli fs fsx cs vb nim zig v sv vhd vhdl asm s f f90 pas adb ads d cr elm sol wat wasm cu cl
+    glsl hlsl proto thrift graphql gql sql html htm css scss sass less xml xsl svg json jsonl
+    json5 yaml yml toml ini cfg conf properties csv tsv parquet avro orc arrow feather npy npz
+    h5 hdf5 nc md mdx rst adoc txt tex bib org typ pdf docx xlsx pptx epub png jpg jpeg gif webp
+    bmp tiff ico mp3 wav flac ogg mp4 mkv webm ttf otf woff woff2 glb gltf obj stl blend scad
+    fbx po pot tf tfvars hcl nix bzl cmake mk o a elf hex bin uf2 map lock diff patch log dot gv
+    puml mmd drawio snap feature robot bats
+""".split()
 PROJECT_FILE = re.compile(
     r"(?:[\w@+-][\w.@+*?{},\[\]-]*/|\*\*/|\./)*[\w@+*?{},\[\]-][\w.@+*?{},\[\]-]*"
-    r"\.(?!(?:sh|bash|exe|bat|ps1|key|pem|env|kdbx|so|dll|com|local|internal|crt|cer"
-    r"|der|p12|pfx|net|org|io|example)$)[A-Za-z]\w{0,9}"
+    r"\.(?:" + "|".join(KINDS) + r")"
 )
+PLAIN_WORD = re.compile(r"[\w@+*?{},\[\]./:=-]+")
 # Options that make a program do something else than its work.
 TURNED = re.compile(
     r"^--?(exec|execute|command|cmd|eval|shell|run-cmd|upload|send|push|post|publish|deploy|delete"
@@ -137,6 +149,10 @@ def plain_tool(call: Call) -> bool:
     if verb in LOOKS or verb in WORKS or only_looks(words):
         return not changing(words[1:])
     if ATTACKS.search(call.name) or changing(words):
+        return False
+    if not all(PLAIN_WORD.fullmatch(word) for word in call.arguments):
+        return False
+    if any("." in word.strip("./") and not _of_project(word) for word in words):
         return False
     return bool(NAMED_FOR_WORK.search(call.name)) or any(map(_of_project, words))
 

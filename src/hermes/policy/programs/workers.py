@@ -8,7 +8,7 @@ from hermes.policy.call import Call
 from hermes.policy.hosts import far
 from hermes.policy.paths import inside
 from hermes.policy.programs.running import fetched
-from hermes.policy.shell.state import UNKNOWN, Stream
+from hermes.policy.shell.state import SOME, UNKNOWN, Stream
 
 OUTPUT = re.compile(
     r"^(?:-o|-d|--out|--output|--outdir|--out-dir|--outfile|--output-dir|--output-file|--outDir"
@@ -20,7 +20,7 @@ LAST_IS_OUTPUT = frozenset(
 )
 # First words of a script or target that reach beyond this machine.
 OUTWARD = re.compile(
-    r"^(deploy|publish|unpublish|upload|ship|destroy|teardown|tear-down|nuke|wipe|rollout|promote"
+    r"^(?:[\w-]+:)?(deploy|publish|unpublish|upload|ship|destroy|teardown|tear-down|nuke|wipe|rollout|promote"
     r"|release-publish|push|purge|provision|terminate|yank|login|logout)"
     r"(?=$|[:_.-])"
 )
@@ -56,9 +56,19 @@ OPEN_TO_ALL = re.compile(r"\.(token|password)=(''|\"\")?( |$)|--(no-auth|auth[= 
 CODE_FILE = re.compile(r"(?i)\.(git|py|js|mjs|ts|sh|rb|r|jar|go|pl|php|lua|whl|tgz|zip)(#.*)?$")
 
 
-def check_worker(call: Call) -> Stream | None:
-    if fetched(call, call.state.cwd) and UNKNOWN not in call.state.cwd:
+def ask_elsewhere(call: Call) -> None:
+    """A tool runs the code of the folder it is called in. Whose is that?"""
+    cwd = call.state.cwd
+    if UNKNOWN in cwd or SOME in cwd:
+        return
+    if fetched(call, cwd):
         call.ask("remote_code", "It builds or runs what was fetched from elsewhere.")
+    elif foreign(call, cwd):
+        call.ask("unknown_program", f"It builds or runs what lies in {cwd}, outside the workspace.")
+
+
+def check_worker(call: Call) -> Stream | None:
+    ask_elsewhere(call)
     call.work(reason=f"`{call.name}` works in the project.")
     words = call.arguments
     _told_words(call, words)
