@@ -53,6 +53,8 @@ WORKERS = """
     sloccount hexyl diffoscope difft delta bc dc units msgfmt msgmerge xgettext gettext envsubst m4
     cpp numfmt chafa figlet cowsay lolcat banner fortune sl pv progress tput clear reset column bats
     shellspec hugo zola eleventy prove trivy grype syft gitleaks trufflehog osv-scanner licensecheck
+    hurl mockery maturin setuptools-scm pipdeptree pip-licenses import-linter lint-imports bundlesize
+    ncu imagemin scalafix credo elvis pkgconf opusenc d2 pa11y nilaway
     virtualenv ghcid choose sd datamash vvp iverilog verilator yosys ghdl godot love busted
     lighthouse symfony spark-submit
     sonar-scanner snyk-to-html ansible-inventory ansible-doc dive lefthook watchman
@@ -203,7 +205,7 @@ def _migrations(call: Call) -> Stream | None:
     """alembic, prisma, knex and others."""
     text = " ".join(call.arguments)
     if re.search(
-        r"\b(downgrade|reset|rollback|drop|fresh|refresh|wipe|undo|revert|clean|push)\b", text
+        r"\b(downgrade|down|reset|rollback|drop|fresh|refresh|wipe|undo|revert|clean|push)\b", text
     ):
         call.ask("database", "It takes changes of the database back, and data with them.")
     call.work(reason="It works on the project's database.")

@@ -44,7 +44,8 @@ def _unknown(call: Call) -> Stream | None:
     lower = call.name.lower()
     if lower != call.name and lower in WINDOWS:
         return check_windows(call)
-    if call.arguments in ONLY_TELLING:
+    asked = call.arguments[-1:] == ["--help"] and len(call.arguments) < 5
+    if asked or call.arguments in ONLY_TELLING:
         call.work(reason="It tells about itself.")
     elif words := _sibling(call):
         return call.runs(words)
@@ -68,7 +69,8 @@ def _sibling(call: Call) -> list[str]:
     last = call.name.rpartition("-")[2]
     crossed = CROSS.match(call.name) and last in TARGETED
     name = last if crossed else plain
-    return [name, *call.arguments] if name != call.name and call.follower.knows(name) else []
+    longer = name != call.name and len(name) > 2
+    return [name, *call.arguments] if longer and call.follower.knows(name) else []
 
 
 def _perhaps_wrapper(call: Call) -> None:

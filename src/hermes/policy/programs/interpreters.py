@@ -7,7 +7,7 @@ import re
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
 from hermes.policy.programs.python_code import check_python, strings
-from hermes.policy.programs.running import own_program
+from hermes.policy.programs.running import ask_ended, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.stream_editors import check_awk, check_sed
 from hermes.policy.programs.workers import foreign
@@ -115,6 +115,7 @@ def _file(call: Call, name: str, arguments: list[str]) -> Stream | None:
         elif name.rpartition("/")[2] in ("artisan", "rails", "rake"):
             return call.runs([name.rpartition("/")[2], *arguments])
         call.reads(*(each for each in arguments if each[:1] in "/~"))
+        ask_ended(call, arguments)
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hermes.policy.call import Call
 from hermes.policy.paths import inside
+from hermes.policy.programs.vocabulary import destroying
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 # Scripts that every project of their kind has, and whose orders are known.
@@ -81,7 +82,14 @@ def check_path_program(call: Call) -> Stream | None:
             # The tools of a virtual environment or of node_modules do what their names say.
             return call.runs([program, *call.arguments])
         call.reads(*(each for each in call.arguments if each[:1] in "/~"))
+        ask_ended(call, call.arguments)
     return None
+
+
+def ask_ended(call: Call, arguments: list[str]) -> None:
+    """Orders to the project's own programs that their names give away."""
+    if order := destroying([each for each in arguments if not each.startswith("-")][:2]):
+        call.ask("database", f"`{order}` sounds as if it deletes something for good.")
 
 
 def check_shell(call: Call) -> Stream | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from hermes.policy.call import Call
-from hermes.policy.hosts import far
+from hermes.policy.hosts import NEAR, far
 from hermes.policy.shell.state import UNKNOWN
 
 # Subcommands that only look, whatever the program is.
@@ -91,6 +91,12 @@ PROJECT_FILE = re.compile(
     r"(?:[\w@+-][\w.@+*?{},\[\]-]*/|\*\*/|\./)*[\w@+*?{},\[\]-][\w.@+*?{},\[\]-]*"
     r"\.(?:" + "|".join(KINDS) + r")"
 )
+FOLDERS = frozenset(
+    """src lib app apps test tests spec docs doc content packages examples scripts tools cmd pkg
+    internal include public assets site policy schema models data notebooks""".split()
+)
+# Nothing comes back after these.
+DESTROYS = frozenset("drop destroy wipe purge uninstall terminate nuke erase delete gc".split())
 PLAIN_WORD = re.compile(r"[\w@+*?{},\[\]./:=-]+")
 # Options that make a program do something else than its work.
 TURNED = re.compile(
@@ -116,12 +122,14 @@ def only_looks(words: Sequence[str]) -> bool:
         if SECRET.search(word) or UNKNOWN in word:
             return False
     for word in words[:4]:
+        # DescribeInstances is describe-instances.
+        word = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", word)
         whole = word.lower()
         first = re.split(r"[:_-]", whole)[0] if ":" not in whole else whole.rpartition(":")[2]
         if whole in LOOKS or (first in LOOKS and whole != first):
             return True
         if (whole in THINGS or PLURAL.fullmatch(whole)) and word == words[-1]:
-            return True
+            return "-" not in word
         if whole in CHANGES or first in CHANGES:
             return False
     return False
@@ -143,7 +151,7 @@ def plain_tool(call: Call) -> bool:
         call.here(word) for word in values if word[:1] in ("/", "~") or word.startswith("..")
     ):
         return False
-    if SECRET.search(" ".join(words[:4])):
+    if SECRET.search(" ".join((call.name, *words[:4]))):
         return False
     verb = words[0].lower() if words else ""
     if verb in LOOKS or verb in WORKS or only_looks(words):
@@ -152,11 +160,27 @@ def plain_tool(call: Call) -> bool:
         return False
     if not all(PLAIN_WORD.fullmatch(word) for word in call.arguments):
         return False
-    if any("." in word.strip("./") and not _of_project(word) for word in words):
+    told = {word.lstrip("-") for word in call.arguments if word.startswith("--")}
+    if not told.isdisjoint(LOOKS) and all(word.startswith("-") for word in call.arguments):
+        return True
+    if any(
+        "." in word.strip("./") and not NEAR.match(word) and not _of_project(word) for word in words
+    ):
         return False
     return bool(NAMED_FOR_WORK.search(call.name)) or any(map(_of_project, words))
 
 
 def _of_project(word: str) -> bool:
-    """A file or folder such as projects have: `src/a.v`, `.`, `**/*.md`."""
-    return word == "." or bool(PROJECT_FILE.fullmatch(word))
+    """A file or folder such as projects have: `src`, `src/a.v`, `.`, `**/*.md`."""
+    if word in (".", "./...") or word.rstrip("/") in FOLDERS or NEAR.match(word):
+        return True
+    return bool(PROJECT_FILE.fullmatch(word))
+
+
+def destroying(words: Sequence[str]) -> str:
+    """The first order that ends something for good, as a word or as a part: `schema:drop`."""
+    for word in words:
+        parts = re.split(r"[:_-]", word.lower())
+        if not set(word) & set("./= ") and not DESTROYS.isdisjoint(parts):
+            return word
+    return ""

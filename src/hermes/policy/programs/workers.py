@@ -8,6 +8,7 @@ from hermes.policy.call import Call
 from hermes.policy.hosts import far
 from hermes.policy.paths import inside
 from hermes.policy.programs.running import fetched
+from hermes.policy.programs.vocabulary import destroying
 from hermes.policy.shell.state import SOME, UNKNOWN, Stream
 
 OUTPUT = re.compile(
@@ -75,6 +76,8 @@ def check_worker(call: Call) -> Stream | None:
     if any(CODE_OPTIONS.match(word) or HANDED_OVER.search(word) for word in words):
         call.ask("shell_escape", f"It makes `{call.name}` run another program.")
     orders = [] if call.name == "dotnet" else call.options().operands[:2]
+    if call.name not in TESTERS and (order := destroying(orders)):
+        call.ask("remote_state", f"`{order}` sounds as if it deletes something for good.")
     if target := next((each for each in orders if OUTWARD.match(each)), ""):
         call.ask("remote_state", f"`{target}` sounds as if it changes something elsewhere.")
     _reaches_out(call, words)
