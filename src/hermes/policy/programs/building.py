@@ -53,8 +53,8 @@ WORKERS = """
     sloccount hexyl diffoscope difft delta bc dc units msgfmt msgmerge xgettext gettext envsubst m4
     cpp numfmt chafa figlet cowsay lolcat banner fortune sl pv progress tput clear reset column bats
     shellspec hugo zola eleventy prove trivy grype syft gitleaks trufflehog osv-scanner licensecheck
-    hurl mockery maturin setuptools-scm pipdeptree pip-licenses import-linter lint-imports bundlesize
-    ncu imagemin scalafix credo elvis pkgconf opusenc d2 pa11y nilaway
+    hurl mockery maturin setuptools-scm pipdeptree pip-licenses import-linter lint-imports
+    bundlesize ncu imagemin scalafix credo elvis pkgconf opusenc d2 pa11y nilaway
     virtualenv ghcid choose sd datamash vvp iverilog verilator yosys ghdl godot love busted
     lighthouse symfony spark-submit
     sonar-scanner snyk-to-html ansible-inventory ansible-doc dive lefthook watchman
