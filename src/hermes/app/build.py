@@ -228,7 +228,7 @@ class App:
         self.news += text.warnings
         opened = SessionOpened(
             source=opening.source,
-            cwd=self.cwd(opening),
+            cwd=cwd,
             model=choice.model,
             provider=choice.provider,
             system=join(text.layers),
