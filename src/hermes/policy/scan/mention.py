@@ -44,6 +44,12 @@ _SENTENCE = re.compile(r"[.!?;。！？]\s|\n\s*\n|\n\s*(?:[-*#>|]|\d+\.)\s")
 _FENCE = re.compile(r"^\s*(?:```|~~~)", re.M)
 
 
+def spoken_of(text: str, start: int) -> bool:
+    """The sentence forbids or reports what begins at `start`."""
+    sentence = _SENTENCE.split(text[max(0, start - 280) : start])[-1]
+    return _REPORTING.search(sentence) is not None or _SPEAKER.search(sentence) is not None
+
+
 def mentioned(text: str, start: int, end: int) -> bool:
     """The words between `start` and `end` are reported, quoted as an example, or forbidden."""
     before = text[max(0, start - 280) : start]
@@ -51,12 +57,12 @@ def mentioned(text: str, start: int, end: int) -> bool:
     sentence = before[breaks[-1] :] if breaks else before
     if _REPORTING.search(sentence):
         return True
-    spoken_of = _SPEAKER.search(sentence) is not None
+    reported = _SPEAKER.search(sentence) is not None
     if _quoted(text, start, end):
         wider = before[breaks[-2] :] if len(breaks) > 1 else before
         near = _SPEAKER.search(wider) or _QUOTING.search(sentence)
-        return spoken_of or near is not None or _spoken_after(text, end)
-    return spoken_of
+        return reported or near is not None or _spoken_after(text, end)
+    return reported
 
 
 def _spoken_after(text: str, end: int) -> bool:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
 from hermes.codec.values import Value, replace
 from hermes.policy.redact.redactor import Redactor
-from hermes.policy.scan.code import in_files, is_known_installer, is_prose
+from hermes.policy.scan.code import in_code, in_files, is_known_installer, is_prose
+from hermes.policy.scan.disguises import disguises
 from hermes.policy.scan.finding import Sign, signs
-from hermes.policy.scan.foreign import in_other_languages
 from hermes.policy.scan.hidden import hidden
-from hermes.policy.scan.mention import mentioned
-from hermes.policy.scan.normal import LONGEST, disguises, folded, foreign
+from hermes.policy.scan.mention import mentioned, spoken_of
+from hermes.policy.scan.normal import LONGEST, folded, foreign
 from hermes.policy.scan.rules import CIRCUMSTANCE, Scope
+from hermes.policy.scan.sense import in_sense
 
 Kind = Literal["memory", "skill", "context", "tool_description"]
 Verdict = Literal["safe", "caution", "dangerous"]
@@ -26,6 +27,8 @@ SCOPES: dict[str, Scope] = {
     "context": "context",
     "tool_description": "context",
 }
+# Weak families that speak to whoever is no person.
+_TOLD = frozenset(("addressed_to_ai", "new_authority"))
 _ORDER = {"low": 0, "high": 1, "critical": 2}
 # How close two weak signs must stand to count together.
 NEAR = 300
@@ -92,14 +95,16 @@ class Scanner:
                     )
                     for each in _judged(_changed(plain, reading), scope, kind, strong_only=True)
                 ]
-        found += _in_other_languages(text)
+        own = foreign(text)
+        if own != plain:
+            found += _judged(own, scope, kind, meaning_only=True)
         if scope == "strict":
             found += self._secrets(text, kind)
         return concluded(found)
 
     def scan_skill(self, text: str, files: Mapping[str, str]) -> Scanned:
         """A skill with its files: texts are read as a model reads them, scripts as a machine."""
-        found = list(self.scan(text, "skill").findings)
+        found = [*self.scan(text, "skill").findings, *_commands(text)]
         scripts = {name: body for name, body in files.items() if not is_prose(name)}
         for name, body in files.items():
             if is_prose(name):
@@ -116,6 +121,15 @@ class Scanner:
             if span.kind not in ("phone",):
                 line = text.count("\n", 0, span.start) + 1
                 yield Found(id="hardcoded_secret", line=line, severity=severity, text=span.kind)
+
+
+def _commands(text: str) -> Iterator[Found]:
+    """Commands that a text shows, if no text of a skill needs them."""
+    plain = text[:LONGEST].lower()
+    for each in in_code(text[:LONGEST], ""):
+        telling = each.severity == "critical" or each.id == "supply_chain"
+        if telling and not spoken_of(plain, each.start):
+            yield Found(id=each.id, line=each.line, severity=each.severity, text=each.text)
 
 
 def concluded(found: list[Found]) -> Scanned:
@@ -138,8 +152,11 @@ def _hidden(text: str) -> Iterator[Found]:
         yield Found(id=name, line=line, severity="critical" if weight == "strong" else "high")
 
 
-def _judged(plain: str, scope: Scope, kind: str, *, strong_only: bool = False) -> Iterator[Found]:
-    seen = list(islice(signs(plain, scope, kind), MOST_SIGNS))
+def _judged(
+    plain: str, scope: Scope, kind: str, *, strong_only: bool = False, meaning_only: bool = False
+) -> Iterator[Found]:
+    phrased = () if meaning_only else signs(plain, scope, kind)
+    seen = list(islice(chain(phrased, in_sense(plain, scope, kind)), MOST_SIGNS))
     if len(seen) == MOST_SIGNS:
         yield Found(id="too_many_signs", line=1, severity="high")
     told = [sign for sign in seen if not mentioned(plain, sign.start, sign.end)]
@@ -181,19 +198,14 @@ def _unseen(plain: str) -> Iterator[Found]:
 
 
 def _means_harm(inner: str) -> bool:
-    return _HINTED.search(inner) is not None and any(
-        sign.id not in CIRCUMSTANCE and not mentioned(inner, sign.start, sign.end)
-        for sign in signs(inner, "strict", "context")
+    """What nobody sees is meant for a machine: there the smallest sign is enough."""
+    hinted = _HINTED.search(inner) is not None
+    return any(
+        (hinted or sign.strong or sign.id in _TOLD)
+        and sign.id not in CIRCUMSTANCE
+        and not mentioned(inner, sign.start, sign.end)
+        for sign in chain(signs(inner, "strict", "context"), in_sense(inner, "strict"))
     )
-
-
-def _in_other_languages(text: str) -> Iterator[Found]:
-    plain = foreign(text)
-    for start, end in in_other_languages(plain):
-        if not mentioned(plain, start, end):
-            line = plain.count("\n", 0, start) + 1
-            words = plain[start:end][:120]
-            yield Found(id="prompt_injection", line=line, severity="critical", text=words)
 
 
 def _changed(plain: str, reading: str) -> str:

@@ -1,0 +1,97 @@
+"""What words mean, whatever the language: ideas by one letter each, from `lexicon.txt`."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+
+from hermes.codec.values import Value
+from hermes.policy.scan.normal import foreign
+
+OTHER = "."
+_HEADING = re.compile(r"= (?P<idea>\w)(?: (?P<joined>\[\])?.*)?")
+
+
+class Phrase(Value):
+    """Words in a row; a word that ends in `*` may have any ending."""
+
+    idea: str
+    rest: tuple[str, ...]
+
+
+class Entry(Value):
+    """What a word means alone, and the phrases that begin with it, the longest first."""
+
+    idea: str = OTHER
+    phrases: tuple[Phrase, ...] = ()
+
+
+class Lexicon:
+    """`joined` are the words of scripts that put no spaces between words."""
+
+    def __init__(self, text: str) -> None:
+        self.words: dict[str, Entry] = {}
+        self.stems: dict[str, Entry] = {}
+        self.joined: dict[str, str] = {}
+        for idea, word, joined in _listed(text):
+            if joined:
+                self.joined.setdefault(word, idea)
+            else:
+                self._add(idea, word)
+        self._lengths = sorted({len(stem) for stem in self.stems}, reverse=True)
+        self._heads = {stem[:3] for stem in self.stems}
+
+    def _add(self, idea: str, words: str) -> None:
+        first, *rest = words.split()
+        table = self.stems if first.endswith("*") else self.words
+        first = first.rstrip("*")
+        entry = table.get(first, _NOTHING)
+        if not rest:
+            if entry.idea == OTHER:
+                table[first] = Entry(idea=idea, phrases=entry.phrases)
+            return
+        phrases = (*entry.phrases, Phrase(idea=idea, rest=tuple(rest)))
+        longest_first = tuple(sorted(phrases, key=lambda each: -len(each.rest)))
+        table[first] = Entry(idea=entry.idea, phrases=longest_first)
+
+    def entry(self, word: str) -> Entry:
+        """What is known about a word as it stands in a text."""
+        found = self.words.get(word, _NOTHING)
+        if found.idea != OTHER:
+            return found
+        if word[:3] in self._heads:
+            for length in self._lengths:
+                if stem := self.stems.get(word[:length]):
+                    phrases = (*found.phrases, *stem.phrases)
+                    return Entry(idea=stem.idea, phrases=phrases)
+        if found.phrases:
+            return found
+        before, apostrophe, after = word.partition("'")
+        if apostrophe and before:
+            return self.entry(before if after in ("s", "") else after)
+        return _NOTHING
+
+
+_NOTHING = Entry()
+
+
+def _listed(text: str) -> list[tuple[str, str, bool]]:
+    found: list[tuple[str, str, bool]] = []
+    idea, joined = "", False
+    for line in text.splitlines():
+        if heading := _HEADING.fullmatch(line):
+            idea, joined = heading["idea"], bool(heading["joined"])
+        elif line and not line.startswith("#"):
+            for word in line.split(","):
+                plain = foreign(word.strip())
+                spaced = plain if joined else plain.replace("-", " ").replace(".", " ").strip()
+                if spaced:
+                    found.append((idea, spaced, joined))
+    return found
+
+
+@cache
+def lexicon() -> Lexicon:
+    path = files("hermes.policy.scan").joinpath("lexicon.txt")
+    return Lexicon(path.read_text(encoding="utf-8"))
