@@ -8,22 +8,24 @@ from collections.abc import Iterator
 from hermes.policy.redact.names import Weight, weight
 from hermes.policy.redact.page import Page
 from hermes.policy.redact.spans import Span
-from hermes.policy.redact.strength import is_secret, kind_of_name
+from hermes.policy.redact.strength import is_secret, kind_of_name, looks_random
 
 # Words that a name which tells has in it. Each costs a search through the whole text.
 _STEMS = (b"key", b"token", b"secret", b"pass", b"pwd", b"credential", b"auth", b"psk")
 _EXACT_STEMS = (b"_PAT=", b"PW=")
 # What can follow the rest of a name when a value stands near.
 _LEADS = re.compile(
-    rb"[a-z0-9_-]{0,32}(?:[\"'`\])>\\:=]|[ \t]+(?:[^ \t\na-z]|is|was|are|to|of|now|for|[^\s]*[\d'])"
+    rb"[a-z0-9_-]{0,32}(?:[\"'`\])<>\\:=%&]| \d{1,2}:|[ \t]+(?:[^ \t\na-z]|is|was|are|to|of|now|for|[^\s]*[\d'])"
     rb"|\s*-?\s*value)"
 )
+# Letters in no order of a word, where only the letters as they are written can tell.
+_LED = re.compile(rb"[A-Za-z0-9_-]{0,32}[ \t]+\S*[a-z]\S*[A-Z]")
 _BEFORE = re.compile(r"[A-Za-z0-9_.-]*\Z")
 _WORD_BEFORE = re.compile(r"\b([A-Za-z]{2,16}) \Z")
 _IMAGE_VARIABLE = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|#define)[ \t]+\Z")
 _AFTER = re.compile(r"[A-Za-z0-9_-]*")
 # What stands between a name and its value.
-_SIGN = re.compile(r"""(?:\\?["'`\])]){0,3}[ \t]{0,8}(?::=|=>|==?|:(?!:))|["']\s*,\s*(?=["'])""")
+_SIGN = re.compile(r"""(?:\\{0,7}["'`\])]){0,3}(?: \d{1,2}(?=:))?[ \t]{0,8}(?::=|=>|==?|:(?!:))|["']\s*,\s*(?=["'])""")
 _SPACE = re.compile(r"[ \t]+(?=\S)")
 _SPOKEN = re.compile(
     r"[ \t]+(?:(?:for|of|to) (?:the |my |our )?[\w@.-]+ )?"
@@ -31,13 +33,26 @@ _SPOKEN = re.compile(
 )
 _TAG = re.compile(r"(?:\s[^<>]{0,200})?>(?=[^<\s])")
 _NEXT = re.compile(
-    r"""["']?\s*,?\s*(?:-\s*)?["']?(?:value|Value|VALUE|val|default)["']?\s*[:=]\s*"""
+    r"""["']?\s*,?\s*(?:-\s*)?["']?(?:value|Value|VALUE|val|default|content)["']?\s*[:=]\s*"""
+    r"""|["']?\s*\{\s*(?:\w{1,20}\s*=\s*[^\n]{1,80}\n\s*){0,3}?default\s*=\s*"""
+    r"""|</\w{1,20}>\s*<(?:string|value|Value|data)>(?=[^<\s])"""
 )
+# In a URL or a page, where signs are written in another way.
+_CODED = re.compile(
+    r"""(?x) (?:%(?:25)*2[27]|&quot;|&\#0?3[49];|\\u002[27]|\\{0,7}["'])?
+    (?:\s|%(?:25)*20|\+){0,3} (?::|=|%(?:25)*3[aAdD]) (?:\s|%(?:25)*20|\+){0,3}
+    (?:%(?:25)*2[27]|&quot;|&\#0?3[49];|\\u002[27])
+    (?P<value>(?:(?!%(?:25)*2[267])[^\s&"'\\<>]){4,2048})"""
+)
+_WRAPPED = re.compile(
+    r"""[ \t]*(?:new[ ])?(?P<call>[A-Za-z_][\w.]{0,40})\(\s*[rbuf]?(?P<quote>["'])(?P<value>[^"'\n]{6,512})(?P=quote)"""
+)
+_FETCHING = re.compile(r"(?i)env|get|read|load|find|input|path|hash|sha|name|prompt|lookup|ref|field|column|arg|type")
 _STATEMENT = re.compile(r"(?i)\s*(?:with \w+ )?(?:by\s+)?(?:password\s*)?\(?(?=')")
 
 _TYPE = re.compile(r"[ \t]*[A-Za-z_&*\[][\w.\[\]|<>&*' ]{0,40}[ \t]*=(?!=)[ \t]*")
 _QUOTED = re.compile(
-    r"""(?x) [ \t]* [rbuf@$]{0,2} (?P<quote>\\?(?:\"\"\"|'''|["'`]))
+    r"""(?x) [ \t]* [rbuf@$]{0,2} (?P<quote>\\{0,7}(?:\"\"\"|'''|["'`]))
     (?P<value>(?:(?!(?P=quote))[^\n]){0,2048}?) (?P=quote)"""
 )
 _BARE = re.compile(r"""[ \t]*(?P<value>[^\s"'`,;<>()\[\]{}&|\\][^\s"'`,;<>\[\]{}&|\\]*)""")
@@ -70,7 +85,7 @@ def in_fields(page: Page) -> Iterator[Span]:
 def _hits(page: Page) -> Iterator[int]:
     for stem in _STEMS:
         for at in page.places(stem):
-            if _LEADS.match(page.low, at):
+            if _LEADS.match(page.low, at) or _LED.match(page.data, at):
                 yield at
     yield from page.places(b"identified by")
     for stem in _EXACT_STEMS:
@@ -112,6 +127,8 @@ class _Field:
         text, end = self.text, self.end
         if following := _NEXT.match(text, end):
             return self._assigned(following.end())
+        if (coded := _CODED.match(text, end)) and self.found >= Weight.TOKEN:
+            return self._checked(coded, quoted=True)
         if sign := _SIGN.match(text, end):
             return self._assigned(sign.end()) if self._can_assign(sign) else None
         if self.found < Weight.TOKEN:
@@ -132,6 +149,11 @@ class _Field:
             if "_" in self.name and (space := _SPACE.match(text, end)):
                 # `aws configure set aws_secret_access_key …`
                 return self._checked(_OPEN.match(text, space.end()), found=Weight.HINT)
+            if (space := _SPACE.match(text, end)) and self.name.lower() != "bearer":
+                # `use the token 0123…`: long and by chance, or it is the next word.
+                match = _OPEN.match(text, space.end())
+                if match and len(match["value"]) >= 24:
+                    return self._checked(match, found=Weight.HINT)
             if self.name.lower() == "password" and "login " in text[max(0, self.start - 120) : end]:
                 return self._checked(_OPEN.match(text, end), quoted=True)
         return None
@@ -176,6 +198,10 @@ class _Field:
             at = scheme.end()
             self.found = max(self.found, Weight.TOKEN)
             return self._checked(_OPEN.match(text, at), quoted=True)
+        if wrapped := _WRAPPED.match(text, at):
+            if _FETCHING.search(wrapped["call"]) or not looks_random(wrapped["value"], strict=False):
+                return None
+            return self._checked(wrapped, quoted=True)
         environment = self.name.isupper() and at == self.end + 1 and text[at - 1] == "="
         if quoted := _QUOTED.match(text, at):
             return self._checked(quoted, quoted=True)

@@ -1,0 +1,163 @@
+"""Secrets that are told by the program or the line of settings in which they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hermes.policy.redact.lookalikes import is_no_secret
+from hermes.policy.redact.page import Page
+from hermes.policy.redact.spans import Span
+from hermes.policy.redact.strength import looks_random
+
+# Options that bring a password with them in some programs.
+_OPTION = re.compile(rb" -(?:[uawbUAPp] ?|passin|passout|pass |k |-us|-cr|-au|-wi|-pa)")
+_OPERANDS = re.compile(
+    r"""(?x)
+      \b(?:curl|wget|https?|xh)\s [^\n|;]*? (?<=\s)
+        (?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?["']?[^\s:"']+:(?P<c1>[^\s"'@]{3,})
+    | sshpass\s+-p\s*["']?(?P<c2>[^\s"']{3,})
+    | (?:mysql\w*|mariadb\S*)\s [^\n|;]*? (?<=\s)-p(?P<c3>[^\s"'-][^\s"']{2,})
+    | (?:mysql\w*|mariadb\S*)\s [^\n|;]*? (?<=\s)-p["'](?P<c12>[^\s"']{3,})
+    | redis-cli\s [^\n|;]*? (?<=\s)(?:-a|--pass)\s+["']?(?P<c4>[^\s"']{4,})
+    | (?:docker|podman|az|oc|helm|skopeo|crane|buildah|cf|argocd)\s(?:registry\s)?login [^\n|;]*?
+        \s(?:-p|--password)[\s=]+["']?(?P<c5>[^\s"']{4,})
+    | openssl [^\n|;]*? \s-(?:passin|passout|pass|k)\s+(?:pass:)?(?P<c6>(?!file:|env:|stdin|fd:)[^\s"']{3,})
+    | htpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+(?P<c7>[^\s"']{4,})
+    | ldap\w+\s [^\n|;]*? \s-w\s+["']?(?P<c8>[^\s"']{4,})
+    | (?:smbclient|rpcclient|crackmapexec|impacket-\w+|net\srpc) [^\n|;]*? -U\s*["']?[^\s%"']+%(?P<c9>[^\s"']{3,})
+    | (?:mongo(?:sh|dump|restore|export|import)?|cqlsh|clickhouse-client|influx|sqlcmd|bcp|isql
+        |vncviewer|rdesktop|evil-winrm|zip|7z|unzip|mosquitto_(?:pub|sub)) \s [^\n|;]*? (?<=\s)(?:-p|-P|--password)[ =]?["']?(?P<c10>[^\s"'-][^\s"']{3,})
+    | xfreerdp [^\n|;]*? /p:["']?(?P<c11>[^\s"']{3,})
+    | snowsql [^\n|;]*? --password\s+["']?(?P<c13>[^\s"']{4,})
+    """
+)
+_PGPASS = re.compile(r"(?m)^[\w.*-]+:(?:\d{2,5}|\*):[\w.*-]+:[\w.*-]+:(?P<secret>\S{4,})$")
+# Settings of routers and switches.
+_DEVICE = re.compile(
+    r"(?m)^[ \t>#\w-]{0,40}?(?:snmp-server community|enable (?:secret|password)(?: \d)?"
+    r"|username \S+ (?:privilege \d+ )?(?:password|secret)(?: \d)?"
+    r"|(?:tacacs|radius)-server (?:host \S+ )?key(?: \d)?|crypto isakmp key"
+    r"|neighbor \S+ password(?: \d)?|pre-shared-key(?: \w+)?(?: \d)?|key-string(?: \d)?"
+    r"|wpa-psk ascii(?: \d)?|rocommunity6?|rwcommunity6?)[ \t]+(?P<secret>\S{4,})"
+)
+_DEVICES = (b"snmp-server", b"enable secret", b"enable password", b"username ", b"-server ",
+            b"isakmp key", b"neighbor ", b"pre-shared-key", b"key-string", b"wpa-psk",
+            b"ocommunity", b"wcommunity")  # fmt: skip
+# A program that is told a secret by what is written to it, or by a word after it.
+_PIPED = re.compile(
+    r"(?:echo|printf)\s+(?:-n\s+)?(?:['\"]%s['\"]\s+)?[\"']?(?P<secret>[^\s\"'|$`]{6,512})[\"']?\s*\|\s*"
+    r"(?:[^\n|]{0,160}?(?:--password-stdin|--with-token|passphrase-fd|--token-stdin|pass-stdin"
+    r"|login\b|sudo\s+-S|chpasswd|passwd\b))"
+)
+_LOGIN = re.compile(
+    r"\b(?:login|authtoken|set-token|activate|authenticate)\s+(?:--?[\w-]+[= ])?[\"']?"
+    r"(?P<secret>[A-Za-z0-9_.=+/-]{24,512})(?![A-Za-z0-9_.=+/-])"
+)
+_ORACLE = re.compile(
+    r"(?:jdbc:oracle:\w+:|\b(?:sqlplus|sqlldr|expdp|impdp|rman)\s+(?:-\w+\s+){0,3})"
+    r"[\w$#]{1,40}/(?P<secret>[^\s@/\"']{3,})@"
+)
+_SONAR = re.compile(r"sonar\.login[=:]\s*(?P<secret>[A-Za-z0-9_]{20,})")
+# A client that is made with what it proves itself by.
+_CLIENT = re.compile(
+    r"(?:[Cc]lient|[Aa]pi|API|[Cc]onnect|[Ll]ogin|[Aa]uth\w*|Credentials?|Session|Token|Bot|Stripe)"
+    r"(?:\.\w+)?\(\s*(?P<given>[\"'][^()\n]{20,400}?)\)"
+)
+_STRING = re.compile(r"[\"'](?P<secret>[A-Za-z0-9_+/=.-]{20,256})[\"']")
+_PHRASE = re.compile(
+    r"(?i)(?:mnemonic|(?:seed|recovery|secret|backup|wallet)[ _-]?(?:phrase|words?)|bip-?39)\w{0,6}"
+    r"[\"']?(?:\s+(?:is|are|was))?\s*[:=]?\s*[\"'`]?(?P<secret>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})"
+)
+# A line of /etc/shadow or of a file of htpasswd.
+_HASH = re.compile(
+    r"(?m)^[ \t+-]{0,8}[\w.@-]{1,64}:(?P<secret>\$(?:apr1|1|2[abxy]|5|6|7|y|gy|argon2(?:id|i|d))\$"
+    r"[./A-Za-z0-9$=,+-]{20,})"
+)
+
+
+def commands(page: Page) -> Iterator[Span]:
+    """Passwords as operands of programs."""
+    done = 0
+    for option in _OPTION.finditer(page.data):
+        at = option.start()
+        if at < done:
+            continue
+        start = page.data.rfind(b"\n", 0, at) + 1
+        end = page.data.find(b"\n", at)
+        done = min(at + 300, end if end >= 0 else len(page.data))
+        for match in _OPERANDS.finditer(page.text, max(start, at - 200), done):
+            group = next((name for name, value in match.groupdict().items() if value), "")
+            if group and not is_no_secret(match[group]):
+                yield _span(match, group)
+    if ":*:" in page.text or ":5432:" in page.text:
+        yield from _found(_PGPASS, page.text)
+    for word, expression, random in _TOLD:
+        for at in page.places(word):
+            yield from _around(page, at, expression, random=random)
+
+
+# A word that a text must hold, and what stands around it.
+_TOLD = (
+    (b"echo ", _PIPED, False),
+    (b"printf ", _PIPED, False),
+    (b"login ", _LOGIN, True),
+    (b"authtoken ", _LOGIN, True),
+    (b"jdbc:oracle", _ORACLE, False),
+    (b"sqlplus ", _ORACLE, False),
+    (b"sonar.login", _SONAR, True),
+)
+
+
+def _around(
+    page: Page, at: int, expression: re.Pattern[str], *, random: bool
+) -> Iterator[Span]:
+    match = expression.match(page.text, at)
+    if match is None or is_no_secret(match["secret"]):
+        return
+    if not random or looks_random(match["secret"], strict=True):
+        yield _span(match, "secret")
+
+
+def devices(page: Page) -> Iterator[Span]:
+    if any(word in page.low for word in _DEVICES):
+        yield from _found(_DEVICE, page.text)
+
+
+def clients(page: Page) -> Iterator[Span]:
+    """What is given to a client by its place alone."""
+    for at in page.places(b"(\"", exact=True):
+        yield from _given(page.text, at)
+    for at in page.places(b"('", exact=True):
+        yield from _given(page.text, at)
+
+
+def _given(text: str, at: int) -> Iterator[Span]:
+    called = _CLIENT.search(text, max(0, at - 24), at + 420)
+    if called is None or called.start("given") != at + 1:
+        return
+    for match in _STRING.finditer(text, called.start("given"), called.end("given")):
+        value = match["secret"]
+        mixed = value != value.lower() and value != value.upper()
+        if mixed and not is_no_secret(value) and looks_random(value, strict=True):
+            yield _span(match, "secret")
+
+
+def kept_words(page: Page) -> Iterator[Span]:
+    """Words that open a wallet, and passwords as a system keeps them."""
+    for word in (b"mnemonic", b"phrase", b"bip39", b"bip-39", b"words"):
+        if word in page.low:
+            yield from _found(_PHRASE, page.text, kind="seed_phrase")
+            break
+    if ":$" in page.text:
+        yield from _found(_HASH, page.text, kind="password_hash")
+
+
+def _found(expression: re.Pattern[str], text: str, kind: str = "password") -> Iterator[Span]:
+    for match in expression.finditer(text):
+        if not is_no_secret(match["secret"]):
+            yield Span(start=match.start("secret"), end=match.end("secret"), kind=kind)
+
+
+def _span(match: re.Match[str], group: str) -> Span:
+    return Span(start=match.start(group), end=match.end(group), kind="password")
