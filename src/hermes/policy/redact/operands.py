@@ -61,13 +61,16 @@ _ORACLE = re.compile(
 _SONAR = re.compile(r"sonar\.login[=:]\s*(?P<secret>[A-Za-z0-9_]{20,})")
 # A client that is made with what it proves itself by.
 _CLIENT = re.compile(
-    r"(?:[Cc]lient|[Aa]pi|API|[Cc]onnect|[Ll]ogin|[Aa]uth\w*|Credentials?|Session|Token|Bot|Stripe)"
-    r"(?:\.\w+)?\(\s*(?P<given>[\"'][^()\n]{20,400}?)\)"
+    rb"(?:client|api|connect|login|auth\w{0,12}|credentials?|session|token|bot|stripe)(?:\.\w{1,12})?\Z"
 )
+_GIVEN = re.compile(r"[^()\n]{20,400}(?=\))")
 _STRING = re.compile(r"[\"'](?P<secret>[A-Za-z0-9_+/=.-]{20,256})[\"']")
+_PHRASED = re.compile(
+    rb"(?:mnemonic|(?:seed|recovery|secret|backup|wallet)[ _-]?(?:phrase|words?)|bip-?39)\Z"
+)
 _PHRASE = re.compile(
-    r"(?i)(?:mnemonic|(?:seed|recovery|secret|backup|wallet)[ _-]?(?:phrase|words?)|bip-?39)\w{0,6}"
-    r"[\"']?(?:\s+(?:is|are|was))?\s*[:=]?\s*[\"'`]?(?P<secret>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})"
+    r"\w{0,6}[\"']?(?:\s+(?:is|are|was))?\s*[:=]?\s*[\"'`]?"
+    r"(?P<secret>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})"
 )
 # A line of /etc/shadow or of a file of htpasswd.
 _HASH = re.compile(
@@ -120,23 +123,25 @@ def _around(
 
 
 def devices(page: Page) -> Iterator[Span]:
-    if any(word in page.low for word in _DEVICES):
-        yield from _found(_DEVICE, page.text)
+    for word in _DEVICES:
+        for at in page.places(word):
+            start = page.data.rfind(b"\n", max(0, at - 60), at) + 1
+            match = _DEVICE.match(page.text, start) if start or at < 60 else None
+            if match and not is_no_secret(match["secret"]):
+                yield _span(match, "secret")
 
 
 def clients(page: Page) -> Iterator[Span]:
     """What is given to a client by its place alone."""
-    for at in page.places(b"(\"", exact=True):
-        yield from _given(page.text, at)
-    for at in page.places(b"('", exact=True):
-        yield from _given(page.text, at)
+    for opening in (b'("', b"('"):
+        for at in page.places(opening, exact=True):
+            if _CLIENT.search(page.low, max(0, at - 24), at):
+                yield from _given(page.text, at + 1)
 
 
 def _given(text: str, at: int) -> Iterator[Span]:
-    called = _CLIENT.search(text, max(0, at - 24), at + 420)
-    if called is None or called.start("given") != at + 1:
-        return
-    for match in _STRING.finditer(text, called.start("given"), called.end("given")):
+    given = _GIVEN.match(text, at)
+    for match in _STRING.finditer(text, at, given.end()) if given else ():
         value = match["secret"]
         mixed = value != value.lower() and value != value.upper()
         if mixed and not is_no_secret(value) and looks_random(value, strict=True):
@@ -145,10 +150,11 @@ def _given(text: str, at: int) -> Iterator[Span]:
 
 def kept_words(page: Page) -> Iterator[Span]:
     """Words that open a wallet, and passwords as a system keeps them."""
-    for word in (b"mnemonic", b"phrase", b"bip39", b"bip-39", b"words"):
-        if word in page.low:
-            yield from _found(_PHRASE, page.text, kind="seed_phrase")
-            break
+    for word in (b"mnemonic", b"phrase", b"bip39", b"bip-39", b"words", b"word"):
+        for at in page.places(word):
+            match = _PHRASE.match(page.text, at + len(word))
+            if match and _PHRASED.search(page.low, max(0, at - 16), at + len(word)):
+                yield Span(start=match.start("secret"), end=match.end("secret"), kind="seed_phrase")
     if ":$" in page.text:
         yield from _found(_HASH, page.text, kind="password_hash")
 

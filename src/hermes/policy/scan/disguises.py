@@ -8,7 +8,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from hermes.policy.scan.normal import folded
+from hermes.policy.scan.normal import folded, is_astral
 
 _SPELLED = re.compile(r"\b(?:\w[ .\-_*·•]){2,}\w\b")
 # Letters, digits that stand for letters, and what may stand between spelled letters.
@@ -69,7 +69,7 @@ def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
     for shift in range(1, 26):
         if any(word in plain for word in _SHIFTED[shift]):
             yield f"rot{26 - shift}", plain.translate(_ROTATIONS[shift])
-    if not text.isascii() and (tags := _tags(text)):
+    if is_astral(text) and (tags := _tags(text)):
         yield "hidden_tags", folded(tags)
     yield from _coded(text)
 
@@ -80,7 +80,7 @@ _ROTATIONS = {
 _SHIFTED = {
     shift: tuple(
         word.translate(str.maketrans(_LETTER, _LETTER[shift:] + _LETTER[:shift]))
-        for word in ("ignore ", " instructions", "disregard", "password", " the user")
+        for word in ("ignore ", " instruction", "disregard")
     )
     for shift in range(1, 26)
 }
@@ -120,6 +120,9 @@ def _as_written(data: bytes, pair: bytes) -> int:
 _FIRST = ("ignore", "disregard", "forget", "previous", "all", "system", "your")
 
 
+_TAGS = (0xE0020, 0xE007E)
+
+
 def _unescaped(text: str) -> str:
     def one(match: re.Match[str]) -> str:
         found = match[0]
@@ -132,7 +135,8 @@ def _unescaped(text: str) -> str:
 
 def _tags(text: str) -> str:
     """What is written in tag characters, which no screen shows and every model can read."""
-    return "".join(chr(ord(c) - 0xE0000) for c in text if 0xE0020 <= ord(c) <= 0xE007E)
+    first, last = _TAGS
+    return "".join(chr(ord(c) - 0xE0000) for c in text if first <= ord(c) <= last)
 
 
 def _coded(text: str, depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -149,18 +153,22 @@ def _decoded(text: str) -> Iterator[tuple[str, int, str]]:
         for name, decode in (("base64", _base64), ("base32", _base32)):
             if words := _readable(decode, packed):
                 yield name, start, words
-    marks = data.translate(_DIGITS)
-    if b"1" * 16 not in marks:
-        return
-    for name, expression, decode in (("hex", _HEX, _hex), ("bits", _BITS, _bits),
-                                     ("codes", _CODES, _codes)):  # fmt: skip
-        for match in expression.finditer(text):
-            if words := _readable(decode, match[0].encode()):
-                yield name, match.start(), words
+    for name, signs, shortest, expression, decode in _NUMBERS:
+        marks = data.translate(signs)
+        at = marks.find(b"1" * shortest)
+        for _ in range(_MOST_RUNS):
+            if at < 0:
+                break
+            end = marks.find(b" ", at)
+            end = end if end >= 0 else len(marks)
+            for match in expression.finditer(text, at, end):
+                if words := _readable(decode, match[0].encode()):
+                    yield name, match.start(), words
+            at = marks.find(b"1" * shortest, end)
 
 
-# Digits of any of these codes, with what stands between them.
-_DIGITS = bytes(49 if byte in b"0123456789abcdefABCDEF :," else 32 for byte in range(256))
+def _signs(letters: bytes) -> bytes:
+    return bytes(49 if byte in letters else 32 for byte in range(256))
 
 
 def _readable(decode: object, packed: bytes) -> str:
@@ -198,6 +206,15 @@ def _bits(packed: bytes) -> bytes:
 
 def _codes(packed: bytes) -> bytes:
     return bytes(map(int, re.findall(rb"\d+", packed)))
+
+
+# A code by numbers: its digits with what stands between them, and the shortest run of those.
+_NUMBERS = (
+    ("hex", _signs(b"0123456789abcdefABCDEF"), 24, _HEX, _hex),
+    ("hex", _signs(b"0123456789abcdefABCDEF :,"), 35, _HEX, _hex),
+    ("bits", _signs(b"01 ,"), 64, _BITS, _bits),
+    ("codes", _signs(b"0123456789 ,"), 35, _CODES, _codes),
+)
 
 
 def _packed(data: bytes) -> Iterator[tuple[bytes, int]]:

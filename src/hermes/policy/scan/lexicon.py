@@ -6,8 +6,8 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from hermes.codec.values import Value
-from hermes.policy.scan.normal import foreign
+from hermes.codec.values import Value, replace
+from hermes.policy.scan.normal import own_letters
 
 OTHER = "."
 _HEADING = re.compile(r"= (?P<idea>\w)(?: (?P<joined>\[\])?.*)?")
@@ -21,10 +21,29 @@ class Phrase(Value):
 
 
 class Entry(Value):
-    """What a word means alone, and the phrases that begin with it, the longest first."""
+    """What a word means alone, and by their second words the phrases that begin with it, the
+    longest first. `loose` are those whose second word may have any ending."""
 
     idea: str = OTHER
-    phrases: tuple[Phrase, ...] = ()
+    phrases: dict[str, tuple[Phrase, ...]] = {}
+    loose: tuple[Phrase, ...] = ()
+
+    @property
+    def opens(self) -> bool:
+        return bool(self.phrases or self.loose)
+
+    def with_phrase(self, phrase: Phrase) -> Entry:
+        second = phrase.rest[0]
+        if second.endswith("*"):
+            return replace(self, loose=_longest_first((*self.loose, phrase)))
+        known = self.phrases.get(second, ())
+        return replace(
+            self, phrases={**self.phrases, second: _longest_first((*known, phrase))}
+        )
+
+
+def _longest_first(phrases: tuple[Phrase, ...]) -> tuple[Phrase, ...]:
+    return tuple(sorted(phrases, key=lambda each: -len(each.rest)))
 
 
 class Lexicon:
@@ -47,13 +66,10 @@ class Lexicon:
         table = self.stems if first.endswith("*") else self.words
         first = first.rstrip("*")
         entry = table.get(first, _NOTHING)
-        if not rest:
-            if entry.idea == OTHER:
-                table[first] = Entry(idea=idea, phrases=entry.phrases)
-            return
-        phrases = (*entry.phrases, Phrase(idea=idea, rest=tuple(rest)))
-        longest_first = tuple(sorted(phrases, key=lambda each: -len(each.rest)))
-        table[first] = Entry(idea=entry.idea, phrases=longest_first)
+        if rest:
+            table[first] = entry.with_phrase(Phrase(idea=idea, rest=tuple(rest)))
+        elif entry.idea == OTHER:
+            table[first] = replace(entry, idea=idea)
 
     def entry(self, word: str) -> Entry:
         """What is known about a word as it stands in a text."""
@@ -63,9 +79,12 @@ class Lexicon:
         if word[:3] in self._heads:
             for length in self._lengths:
                 if stem := self.stems.get(word[:length]):
-                    phrases = (*found.phrases, *stem.phrases)
-                    return Entry(idea=stem.idea, phrases=phrases)
-        if found.phrases:
+                    return Entry(
+                        idea=stem.idea,
+                        phrases={**stem.phrases, **found.phrases},
+                        loose=(*found.loose, *stem.loose),
+                    )
+        if found.opens:
             return found
         before, apostrophe, after = word.partition("'")
         if apostrophe and before:
@@ -84,7 +103,7 @@ def _listed(text: str) -> list[tuple[str, str, bool]]:
             idea, joined = heading["idea"], bool(heading["joined"])
         elif line and not line.startswith("#"):
             for word in line.split(","):
-                plain = foreign(word.strip())
+                plain = own_letters(word.strip())
                 spaced = plain if joined else plain.replace("-", " ").replace(".", " ").strip()
                 if spaced:
                     found.append((idea, spaced, joined))

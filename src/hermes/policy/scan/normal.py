@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 LONGEST = 65_536
 # Letters of other scripts and signs that look like Latin letters.
@@ -16,9 +17,14 @@ _HIDDEN = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-_ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
-_OTHER_SCRIPT = re.compile("[\u0250-\u02af\u0370-\u052f\u2170-\u217f]")
-_MARKS = re.compile(r"[\u0300-\u036f\u0489]")
+# Letters of two scripts in one word, or letters of a script that only looks like another one.
+_MIXED = re.compile(
+    "[a-z][\u0250-\u02af\u0370-\u052f\u2170-\u217f]|[\u0250-\u02af\u0370-\u052f\u2170-\u217f][a-z]"
+)
+_MARKS = re.compile("[\u0300-\u036f\u0489]")
+_WIDE = re.compile("[\uff01-\uff5e]")
+# Where letters with accents are.
+_ACCENTED = ((0xC0, 0x24F), (0x386, 0x3CE), (0x400, 0x45F), (0x4C1, 0x4F9), (0x1E00, 0x1FFF))
 # Emphasis falls away; what stands in backticks stays in quotation marks.
 _EMPHASIS = (
     *(("*", ""), ("~~", ""), ("`", '"'), (" _", " "), ("_ ", " "), ("\n_", "\n"), ("_\n", "\n")),
@@ -28,22 +34,43 @@ _EMPHASIS = (
 
 def folded(text: str) -> str:
     """The same text in small plain letters and without emphasis. Lines stay lines."""
-    plain = text.lower()
-    if not text.isascii():
-        plain = unicodedata.normalize("NFKC", _HIDDEN.sub("", text)).lower()
-        if _ACCENTED.search(plain):
-            plain = _MARKS.sub("", unicodedata.normalize("NFD", plain))
-        if _OTHER_SCRIPT.search(plain):
-            plain = plain.translate(_LOOKALIKES)
+    plain = own_letters(text)
+    if not plain.isascii() and _MIXED.search(plain):
+        plain = plain.translate(_LOOKALIKES)
     for sign, instead in _EMPHASIS:
-        plain = plain.replace(sign, instead)
+        if sign in plain:
+            plain = plain.replace(sign, instead)
     return plain
 
 
-def foreign(text: str) -> str:
-    """In small letters, but with the letters of its own script."""
+def own_letters(text: str) -> str:
+    """In small letters without accents, but with the letters of its own script."""
     if text.isascii():
         return text.lower()
-    plain = unicodedata.normalize("NFKC", _HIDDEN.sub("", text)).lower()
-    bare = _MARKS.sub("", unicodedata.normalize("NFD", plain))
-    return unicodedata.normalize("NFC", bare)
+    if _HIDDEN.search(text):
+        text = _HIDDEN.sub("", text)
+    # The signs of East Asian typing are the usual reason, and these are replaced faster.
+    text = _WIDE.sub(lambda sign: chr(ord(sign[0]) - 0xFEE0), text)
+    if not unicodedata.is_normalized("NFKC", text):
+        text = unicodedata.normalize("NFKC", text)
+    plain = text.lower()
+    accented, bare = _accents()
+    plain = accented.sub(lambda letter: bare[letter[0]], plain)
+    return _MARKS.sub("", plain) if _MARKS.search(plain) else plain
+
+
+@cache
+def _accents() -> tuple[re.Pattern[str], dict[str, str]]:
+    """Every letter that carries a mark, and the letter without it."""
+    bare = {}
+    for first, last in _ACCENTED:
+        for letter in map(chr, range(first, last + 1)):
+            plain = _MARKS.sub("", unicodedata.normalize("NFD", letter))
+            if plain != letter:
+                bare[letter] = plain
+    return re.compile(f"[{''.join(bare)}]"), bare
+
+
+def is_astral(text: str) -> bool:
+    """It holds a letter beyond the first 65536: most questions about rare letters end here."""
+    return len(text.encode("utf-16-le", "surrogatepass")) > 2 * len(text)

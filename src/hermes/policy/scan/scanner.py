@@ -14,7 +14,7 @@ from hermes.policy.scan.disguises import disguises
 from hermes.policy.scan.finding import Sign, signs
 from hermes.policy.scan.hidden import hidden
 from hermes.policy.scan.mention import mentioned, spoken_of
-from hermes.policy.scan.normal import LONGEST, folded, foreign
+from hermes.policy.scan.normal import LONGEST, folded, own_letters
 from hermes.policy.scan.rules import CIRCUMSTANCE, Scope
 from hermes.policy.scan.sense import in_sense
 
@@ -43,6 +43,11 @@ _UNSEEN = re.compile(
     r"|color\s*[:=]\s*[\"']?(?:white|#fff(?:fff)?\b|transparent)|(?:left|top"
     r"|text-indent):\s*-\d{3,}|\bhidden\b)[^>]{0,300}>(?P<inner>.{0,2000}?)</(?P=tag)",
     re.S,
+)
+# What a text must hold to be searched for such places.
+_PLACES = (
+    (_COMMENT, "html_comment_injection", ("<!--", "[//]: #")),
+    (_UNSEEN, "hidden_div", ("style=", "hidden", "color=")),
 )
 # An order to whoever reads it, inside something that no person sees.
 _ADDRESSED = re.compile(
@@ -95,8 +100,7 @@ class Scanner:
                     )
                     for each in _judged(_changed(plain, reading), scope, kind, strong_only=True)
                 ]
-        own = foreign(text)
-        if own != plain:
+        if not plain.isascii() and (own := own_letters(text)) != plain:
             found += _judged(own, scope, kind, meaning_only=True)
         if scope == "strict":
             found += self._secrets(text, kind)
@@ -188,7 +192,9 @@ def _together(sign: Sign, told: list[Sign]) -> bool:
 
 
 def _unseen(plain: str) -> Iterator[Found]:
-    for expression, name in ((_COMMENT, "html_comment_injection"), (_UNSEEN, "hidden_div")):
+    for expression, name, words in _PLACES:
+        if not any(word in plain for word in words):
+            continue
         for match in expression.finditer(plain):
             inner = match["inner"] or (match.groupdict().get("link") or "")
             if _ADDRESSED.search(inner) or _means_harm(inner):

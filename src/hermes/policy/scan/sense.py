@@ -5,28 +5,32 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import islice
 
 from hermes.codec.json import convert
 from hermes.codec.values import Value
 from hermes.policy.scan.finding import Sign
-from hermes.policy.scan.lexicon import OTHER, Entry, lexicon
+from hermes.policy.scan.lexicon import OTHER, Entry, Phrase, lexicon
 from hermes.policy.scan.rules import RANK, Scope
 
 END, FILLER, DENIAL = "|", "_", "n"
-_MOST = 60
+_MOST = 40
+# Texts are read in blocks of about this many letters, so that the place of a row is found fast.
+_BLOCK = 4000
 _COMMON = (
-    r"\.(?:ssh(?!/\S*\.pub)|aws|netrc|npmrc|pypirc|gnupg|kube|cursor|git-credentials|env(?!\.(?:ex|te|sa|di)))\b"
-    r"|\d{1,3}(?:\.\d{1,3}){3}|://|@(?=\w+[\w.-]*\.)"
+    r"\.(?:ssh(?!/\S*\.pub)|aws|netrc|npmrc|pypirc|gnupg|kube|cursor|git-credentials"
+    r"|env(?!\.(?:ex|te|sa|di)))\b|://|@(?=\w+[\w.-]*\.)"
     r"|[.!?;](?=\s|$|[\"')\]])|\n[ \t]*(?:\n|[-*#>|]|\d+\.)|[:,\n]"
 )
-_KEY_FILE = r"\bid_(?:rsa|ed25519|ecdsa|dsa)(?:\.pub)?\b|"
-_PLAIN = re.compile(_KEY_FILE + r"[a-z0-9]+(?:'[a-z]+)?|" + _COMMON)
-_ENDS = frozenset(".!?;\n。！？।؟")
+_LATIN = r"[a-z][a-z0-9]*(?:['’][a-z]+)?|\d+(?:\.\d+)*[a-z]*"
+_PLAIN = re.compile(f"{_LATIN}|{_COMMON}")
 _SIGNS = {":": ":", ",": ",", "\n": "/", "://": "d", "@": "d"}
-_CALLED = re.compile(r"(?<=[|/:])([_.]{0,3})(a(?:_*,|[^|:]{0,4}:)|t_*(?:[_.]{0,2}):)")
+_ENDS = frozenset(".!?;\n。！？।؟")
+_JOINED = (("\u0e00", "\u0e7f"), ("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\uac00", "\ud7af"))
+_RANGES = "".join(f"{low}-{high}" for low, high in _JOINED)
+_CALLED = re.compile(r"([|/:][_.]{0,3})(a(?:_*,|[^|:]{0,4}:)|t_*(?:[_.]{0,2}):)")
 _ASKED = re.compile(r"(n[^|,:]{0,8})N")
 _GAPS = {".": r"[^|]?", "..": r"[^|]{0,4}?", "...": r"[^|]{0,9}?", ">>": r".{0,16}?"}
 
@@ -46,6 +50,14 @@ class _File(Value, forbid_unknown_fields=True):
     sense: tuple[Sense, ...]
 
 
+class _Shape(Value):
+    """`needs` are ideas without which no row has the shape."""
+
+    sense: Sense
+    expression: re.Pattern[str]
+    needs: frozenset[str]
+
+
 @cache
 def senses() -> tuple[Sense, ...]:
     text = files("hermes.policy.scan").joinpath("senses.toml").read_text(encoding="utf-8")
@@ -53,30 +65,45 @@ def senses() -> tuple[Sense, ...]:
 
 
 @cache
-def _shapes(scope: Scope, kind: str) -> tuple[tuple[Sense, re.Pattern[str]], ...]:
+def _shapes(scope: Scope, kind: str) -> tuple[_Shape, ...]:
     return tuple(
-        (sense, re.compile("|".join(map(_expression, sense.shapes))))
+        _shape(sense, shape)
         for sense in senses()
         if RANK[sense.scope] <= RANK[scope] and sense.fits in ("", kind)
+        for shape in sense.shapes
     )
 
 
-def _expression(shape: str) -> str:
-    return "".join(_GAPS.get(part) or f"[{part}]_*" for part in shape.split())
+def _shape(sense: Sense, shape: str) -> _Shape:
+    parts = shape.split()
+    return _Shape(
+        sense=sense,
+        expression=re.compile("".join(_GAPS.get(part) or f"[{part}]_*" for part in parts)),
+        needs=frozenset(part for part in parts if len(part) == 1 and part not in _GAPS),
+    )
 
 
 @cache
 def _words() -> re.Pattern[str]:
     """Also for scripts other than Latin. Where words are not set apart, those that are known are
-    cut out and every other sign counts as a word."""
-    joined = "|".join(sorted(map(re.escape, lexicon().joined), key=len, reverse=True))
+    cut out, and what cannot begin one counts as a word by threes."""
+    known = sorted(lexicon().joined, key=len, reverse=True)
+    first = "".join(sorted({word[0] for word in known}))
+    others = "".join(_without(first))
     return re.compile(
-        _KEY_FILE + rf"{joined}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]"
-        r"|[\u0900-\u0963\u0966-\u0dff]+"
-        r"|(?:(?![\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])[^\W_])+(?:['’]\w+)?|"
-        + _COMMON
-        + "|[。！？।؟]"
+        rf"{_LATIN}|[{others}]{{1,3}}|(?:{'|'.join(map(re.escape, known))})|[{re.escape(first)}]"
+        rf"|[\u0900-\u0963\u0966-\u0dff]+|(?:[^\W\d_{_RANGES}])+(?:['’]\w+)?|{_COMMON}|[。！？।؟]"
     )
+
+
+def _without(letters: str) -> Iterator[str]:
+    """The letters of the joined scripts but these, as ranges of an expression."""
+    for low, high in _JOINED:
+        at = ord(low)
+        for each in (*(ord(letter) for letter in letters if low <= letter <= high), ord(high) + 1):
+            if at < each:
+                yield f"{chr(at)}-{chr(each - 1)}"
+            at = each + 1
 
 
 class Row:
@@ -84,55 +111,54 @@ class Row:
 
     def __init__(self, plain: str) -> None:
         self._plain = plain
-        self._spans: list[tuple[int, int]] = []
         self._expression = _PLAIN if plain.isascii() else _words()
-        words = self._expression.findall(plain)
-        self.ideas = _called(END + "".join(_ideas(words)))
+        self.ideas = _called(END + "".join(_ideas(self._expression.findall(plain))))
 
     def place(self, first: int, last: int) -> tuple[int, int]:
         """Where the ideas from `first` to `last` stand in the text."""
-        if not self._spans:
-            self._spans = [match.span() for match in self._expression.finditer(self._plain)]
-        last = min(last, len(self._spans))
-        return self._spans[max(first - 1, 0)][0], self._spans[last - 1][1]
+        found = self._expression.finditer(self._plain)
+        spans = [match.span() for match in islice(found, max(first - 1, 0), last)]
+        return (spans[0][0], spans[-1][1]) if spans else (0, 0)
 
 
 def _ideas(words: list[str]) -> list[str]:
     known = {word: _entry(word) for word in set(words)}
     ideas = [known[word].idea for word in words]
-    opening = {word for word, entry in known.items() if entry.phrases}
-    if opening:
-        done = 0
-        for at, word in enumerate(words):
-            if word in opening and at >= done:
-                done = _phrased(known[word], words, ideas, at)
+    opening = {word for word, entry in known.items() if entry.opens}
+    done = 0
+    for at, word in enumerate(words):
+        if word in opening and at >= done:
+            done = _phrased(known[word], words, ideas, at)
     return ideas
 
 
 def _phrased(entry: Entry, words: list[str], ideas: list[str], at: int) -> int:
     """Writes what a phrase means in the place of its words; the place after it."""
-    for phrase in entry.phrases:
+    second = words[at + 1] if at + 1 < len(words) else ""
+    for phrase in entry.phrases.get(second) or entry.loose:
         end = at + 1 + len(phrase.rest)
-        following = words[at + 1 : end]
-        if len(following) == len(phrase.rest) and all(map(_same, phrase.rest, following)):
+        if _follows(phrase, words[at + 1 : end]):
             ideas[at:end] = [phrase.idea, *FILLER * len(phrase.rest)]
             return end
     return at + 1
+
+
+def _follows(phrase: Phrase, words: list[str]) -> bool:
+    return len(words) == len(phrase.rest) and all(map(_same, phrase.rest, words))
 
 
 def _same(wanted: str, word: str) -> bool:
     return word.startswith(wanted[:-1]) if wanted.endswith("*") else word == wanted
 
 
+@lru_cache(maxsize=20_000)
 def _entry(word: str) -> Entry:
     if word in _SIGNS:
         return Entry(idea=_SIGNS[word])
     if word[0] in _ENDS:
         return Entry(idea="k" if word[0] == "." and len(word) > 1 else END)
-    if word[0].isdigit():
-        return Entry(idea="d" if "." in word else OTHER)
-    if word.startswith("id_"):
-        return Entry(idea=OTHER if word.endswith(".pub") else "k")
+    if word.count(".") == 3:
+        return Entry(idea="d")
     joined = lexicon().joined.get(word)
     return Entry(idea=joined) if joined else lexicon().entry(word.replace("’", "'"))
 
@@ -148,13 +174,42 @@ def _called(ideas: str) -> str:
 
 def in_sense(plain: str, scope: Scope, kind: str = "") -> Iterator[Sign]:
     """Everything in a text, with small letters, that means what an injection means."""
-    row = Row(plain)
-    for sense, expression in _shapes(scope, kind):
-        for match in islice(expression.finditer(row.ideas), _MOST):
-            if not sense.denied and _is_denied(row.ideas, match.start()):
-                continue
-            start, end = row.place(match.start(), match.end() - 1)
-            yield Sign(id=sense.id, start=start, end=end, strong=sense.weight == "strong")
+    shapes = _shapes(scope, kind)
+    for start, block in _blocks(plain):
+        row = Row(block)
+        ideas = frozenset(row.ideas)
+        for shape in shapes:
+            if shape.needs <= ideas:
+                yield from _fits(shape, row, start)
+
+
+def _blocks(plain: str) -> Iterator[tuple[int, str]]:
+    """Parts of the text that end with a paragraph or a line, and where they begin."""
+    start = 0
+    while start < len(plain):
+        end = len(plain)
+        if end - start > _BLOCK:
+            for sign in ("\n\n", "\n", ". ", " "):
+                found = plain.rfind(sign, start + _BLOCK // 2, start + _BLOCK)
+                if found > 0:
+                    end = found + len(sign)
+                    break
+            else:
+                end = start + _BLOCK
+        yield start, plain[start:end]
+        start = end
+
+
+def _fits(shape: _Shape, row: Row, start: int) -> Iterator[Sign]:
+    for match in islice(shape.expression.finditer(row.ideas), _MOST):
+        if shape.sense.denied or not _is_denied(row.ideas, match.start()):
+            first, last = row.place(match.start(), match.end() - 1)
+            yield Sign(
+                id=shape.sense.id,
+                start=start + first,
+                end=start + last,
+                strong=shape.sense.weight == "strong",
+            )
 
 
 def _is_denied(ideas: str, at: int) -> bool:
