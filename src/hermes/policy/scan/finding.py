@@ -62,7 +62,7 @@ def signs(plain: str, scope: Scope, kind: str) -> Iterator[Sign]:
                 present.setdefault(start, {})[id(rule)] = rule
     for start, rules in present.items():
         for at in _places(padded, start):
-            if padded[at - 1] not in _INSIDE:
+            if padded[at - 1] not in _INSIDE and padded[at - 2 : at] != "--":
                 for rule in rules.values():
                     yield from _fits(rule, padded, at, len(start))
     for start, rule in starts.others:

@@ -10,6 +10,8 @@ from hermes.codec.values import Value, replace
 from hermes.policy.scan.normal import own_letters
 
 OTHER = "."
+# As the words of a text are set apart.
+_BETWEEN = re.compile(r"(?<=\w)[-.](?=\w)")
 _HEADING = re.compile(r"= (?P<idea>\w)(?: (?P<joined>\[\])?.*)?")
 
 
@@ -104,7 +106,7 @@ def _listed(text: str) -> list[tuple[str, str, bool]]:
         elif line and not line.startswith("#"):
             for word in line.split(","):
                 plain = own_letters(word.strip())
-                spaced = plain if joined else plain.replace("-", " ").replace(".", " ").strip()
+                spaced = plain if joined else _BETWEEN.sub(" ", plain)
                 if spaced:
                     found.append((idea, spaced, joined))
     return found

@@ -16,7 +16,7 @@ from hermes.policy.scan.hidden import hidden
 from hermes.policy.scan.mention import mentioned, spoken_of
 from hermes.policy.scan.normal import LONGEST, folded, own_letters
 from hermes.policy.scan.rules import CIRCUMSTANCE, Scope
-from hermes.policy.scan.sense import in_sense
+from hermes.policy.scan.sense import in_sense, speaks_to_machine
 
 Kind = Literal["memory", "skill", "context", "tool_description"]
 Verdict = Literal["safe", "caution", "dangerous"]
@@ -31,7 +31,22 @@ SCOPES: dict[str, Scope] = {
 _TOLD = frozenset(("addressed_to_ai", "new_authority"))
 _ORDER = {"low": 0, "high": 1, "critical": 2}
 # How close two weak signs must stand to count together.
-NEAR = 300
+NEAR = 200
+# Weak families that say the same in other words: two of them are one sign.
+_GROUPS = {
+    name: group
+    for group, names in {
+        "whose word": "new_authority fake_conversation fake_update fake_tool_call addressed_to_ai",
+        "another self": "role_pretend unrestricted",
+        "set aside": "rules_set_aside rules_void prompt_injection identity_override",
+        "told": "leak_system_prompt answer_hijacked",
+        "done": "risky_command destructive forced_action c2_obey",
+        "taken": "sent_away read_secrets secrets_named",
+        "unguarded": "guard_removed bypass_restrictions env_var_unset_agent",
+        "unseen": "secrecy silent_action anti_forensic_history anti_forensic_logs",
+    }.items()
+    for name in names.split()
+}
 # No honest text has as many; looking at more would take too long.
 MOST_SIGNS = 300
 _COMMENT = re.compile(
@@ -178,13 +193,13 @@ def _judged(
 def _together(sign: Sign, told: list[Sign]) -> bool:
     """Two weak signs of different families close together; for what every description of a
     distributed system says, two more that it does not say."""
+    group = _GROUPS.get(sign.id, sign.id)
     near = {
-        other.id
+        _GROUPS.get(other.id, other.id)
         for other in told
-        if other.id != sign.id
-        and abs(other.start - sign.start) <= NEAR
+        if abs(other.start - sign.start) <= NEAR
         and (other.start >= sign.end or sign.start >= other.end)
-    }
+    } - {group}
     telling = near - CIRCUMSTANCE
     if sign.id in CIRCUMSTANCE:
         return len(telling) >= 2
@@ -205,6 +220,8 @@ def _unseen(plain: str) -> Iterator[Found]:
 
 def _means_harm(inner: str) -> bool:
     """What nobody sees is meant for a machine: there the smallest sign is enough."""
+    if speaks_to_machine(inner):
+        return True
     hinted = _HINTED.search(inner) is not None
     return any(
         (hinted or sign.strong or sign.id in _TOLD)

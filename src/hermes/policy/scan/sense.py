@@ -22,7 +22,7 @@ _BLOCK = 4000
 _COMMON = (
     r"\.(?:ssh(?!/\S*\.pub)|aws|netrc|npmrc|pypirc|gnupg|kube|cursor|git-credentials"
     r"|env(?!\.(?:ex|te|sa|di)))\b|://|@(?=\w+[\w.-]*\.)"
-    r"|[.!?;](?=\s|$|[\"')\]])|\n[ \t]*(?:\n|[-*#>|]|\d+\.)|[:,\n]"
+    r"|(?<!\w)--[a-z][\w-]*|[.!?;](?=\s|$|[\"')\]])|\n[ \t]*(?:\n|[-*#>|]|\d+\.)|[:,\n]"
 )
 _LATIN = r"[a-z][a-z0-9]*(?:['’][a-z]+)?|\d+(?:\.\d+)*[a-z]*"
 _PLAIN = re.compile(f"{_LATIN}|{_COMMON}")
@@ -30,9 +30,12 @@ _SIGNS = {":": ":", ",": ",", "\n": "/", "://": "d", "@": "d"}
 _ENDS = frozenset(".!?;\n。！？।؟")
 _JOINED = (("\u0e00", "\u0e7f"), ("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\uac00", "\ud7af"))
 _RANGES = "".join(f"{low}-{high}" for low, high in _JOINED)
-_CALLED = re.compile(r"([|/:][_.]{0,3})(a(?:_*,|[^|:]{0,4}:)|t_*(?:[_.]{0,2}):)")
+# Somebody at the beginning of a sentence, a sign, and an order.
+_CALLED = re.compile(
+    r"([|/:][_.]{0,3})(G_*[,:]|a_*(?:,|[^|:]{0,4}:)|t_*[_.]{0,2}:)(?=[^|/]{0,3}?[mesvxoRihwlnyOQ])"
+)
 _ASKED = re.compile(r"(n[^|,:]{0,8})N")
-_GAPS = {".": r"[^|]?", "..": r"[^|]{0,4}?", "...": r"[^|]{0,9}?", ">>": r".{0,16}?"}
+_GAPS = {".": r"[^|]?", "..": r"[^|]{0,4}?", "...": r"[^|]{0,9}?", "~": r"[^|n]{0,9}?", ">>": r".{0,16}?"}
 
 
 class Sense(Value, forbid_unknown_fields=True):
@@ -155,6 +158,8 @@ def _same(wanted: str, word: str) -> bool:
 def _entry(word: str) -> Entry:
     if word in _SIGNS:
         return Entry(idea=_SIGNS[word])
+    if word[0] == "-":
+        return lexicon().words.get(word, Entry())
     if word[0] in _ENDS:
         return Entry(idea="k" if word[0] == "." and len(word) > 1 else END)
     if word.count(".") == 3:
@@ -168,8 +173,13 @@ def _called(ideas: str) -> str:
     question is the opposite of doing it without one."""
     asked = _ASKED.sub(r"\1.", ideas) if "N" in ideas else ideas
     return _CALLED.sub(
-        lambda found: found[1] + ("A" if found[2][0] == "a" else "T") + found[2][1:], asked
+        lambda found: found[1] + ("T" if found[2][0] == "t" else "A") + found[2][1:], asked
     )
+
+
+def speaks_to_machine(plain: str) -> bool:
+    """Somebody who is no person is called, or told what to do."""
+    return "A" in Row(plain).ideas
 
 
 def in_sense(plain: str, scope: Scope, kind: str = "") -> Iterator[Sign]:
