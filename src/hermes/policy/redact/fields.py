@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from hermes.policy.redact.names import Weight, weight
 from hermes.policy.redact.page import Page
 from hermes.policy.redact.spans import Span
-from hermes.policy.redact.strength import is_secret, kind_of_name, looks_random
+from hermes.policy.redact.strength import is_chosen, is_secret, kind_of_name, looks_random
 
 # Words that a name which tells has in it. Each costs a search through the whole text.
 _STEMS = (b"key", b"token", b"secret", b"pass", b"pwd", b"credential", b"auth", b"psk")
-_EXACT_STEMS = (b"_PAT=", b"PW=")
+_EXACT_STEMS = (b"_PAT=", b"PW=", b"_SK=", b"_SK:")
 # What can follow the rest of a name when a value stands near.
 _LEADS = re.compile(
-    rb"[a-z0-9_-]{0,32}(?:[\"'`\])<>\\:=%&]| \d{1,2}:|[ \t]+(?:[^ \t\na-z]|is|was|are|to|of|now|for|[^\s]*[\d'])"
+    rb"[a-z0-9_-]{0,32}(?:[\"'`\])<>\\:=%&]| \d{1,2}:|[ \t]+(?:[^ \t\na-z]|is|was|are|as|to|of|now|for|[^\s]*[\d'])"
     rb"|\s*-?\s*value)"
 )
 # Letters in no order of a word, where only the letters as they are written can tell.
@@ -50,6 +50,8 @@ _WRAPPED = re.compile(
 _FETCHING = re.compile(r"(?i)env|get|read|load|find|input|path|hash|sha|name|prompt|lookup|ref|field|column|arg|type")
 _STATEMENT = re.compile(r"(?i)\s*(?:with \w+ )?(?:by\s+)?(?:password\s*)?\(?(?=')")
 
+_PROPERTY = re.compile(r"""["'][^<>\n]{0,100}>(?=[^<\s])""")
+_DECLARED = re.compile(r"(?i)[ \t]+as[ \t]+\w{1,20}[ \t]*=[ \t]*")
 _TYPE = re.compile(r"[ \t]*[A-Za-z_&*\[][\w.\[\]|<>&*' ]{0,40}[ \t]*=(?!=)[ \t]*")
 _QUOTED = re.compile(
     r"""(?x) [ \t]* [rbuf@$]{0,2} (?P<quote>\\{0,7}(?:\"\"\"|'''|["'`]))
@@ -127,6 +129,11 @@ class _Field:
         text, end = self.text, self.end
         if following := _NEXT.match(text, end):
             return self._assigned(following.end())
+        if self.found >= Weight.TOKEN and (inner := _PROPERTY.match(text, end)):
+            random = _not_any_word(self.found)
+            return self._checked(_OPEN.match(text, inner.end()), quoted=True, found=random)
+        if declared := _DECLARED.match(text, end):
+            return self._checked(_QUOTED.match(text, declared.end()), quoted=True)
         if (coded := _CODED.match(text, end)) and self.found >= Weight.TOKEN:
             return self._checked(coded, quoted=True)
         if sign := _SIGN.match(text, end):
@@ -146,23 +153,32 @@ class _Field:
                 return self._option()
             if statement := _STATEMENT.match(text, end):
                 return self._checked(_QUOTED.match(text, statement.end()), quoted=True)
-            if "_" in self.name and (space := _SPACE.match(text, end)):
+            if "_" in self.name and self.found < Weight.PASSWORD and (space := _SPACE.match(text, end)):
                 # `aws configure set aws_secret_access_key …`
                 return self._checked(_OPEN.match(text, space.end()), found=Weight.HINT)
             if (space := _SPACE.match(text, end)) and self.name.lower() != "bearer":
-                # `use the token 0123…`: long and by chance, or it is the next word.
-                match = _OPEN.match(text, space.end())
-                if match and len(match["value"]) >= 24:
-                    return self._checked(match, found=Weight.HINT)
+                return self._next(space.end())
             if self.name.lower() == "password" and "login " in text[max(0, self.start - 120) : end]:
                 return self._checked(_OPEN.match(text, end), quoted=True)
+        return None
+
+    def _next(self, at: int) -> Span | None:
+        """`use the token 0123…`: long and by chance, or it is the next word of a sentence.
+        After `password` it may be shorter if no word looks like it."""
+        match = _OPEN.match(self.text, at)
+        if match is None:
+            return None
+        if len(match["value"]) >= 24:
+            return self._checked(match, found=Weight.HINT)
+        if self.found is Weight.PASSWORD and is_chosen(match["value"]):
+            return self._checked(match, quoted=True)
         return None
 
     def _can_assign(self, sign: re.Match[str]) -> bool:
         if sign[0].endswith("=="):
             return _QUOTED.match(self.text, sign.end()) is not None
         # A comma is one only in a call such as define('NAME', 'value'), not in a list.
-        return "," not in sign[0] or self.text[max(0, self.start - 2) : self.start] in ('("', "('")
+        return "," not in sign[0] or self.text[max(0, self.start - 2) : self.start] .strip() in ('("', "('", '"', "'") and "(" in self.text[max(0, self.start - 4) : self.start]
 
     def _in_tag(self) -> bool:
         return self.text[max(0, self.start - 40) : self.start].rpartition("<")[2].strip(

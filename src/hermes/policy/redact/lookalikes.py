@@ -48,7 +48,7 @@ WORDS = frozenset(
     self cls arg args param params env environment file path url uri header cookie session
     readonly write read always never latest stable utf-8 ascii hex base64 aes rsa sha256 md5 ssl
     prompt ask manual automatic varchar char blob uuid guid date time float double decimal json
-    yaml xml
+    yaml xml postgres mysql root guest admin administrator rabbitmq minioadmin toor changeit
     """.split()
 )
 PROSE = frozenset(

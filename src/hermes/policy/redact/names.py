@@ -67,7 +67,7 @@ _OTHERS = frozenset(
     """
     public primary foreign sort cache partition row column dict map object translation message
     page next previous prev continuation cursor pad eos bos unk mask sep cls special stop end start
-    first last cancel cancellation idempotency routing hot shortcut keyboard press index lookup
+    first last cancel cancellation idempotency hot shortcut keyboard press index lookup
     group join natural surrogate composite candidate unique hash range pagination sync i18n
     locale query react list item sub max min total num input output completion prompt reasoning
     cached new old each this other same no without per by with lexer parser syntax lexical current
@@ -114,6 +114,8 @@ def weight(name: str) -> Weight:
         "secrets",
         "keys",
         "tokens",
+        "sk",
+        "appid",
     ):
         return Weight.HINT
     return Weight.NONE

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from hermes.policy.redact.lookalikes import is_no_secret
 from hermes.policy.redact.page import Page
 from hermes.policy.redact.spans import Span
-from hermes.policy.redact.strength import looks_random
+from hermes.policy.redact.strength import is_chosen, looks_random
 
 # Options that bring a password with them in some programs.
-_OPTION = re.compile(rb" -(?:[uawbUAPp] ?|passin|passout|pass |k |-us|-cr|-au|-wi|-pa)")
+_OPTION = re.compile(rb" -(?:[uawbUAPpX] ?|passin|passout|pass |k |-us|-cr|-au|-wi|-pa)")
 _OPERANDS = re.compile(
     r"""(?x)
       \b(?:curl|wget|https?|xh)\s [^\n|;]*? (?<=\s)
@@ -29,9 +29,12 @@ _OPERANDS = re.compile(
     | (?:mongo(?:sh|dump|restore|export|import)?|cqlsh|clickhouse-client|influx|sqlcmd|bcp|isql
         |vncviewer|rdesktop|evil-winrm|zip|7z|unzip|mosquitto_(?:pub|sub)) \s [^\n|;]*? (?<=\s)(?:-p|-P|--password)[ =]?["']?(?P<c10>[^\s"'-][^\s"']{3,})
     | xfreerdp [^\n|;]*? /p:["']?(?P<c11>[^\s"']{3,})
+    | \bcurl\s [^\n|;]*? (?<=\s)-u[ ]?["']?(?P<c14>[A-Za-z0-9_-]{16,}):(?:[xX]|x-oauth-basic)?["']?(?=\s|$)
+    | snmp\w+\s [^\n|;]*? (?<=\s)-A\s+["']?(?P<c15>[^\s"']{6,}) (?:[^\n|;]*?\s-X\s+["']?(?P<c16>[^\s"']{6,}))?
     | snowsql [^\n|;]*? --password\s+["']?(?P<c13>[^\s"']{4,})
     """
 )
+_REST = re.compile(r"[^\s\"']*")
 _PGPASS = re.compile(r"(?m)^[\w.*-]+:(?:\d{2,5}|\*):[\w.*-]+:[\w.*-]+:(?P<secret>\S{4,})$")
 # Settings of routers and switches.
 _DEVICE = re.compile(
@@ -48,12 +51,24 @@ _DEVICES = (b"snmp-server", b"enable secret", b"enable password", b"username ", 
 _PIPED = re.compile(
     r"(?:echo|printf)\s+(?:-n\s+)?(?:['\"]%s['\"]\s+)?[\"']?(?P<secret>[^\s\"'|$`]{6,512})[\"']?\s*\|\s*"
     r"(?:[^\n|]{0,160}?(?:--password-stdin|--with-token|passphrase-fd|--token-stdin|pass-stdin"
-    r"|login\b|sudo\s+-S|chpasswd|passwd\b))"
+    r"|login\b|sudo\s+-S|chpasswd|passwd\b|cryptsetup|kinit\b|ssh-add|smbpasswd|openssl\b))"
 )
 _LOGIN = re.compile(
     r"\b(?:login|authtoken|set-token|activate|authenticate)\s+(?:--?[\w-]+[= ])?[\"']?"
     r"(?P<secret>[A-Za-z0-9_.=+/-]{24,512})(?![A-Za-z0-9_.=+/-])"
 )
+_GIVEN_WORD = re.compile(
+    r"(?i)(?:net\s+use\s[^\n]{0,120}?/user:\S+\s+|/pass:|\bidentify\s+(?:\w+\s+(?=\S*\d))?"
+    r"|vncpasswd[^\n]{0,20}<<<\s*|securestring\s+(?:-string\s+)?[\"']?)"
+    r"[\"']?(?P<secret>[^\s\"'$*-][^\s\"']{5,128})"
+)
+# A name and a password with a colon between them.
+_PAIR = re.compile(
+    r"(?:stats auth|login=|auth=|user=|credentials?[:=]|creds[:=]|login:)\s*[\"']?[\w.@-]{1,64}:"
+    r"(?P<secret>[^\s:\"'@/]{6,128})(?=[\s\"',;)]|$)"
+)
+_MAIL_PAIR = re.compile(r"[\w-]+\.[A-Za-z]{2,10}:(?P<secret>[^\s:/\"'@]{8,128})(?=\s|$|[,;\"'])")
+_ACCOUNTS = re.compile(r"[\w\"']{0,8}\s*[:=]\s*\[\s*[\"'](?P<secret>0x[0-9a-fA-F]{64})")
 _ORACLE = re.compile(
     r"(?:jdbc:oracle:\w+:|\b(?:sqlplus|sqlldr|expdp|impdp|rman)\s+(?:-\w+\s+){0,3})"
     r"[\w$#]{1,40}/(?P<secret>[^\s@/\"']{3,})@"
@@ -61,9 +76,15 @@ _ORACLE = re.compile(
 _SONAR = re.compile(r"sonar\.login[=:]\s*(?P<secret>[A-Za-z0-9_]{20,})")
 # A client that is made with what it proves itself by.
 _CLIENT = re.compile(
-    rb"(?:client|api|connect|login|auth\w{0,12}|credentials?|session|token|bot|stripe)(?:\.\w{1,12})?\Z"
+    rb"(?:client|api|connect|session|token|bot|stripe)(?:\.\w{1,12})?\Z"
 )
-_GIVEN = re.compile(r"[^()\n]{20,400}(?=\))")
+# Here the last of the strings is a password, however short.
+_PROOF = re.compile(
+    rb"(?:login|auth\w{0,12}\s*=?\s*|credentials?|bind\w{0,4}|getconnection|setpassword|basicauth"
+    rb"|cookieparser|setsecret|securestring|withcredentials|setcredentials)\Z"
+)
+_GIVEN = re.compile(r"[^()\n]{8,400}(?=\))")
+_WORD = re.compile(r"[\"'](?P<secret>[^\s\"']{8,256})[\"']")
 _STRING = re.compile(r"[\"'](?P<secret>[A-Za-z0-9_+/=.-]{20,256})[\"']")
 _PHRASED = re.compile(
     rb"(?:mnemonic|(?:seed|recovery|secret|backup|wallet)[ _-]?(?:phrase|words?)|bip-?39)\Z"
@@ -90,14 +111,21 @@ def commands(page: Page) -> Iterator[Span]:
         end = page.data.find(b"\n", at)
         done = min(at + 300, end if end >= 0 else len(page.data))
         for match in _OPERANDS.finditer(page.text, max(start, at - 200), done):
-            group = next((name for name, value in match.groupdict().items() if value), "")
-            if group and not is_no_secret(match[group]):
-                yield _span(match, group)
+            for group, value in match.groupdict().items():
+                if value and not is_no_secret(value):
+                    yield _to_the_end(page.text, match, group, done)
     if ":*:" in page.text or ":5432:" in page.text:
         yield from _found(_PGPASS, page.text)
     for word, expression, random in _TOLD:
         for at in page.places(word):
             yield from _around(page, at, expression, random=random)
+
+
+def _to_the_end(text: str, match: re.Match[str], group: str, done: int) -> Span:
+    """A long operand goes on behind the part of the line that was looked at."""
+    start, end = match.span(group)
+    rest = _REST.match(text, end) if end == done else None
+    return Span(start=start, end=rest.end() if rest else end, kind="password")
 
 
 # A word that a text must hold, and what stands around it.
@@ -109,6 +137,17 @@ _TOLD = (
     (b"jdbc:oracle", _ORACLE, False),
     (b"sqlplus ", _ORACLE, False),
     (b"sonar.login", _SONAR, True),
+    (b"net use ", _GIVEN_WORD, False),
+    (b"/pass:", _GIVEN_WORD, False),
+    (b"identify ", _GIVEN_WORD, False),
+    (b"vncpasswd", _GIVEN_WORD, False),
+    (b"securestring ", _GIVEN_WORD, False),
+    (b"stats auth", _PAIR, False),
+    (b"login=", _PAIR, False),
+    (b"credentials", _PAIR, False),
+    (b"creds", _PAIR, False),
+    (b"login:", _PAIR, False),
+    (b"accounts", re.compile("accounts" + _ACCOUNTS.pattern), False),
 )
 
 
@@ -135,8 +174,24 @@ def clients(page: Page) -> Iterator[Span]:
     """What is given to a client by its place alone."""
     for opening in (b'("', b"('"):
         for at in page.places(opening, exact=True):
-            if _CLIENT.search(page.low, max(0, at - 24), at):
+            if _PROOF.search(page.low, max(0, at - 24), at):
+                yield from _last(page.text, at + 1)
+            elif _CLIENT.search(page.low, max(0, at - 24), at):
                 yield from _given(page.text, at + 1)
+    for name in (b"getConnection(", b"NetworkCredential(", b"setCredentials("):
+        for at in page.places(name, exact=True):
+            yield from _last(page.text, at + len(name))
+    for at in page.places(b"@"):
+        match = _MAIL_PAIR.match(page.text, at + 1)
+        if match and looks_random(match["secret"], strict=False):
+            yield _span(match, "secret")
+
+
+def _last(text: str, at: int) -> Iterator[Span]:
+    given = _GIVEN.match(text, at)
+    words = list(_WORD.finditer(text, at, given.end())) if given else []
+    if words and not is_no_secret(words[-1]["secret"]) and is_chosen(words[-1]["secret"]):
+        yield _span(words[-1], "secret")
 
 
 def _given(text: str, at: int) -> Iterator[Span]:

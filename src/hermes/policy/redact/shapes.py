@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from hermes.policy.redact.columns import in_columns
 from hermes.policy.redact.lookalikes import is_no_secret
 from hermes.policy.redact.names import Weight, weight
 from hermes.policy.redact.operands import clients, commands, devices, kept_words
@@ -35,9 +36,11 @@ _USER_INFO = re.compile(
 _URL = re.compile(r"[^\s\"'<>`]{4,4096}")
 _PARAMETER = re.compile(r"[?&](?:amp;)?(?P<name>[\w.\[\]-]{1,40})=(?P<secret>[^\s&#\"'<>`;)]{4,})")
 _SIGNED = frozenset("sig signature x-amz-signature x-goog-signature x-amz-security-token".split())
-_ALWAYS = frozenset("key auth sid session token secret jwt".split())
+_ALWAYS = frozenset("key auth sid session token secret jwt appid app_key".split())
 _SCHEME = re.compile(r"(?i)(?:bearer|basic)[ \t]+(?P<secret>[A-Za-z0-9._~+/=-]{12,})")
-_COOKIES = re.compile(r"(?i)cookies?[\"']?\s*[:=]\s*[\"']?(?P<all>[^\n\"']{3,4096})")
+_COOKIES = re.compile(
+    r"(?i)cookies?[\"']?\s*(?:[:=]|,\s*[\"']value[\"']\s*:)\s*[\"']?(?P<all>[^\n\"']{3,4096})"
+)
 _COOKIE = re.compile(r"(?P<name>[\w.%-]+)=(?P<secret>[^;,\s\"']{6,})")
 _ATTRIBUTES = frozenset(
     "path domain expires max-age samesite priority version secure httponly partitioned".split()
@@ -46,7 +49,8 @@ _WEBHOOK = re.compile(
     r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/\d+/"
     r"|\.webhook\.office\.com/webhookb2/|hooks\.zapier\.com/hooks/catch/\d+/"
     r"|maker\.ifttt\.com/(?:trigger/\w+/)?with/key/|api\.telegram\.org/(?:file/)?bot"
-    r"|/open-apis/bot/v2/hook/)(?P<secret>[A-Za-z0-9_:/@.=&%-]{8,})"
+    r"|/open-apis/bot/v2/hook/|infura\.io/(?:ws/)?v3/|alchemy\.com/v2/|quiknode\.pro/"
+    r"|ankr\.com/\w+/|webhook\.site/(?=[0-9a-f])|discord(?:app)?\.com/api/webhooks/\d+/)(?P<secret>[A-Za-z0-9_:/@.=&%-]{8,})"
 )
 _EXAMPLE_WORDS = frozenset("password pass passwd pw secret pwd token key".split())
 
@@ -168,4 +172,5 @@ SHAPES: tuple[Callable[[Page], Iterator[Span]], ...] = (
     clients,
     kept_words,
     announced,
+    in_columns,
 )

@@ -23,6 +23,7 @@ _PLAIN = tuple(
 )
 # Fields know these before a sign; what is left is a sentence.
 _ENGLISH = (b"password", b"passphrase", b"passcode", b"pin code", b"secret", b"token")
+_SHORT = (b" pw", b" pwd", b" pass", b"\npw", b" passwd", b" creds")
 _OTHER = (
     *("пароль", "пароля", "паролем", "токен", "ключ", "密码", "密碼", "口令", "密钥", "密鑰", "令牌"),
     *("パスワード", "暗証番号", "トークン", "キー", "비밀번호", "암호", "토큰", "κωδικός", "κωδικος"),
@@ -42,6 +43,13 @@ _SAID = re.compile(
 _SAID_OF = re.compile(
     rf"{_OF}\s{{0,2}}(?:[:=]|is\b|ist\b)\s{{0,4}}[\"'`“«*]{{0,2}}(?P<secret>[^\s\"'`”»<>]{{5,256}})"
 )
+_IS = re.compile(
+    r"(?:\s(?:is|was|to|now)|:)\s{1,3}[\"'`]?(?P<secret>[^\s\"'`<>]{5,256})"
+)
+# As one large mail service writes them: four times four letters.
+_APP = re.compile(
+    r"(?i)app(?:lication)?[ _-]?pass\w{0,5}\W{1,6}(?:is\W{1,3})?(?P<secret>(?-i:[a-z]{4}(?: [a-z]{4}){3}))\b"
+)
 # Right behind the word, in quotation marks.
 _QUOTED = re.compile(r"\s+(?P<quote>[\"'`“«])(?P<secret>[^\s\"'`”»<>]{5,128})[\"'`”»]")
 
@@ -53,6 +61,12 @@ def announced(page: Page) -> Iterator[Span]:
     for word in _ENGLISH:
         for at in page.places(word):
             yield from _after(page.text, at + len(word), _SAID_OF)
+    for word in _SHORT:
+        for at in page.places(word):
+            yield from _after(page.text, at + len(word), _IS)
+    for at in page.places(b"app"):
+        if match := _APP.match(page.text, at):
+            yield Span(start=match.start("secret"), end=match.end("secret"), kind="password")
     if not page.text.isascii():
         low = page.text.lower()
         if len(low) == len(page.text):
