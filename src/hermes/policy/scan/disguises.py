@@ -80,7 +80,7 @@ _ROTATIONS = {
 _SHIFTED = {
     shift: tuple(
         word.translate(str.maketrans(_LETTER, _LETTER[shift:] + _LETTER[:shift]))
-        for word in ("ignore ", " instruction", "disregard")
+        for word in ("ignore ", " instruction", " your ", " and ", " the ")
     )
     for shift in range(1, 26)
 }
@@ -174,7 +174,8 @@ def _signs(letters: bytes) -> bytes:
 def _readable(decode: object, packed: bytes) -> str:
     assert callable(decode)
     try:
-        words = decode(packed).decode("utf-8")
+        raw = decode(packed)
+        words = raw.decode("utf-16-le" if raw[1:8:2] == b"\0\0\0\0" else "utf-8")
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return ""
     spaced = " " in words or _RUN_ALONE.fullmatch(words)

@@ -60,6 +60,7 @@ class Lexicon:
                 self.joined.setdefault(word, idea)
             else:
                 self._add(idea, word)
+        self._letters = {_letters(word): word for word in _MISSPELT}
         self._lengths = sorted({len(stem) for stem in self.stems}, reverse=True)
         self._heads = {stem[:3] for stem in self.stems}
 
@@ -88,6 +89,8 @@ class Lexicon:
                     )
         if found.opens:
             return found
+        if len(word) > 5 and (meant := self._letters.get(_letters(word))):
+            return self.words[meant]
         before, apostrophe, after = word.partition("'")
         if apostrophe and before:
             return self.entry(before if after in ("s", "") else after)
@@ -95,6 +98,17 @@ class Lexicon:
 
 
 _NOTHING = Entry()
+# Words that are read all the same when the letters inside of them change places.
+_MISSPELT = (
+    *("ignore", "disregard", "override", "previous", "instruction", "instructions", "guidelines"),
+    *("reveal", "system", "prompt", "password", "passwords", "secret", "secrets", "credentials"),
+    *("execute", "delete", "bypass", "forget", "restrictions", "developer", "administrator"),
+)
+
+
+def _letters(word: str) -> tuple[str, str, str]:
+    return word[0], word[-1], "".join(sorted(word))
+
 
 
 def _listed(text: str) -> list[tuple[str, str, bool]]:

@@ -37,10 +37,20 @@ _QUOTING = re.compile(
 _REPORTING = re.compile(
     r"(?:^|[\s\W])(?:do not|don't|never|must not|should not|shouldn't|cannot|can't|may not"
     r"|refuse to|refuses to|declines? to|won't|not to|without)\W{1,3}\Z"
+    # A sentence that begins with an aim explains how to reach it.
+    r"|^\W*(?:in order )?to\W{1,3}\Z"
+)
+# In an example that is set apart, what is said before and after it tells what it is.
+_SET_APART = re.compile(r"[ \t]*(?:>|\||[-+] |\d+[.)] )")
+_ATTACK = re.compile(
+    r"\b(?:attack\w*|prompt injections?|injected|payloads?|jailbreak\w*|red[- ]team\w*|adversarial"
+    r"|exploit\w*|malicious|test cases?|flagged|blocked|detected)\b"
 )
 _OPENERS = "\"'`“‘«‹「『（(["
 _CLOSERS = "\"'`”’»›」』）)]"
 _SENTENCE = re.compile(r"[.!?;。！？]\s|\n\s*\n|\n\s*(?:[-*#>|]|\d+\.)\s")
+# The value of a field is not a quotation.
+_VALUE = re.compile(r"[\"'\w]\s{0,2}[:=]\s{0,2}[\"'`][^\"'`]*\Z")
 _FENCE = re.compile(r"^\s*(?:```|~~~)", re.M)
 
 
@@ -62,7 +72,17 @@ def mentioned(text: str, start: int, end: int) -> bool:
         wider = before[breaks[-2] :] if len(breaks) > 1 else before
         near = _SPEAKER.search(wider) or _QUOTING.search(sentence)
         return reported or near is not None or _spoken_after(text, end)
-    return reported
+    return reported or _is_example(text, start, end)
+
+
+def _is_example(text: str, start: int, end: int) -> bool:
+    """A line of a list, a table or a quotation that belongs to words about attacks."""
+    line = text.rfind("\n", 0, start) + 1
+    if not _SET_APART.match(text, line):
+        return False
+    return _ATTACK.search(text, max(0, line - 240), line) is not None or (
+        text[line:].lstrip().startswith(">") and _ATTACK.search(text, end, end + 160) is not None
+    )
 
 
 def _spoken_after(text: str, end: int) -> bool:
@@ -83,6 +103,8 @@ def _quoted(text: str, start: int, end: int) -> bool:
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", end)
     before = text[line_start:start]
+    if _VALUE.search(before):
+        return False
     after = text[end : line_end if line_end >= 0 else len(text)]
     for opener, closer in zip(_OPENERS[:9], _CLOSERS[:9], strict=True):
         if opener == "'":

@@ -12,6 +12,13 @@ _LOOKALIKES = str.maketrans(
     "аеорсухіјѕԁɡһкмпгтвьԛԝүәıɩοαενικτυχβρσηωɑɛⅼи" + "АВЕКМНОРСТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
     "aeopcyxijsdghkmnrtbbqwyeiioaevikruxbpsnwaeln" + "abekmhopctxisjabezhikmnoptyx",
 )
+# Small capitals and letters in black circles and squares are Latin letters, wherever they stand.
+_DRAWN = str.maketrans(
+    "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘǫʀꜱᴛᴜᴠᴡʏᴢ"
+    + "".join(chr(first + at) for first in (0x1F150, 0x1F170) for at in range(26)),
+    "abcdefghijklmnopqrstuvwyz" + "abcdefghijklmnopqrstuvwxyz" * 2,
+)
+_DRAWN_LETTER = re.compile("[\u0262\u026a\u0274\u0280\u0299\u029c\u029f\u1d00-\u1d22\ua730\ua731\U0001f150-\U0001f189]")
 _HIDDEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -54,6 +61,8 @@ def own_letters(text: str) -> str:
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", text)
     plain = text.lower()
+    if _DRAWN_LETTER.search(plain):
+        plain = plain.translate(_DRAWN)
     accented, bare = _accents()
     plain = accented.sub(lambda letter: bare[letter[0]], plain)
     return _MARKS.sub("", plain) if _MARKS.search(plain) else plain

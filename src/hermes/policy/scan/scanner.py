@@ -13,10 +13,11 @@ from hermes.policy.scan.code import in_code, in_files, is_known_installer, is_pr
 from hermes.policy.scan.disguises import disguises
 from hermes.policy.scan.finding import Sign, signs
 from hermes.policy.scan.hidden import hidden
+from hermes.policy.scan.likeness import LIKENESS, resembling
 from hermes.policy.scan.mention import mentioned, spoken_of
 from hermes.policy.scan.normal import LONGEST, folded, own_letters
 from hermes.policy.scan.rules import CIRCUMSTANCE, Scope
-from hermes.policy.scan.sense import in_sense, speaks_to_machine
+from hermes.policy.scan.sense import in_sense, rows, speaks_to_machine
 
 Kind = Literal["memory", "skill", "context", "tool_description"]
 Verdict = Literal["safe", "caution", "dangerous"]
@@ -27,6 +28,8 @@ SCOPES: dict[str, Scope] = {
     "context": "context",
     "tool_description": "context",
 }
+# Disguises that nobody uses without a reason: there the smallest sign is enough.
+_MASKS = frozenset(("spelled_out", "digits_for_letters", "torn_words", "reversed", "hidden_tags"))
 # Weak families that speak to whoever is no person.
 _TOLD = frozenset(("addressed_to_ai", "new_authority"))
 _ORDER = {"low": 0, "high": 1, "critical": 2}
@@ -113,7 +116,8 @@ class Scanner:
                     Found(
                         id=f"{each.id}:{name}", line=each.line, severity="critical", text=each.text
                     )
-                    for each in _judged(_changed(plain, reading), scope, kind, strong_only=True)
+                    for each in _judged(_changed(plain, reading), scope, kind)
+                    if each.severity == "critical" or name in _MASKS
                 ]
         if not plain.isascii() and (own := own_letters(text)) != plain:
             found += _judged(own, scope, kind, meaning_only=True)
@@ -172,22 +176,33 @@ def _hidden(text: str) -> Iterator[Found]:
 
 
 def _judged(
-    plain: str, scope: Scope, kind: str, *, strong_only: bool = False, meaning_only: bool = False
+    plain: str, scope: Scope, kind: str, *, meaning_only: bool = False
 ) -> Iterator[Found]:
     phrased = () if meaning_only else signs(plain, scope, kind)
-    seen = list(islice(chain(phrased, in_sense(plain, scope, kind)), MOST_SIGNS))
+    seen = list(islice(chain(phrased, _meant(plain, scope, kind)), MOST_SIGNS))
     if len(seen) == MOST_SIGNS:
         yield Found(id="too_many_signs", line=1, severity="high")
-    told = [sign for sign in seen if not mentioned(plain, sign.start, sign.end)]
+    told = [sign for sign in seen if not _is_mention(plain, sign)]
     for sign in told:
-        if strong_only and not sign.strong:
-            continue
         if sign.id == "remote_code" and is_known_installer(plain[sign.start : sign.end]):
             continue
         together = sign.strong or _together(sign, told)
         line = plain.count("\n", 0, sign.start) + 1
         words = " ".join(plain[sign.start : sign.end].split())[:120]
         yield Found(id=sign.id, line=line, severity="critical" if together else "low", text=words)
+
+
+def _is_mention(plain: str, sign: Sign) -> bool:
+    if sign.id == LIKENESS:
+        # A whole passage: who says such words stands in it, and not before.
+        return spoken_of(plain, sign.end) or spoken_of(plain, sign.start)
+    return mentioned(plain, sign.start, sign.end)
+
+
+def _meant(plain: str, scope: Scope, kind: str) -> Iterator[Sign]:
+    for start, row in rows(plain):
+        yield from in_sense(row, start, scope, kind)
+        yield from resembling(row, start, kind)
 
 
 def _together(sign: Sign, told: list[Sign]) -> bool:
@@ -212,6 +227,8 @@ def _unseen(plain: str) -> Iterator[Found]:
             continue
         for match in expression.finditer(plain):
             inner = match["inner"] or (match.groupdict().get("link") or "")
+            if "enable javascript" in inner:
+                continue
             if _ADDRESSED.search(inner) or _means_harm(inner):
                 line = plain.count("\n", 0, match.start()) + 1
                 words = " ".join(inner.split())[:120]
@@ -227,7 +244,7 @@ def _means_harm(inner: str) -> bool:
         (hinted or sign.strong or sign.id in _TOLD)
         and sign.id not in CIRCUMSTANCE
         and not mentioned(inner, sign.start, sign.end)
-        for sign in chain(signs(inner, "strict", "context"), in_sense(inner, "strict"))
+        for sign in chain(signs(inner, "strict", "context"), _meant(inner, "strict", "context"))
     )
 
 

@@ -182,15 +182,19 @@ def speaks_to_machine(plain: str) -> bool:
     return "A" in Row(plain).ideas
 
 
-def in_sense(plain: str, scope: Scope, kind: str = "") -> Iterator[Sign]:
-    """Everything in a text, with small letters, that means what an injection means."""
-    shapes = _shapes(scope, kind)
+def rows(plain: str) -> Iterator[tuple[int, Row]]:
+    """A text, in small letters, as rows, and where each of them begins."""
     for start, block in _blocks(plain):
-        row = Row(block)
-        ideas = frozenset(row.ideas)
-        for shape in shapes:
-            if shape.needs <= ideas:
-                yield from _fits(shape, row, start)
+        yield start, Row(block)
+
+
+def in_sense(row: Row, start: int, scope: Scope, kind: str = "") -> Iterator[Sign]:
+    """Everything in a row, which begins at `start` of the text, that means what an injection
+    means."""
+    ideas = frozenset(row.ideas)
+    for shape in _shapes(scope, kind):
+        if shape.needs <= ideas:
+            yield from _fits(shape, row, start)
 
 
 def _blocks(plain: str) -> Iterator[tuple[int, str]]:
