@@ -12,7 +12,7 @@ from hermes.policy.scan.normal import own_letters
 OTHER = "."
 # As the words of a text are set apart.
 _BETWEEN = re.compile(r"(?<=\w)[-.](?=\w)")
-_HEADING = re.compile(r"= (?P<idea>\w)(?: (?P<joined>\[\])?.*)?")
+_HEADING = re.compile(r"= (?P<idea>\w{1,2}|\.)(?: (?P<joined>\[\])?.*)?")
 
 
 class Phrase(Value):

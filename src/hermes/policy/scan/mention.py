@@ -71,7 +71,8 @@ def mentioned(text: str, start: int, end: int) -> bool:
     if _quoted(text, start, end):
         wider = before[breaks[-2] :] if len(breaks) > 1 else before
         near = _SPEAKER.search(wider) or _QUOTING.search(sentence)
-        return reported or near is not None or _spoken_after(text, end)
+        if reported or near is not None or _spoken_after(text, end):
+            return True
     return reported or _is_example(text, start, end)
 
 

@@ -71,7 +71,7 @@ def own_letters(text: str) -> str:
 @cache
 def _accents() -> tuple[re.Pattern[str], dict[str, str]]:
     """Every letter that carries a mark, and the letter without it."""
-    bare = {}
+    bare = dict(zip("łøđıßæœðħŧ", "lodisaodht", strict=True))
     for first, last in _ACCENTED:
         for letter in map(chr, range(first, last + 1)):
             plain = _MARKS.sub("", unicodedata.normalize("NFD", letter))

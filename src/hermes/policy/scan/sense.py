@@ -21,7 +21,7 @@ _MOST = 40
 _BLOCK = 4000
 _COMMON = (
     r"\.(?:ssh(?!/\S*\.pub)|aws|netrc|npmrc|pypirc|gnupg|kube|cursor|git-credentials"
-    r"|env(?!\.(?:ex|te|sa|di)))\b|://|@(?=\w+[\w.-]*\.)"
+    r"|env(?!\.(?:ex|te|sa|di)))\b|/etc/(?:shadow|passwd)\b|://|@(?=\w+[\w.-]*\.)"
     r"|(?<!\w)--[a-z][\w-]*|[.!?;](?=\s|$|[\"')\]])|\n[ \t]*(?:\n|[-*#>|]|\d+\.)|[:,\n]"
 )
 _LATIN = r"[a-z][a-z0-9]*(?:['’][a-z]+)?|\d+(?:\.\d+)*[a-z]*"
@@ -35,7 +35,7 @@ _CALLED = re.compile(
     r"([|/:][_.]{0,3})(G_*[,:]|a_*(?:,|[^|:]{0,4}:)|t_*[_.]{0,2}:)(?=[^|/]{0,3}?[mesvxoRihwlnyOQ])"
 )
 _ASKED = re.compile(r"(n[^|,:]{0,8})N")
-_GAPS = {".": r"[^|]?", "..": r"[^|]{0,4}?", "...": r"[^|]{0,9}?", "~": r"[^|n]{0,9}?", ">>": r".{0,16}?"}
+_GAPS = {".": r"[^|]?", "..": r"[^|]{0,4}?", "...": r"[^|]{0,9}?", "~": r"[^|n]{0,9}?", "^": r"[|/:][m,_.]{0,2}?", ">>": r".{0,16}?"}
 
 
 class Sense(Value, forbid_unknown_fields=True):
@@ -141,7 +141,7 @@ def _phrased(entry: Entry, words: list[str], ideas: list[str], at: int) -> int:
     for phrase in entry.phrases.get(second) or entry.loose:
         end = at + 1 + len(phrase.rest)
         if _follows(phrase, words[at + 1 : end]):
-            ideas[at:end] = [phrase.idea, *FILLER * len(phrase.rest)]
+            ideas[at:end] = phrase.idea.ljust(end - at, FILLER)
             return end
     return at + 1
 
@@ -160,6 +160,8 @@ def _entry(word: str) -> Entry:
         return Entry(idea=_SIGNS[word])
     if word[0] == "-":
         return lexicon().words.get(word, Entry())
+    if word[0] == "/":
+        return Entry(idea="k")
     if word[0] in _ENDS:
         return Entry(idea="k" if word[0] == "." and len(word) > 1 else END)
     if word.count(".") == 3:
