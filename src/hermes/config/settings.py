@@ -203,6 +203,10 @@ class NetworkSettings(Value):
 
 
 class SecuritySettings(Value):
+    context_scan: Annotated[
+        Literal["block", "warn", "off"],
+        "What becomes of a project file that reads like a prompt injection.",
+    ] = "block"
     redact_secrets: Annotated[bool, "Mask secrets in output, logs and exports."] = True
 
 

@@ -12,7 +12,7 @@ from hermes.policy.redact.strength import is_chosen, is_secret, kind_of_name, lo
 
 # Words that a name which tells has in it. Each costs a search through the whole text.
 _STEMS = (b"key", b"token", b"secret", b"pass", b"pwd", b"credential", b"auth", b"psk")
-_EXACT_STEMS = (b"_PAT=", b"PW=", b"_SK=", b"_SK:")
+_EXACT_STEMS = (b"_PAT=", b"PW=", b"_SK=", b"_SK:", b"API_HASH=")
 # What can follow the rest of a name when a value stands near.
 _LEADS = re.compile(
     rb"[a-z0-9_-]{0,32}(?:[\"'`\])<>\\:=%&]| \d{1,2}:|[ \t]+(?:[^ \t\na-z]|is|was|are|as|to|of|now|for|[^\s]*[\d'])"
@@ -33,7 +33,7 @@ _SPOKEN = re.compile(
 )
 _TAG = re.compile(r"(?:\s[^<>]{0,200})?>(?=[^<\s])")
 _NEXT = re.compile(
-    r"""["']?\s*,?\s*(?:-\s*)?["']?(?:value|Value|VALUE|val|default|content)["']?\s*[:=]\s*"""
+    r"""["']?\s*[,:]?\s*\{?\s*(?:-\s*)?["']?(?:value|Value|VALUE|val|default|content)["']?\s*[:=]\s*"""
     r"""|["']?\s*\{\s*(?:\w{1,20}\s*=\s*[^\n]{1,80}\n\s*){0,3}?default\s*=\s*"""
     r"""|</\w{1,20}>\s*<(?:string|value|Value|data)>(?=[^<\s])"""
 )
@@ -100,6 +100,9 @@ def _field(text: str, at: int) -> _Field:
     start = before.start() if before else at
     # Of a dotted name the last part counts: `spring.datasource.password`.
     name = text[start:end].rstrip(".-").rpartition(".")[2]
+    if text[start - 1 : start] == ":" and "arn:" in text[max(0, start - 80) : start]:
+        # The name of a resource, and not of a field.
+        return _Field(text, name, Weight.NONE, start, end)
     if text[at : at + 13].lower() == "identified by":
         return _Field(text, "password", Weight.PASSWORD, start, at + 10)
     if name in ("key", "Key", "token") and (
@@ -169,7 +172,7 @@ class _Field:
         if match is None:
             return None
         if len(match["value"]) >= 24:
-            return self._checked(match, found=Weight.HINT)
+            return self._checked(match, found=Weight(self.found - 1))
         if self.found is Weight.PASSWORD and is_chosen(match["value"]):
             return self._checked(match, quoted=True)
         return None

@@ -7,7 +7,7 @@ import re
 _DUMMY = re.compile(
     r"(?i)x{5,}|\*{3,}|\.{3}|…|your|[-_]here$|placeholder|change[-_]?me|replace[-_]?(?:me|this|with)"
     r"|insert[-_]|redacted|dummy|fake[-_]?(?:key|token|secret|api)|<[a-z]|not[-_]?a?[-_]?real"
-    r"|(?<![a-z])(?:example|sample)[-_.]|(?-i:EXAMPLE(?:KEY)?)$|^(?:my|the|some|test|a)[-_](?:secret|token|key|password|api)"
+    r"|(?<![a-z])(?:example|sample)[-_.]|(?-i:EXAM[PB]LE)|^(?:example|sample)|^(?-i:X{3,})(?:[/_-]|$)|^(?:my|the|some|test|a)[-_](?:secret|token|key|password|api)"
 )
 # The part after the prefix says nothing: one or two letters, over and over.
 _EMPTY = re.compile(r"(?i)[-_]?([x0*.#-])\1*$")

@@ -32,7 +32,7 @@ _TOKENS = frozenset(
     connectionstring webhooksecret sessiontoken refreshtoken authkey apppassword signingkey
     encryptionkey licensekey cookie sessionid phpsessid jsessionid sid xsrf csrftoken otp mnemonic
     seedphrase masterkey deploykey botsecret bottoken oauthtoken idtoken consumersecret
-    sharedsecret
+    sharedsecret apihash
     """.split()
 )
 # Words before "key" with which it is one that must be kept.
@@ -67,6 +67,7 @@ _OTHERS = frozenset(
     """
     public primary foreign sort cache partition row column dict map object translation message
     page next previous prev continuation cursor pad eos bos unk mask sep cls special stop end start
+    lock request change upload export import
     first last cancel cancellation idempotency hot shortcut keyboard press index lookup
     group join natural surrogate composite candidate unique hash range pagination sync i18n
     locale query react list item sub max min total num input output completion prompt reasoning
@@ -86,7 +87,7 @@ def weight(name: str) -> Weight:
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
-    if not words or words[-1] in _ABOUT:
+    if not words or (words[-1] in _ABOUT and words[-2:] != ["api", "hash"]):
         return Weight.NONE
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     if before in _OTHERS:
