@@ -35,7 +35,7 @@ def bag(text: str, kind: str) -> Bag:
     found: Bag = []
     for start, row in rows(folded(text[:65536])):
         for first, last in likeness.passages(row.ideas):
-            told = likeness.features(row.ideas[first:last], kind)
+            told = sorted(likeness.features(row.ideas[first:last], kind))
             if told and not spoken_of(folded(text), start + row.place(first, last)[0]):
                 found.append(told)
     return found
@@ -81,7 +81,9 @@ def main(documents: list[str]) -> None:
         benign += [[told] for told in found[:MOST_OF_A_DOCUMENT]]
     weights = learnt(list(corpus("hostile")), benign)
     lines = [f"{name} {value:.2f}" for name, value in sorted(weights.items()) if abs(value) >= 0.05]
-    head = "# Learnt by scripts/learn_likeness.py from the corpora: an idea or two, and their weight."
+    head = (
+        "# Learnt by scripts/learn_likeness.py from the corpora: an idea or two, and their weight."
+    )
     WEIGHTS.write_text("\n".join([head, *lines, ""]), encoding="utf-8")
     sys.stdout.write(f"{len(lines)} weights\n")
 

@@ -15,8 +15,8 @@ _STEMS = (b"key", b"token", b"secret", b"pass", b"pwd", b"credential", b"auth", 
 _EXACT_STEMS = (b"_PAT=", b"PW=", b"_SK=", b"_SK:", b"API_HASH=")
 # What can follow the rest of a name when a value stands near.
 _LEADS = re.compile(
-    rb"[a-z0-9_-]{0,32}(?:[\"'`\])<>\\:=%&]| \d{1,2}:|[ \t]+(?:[^ \t\na-z]|is|was|are|as|to|of|now|for|[^\s]*[\d'])"
-    rb"|\s*-?\s*value)"
+    rb"[a-z0-9_-]{0,32}(?:[\"'`\])<>\\:=%&]| \d{1,2}:"
+    rb"|[ \t]+(?:[^ \t\na-z]|is|was|are|as|to|of|now|for|[^\s]*[\d'])|\s*-?\s*value)"
 )
 # Letters in no order of a word, where only the letters as they are written can tell.
 _LED = re.compile(rb"[A-Za-z0-9_-]{0,32}[ \t]+\S*[a-z]\S*[A-Z]")
@@ -25,7 +25,10 @@ _WORD_BEFORE = re.compile(r"\b([A-Za-z]{2,16}) \Z")
 _IMAGE_VARIABLE = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|#define)[ \t]+\Z")
 _AFTER = re.compile(r"[A-Za-z0-9_-]*")
 # What stands between a name and its value.
-_SIGN = re.compile(r"""(?:\\{0,7}["'`\])]){0,3}(?: \d{1,2}(?=:))?[ \t]{0,8}(?::=|=>|==?|:(?!:))|["']\s*,\s*(?=["'])""")
+_SIGN = re.compile(
+    r"""(?:\\{0,7}["'`\])]){0,3}(?: \d{1,2}(?=:))?[ \t]{0,8}(?::=|=>|->|→|==?|:(?!:))"""
+    r"""|["']\s*,\s*(?=["'])"""
+)
 _SPACE = re.compile(r"[ \t]+(?=\S)")
 _SPOKEN = re.compile(
     r"[ \t]+(?:(?:for|of|to) (?:the |my |our )?[\w@.-]+ )?"
@@ -45,9 +48,15 @@ _CODED = re.compile(
     (?P<value>(?:(?!%(?:25)*2[267])[^\s&"'\\<>]){4,2048})"""
 )
 _WRAPPED = re.compile(
-    r"""[ \t]*(?:new[ ])?(?P<call>[A-Za-z_][\w.]{0,40})\(\s*[rbuf]?(?P<quote>["'])(?P<value>[^"'\n]{6,512})(?P=quote)"""
+    r"""[ \t]*(?:new[ ]|\[\])?(?P<call>[A-Za-z_][\w.]{0,40})\(\s*[rbuf]?"""
+    r"""(?P<quote>["'])(?P<value>[^"'\n]{1,512})(?P=quote)"""
 )
-_FETCHING = re.compile(r"(?i)env|get|read|load|find|input|path|hash|sha|name|prompt|lookup|ref|field|column|arg|type")
+_FETCHING = re.compile(
+    r"(?i)env|get|read|load|find|input|path|hash|sha|name|prompt|lookup|ref|field|column|arg|type"
+)
+# What is taken when nothing is found where it was looked for.
+_OTHERWISE = re.compile(r"""["']\s*,\s*["'](?P<value>[^"'\n]{8,256})["']""")
+_LIST = re.compile(r"""[ \t]*\[[ \t]*(?=["'])""")
 _STATEMENT = re.compile(r"(?i)\s*(?:with \w+ )?(?:by\s+)?(?:password\s*)?\(?(?=')")
 
 _PROPERTY = re.compile(r"""["'][^<>\n]{0,100}>(?=[^<\s])""")
@@ -103,6 +112,8 @@ def _field(text: str, at: int) -> _Field:
     if text[start - 1 : start] == ":" and "arn:" in text[max(0, start - 80) : start]:
         # The name of a resource, and not of a field.
         return _Field(text, name, Weight.NONE, start, end)
+    if text[max(0, start - 2) : start] == "${":
+        return _Field(text, name, Weight.NONE, start, end)
     if text[at : at + 13].lower() == "identified by":
         return _Field(text, "password", Weight.PASSWORD, start, at + 10)
     if name in ("key", "Key", "token") and (
@@ -142,7 +153,8 @@ class _Field:
         if sign := _SIGN.match(text, end):
             return self._assigned(sign.end()) if self._can_assign(sign) else None
         if self.found < Weight.TOKEN:
-            return None
+            option = text[self.start : self.start + 2] == "--"
+            return self._option() if option and text[end : end + 1] == " " else None
         if table := _TABLE.match(text, end):
             random = _not_any_word(self.found)
             return self._checked(_OPEN.match(text, table.end()), quoted=True, found=random)
@@ -156,7 +168,11 @@ class _Field:
                 return self._option()
             if statement := _STATEMENT.match(text, end):
                 return self._checked(_QUOTED.match(text, statement.end()), quoted=True)
-            if "_" in self.name and self.found < Weight.PASSWORD and (space := _SPACE.match(text, end)):
+            if (
+                "_" in self.name
+                and self.found < Weight.PASSWORD
+                and (space := _SPACE.match(text, end))
+            ):
                 # `aws configure set aws_secret_access_key …`
                 return self._checked(_OPEN.match(text, space.end()), found=Weight.HINT)
             if (space := _SPACE.match(text, end)) and self.name.lower() != "bearer":
@@ -181,7 +197,10 @@ class _Field:
         if sign[0].endswith("=="):
             return _QUOTED.match(self.text, sign.end()) is not None
         # A comma is one only in a call such as define('NAME', 'value'), not in a list.
-        return "," not in sign[0] or self.text[max(0, self.start - 2) : self.start] .strip() in ('("', "('", '"', "'") and "(" in self.text[max(0, self.start - 4) : self.start]
+        return "," not in sign[0] or (
+            self.text[max(0, self.start - 2) : self.start].strip() in ('("', "('", '"', "'")
+            and "(" in self.text[max(0, self.start - 4) : self.start]
+        )
 
     def _in_tag(self) -> bool:
         return self.text[max(0, self.start - 40) : self.start].rpartition("<")[2].strip(
@@ -218,15 +237,22 @@ class _Field:
             self.found = max(self.found, Weight.TOKEN)
             return self._checked(_OPEN.match(text, at), quoted=True)
         if wrapped := _WRAPPED.match(text, at):
-            if _FETCHING.search(wrapped["call"]) or not looks_random(wrapped["value"], strict=False):
-                return None
-            return self._checked(wrapped, quoted=True)
+            return self._wrapped(wrapped)
+        at = _end(_LIST, text, at)
         environment = self.name.isupper() and at == self.end + 1 and text[at - 1] == "="
         if quoted := _QUOTED.match(text, at):
             return self._checked(quoted, quoted=True)
         if environment:
             return self._checked(_ENVIRONMENT.match(text, at), environment=True)
         return self._checked(_BLOCK.match(text, at) or _BARE.match(text, at))
+
+    def _wrapped(self, call: re.Match[str]) -> Span | None:
+        """`SecretStr("…")`, `[]byte("…")`, and what a look-up falls back to."""
+        if not _FETCHING.search(call["call"]):
+            random = looks_random(call["value"], strict=False)
+            return self._checked(call, quoted=True) if random else None
+        spare = _OTHERWISE.match(self.text, call.end() - 1)
+        return self._checked(spare, quoted=True) if spare and is_chosen(spare["value"]) else None
 
     def _checked(
         self,

@@ -14,7 +14,8 @@ _EMPTY = re.compile(r"(?i)[-_]?([x0*.#-])\1*$")
 # A value that is fetched at run time, or stands for something that is filled in later.
 _LOOKUP = re.compile(
     r"""(?ix) ^(?:
-      (?!\$(?:1|5|6|y|apr1)\$)[$%]\{? [\w(] | \{\{ | \{[\w.!:]*\}$ | <[^>]*>?$ | %\( | %[sdv]$ | @[\w.{]
+      (?!\$(?:1|5|6|y|apr1)\$)[$%]\{? [\w(]
+    | base64\( | \{\{ | \{[\w.!:]*\}$ | <[^>]*>?$ | %\( | %[sdv]$ | @[\w.{]
     | (?:os\.|process\.|import\.meta\.|deno\.|bun\.|std::|system\.)?(?:env|environ|getenv)\b
     | (?:os|process|sys|settings|config|cfg|conf|self|this|options|opts|args|ctx|props|params
        | request|req|state|data|user|session|secrets?|vault|environ|environment|app|client)[.\[\-?]

@@ -35,6 +35,7 @@ _TOKENS = frozenset(
     sharedsecret apihash
     """.split()
 )
+_ENDINGS = ("password", "passwd", "passphrase", "passwort", "storepass", "keypass")
 # Words before "key" with which it is one that must be kept.
 _KEYS = frozenset(
     """
@@ -67,7 +68,7 @@ _OTHERS = frozenset(
     """
     public primary foreign sort cache partition row column dict map object translation message
     page next previous prev continuation cursor pad eos bos unk mask sep cls special stop end start
-    lock request change upload export import
+    verify verification lock request change upload export import
     first last cancel cancellation idempotency hot shortcut keyboard press index lookup
     group join natural surrogate composite candidate unique hash range pagination sync i18n
     locale query react list item sub max min total num input output completion prompt reasoning
@@ -96,7 +97,7 @@ def weight(name: str) -> Weight:
         return Weight.TOKEN if last == "pass" else Weight.HINT
     if before in ("key", "secret", "token") and last in _MATERIAL:
         return Weight.TOKEN
-    if last in _PASSWORDS or last.endswith(("password", "passwd", "passphrase", "passwort")):
+    if last in _PASSWORDS or last.endswith(_ENDINGS):
         return Weight.PASSWORD
     if (
         last in _TOKENS

@@ -11,7 +11,7 @@ from hermes.policy.redact.spans import Span
 from hermes.policy.redact.strength import is_chosen, looks_random
 
 # Options that bring a password with them in some programs.
-_OPTION = re.compile(rb" -(?:[uawbUAPpX] ?|passin|passout|pass |k |-us|-cr|-au|-wi|-pa)")
+_OPTION = re.compile(rb" -(?:[uawbUAPpXN] ?|passin|passout|pass |k |-us|-cr|-au|-wi|-pa)")
 _OPERANDS = re.compile(
     r"""(?x)
       \b(?:curl|wget|https?|xh)\s [^\n|;]*? (?<=\s)
@@ -22,15 +22,22 @@ _OPERANDS = re.compile(
     | redis-cli\s [^\n|;]*? (?<=\s)(?:-a|--pass)\s+["']?(?P<c4>[^\s"']{4,})
     | (?:docker|podman|az|oc|helm|skopeo|crane|buildah|cf|argocd)\s(?:registry\s)?login [^\n|;]*?
         \s(?:-p|--password)[\s=]+["']?(?P<c5>[^\s"']{4,})
-    | openssl [^\n|;]*? \s-(?:passin|passout|pass|k)\s+(?:pass:)?(?P<c6>(?!file:|env:|stdin|fd:)[^\s"']{3,})
+    | openssl [^\n|;]*? \s-(?:passin|passout|pass|k)\s+(?:pass:)?
+        (?P<c6>(?!file:|env:|stdin|fd:)[^\s"']{3,})
     | htpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+(?P<c7>[^\s"']{4,})
     | ldap\w+\s [^\n|;]*? \s-w\s+["']?(?P<c8>[^\s"']{4,})
-    | (?:smbclient|rpcclient|crackmapexec|impacket-\w+|net\srpc) [^\n|;]*? -U\s*["']?[^\s%"']+%(?P<c9>[^\s"']{3,})
+    | (?:smbclient|rpcclient|crackmapexec|impacket-\w+|net\srpc) [^\n|;]*?
+        -U\s*["']?[^\s%"']+%(?P<c9>[^\s"']{3,})
     | (?:mongo(?:sh|dump|restore|export|import)?|cqlsh|clickhouse-client|influx|sqlcmd|bcp|isql
-        |vncviewer|rdesktop|evil-winrm|zip|7z|unzip|mosquitto_(?:pub|sub)) \s [^\n|;]*? (?<=\s)(?:-p|-P|--password)[ =]?["']?(?P<c10>[^\s"'-][^\s"']{3,})
+        |vncviewer|rdesktop|evil-winrm|zip|7z|unzip|mosquitto_(?:pub|sub)) \s [^\n|;]*?
+        (?<=\s)(?:-p|-P|--password)[ =]?["']?(?P<c10>[^\s"'-][^\s"']{3,})
+    | ssh-keygen\s [^\n|;]*? (?<=\s)-[PN][ ]+["']?(?P<c17>[^\s"'-][^\s"']{4,})
+        (?:[^\n|;]*?\s-[PN][ ]+["']?(?P<c18>[^\s"'-][^\s"']{4,}))?
     | xfreerdp [^\n|;]*? /p:["']?(?P<c11>[^\s"']{3,})
-    | \bcurl\s [^\n|;]*? (?<=\s)-u[ ]?["']?(?P<c14>[A-Za-z0-9_-]{16,}):(?:[xX]|x-oauth-basic)?["']?(?=\s|$)
-    | snmp\w+\s [^\n|;]*? (?<=\s)-A\s+["']?(?P<c15>[^\s"']{6,}) (?:[^\n|;]*?\s-X\s+["']?(?P<c16>[^\s"']{6,}))?
+    | \bcurl\s [^\n|;]*? (?<=\s)-u[ ]?["']?
+        (?P<c14>[A-Za-z0-9_-]{16,}):(?:[xX]|x-oauth-basic)?["']?(?=\s|$)
+    | snmp\w+\s [^\n|;]*? (?<=\s)-A\s+["']?(?P<c15>[^\s"']{6,})
+        (?:[^\n|;]*?\s-X\s+["']?(?P<c16>[^\s"']{6,}))?
     | snowsql [^\n|;]*? --password\s+["']?(?P<c13>[^\s"']{4,})
     """
 )
@@ -57,6 +64,9 @@ _LOGIN = re.compile(
     r"\b(?:login|authtoken|set-token|activate|authenticate)\s+(?:--?[\w-]+[= ])?[\"']?"
     r"(?P<secret>[A-Za-z0-9_.=+/-]{24,512})(?![A-Za-z0-9_.=+/-])"
 )
+_ADDED_USER = re.compile(
+    r"rabbitmqctl\s+(?:add_user|change_password)\s+\S+\s+[\"']?(?P<secret>[^\s\"']{4,})"
+)
 _GIVEN_WORD = re.compile(
     r"(?i)(?:net\s+use\s[^\n]{0,120}?/user:\S+\s+|/pass:|\bidentify\s+(?:\w+\s+(?=\S*\d))?"
     r"|vncpasswd[^\n]{0,20}<<<\s*|securestring\s+(?:-string\s+)?[\"']?)"
@@ -64,7 +74,7 @@ _GIVEN_WORD = re.compile(
 )
 # A name and a password with a colon between them.
 _PAIR = re.compile(
-    r"(?:stats auth|login=|auth=|user=|credentials?[:=]|creds[:=]|login:)\s*[\"']?[\w.@-]{1,64}:"
+    r"(?:stats auth|login=|auth=|user=|credentials?[:=]|creds[:=]|login:)\s*[\"']?[\w.@-]{1,64}[:/]"
     r"(?P<secret>[^\s:\"'@/]{6,128})(?=[\s\"',;)]|$)"
 )
 _MAIL_PAIR = re.compile(r"[\w-]+\.[A-Za-z]{2,10}:(?P<secret>[^\s:/\"'@]{8,128})(?=\s|$|[,;\"'])")
@@ -75,8 +85,11 @@ _ORACLE = re.compile(
 )
 _SONAR = re.compile(r"sonar\.login[=:]\s*(?P<secret>[A-Za-z0-9_]{20,})")
 # A client that is made with what it proves itself by.
-_CLIENT = re.compile(
-    rb"(?:client|api|connect|session|token|bot|stripe)(?:\.\w{1,12})?\Z"
+_CLIENT = re.compile(rb"(?:client|api|connect|session|token|bot|stripe|cipher)(?:\.\w{1,12})?\Z")
+_CALLS = (
+    *(b"getConnection(", b"NetworkCredential(", b"setCredentials(", b"jwt.encode(", b"jwt.sign("),
+    *(b"jwt.verify(", b"jwt.decode(", b"createHmac(", b"hmac.new(", b"check_password("),
+    *(b"set_password(", b"hash_password(", b"bcrypt.hash(", b"SetEnvironmentVariable("),
 )
 # Here the last of the strings is a password, however short.
 _PROOF = re.compile(
@@ -142,6 +155,7 @@ _TOLD = (
     (b"identify ", _GIVEN_WORD, False),
     (b"vncpasswd", _GIVEN_WORD, False),
     (b"securestring ", _GIVEN_WORD, False),
+    (b"rabbitmqctl ", _ADDED_USER, False),
     (b"stats auth", _PAIR, False),
     (b"login=", _PAIR, False),
     (b"credentials", _PAIR, False),
@@ -151,9 +165,7 @@ _TOLD = (
 )
 
 
-def _around(
-    page: Page, at: int, expression: re.Pattern[str], *, random: bool
-) -> Iterator[Span]:
+def _around(page: Page, at: int, expression: re.Pattern[str], *, random: bool) -> Iterator[Span]:
     match = expression.match(page.text, at)
     if match is None or is_no_secret(match["secret"]):
         return
@@ -178,7 +190,7 @@ def clients(page: Page) -> Iterator[Span]:
                 yield from _last(page.text, at + 1)
             elif _CLIENT.search(page.low, max(0, at - 24), at):
                 yield from _given(page.text, at + 1)
-    for name in (b"getConnection(", b"NetworkCredential(", b"setCredentials("):
+    for name in _CALLS:
         for at in page.places(name, exact=True):
             yield from _last(page.text, at + len(name))
     for at in page.places(b"@"):

@@ -39,7 +39,8 @@ _SIGNED = frozenset("sig signature x-amz-signature x-goog-signature x-amz-securi
 _ALWAYS = frozenset("key auth sid session token secret jwt appid app_key".split())
 _SCHEME = re.compile(r"(?i)(?:bearer|basic)[ \t]+(?P<secret>[A-Za-z0-9._~+/=-]{12,})")
 _COOKIES = re.compile(
-    r"(?i)cookies?[\"']?\s*(?:[:=]|,\s*[\"']value[\"']\s*:)\s*[\"']?(?P<all>[^\n\"']{3,4096})"
+    r"(?i)cookies?(?:[\"']?\s*(?:[:=]|,\s*[\"']value[\"']\s*:)\s*|[ \t]+(?=[\"']?[\w.%-]+=))"
+    r"[\"']?(?P<all>[^\n\"']{3,4096})"
 )
 _COOKIE = re.compile(r"(?P<name>[\w.%-]+)=(?P<secret>[^;,\s\"']{6,})")
 _ATTRIBUTES = frozenset(

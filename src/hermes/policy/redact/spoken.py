@@ -25,9 +25,41 @@ _PLAIN = tuple(
 _ENGLISH = (b"password", b"passphrase", b"passcode", b"pin code", b"secret", b"token")
 _SHORT = (b" pw", b" pwd", b" pass", b"\npw", b" passwd", b" creds")
 _OTHER = (
-    *("пароль", "пароля", "паролем", "токен", "ключ", "密码", "密碼", "口令", "密钥", "密鑰", "令牌"),
-    *("パスワード", "暗証番号", "トークン", "キー", "비밀번호", "암호", "토큰", "κωδικός", "κωδικος"),
-    *("كلمة المرور", "كلمة السر", "סיסמה", "הסיסמה", "पासवर्ड", "รหัสผ่าน", "hasło", "şifre", "mật khẩu"),
+    *(
+        "пароль",
+        "пароля",
+        "паролем",
+        "токен",
+        "ключ",
+        "密码",
+        "密碼",
+        "口令",
+        "密钥",
+        "密鑰",
+        "令牌",
+    ),
+    *(
+        "パスワード",
+        "暗証番号",
+        "トークン",
+        "キー",
+        "비밀번호",
+        "암호",
+        "토큰",
+        "κωδικός",
+        "κωδικος",
+    ),
+    *(
+        "كلمة المرور",
+        "كلمة السر",
+        "סיסמה",
+        "הסיסמה",
+        "पासवर्ड",
+        "รหัสผ่าน",
+        "hasło",
+        "şifre",
+        "mật khẩu",
+    ),
     *("гасло", "парола", "رمز عبور", "jelszó", "παρωλα", "пін-код", "parolă"),
 )
 _OF = (
@@ -35,7 +67,7 @@ _OF = (
     r"|\s+dell'\S{1,30})"
 )
 _SAID = re.compile(
-    rf"[^\W\d_]{{0,6}}[\"'`)*_]?{_OF}?[\s*_\"'`]{{0,3}}"
+    rf"[^\W\d_]{{0,6}}[\"'`)*_]?(?:{_OF}|\s[^\W\d_]{{3,12}})?[\s*_\"'`]{{0,3}}"
     r"(?:[:：=]|(?:\s*(?:is|are|was|lautet|ist|es|est|é|è|e|fue|war|är|er|on|jest|je|to|этот|это|là"
     r"|是|为|為|は|：|가|는|은|هي|הוא|היא|है|คือ|la|adalah)\b:?))"
     r"\s{0,4}[\"'`“«「*]{0,2}(?P<secret>[^\s\"'`”»」<>，。、]{5,256})"
@@ -43,12 +75,11 @@ _SAID = re.compile(
 _SAID_OF = re.compile(
     rf"{_OF}\s{{0,2}}(?:[:=]|is\b|ist\b)\s{{0,4}}[\"'`“«*]{{0,2}}(?P<secret>[^\s\"'`”»<>]{{5,256}})"
 )
-_IS = re.compile(
-    r"(?:\s(?:is|was|to|now)|:)\s{1,3}[\"'`]?(?P<secret>[^\s\"'`<>]{5,256})"
-)
+_IS = re.compile(r"(?:\s(?:is|was|to|now)|:)\s{1,3}[\"'`]?(?P<secret>[^\s\"'`<>]{5,256})")
 # As one large mail service writes them: four times four letters.
 _APP = re.compile(
-    r"(?i)app(?:lication)?[ _-]?pass\w{0,5}\W{1,6}(?:is\W{1,3})?(?P<secret>(?-i:[a-z]{4}(?: [a-z]{4}){3}))\b"
+    r"(?i)app(?:lication)?[ _-]?pass\w{0,5}\W{1,6}(?:is\W{1,3})?"
+    r"(?P<secret>(?-i:[a-z]{4}(?: [a-z]{4}){3}))\b"
 )
 # Right behind the word, in quotation marks.
 _QUOTED = re.compile(r"\s+(?P<quote>[\"'`“«])(?P<secret>[^\s\"'`”»<>]{5,128})[\"'`”»]")
@@ -64,7 +95,7 @@ def announced(page: Page) -> Iterator[Span]:
     for word in _SHORT:
         for at in page.places(word):
             yield from _after(page.text, at + len(word), _IS)
-    for at in page.places(b"app"):
+    for at in (*page.places(b"app pass"), *page.places(b"app-pass"), *page.places(b"app_pass")):
         if match := _APP.match(page.text, at):
             yield Span(start=match.start("secret"), end=match.end("secret"), kind="password")
     if not page.text.isascii():

@@ -10,7 +10,9 @@ from hermes.policy.redact.lookalikes import is_code, is_no_secret, is_number, is
 from hermes.policy.redact.names import Weight
 
 _RANDOM_BITS = 2.8
-_NAME_PART = re.compile(r"[A-Za-z]?[a-z]*|[A-Z]+|v?\d{1,4}|[a-z]+\d|(?:[A-Z][a-z]{2,})+\d{0,4}|\d{6,14}")
+_NAME_PART = re.compile(
+    r"[A-Za-z]?[a-z]*|[A-Z]+|v?\d{1,4}|[a-z]+\d|(?:[A-Z][a-z]{2,})+\d{0,4}|\d{6,14}"
+)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]|\d+")
 _VOWEL = re.compile(r"[aeiouyAEIOUY]")

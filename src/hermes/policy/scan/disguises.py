@@ -6,7 +6,7 @@ import base64
 import binascii
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hermes.policy.scan.normal import folded, is_astral
 
@@ -66,8 +66,9 @@ def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
         yield "escaped", folded(_unescaped(text))
     if sum(word in plain for word in _TURNED) > 1:
         yield "reversed", "\n".join(line[::-1] for line in plain.split("\n"))
-    for shift in range(1, 26):
-        if any(word in plain for word in _SHIFTED[shift]):
+    words = set(plain.split())
+    for shift, turned in _SHIFTED.items():
+        if len(words & turned) > 1:
             yield f"rot{26 - shift}", plain.translate(_ROTATIONS[shift])
     if is_astral(text) and (tags := _tags(text)):
         yield "hidden_tags", folded(tags)
@@ -78,9 +79,9 @@ _ROTATIONS = {
     shift: str.maketrans(_LETTER[shift:] + _LETTER[:shift], _LETTER) for shift in range(1, 26)
 }
 _SHIFTED = {
-    shift: tuple(
+    shift: frozenset(
         word.translate(str.maketrans(_LETTER, _LETTER[shift:] + _LETTER[:shift]))
-        for word in ("ignore ", " instruction", " your ", " and ", " the ")
+        for word in ("ignore", "disregard", "instructions", "previous", "your", "and", "the", "all")
     )
     for shift in range(1, 26)
 }
@@ -171,8 +172,7 @@ def _signs(letters: bytes) -> bytes:
     return bytes(49 if byte in letters else 32 for byte in range(256))
 
 
-def _readable(decode: object, packed: bytes) -> str:
-    assert callable(decode)
+def _readable(decode: Callable[[bytes], bytes], packed: bytes) -> str:
     try:
         raw = decode(packed)
         words = raw.decode("utf-16-le" if raw[1:8:2] == b"\0\0\0\0" else "utf-8")

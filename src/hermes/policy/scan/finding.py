@@ -60,10 +60,10 @@ def signs(plain: str, scope: Scope, kind: str) -> Iterator[Sign]:
         for start, rule in starts.words[word]:
             if words.issuperset(_WORD.findall(start)[1:-1]):
                 present.setdefault(start, {})[id(rule)] = rule
-    for start, rules in present.items():
+    for start, fitting in present.items():
         for at in _places(padded, start):
             if padded[at - 1] not in _INSIDE and padded[at - 2 : at] != "--":
-                for rule in rules.values():
+                for rule in fitting.values():
                     yield from _fits(rule, padded, at, len(start))
     for start, rule in starts.others:
         for at in _places(padded, start):

@@ -39,9 +39,7 @@ class Entry(Value):
         if second.endswith("*"):
             return replace(self, loose=_longest_first((*self.loose, phrase)))
         known = self.phrases.get(second, ())
-        return replace(
-            self, phrases={**self.phrases, second: _longest_first((*known, phrase))}
-        )
+        return replace(self, phrases={**self.phrases, second: _longest_first((*known, phrase))})
 
 
 def _longest_first(phrases: tuple[Phrase, ...]) -> tuple[Phrase, ...]:
@@ -108,7 +106,6 @@ _MISSPELT = (
 
 def _letters(word: str) -> tuple[str, str, str]:
     return word[0], word[-1], "".join(sorted(word))
-
 
 
 def _listed(text: str) -> list[tuple[str, str, bool]]:

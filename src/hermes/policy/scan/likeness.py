@@ -16,6 +16,8 @@ _REACH, _FOLLOWERS = 14, 8
 # A passage is one sentence, or more if they are short.
 _SENTENCES, _SHORT, _LONG = 3, 48, 64
 _FEWEST = 2
+# Without one of these ideas no passage is an injection.
+_TELLING = frozenset("AiISPhOWXQfBzNkCYDEVjlotRxU")
 LIKENESS = "resembles_injection"
 STRONG = 2.0
 _KINDS = {"memory": "kept", "skill": "kept", "tool_description": "tool"}
@@ -45,7 +47,7 @@ def features(passage: str, kind: str) -> list[str]:
                 break
             told.add(idea + other)
     group = _KINDS.get(kind, "")
-    return sorted(told | {f"{group}:{each}" for each in told if group and len(each) == 1})
+    return [*told, *(f"{group}:{each}" for each in told if group and len(each) == 1)]
 
 
 @cache
@@ -65,9 +67,11 @@ def resembling(row: Row, start: int, kind: str) -> Iterator[Sign]:
     """Passages of a row, which begins at `start` of the text, that are much like injections."""
     done = 0
     for first, last in passages(row.ideas):
-        if first >= done and likeness(row.ideas[first:last], kind) >= STRONG:
+        passage = row.ideas[first:last]
+        if first < done or _TELLING.isdisjoint(passage):
+            continue
+        if likeness(passage, kind) >= STRONG:
             done = last
-            begin, end = row.place(first, last - 1)
-            yield Sign(
-                id=LIKENESS, start=start + begin, end=start + end, strong=True
-            )
+            telling = next(at for at in range(first, last) if row.ideas[at] not in _EMPTY)
+            begin, end = row.place(telling, last - 1)
+            yield Sign(id=LIKENESS, start=start + begin, end=start + end, strong=True)

@@ -18,7 +18,9 @@ _DRAWN = str.maketrans(
     + "".join(chr(first + at) for first in (0x1F150, 0x1F170) for at in range(26)),
     "abcdefghijklmnopqrstuvwyz" + "abcdefghijklmnopqrstuvwxyz" * 2,
 )
-_DRAWN_LETTER = re.compile("[\u0262\u026a\u0274\u0280\u0299\u029c\u029f\u1d00-\u1d22\ua730\ua731\U0001f150-\U0001f189]")
+_DRAWN_LETTER = re.compile(
+    "[\u0262\u026a\u0274\u0280\u0299\u029c\u029f\u1d00-\u1d22\ua730\ua731\U0001f150-\U0001f189]"
+)
 _HIDDEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -28,8 +30,11 @@ _HIDDEN = re.compile(
 _MIXED = re.compile(
     "[a-z][\u0250-\u02af\u0370-\u052f\u2170-\u217f]|[\u0250-\u02af\u0370-\u052f\u2170-\u217f][a-z]"
 )
-_MARKS = re.compile("[\u0300-\u036f\u0489]")
 _WIDE = re.compile("[\uff01-\uff5e]")
+_MARKS = re.compile("[\u0300-\u036f\u0489]")
+_UNUSUAL = re.compile(
+    "|".join(each.pattern for each in (_HIDDEN, _WIDE, _DRAWN_LETTER, _MARKS)).replace("]|[", "")
+)
 # Where letters with accents are.
 _ACCENTED = ((0xC0, 0x24F), (0x386, 0x3CE), (0x400, 0x45F), (0x4C1, 0x4F9), (0x1E00, 0x1FFF))
 # Emphasis falls away; what stands in backticks stays in quotation marks.
@@ -54,18 +59,19 @@ def own_letters(text: str) -> str:
     """In small letters without accents, but with the letters of its own script."""
     if text.isascii():
         return text.lower()
-    if _HIDDEN.search(text):
+    unusual = _UNUSUAL.search(text) is not None
+    if unusual:
         text = _HIDDEN.sub("", text)
-    # The signs of East Asian typing are the usual reason, and these are replaced faster.
-    text = _WIDE.sub(lambda sign: chr(ord(sign[0]) - 0xFEE0), text)
+        # The signs of East Asian typing are the usual reason, and these are replaced faster.
+        text = _WIDE.sub(lambda sign: chr(ord(sign[0]) - 0xFEE0), text)
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", text)
     plain = text.lower()
-    if _DRAWN_LETTER.search(plain):
-        plain = plain.translate(_DRAWN)
+    if unusual:
+        plain = plain.translate(_DRAWN) if _DRAWN_LETTER.search(plain) else plain
+        plain = _MARKS.sub("", plain)
     accented, bare = _accents()
-    plain = accented.sub(lambda letter: bare[letter[0]], plain)
-    return _MARKS.sub("", plain) if _MARKS.search(plain) else plain
+    return accented.sub(lambda letter: bare[letter[0]], plain)
 
 
 @cache

@@ -31,7 +31,7 @@ SCOPES: dict[str, Scope] = {
 # Disguises that nobody uses without a reason: there the smallest sign is enough.
 _MASKS = frozenset(("spelled_out", "digits_for_letters", "torn_words", "reversed", "hidden_tags"))
 # Weak families that speak to whoever is no person.
-_TOLD = frozenset(("addressed_to_ai", "new_authority"))
+_TOLD = frozenset(("addressed_to_ai", "new_authority", "guard_removed"))
 _ORDER = {"low": 0, "high": 1, "critical": 2}
 # How close two weak signs must stand to count together.
 NEAR = 200
@@ -175,9 +175,7 @@ def _hidden(text: str) -> Iterator[Found]:
         yield Found(id=name, line=line, severity="critical" if weight == "strong" else "high")
 
 
-def _judged(
-    plain: str, scope: Scope, kind: str, *, meaning_only: bool = False
-) -> Iterator[Found]:
+def _judged(plain: str, scope: Scope, kind: str, *, meaning_only: bool = False) -> Iterator[Found]:
     phrased = () if meaning_only else signs(plain, scope, kind)
     seen = list(islice(chain(phrased, _meant(plain, scope, kind)), MOST_SIGNS))
     if len(seen) == MOST_SIGNS:
@@ -222,8 +220,8 @@ def _together(sign: Sign, told: list[Sign]) -> bool:
 
 
 def _unseen(plain: str) -> Iterator[Found]:
-    for expression, name, words in _PLACES:
-        if not any(word in plain for word in words):
+    for expression, name, needed in _PLACES:
+        if not any(word in plain for word in needed):
             continue
         for match in expression.finditer(plain):
             inner = match["inner"] or (match.groupdict().get("link") or "")

@@ -12,7 +12,7 @@ from itertools import islice
 from hermes.codec.json import convert
 from hermes.codec.values import Value
 from hermes.policy.scan.finding import Sign
-from hermes.policy.scan.lexicon import OTHER, Entry, Phrase, lexicon
+from hermes.policy.scan.lexicon import Entry, Phrase, lexicon
 from hermes.policy.scan.rules import RANK, Scope
 
 END, FILLER, DENIAL = "|", "_", "n"
@@ -26,6 +26,9 @@ _COMMON = (
 )
 _LATIN = r"[a-z][a-z0-9]*(?:['’][a-z]+)?|\d+(?:\.\d+)*[a-z]*"
 _PLAIN = re.compile(f"{_LATIN}|{_COMMON}")
+# Scripts with spaces between their words, and what must be cut in another way.
+_LETTERS = re.compile(rf"{_LATIN}|[^\W\d_]+(?:['’]\w+)?|{_COMMON}|[؟]")
+_UNUSUAL = re.compile("[\u0900-\u0e7f\u3001-\u9fff\uac00-\ud7af]")
 _SIGNS = {":": ":", ",": ",", "\n": "/", "://": "d", "@": "d"}
 _ENDS = frozenset(".!?;\n。！？।؟")
 _JOINED = (("\u0e00", "\u0e7f"), ("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\uac00", "\ud7af"))
@@ -35,7 +38,14 @@ _CALLED = re.compile(
     r"([|/:][_.]{0,3})(G_*[,:]|a_*(?:,|[^|:]{0,4}:)|t_*[_.]{0,2}:)(?=[^|/]{0,3}?[mesvxoRihwlnyOQ])"
 )
 _ASKED = re.compile(r"(n[^|,:]{0,8})N")
-_GAPS = {".": r"[^|]?", "..": r"[^|]{0,4}?", "...": r"[^|]{0,9}?", "~": r"[^|n]{0,9}?", "^": r"[|/:][m,_.]{0,2}?", ">>": r".{0,16}?"}
+_GAPS = {
+    ".": r"[^|]?",
+    "..": r"[^|]{0,4}?",
+    "...": r"[^|]{0,9}?",
+    "~": r"[^|n]{0,9}?",
+    "^": r"[|/:][m,_.]{0,2}?",
+    ">>": r".{0,16}?",
+}
 
 
 class Sense(Value, forbid_unknown_fields=True):
@@ -89,12 +99,12 @@ def _shape(sense: Sense, shape: str) -> _Shape:
 @cache
 def _words() -> re.Pattern[str]:
     """Also for scripts other than Latin. Where words are not set apart, those that are known are
-    cut out, and what cannot begin one counts as a word by threes."""
+    cut out, and what cannot begin one counts as a word by sixes."""
     known = sorted(lexicon().joined, key=len, reverse=True)
     first = "".join(sorted({word[0] for word in known}))
     others = "".join(_without(first))
     return re.compile(
-        rf"{_LATIN}|[{others}]{{1,3}}|(?:{'|'.join(map(re.escape, known))})|[{re.escape(first)}]"
+        rf"{_LATIN}|[{others}]{{1,6}}|(?:{'|'.join(map(re.escape, known))})|[{re.escape(first)}]"
         rf"|[\u0900-\u0963\u0966-\u0dff]+|(?:[^\W\d_{_RANGES}])+(?:['’]\w+)?|{_COMMON}|[。！？।؟]"
     )
 
@@ -109,12 +119,18 @@ def _without(letters: str) -> Iterator[str]:
             at = each + 1
 
 
+def _expression_for(plain: str) -> re.Pattern[str]:
+    if plain.isascii():
+        return _PLAIN
+    return _words() if _UNUSUAL.search(plain) else _LETTERS
+
+
 class Row:
     """The ideas of a text in order, with a sign for every end of a sentence."""
 
     def __init__(self, plain: str) -> None:
         self._plain = plain
-        self._expression = _PLAIN if plain.isascii() else _words()
+        self._expression = _expression_for(plain)
         self.ideas = _called(END + "".join(_ideas(self._expression.findall(plain))))
 
     def place(self, first: int, last: int) -> tuple[int, int]:
