@@ -15,7 +15,8 @@ _SPEAKER = re.compile(
     r"|assistants?|claude|gpt|hermes|bots?)"
     r"|detect\w*|scann(?:er|ing)\w*|scans?\b|flag(?:s|ged|ging)\b|block(?:s|ed|ing|list)\b"
     r"|reject\w*|refus\w+|filters\b|sanitiz\w+"
-    r"|match(?:es|ing)\b|recogni[sz]\w+|prevent\w*|mitigat\w+|defen[cds]\w*|protects?\b"
+    r"|match(?:es|ing)\b|recogni[sz]\w+|prevent\w*|mitigat\w+|defen[cds]\w*"
+    r"|protects? (?:against|from)"
     r"|guards? against|classif\w+"
     r"|such as|e\.g\.|for example|for instance|known as|phrases?\b|strings? like|patterns?\b"
     r"|regex\w*|wording|sentences? like"
@@ -62,6 +63,8 @@ def spoken_of(text: str, start: int) -> bool:
 
 def mentioned(text: str, start: int, end: int) -> bool:
     """The words between `start` and `end` are reported, quoted as an example, or forbidden."""
+    if text[end - 1 : end] in _CLOSERS:
+        end -= 1
     before = text[max(0, start - 280) : start]
     breaks = [match.end() for match in _SENTENCE.finditer(before)]
     sentence = before[breaks[-1] :] if breaks else before

@@ -62,9 +62,13 @@ _UNSEEN = re.compile(
     r"|text-indent):\s*-\d{3,}|\bhidden\b)[^>]{0,300}>(?P<inner>.{0,2000}?)</(?P=tag)",
     re.S,
 )
+_ATTRIBUTE = re.compile(
+    r"\b(?:alt|title|value|content|aria-label)\s?=\s?\"(?P<inner>[^\"\n]{8,500})\""
+)
 # What a text must hold to be searched for such places.
 _PLACES = (
     (_COMMENT, "html_comment_injection", ("<!--", "[//]: #")),
+    (_ATTRIBUTE, "hidden_attribute", ("alt=", "title=", "value=", "content=", "aria-label=")),
     (_UNSEEN, "hidden_div", ("style=", "hidden", "color=")),
 )
 # An order to whoever reads it, inside something that no person sees.

@@ -35,7 +35,9 @@ _JOINED = (("\u0e00", "\u0e7f"), ("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\
 _RANGES = "".join(f"{low}-{high}" for low, high in _JOINED)
 # Somebody at the beginning of a sentence, a sign, and an order.
 _CALLED = re.compile(
-    r"([|/:][_.]{0,3})(G_*[,:]|a_*(?:,|[^|:]{0,4}:)|t_*[_.]{0,2}:)(?=[^|/]{0,3}?[mesvxoRihwlnyOQ])"
+    r"([|/:][_.]{0,3})(G_*[,:](?=[^|/]{0,3}?[mesvxoRihwlnyOQ])"
+    r"|a_*(?:,|[^|:]{0,4}:)(?=[^|/]{0,9}?[mesvxoRihwlnyOQ])"
+    r"|t_*[_.]{0,2}:(?=[^|/]{0,3}?[mesvxoRihwlnyOQ]))"
 )
 _ASKED = re.compile(r"(n[^|,:]{0,8})N")
 _GAPS = {
