@@ -8,7 +8,7 @@ from hermes.app.models.choice import Choice
 from hermes.app.opening import Opening
 from hermes.app.prompting import SystemText, system_text
 from hermes.app.skill_index import skill_index
-from hermes.app.slots import scan_of
+from hermes.app.context_files import scan_of
 from hermes.app.toolbox import wanted_names
 from hermes.context.system import Slots
 

@@ -23,7 +23,7 @@ from hermes.app.opening import Opening
 from hermes.app.prompting import chosen_personality, view_of
 from hermes.app.safeguards import approver, session_rules, way_to_the_web
 from hermes.app.secrecy import Secrecy
-from hermes.app.slots import nearby
+from hermes.app.context_files import nearby
 from hermes.app.snapshots import remembered, through
 from hermes.app.terminal import is_far
 from hermes.app.toolbox import Tools, wanted_names
