@@ -118,7 +118,9 @@ def read(path: Path, x: str, columns: list[str]) -> tuple[list[str], list[list[f
         rows = list(csv.DictReader(file))
     missing = [name for name in (x, *columns) if not rows or name not in rows[0]]
     if missing:
-        sys.exit(f"No column {missing[0]!r} in {path}; it has: {', '.join(rows[0] if rows else ())}")
+        sys.exit(
+            f"No column {missing[0]!r} in {path}; it has: {', '.join(rows[0] if rows else ())}"
+        )
     try:
         series = [[float(row[name]) if row[name] else None for row in rows] for name in columns]
     except ValueError as error:

@@ -13,6 +13,7 @@ import re
 import sys
 from collections import Counter
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -37,7 +38,7 @@ def separator(text: str) -> str:
     """The one that cuts most of the first rows into the same number of cells, at least two."""
 
     def agreement(mark: str) -> tuple[int, int]:
-        rows = [row for _, row in zip(range(50), csv.reader(io.StringIO(text), delimiter=mark))]
+        rows = list(islice(csv.reader(io.StringIO(text), delimiter=mark), 50))
         widths = Counter(len(row) for row in rows if row)
         width, times = max(widths.items(), key=lambda pair: pair[1], default=(0, 0))
         return (times if width > 1 else 0, width)
@@ -89,11 +90,13 @@ class Cleaning:
         if not any(cells):
             return None
         if len(cells) != len(self.names):
-            return self._reject(line, f"{len(cells)} cells instead of {len(self.names)}", cells)
+            self._reject(line, f"{len(cells)} cells instead of {len(self.names)}", cells)
+            return None
         try:
-            return self._converted(dict(zip(self.names, cells)))
+            return self._converted(dict(zip(self.names, cells, strict=True)))
         except ValueError as error:
-            return self._reject(line, str(error), cells)
+            self._reject(line, str(error), cells)
+            return None
 
     def _converted(self, row: dict[str, str]) -> list[str]:
         for column in self.decimals:
@@ -130,9 +133,7 @@ def main() -> int:
     kept = [list(row) for row in dict.fromkeys(map(tuple, rows))] if given.unique else rows
     write(given.target, [names, *kept])
     if cleaning.rejected:
-        write(
-            given.target.with_suffix(".rejected.csv"), [["line", "reason"], *cleaning.rejected]
-        )
+        write(given.target.with_suffix(".rejected.csv"), [["line", "reason"], *cleaning.rejected])
     report = {
         "encoding": encoding,
         "separator": mark,

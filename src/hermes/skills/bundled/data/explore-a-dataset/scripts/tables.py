@@ -81,8 +81,10 @@ def profile(db: sqlite3.Connection, table: str) -> Iterable[Sequence[Any]]:
 
 def laid_out(rows: Iterable[Sequence[Any]]) -> str:
     cells = [["" if each is None else str(each)[:WIDEST] for each in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in cells)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = (
+        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells
+    )
     return "\n".join(lines) + "\n"
 
 

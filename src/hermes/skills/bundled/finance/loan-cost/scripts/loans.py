@@ -25,7 +25,8 @@ class Loan(NamedTuple):
     def payment(self) -> float:
         """The same each month, interest first."""
         monthly = self.rate / 1200
-        if monthly == 0:
+        # Below this the formula divides two numbers that are nearly nothing.
+        if monthly < 1e-9:
             return self.amount / self.months
         return self.amount * monthly / (1 - (1 + monthly) ** -self.months)
 

@@ -30,7 +30,7 @@ MASKS = tuple(
 
 
 class Group(NamedTuple):
-    count: int
+    times: int
     first: int
     last: int
     sample: str
@@ -51,7 +51,7 @@ def groups(path: Path, only: str) -> dict[str, Group]:
                 continue
             key = shape(line)
             known = found.get(key, Group(0, number, number, line.strip()))
-            found[key] = known._replace(count=known.count + 1, last=number)
+            found[key] = known._replace(times=known.times + 1, last=number)
     return found
 
 
@@ -66,11 +66,11 @@ def main() -> int:
     if given.before:
         old = groups(given.before, given.only)
         found = {key: group for key, group in found.items() if key not in old}
-    ordered = sorted(found.values(), key=lambda group: (-group.count, group.first))
+    ordered = sorted(found.values(), key=lambda group: (-group.times, group.first))
     for group in ordered[: given.top]:
         place = f"lines {group.first}-{group.last}"
-        sys.stdout.write(f"{group.count:7}  {place:20} {group.sample[:200]}\n")
-    sys.stdout.write(f"{len(found)} groups, {sum(each.count for each in ordered)} lines\n")
+        sys.stdout.write(f"{group.times:7}  {place:20} {group.sample[:200]}\n")
+    sys.stdout.write(f"{len(found)} groups, {sum(each.times for each in ordered)} lines\n")
     return 0
 
 

@@ -42,7 +42,9 @@ def problems(source: str, target: str, terms: list[tuple[str, tuple[str, ...]]])
             yield f"{term!r} without {' or '.join(map(repr, allowed))}"
     before, after = numbers(source), numbers(target)
     if before != after:
-        lost, new = (" ".join(sorted((a - b).elements())) for a, b in ((before, after), (after, before)))
+        lost, new = (
+            " ".join(sorted((a - b).elements())) for a, b in ((before, after), (after, before))
+        )
         yield f"numbers differ (lost: {lost or '-'}; new: {new or '-'})"
     if source == target and len(source.split()) > 3:
         yield "is not translated"
@@ -56,7 +58,7 @@ def main(arguments: list[str]) -> int:
     source, target = paragraphs(Path(arguments[0])), paragraphs(Path(arguments[1]))
     terms = glossary(Path(arguments[2]))
     count = 0
-    for number, (before, after) in enumerate(zip(source, target), 1):
+    for number, (before, after) in enumerate(zip(source, target, strict=False), 1):
         for problem in problems(before, after, terms):
             sys.stdout.write(f"paragraph {number}: {problem}\n")
             count += 1
