@@ -198,7 +198,8 @@ PROGRAM = """
 
 CASES = {
     "bisect-a-regression": Case(
-        regression, ("new: bad", "old: good", "first bad commit", "rewrite the sum", "[main]")
+        regression,
+        ("new: bad", "old: good", "first bad commit", "rewrite the sum", "proved", "[main]"),
     ),
     "budget-from-statements": Case(
         files(
