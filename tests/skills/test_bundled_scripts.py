@@ -139,6 +139,14 @@ def test_a_missing_value_is_a_gap(tmp_path: Path) -> None:
     assert (path.count("M"), path.count("L"), len(root.findall("{*}circle"))) == (2, 1, 3)
 
 
+def test_labels_lean_only_where_they_have_no_room(tmp_path: Path) -> None:
+    for label, count, turned in (("Jan", 3, False), ("A very long name of a place", 9, True)):
+        table = "k,v\n" + f"{label},1\n" * count
+        groups = drawn(tmp_path, table, "bar", "--x", "k", "--y", "v").findall("{*}g")
+        assert ["rotate" in group.get("transform", "") for group in groups] == [turned] * count
+        assert all(len(group.findtext("{*}text") or "") <= 16 for group in groups)
+
+
 @pytest.mark.parametrize("table", ["k,v\na,0\n", "k,v\na,5\nb,5\n", "k,v\na,1e-7\nb,-3e9\n"])
 def test_odd_ranges_are_drawn(tmp_path: Path, table: str) -> None:
     for kind in ("bar", "line"):

@@ -17,6 +17,9 @@ LEFT, RIGHT, TOP, BOTTOM = 80, 24, 64, 72
 # Told apart by people with any colour vision, and in grey.
 COLOURS = ("#0b5cad", "#e08a00", "#2a9d5c", "#b0307c", "#6b6b6b", "#7a4fc9")
 MOST_LABELS = 16
+LETTER = 7
+# More would leave the page when it leans.
+LONGEST = 16
 
 
 def ticks(low: float, high: float, wanted: int = 6) -> list[float]:
@@ -28,7 +31,7 @@ def ticks(low: float, high: float, wanted: int = 6) -> list[float]:
     return [round(number * step, 10) for number in range(first, max(last, first + 1) + 1)]
 
 
-def shown(number: float) -> str:
+def grouped(number: float) -> str:
     return f"{number:,.10g}".replace(",", "\u202f")
 
 
@@ -62,12 +65,21 @@ def frame(plot: Plot, labels: list[str], title: str, unit: str) -> list[str]:
         y = plot.y(tick)
         dark = "#333" if tick == 0 else "#ddd"
         parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="{dark}"/>')
-        parts.append(text(LEFT - 8, y + 4, shown(tick), "end"))
+        parts.append(text(LEFT - 8, y + 4, grouped(tick), "end"))
+    return parts + under(plot, labels)
+
+
+def under(plot: Plot, labels: list[str]) -> list[str]:
+    """The labels of the places: as many as can be read, upright where there is room."""
     every = math.ceil(len(labels) / MOST_LABELS)
-    for number, label in enumerate(labels):
-        if number % every == 0:
-            x, y = plot.x(number), HEIGHT - BOTTOM + 18
-            parts.append(text(x, y, label, "end", f' transform="rotate(-30 {x:.1f} {y:.1f})"'))
+    shown = [each if len(each) <= LONGEST else each[: LONGEST - 1] + "…" for each in labels]
+    upright = max(map(len, shown)) * LETTER < plot.slot * every
+    parts = []
+    for number in range(0, len(labels), every):
+        x, y = plot.x(number), HEIGHT - BOTTOM + 20
+        words = text(0, 0, shown[number], "middle" if upright else "end")
+        turn = "" if upright else " rotate(-30)"
+        parts.append(f'<g transform="translate({x:.1f} {y:.1f}){turn}">{words}</g>')
     return parts
 
 
