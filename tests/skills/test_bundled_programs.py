@@ -12,10 +12,12 @@ from hermes.skills.seeding import OPTIONAL
 from tests.skills.test_bundled_blocks import (
     Case,
     check,
+    commit,
     documents,
     environment,
     files,
     marked,
+    repository,
     shell,
 )
 
@@ -69,6 +71,16 @@ def papers(folder: Path) -> None:
     shell(f"{make} && {give}; gpgconf --kill all", folder, env)
 
 
+def released(folder: Path) -> None:
+    number = commit("version.py", 'VERSION = "1.2.0"', "first")
+    repository(folder, number, "git tag v1.2.0", commit("a.py", "x = 1", "something new"))
+
+
+def pinned(folder: Path) -> None:
+    repository(folder, commit("requirements.txt", "click==8.1.0", "first"))
+    (folder / "requirements.txt").write_text("click==8.1.8\n")
+
+
 def shop(folder: Path) -> None:
     with closing(sqlite3.connect(folder / "shop.db")) as db, db:
         db.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT, total REAL)")
@@ -94,6 +106,10 @@ CASES = {
     "cut-a-recording": Case(recording, ("Duration: 00:00:04", "silence_start: 1", "silence_end")),
     "encrypt-a-folder": Case(papers, ("5 papers.list.txt", "papers.tar.gz.gpg")),
     "image-batch": Case(pictures, ("b.ppm PPM 40x10", "a.jpg 1600x9", "2\n2\n")),
+    "make-a-release": Case(
+        released,
+        ("last: v1.2.0", "something new", "1 file changed", "version.py:1:", "a.py\nversion.py"),
+    ),
     "migrate-a-database": Case(
         shop, ("ok", "CREATE TABLE orders", "3|8.5|0", "2|Cher", "counts agree\n0\nway back works")
     ),
@@ -117,8 +133,22 @@ CASES = {
     "profile-a-program": Case(
         files(slow_py=SLOW), ("real", "tottime", "slow.py:1(<module>)", "same result", "real")
     ),
+    "schedule-a-job": Case(
+        files(job_sh="echo working\n"),
+        (
+            "runs with an empty environment",
+            "working",
+            "ended with 0",
+            "ended with 0",
+            "still running, left out",
+            "the failure is seen: ",
+        ),
+    ),
     "service-down": Case(
         files(), ("curl ended with 7", "nobody listens", "no process", "Mem:", "load average")
+    ),
+    "upgrade-dependencies": Case(
+        pinned, ("requirements.txt", "1 insertion(+)", "-click==8.1.0", "+click==8.1.8")
     ),
 }
 
