@@ -238,6 +238,21 @@ class PrivacySettings(Value):
     ] = False
 
 
+class ApiServerSettings(Value):
+    """The HTTP server of `hermes serve`."""
+
+    host: Annotated[str, "Address to listen at."] = "127.0.0.1"
+    port: Annotated[Count, "Port to listen at; 0 takes a free one."] = 8642
+    hosts: Annotated[tuple[str, ...], "Names it may be called by, besides its address."] = ()
+    cors_origins: Annotated[tuple[str, ...], "Origins whose pages may call it."] = ()
+    model_name: Annotated[str, "Name it goes by in `/v1/models`; empty is the profile's."] = ""
+    direct_models: Annotated[bool, "Requests may name any model, not only an alias."] = False
+    max_concurrent_runs: Annotated[Count, "Turns at the same time; 0 for no limit."] = 10
+    stored_responses: Annotated[Positive, "Responses kept to be gone on from."] = 1_000
+    show_reasoning: Annotated[bool, "Clients see the model's reasoning."] = False
+    drain_seconds: Annotated[Count, "Seconds that running turns get when it is stopped."] = 10
+
+
 class Settings(Value):
     """All settings of a home, with their defaults."""
 
@@ -288,6 +303,7 @@ class Settings(Value):
     credential_pool_cooldowns: CooldownSettings = CooldownSettings()
     budget: BudgetSettings = BudgetSettings()
     auxiliary: AuxiliarySettings = AuxiliarySettings()
+    api_server: ApiServerSettings = ApiServerSettings()
 
 
 class Override(Value):
@@ -326,6 +342,10 @@ OVERRIDES = (
     Override(variable="HERMES_STREAM_STALE_GIVEUP", key="network.stream_stale_giveup"),
     Override(variable="HERMES_REDACT_SECRETS", key="security.redact_secrets"),
     Override(variable="HERMES_ALLOW_PRIVATE_URLS", key="security.allow_private_urls"),
+    Override(variable="API_SERVER_HOST", key="api_server.host"),
+    Override(variable="API_SERVER_PORT", key="api_server.port"),
+    Override(variable="API_SERVER_CORS_ORIGINS", key="api_server.cors_origins"),
+    Override(variable="API_SERVER_MODEL_NAME", key="api_server.model_name"),
 )
 
 # `model: NAME` in a file means `model.default: NAME`, `budget.day: 2` means two dollars.

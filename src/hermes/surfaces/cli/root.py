@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "policy": ("policy", "What may be done without a question, and why."),
     "prompt-size": ("prompt_size", "How many tokens the fixed part of a request takes."),
     "replay": ("replay", "Play a recorded session again, offline."),
+    "serve": ("hermes.surfaces.api.command", "Serve the HTTP API (OpenAI-compatible)."),
     "sessions": ("sessions", "List, search, export, fork and prune past sessions."),
     "skills": ("skills", "See, install, write and take back skills."),
     "trace": ("trace", "What happened in a session, step by step."),

@@ -1,0 +1,154 @@
+"""One request as handlers see it, its body read within limits, and the answer they give."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, Value
+from hermes.surfaces.api.refusals import Headers, Refusal, not_of_the_kind
+from hermes.surfaces.api.tokens import Client
+
+MOST_BODY = 10_000_000
+BODY_SECONDS = 30.0
+# A client that is still writing hears the answer only if what it writes is taken.
+DRAIN_BYTES = 64 * 1024 * 1024
+DRAIN_SECONDS = 5.0
+JSON: Headers = ((b"content-type", b"application/json"),)
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+T = TypeVar("T", bound=Value)
+
+
+class Answer(Value):
+    status: int
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = JSON
+
+
+def answer(value: object, status: int = 200, headers: Headers = ()) -> Answer:
+    return Answer(status=status, body=encode(value), headers=(*JSON, *headers))
+
+
+class Call:
+    """`names` are the variable parts of the path. Handlers that stream use `receive` and `send`
+    themselves and give no answer."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.path: str = scope["path"]
+        self.method: str = scope["method"]
+        self.headers: Mapping[str, str] = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        self.names: dict[str, str] = {}
+        self.route = ""
+        self.raw = b""
+        self.body: Any = None
+        self.client = Client(name="", scopes=())
+
+    @property
+    def query(self) -> dict[str, str]:
+        return dict(parse_qsl(self.scope["query_string"].decode("latin-1"), max_num_fields=100))
+
+    def number(self, name: str, default: int, *, least: int = 0, most: int = 1_000_000) -> int:
+        """A number of the query; refused when it is none or out of bounds."""
+        text = self.query.get(name)
+        if text is None:
+            return default
+        if not text.isascii() or not text.isdecimal() or not least <= int(text[:9]) <= most:
+            words = f"`{name}` must be a number from {least} to {most}."
+            raise Refusal(400, "invalid_value", words, param=name)
+        return int(text[:9])
+
+    async def read(self, kind: type[T]) -> None:
+        """Read and decode the body; every limit has an answer of its own."""
+        self.raw = await _body(self)
+        try:
+            self.body = decode(kind, self.raw or b"{}")
+        except DecodeError as error:
+            raise _undecodable(self.raw, str(error)) from error
+
+    async def gone(self) -> None:
+        """Returns when the client has closed the connection."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+    async def give(self, given: Answer) -> None:
+        headers = [*given.headers, (b"content-length", str(len(given.body)).encode())]
+        await self.send({"type": "http.response.start", "status": given.status, "headers": headers})
+        body = b"" if self.method == "HEAD" else given.body
+        await self.send({"type": "http.response.body", "body": body})
+
+
+def _undecodable(raw: bytes, words: str) -> Refusal:
+    try:
+        given = decode(object, raw or b"{}")
+    except DecodeError:
+        return Refusal(400, "invalid_json", f"The body is not JSON: {words}")
+    if not isinstance(given, dict):
+        return Refusal(400, "invalid_json", "The body must be a JSON object.")
+    return not_of_the_kind(words)
+
+
+async def _body(call: Call) -> bytes:
+    if call.headers.get("content-encoding", "identity") != "identity":
+        raise Refusal(415, "unsupported_encoding", "Send the body without a content encoding.")
+    length = call.headers.get("content-length", "0")
+    if length.isdecimal() and int(length[:12]) > MOST_BODY:
+        await _drain(call)
+        raise too_large()
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while True:
+                event = await call.receive()
+                if event["type"] == "http.disconnect":
+                    raise Refusal(400, "disconnected", "The body did not come whole.")
+                parts.append(event.get("body", b""))
+                size += len(parts[-1])
+                if size > MOST_BODY:
+                    break
+                if not event.get("more_body"):
+                    break
+    except TimeoutError as error:
+        words = f"The body did not come within {BODY_SECONDS:.0f} seconds."
+        raise Refusal(408, "slow_body", words, headers=((b"connection", b"close"),)) from error
+    if size > MOST_BODY:
+        await _drain(call)
+        raise too_large()
+    body = b"".join(parts)
+    kind = call.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if body and kind != "application/json" and not kind.endswith("+json"):
+        raise Refusal(415, "unsupported_media_type", "Send JSON, as `application/json`.")
+    return body
+
+
+def too_large() -> Refusal:
+    words = f"The body may have {MOST_BODY} bytes at most."
+    return Refusal(413, "body_too_large", words, headers=((b"connection", b"close"),))
+
+
+async def _drain(call: Call) -> None:
+    size = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while size < DRAIN_BYTES:
+                event = await call.receive()
+                size += len(event.get("body", b""))
+                if event["type"] == "http.disconnect" or not event.get("more_body"):
+                    return
+
+
+def text_field(value: JsonObject, name: str) -> str:
+    found = value.get(name, "")
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,246 @@
+"""`/v1/chat/completions`: one turn of the agent in the words of the chat protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject
+from hermes.commands.describe import describe
+from hermes.core.errors import NotFound
+from hermes.core.events import ReplyAdded
+from hermes.core.messages import Usage
+from hermes.surfaces.api.asking import Asked, asked, chat_messages
+from hermes.surfaces.api.bodies import ChatBody
+from hermes.surfaces.api.call import Answer, Call, answer
+from hermes.surfaces.api.content import Spoken, images, past
+from hermes.surfaces.api.deeds import Begun, Deeds, Done
+from hermes.surfaces.api.desk import Errand
+from hermes.surfaces.api.follower import Anew, Happened, Moment, Piece
+from hermes.surfaces.api.house import House, leaving
+from hermes.surfaces.api.once import Ticket, keep_run, once, take_ticket
+from hermes.surfaces.api.outcomes import extra_facts, failure_of, finish_reason, usage_of
+from hermes.surfaces.api.refusals import Headers, Refusal
+from hermes.surfaces.api.run import Run
+from hermes.surfaces.api.sse import event, pour, whole
+from hermes.surfaces.api.threads import find_spot, go_on, keep_spot, spot_of, thread
+
+BETWEEN = "\n\n"
+
+
+async def complete(house: House, call: Call) -> Answer | None:
+    body: ChatBody = call.body
+    _check(body)
+    wanted = asked(chat_messages(body.messages, "messages"), "messages")
+    on_leave = leaving(call, "interrupt")
+    if body.stream:
+        run = await _begin(house, call, wanted, await take_ticket(house, call))
+        include_usage = body.stream_options is not None and body.stream_options.include_usage
+        teller = ChatTeller(house, run, include_usage=include_usage)
+        await pour(house, call, run, teller, leaving=on_leave, headers=run_headers(run))
+        return None
+
+    async def work(ticket: Ticket) -> Answer:
+        run = await _begin(house, call, wanted, ticket)
+        await whole(house, call, run, leaving=on_leave)
+        if (failed := failure_of(run)) is not None:
+            raise failed
+        return answer(completion(house, run), headers=run_headers(run))
+
+    return await once(house, call, work)
+
+
+def run_headers(run: Run) -> Headers:
+    return (
+        (b"x-hermes-session-id", run.session_id.encode()),
+        (b"x-hermes-run-id", run.id.encode()),
+    )
+
+
+def completion(house: House, run: Run) -> JsonObject:
+    message = {"role": "assistant", "content": run.text}
+    return {
+        "id": completion_id(run),
+        "object": "chat.completion",
+        "created": int(run.created_at),
+        "model": house.model_name,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish_reason(run)}],
+        "usage": chat_usage(usage_of(run)),
+        "hermes": extra_facts(run),
+    }
+
+
+def completion_id(run: Run) -> str:
+    return f"chatcmpl-{run.id.removeprefix('run_')}"
+
+
+def chat_usage(usage: Usage) -> JsonObject:
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.prompt + usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
+    }
+
+
+def _check(body: ChatBody) -> None:
+    if body.tools or body.functions:
+        words = "The agent has tools of its own; those of clients are not taken."
+        raise Refusal(400, "unsupported_parameter", words, param="tools")
+    if body.n is not None and body.n != 1:
+        raise Refusal(400, "unsupported_parameter", "There is one answer only.", param="n")
+
+
+async def _begin(house: House, call: Call, wanted: Asked, ticket: Ticket) -> Run:
+    """Where the message belongs, and the turn that answers it."""
+    house.desk.admit()
+    body: ChatBody = call.body
+    model, provider = await house.model(body.model, body.provider)
+    kept = await images(house.app, wanted.now.urls, "messages")
+    own = Errand(
+        session_id="",
+        text=wanted.now.text,
+        images=kept,
+        source=call.client.source,
+        extra=wanted.system,
+        model=model,
+        provider=provider,
+        again=bool(ticket.run_id),
+        confined=not call.client.is_owner,
+    )
+    named = call.headers.get("x-hermes-session-id")
+    if named is not None:
+        await house.session_or_none(named, call.client)
+        errand = _changed(own, session_id=named, create="if_missing")
+        return await start(house, errand, ticket)
+    errand = await _in_thread(house, call, own, wanted, ticket)
+    return await start(house, errand, ticket, on_end=_remember(house, call, wanted))
+
+
+async def start(
+    house: House,
+    errand: Errand,
+    ticket: Ticket,
+    *,
+    kept: bool = False,
+    on_end: Callable[[Run], Awaitable[None]] | None = None,
+) -> Run:
+    """The run of a request, which is the same one when the request comes again."""
+    run_id = ticket.run_id or house.desk.new_run_id(errand.session_id)
+    await keep_run(house, ticket, run_id)
+    return await house.desk.begin(run_id, errand, kept=kept, on_end=on_end)
+
+
+async def _in_thread(
+    house: House, call: Call, own: Errand, wanted: Asked, ticket: Ticket
+) -> Errand:
+    if ticket.run_id:
+        # An attempt before this one has chosen the session already.
+        session_id = ticket.run_id.removeprefix("run_").rpartition("_")[0]
+        began = await past(house.app, wanted.before, "messages")
+        return _changed(own, session_id=session_id, create="if_missing", past=began)
+    if wanted.before:
+        hash = thread(call.client.name, wanted.system, wanted.before)
+        if (spot := await find_spot(house, hash)) is not None:
+            try:
+                return _changed(own, session_id=await go_on(house, spot))
+            except NotFound:
+                # The session was removed meanwhile; the client still has the words.
+                pass
+    began = await past(house.app, wanted.before, "messages")
+    return _changed(own, session_id=house.desk.new_session_id(), create="always", past=began)
+
+
+def _remember(house: House, call: Call, wanted: Asked) -> Callable[[Run], Awaitable[None]]:
+    async def on_end(run: Run) -> None:
+        """The next request brings this answer along; by that its session is found again."""
+        if failure_of(run) is not None:
+            return
+        spot = await spot_of(house, run.session_id, run.last_n)
+        told = (*wanted.before, wanted.now)
+        streamed = BETWEEN.join(reply.text for reply in run.replies if reply.text)
+        hashes = [
+            thread(call.client.name, wanted.system, (*told, Spoken(role="assistant", text=text)))
+            for text in (run.text, streamed)
+        ]
+        await keep_spot(house, hashes, spot)
+
+    return on_end
+
+
+def _changed(errand: Errand, **changes: object) -> Errand:
+    fields = {name: getattr(errand, name) for name in errand.__struct_fields__}
+    return Errand(**(fields | changes))
+
+
+class ChatTeller:
+    """Chunks of a chat completion. What they have in common is encoded once."""
+
+    def __init__(self, house: House, run: Run, *, include_usage: bool) -> None:
+        head = {
+            "id": completion_id(run),
+            "object": "chat.completion.chunk",
+            "created": int(run.created_at),
+            "model": house.model_name,
+        }
+        self._head = b"data: " + encode(head)[:-1] + b',"choices":['
+        self._before = self._head + b'{"index":0,"delta":{"content":'
+        self._thought = self._head + b'{"index":0,"delta":{"reasoning_content":'
+        self._after = b'},"finish_reason":null}]}\n\n'
+        self._include_usage = include_usage
+        self._shows_reasoning = house.settings.show_reasoning
+        self._deeds = Deeds()
+        self._has_text = False
+        self._is_new_reply = False
+
+    def begin(self) -> bytes:
+        return self._head + b'{"index":0,"delta":{"role":"assistant","content":""' + self._after
+
+    def tell(self, moment: Moment) -> bytes:
+        match moment:
+            case Piece(text=text, is_text=True):
+                return self._text(text)
+            case Piece(text=text):
+                return self._thought + encode(text) + self._after if self._shows_reasoning else b""
+            case Happened(record=record):
+                self._is_new_reply |= isinstance(record.event, ReplyAdded)
+                return b"".join(_progress(deed) for deed in self._deeds.hear(record.event))
+            case Anew():
+                self._is_new_reply = True
+                return event("hermes.message.restarted", b"{}")
+
+    def end(self, run: Run) -> bytes:
+        if (failed := failure_of(run)) is not None:
+            return b"data: " + failed.body + b"\n\ndata: [DONE]\n\n"
+        choice = {"index": 0, "delta": {}, "finish_reason": finish_reason(run)}
+        usage = encode(chat_usage(usage_of(run)))
+        facts = b',"hermes":' + encode(extra_facts(run))
+        told = self._head + encode(choice) + b"]" + facts + b"}\n\n"
+        if self._include_usage:
+            told += self._head + b'],"usage":' + usage + b"}\n\n"
+        return told + b"data: [DONE]\n\n"
+
+    def _text(self, text: str) -> bytes:
+        if self._is_new_reply and self._has_text:
+            text = BETWEEN + text
+        self._has_text, self._is_new_reply = True, False
+        return self._before + encode(text) + self._after
+
+
+def _progress(deed: Begun | Done) -> bytes:
+    call = deed.call
+    if call.name.startswith("_"):
+        return b""
+    facts: JsonObject = {"toolCallId": call.id, "tool": call.name}
+    match deed:
+        case Begun():
+            told = describe(call)
+            facts |= {"emoji": told.emoji, "label": told.detail, "status": "running"}
+        case Done(result=result, seconds=seconds):
+            facts |= {
+                "status": "completed",
+                "duration_ms": round(seconds * 1000),
+                "is_error": result.failed,
+            }
+    return event("hermes.tool.progress", encode(facts))

@@ -1,0 +1,133 @@
+"""`hermes serve`: the HTTP server, and the tokens of its clients."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hermes.app.start import start
+from hermes.codec.json import encode
+from hermes.codec.values import JsonValue
+from hermes.surfaces.api.tokens import SCOPES, Scope, Tokens, ensure_local
+
+
+@click.group(
+    help="Serve the HTTP API (OpenAI-compatible). Without a command: listen until stopped.",
+    invoke_without_command=True,
+)
+@click.option("--host", help="Address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 takes a free one.")
+@click.option("--public", is_flag=True, help="Yes, others may reach this address.")
+@click.option("--cert", type=click.Path(exists=True, dir_okay=False), help="TLS certificate.")
+@click.option("--key", type=click.Path(exists=True, dir_okay=False), help="TLS key.")
+@click.option("--behind-proxy", is_flag=True, help="A proxy in front ends TLS.")
+@click.option("--name", "names", multiple=True, help="Host name it is called by; repeatable.")
+@click.option("--origin", "origins", multiple=True, help="Origin of pages that may call it.")
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    if ctx.invoked_subcommand is None:
+        ctx.exit(asyncio.run(_serve(ctx, options)))
+
+
+@command.group("token", help="Tokens of clients.")
+def token() -> None:
+    pass
+
+
+@token.command("add", help="Make a token for a client; it is shown once.")
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(SCOPES),
+    help="What it is for; repeatable. Without: chat.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def add(ctx: click.Context, name: str, scopes: tuple[Scope, ...], as_json: bool) -> None:
+    given = scopes or ("chat",)
+    made = _tokens(ctx).add(name, given, time.time())
+    if as_json:
+        _print_json({"name": name, "scopes": list(given), "token": made})
+    else:
+        click.echo(made)
+
+
+@token.command("list", help="All clients that have a token.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def list_(ctx: click.Context, as_json: bool) -> None:
+    known = _tokens(ctx).all()
+    if as_json:
+        _print_json(
+            [
+                {"name": each.name, "scopes": list(each.scopes), "created_at": each.created_at}
+                for each in known
+            ]
+        )
+        return
+    if not known:
+        click.echo("There is no token yet; `hermes serve token add NAME` makes one.")
+    for each in known:
+        day = time.strftime("%Y-%m-%d", time.localtime(each.created_at))
+        click.echo(f"{each.name:<24} {day}  {', '.join(each.scopes)}")
+
+
+@token.command("remove", help="Take a token away; its client is refused from now on.")
+@click.argument("name")
+@click.pass_context
+def remove(ctx: click.Context, name: str) -> None:
+    _tokens(ctx).remove(name)
+    click.echo(f"The token of {name} is no longer taken.")
+
+
+def _tokens(ctx: click.Context) -> Tokens:
+    return Tokens(start(ctx.find_root().obj or {}).home)
+
+
+def _print_json(value: JsonValue) -> None:
+    click.echo(encode(value).decode())
+
+
+async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
+    # Whoever only looks at tokens need not load a server.
+    from hermes.surfaces.api.listener import Place, check_place, listen, serve
+
+    async with start(ctx.find_root().obj or {}) as app:
+        settings = app.settings.api_server
+        port = settings.port if options["port"] is None else options["port"]
+        place = Place(
+            host=options["host"] or settings.host,
+            port=port,
+            public=options["public"],
+            certificate=options["cert"] or "",
+            key=options["key"] or "",
+            proxied=options["behind_proxy"],
+            hosts=(*settings.hosts, *options["names"]),
+            origins=(*settings.cors_origins, *options["origins"]),
+        )
+        check_place(place)
+        tokens = Tokens(app.home, key=app.config.secrets.get("API_SERVER_KEY"))
+        made = ensure_local(app.home, tokens, app.world.clock.now())
+        listening = listen(place)
+        _tell(app.news, made, place.origins)
+        scheme = "https" if place.certificate else "http"
+        at = listening.getsockname()[1]
+        name = f"[{place.host}]" if ":" in place.host else place.host
+        address = f"{scheme}://{name}:{at}"
+        await serve(app, tokens, place, listening, lambda: click.echo(f"Listening at {address}/v1"))
+    return 0
+
+
+def _tell(news: list[str], made: str, origins: tuple[str, ...]) -> None:
+    for line in news:
+        click.echo(line, err=True)
+    if made:
+        click.echo(f"A token for clients on this machine is in {Path(made)}", err=True)
+    if "*" in origins:
+        click.echo("Pages of every origin may call this server.", err=True)

@@ -1,0 +1,113 @@
+"""What clients send as content: words and pictures, told apart, counted and never cut."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+
+from hermes.app.build import App
+from hermes.codec.values import JsonObject, Value
+from hermes.commands.pictures import keep
+from hermes.core.errors import UsageError
+from hermes.core.messages import AssistantMessage, Image, Message, Text, UserMessage
+from hermes.surfaces.api.call import text_field
+from hermes.surfaces.api.refusals import Refusal
+
+MOST_PARTS = 1_000
+MOST_CHARS = 65_536
+TEXT_KINDS = ("text", "input_text", "output_text")
+IMAGE_KINDS = ("image_url", "input_image")
+Content = str | list[JsonObject] | None
+
+
+class Spoken(Value):
+    """One message of a client. `urls` are its pictures, as they were sent."""
+
+    role: str
+    text: str
+    urls: tuple[str, ...] = ()
+
+
+def spoken(role: str, content: Content, param: str) -> Spoken:
+    """Refused with the reason when something of it cannot be taken as it is."""
+    if content is None:
+        return Spoken(role=role, text="")
+    if isinstance(content, str):
+        return Spoken(role=role, text=_checked(content, param))
+    if len(content) > MOST_PARTS:
+        raise _too_large(f"A message may have {MOST_PARTS} parts at most.", param)
+    words: list[str] = []
+    urls: list[str] = []
+    for part in content:
+        kind = text_field(part, "type")
+        if kind in TEXT_KINDS:
+            words.append(_checked(text_field(part, "text"), param))
+        elif kind in IMAGE_KINDS:
+            urls.append(_url(part, param))
+        elif kind == "refusal":
+            words.append(_checked(text_field(part, "refusal"), param))
+        else:
+            words_ = f"Parts of type {kind!r} are not taken; send text and images."
+            raise Refusal(400, "unsupported_content_type", words_, param=param)
+    return Spoken(role=role, text="\n".join(word for word in words if word), urls=tuple(urls))
+
+
+async def images(app: App, urls: Sequence[str], param: str) -> tuple[Image, ...]:
+    """The pictures, kept where messages refer to them."""
+    found: list[Image] = []
+    for url in urls:
+        try:
+            found.append(await keep(app, _data(url, param)))
+        except UsageError as error:
+            raise Refusal(400, "invalid_image", str(error), param=param) from error
+    return tuple(found)
+
+
+async def past(app: App, said: Sequence[Spoken], param: str) -> tuple[Message, ...]:
+    """A conversation that took place elsewhere, as messages of ours."""
+    found: list[Message] = []
+    for each in said:
+        if each.role == "assistant":
+            if each.text:
+                found.append(AssistantMessage(parts=(Text(text=each.text),)))
+            continue
+        kept = await images(app, each.urls, param)
+        if each.text or kept:
+            origin = "user" if each.role == "user" else "client"
+            found.append(UserMessage(parts=(Text(text=each.text), *kept), origin=origin))
+    return tuple(found)
+
+
+def _checked(text: str, param: str) -> str:
+    if len(text) > MOST_CHARS:
+        words = f"A text part may have {MOST_CHARS} characters at most; this one has {len(text)}."
+        raise _too_large(words, param)
+    # Lone surrogates can be written in JSON, but neither stored nor sent.
+    return text.encode("utf-8", "replace").decode()
+
+
+def _too_large(words: str, param: str) -> Refusal:
+    return Refusal(400, "content_too_large", words, param=param)
+
+
+def _url(part: JsonObject, param: str) -> str:
+    held = part.get("image_url")
+    url = held.get("url") if isinstance(held, dict) else held
+    if not isinstance(url, str) or not url:
+        raise Refusal(400, "invalid_image", "An image part needs an `image_url`.", param=param)
+    return url
+
+
+def _data(url: str, param: str) -> bytes:
+    if not url.startswith("data:"):
+        words = "Send images as `data:image/…;base64,` URLs; this server fetches nothing for you."
+        raise Refusal(400, "unsupported_content_type", words, param=param)
+    head, _, body = url.partition(",")
+    if not head.startswith("data:image/") or not head.endswith(";base64"):
+        words = "Data URLs must be `data:image/…;base64,`."
+        raise Refusal(400, "unsupported_content_type", words, param=param)
+    try:
+        return base64.b64decode(body, validate=True)
+    except binascii.Error as error:
+        raise Refusal(400, "invalid_image", f"The image is not base64: {error}.") from error

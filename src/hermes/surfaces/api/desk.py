@@ -1,0 +1,397 @@
+"""Opens sessions when a turn is wanted in them, follows the turns, and leaves when all are done."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from sqlite3 import Connection
+from typing import Literal
+
+from hermes.app.build import App
+from hermes.app.opening import Opening
+from hermes.codec.values import Value
+from hermes.core.commands import Answer, Command, Interrupt, Say, Steer, SwitchModel
+from hermes.core.errors import HermesError, NotFound, SessionBusy
+from hermes.core.messages import Image, Message
+from hermes.core.session import Session
+from hermes.surfaces.api.refusals import Refusal
+from hermes.surfaces.api.run import Run
+from hermes.surfaces.api.store import Store
+
+log = logging.getLogger(__name__)
+
+SESSION_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
+RUN_ID = rf"run_({SESSION_ID})_[0-9a-f]{{12}}"
+BUSY_SECONDS = 300.0
+
+OnEnd = Callable[[Run], Awaitable[None]]
+
+
+class Errand(Value):
+    """What is to be said, and where. A new session begins with `past`; `extra` are instructions:
+    for a new session they join its system text, else they come with the message. `alone` waits
+    until nobody else has a turn there. `again` is for a message that may have been received
+    already. `confined` keeps to sessions of the same source."""
+
+    session_id: str
+    text: str
+    source: str
+    images: tuple[Image, ...] = ()
+    extra: str = ""
+    past: tuple[Message, ...] = ()
+    model: str = ""
+    provider: str = ""
+    create: Literal["never", "if_missing", "always"] = "never"
+    attended: bool = False
+    alone: bool = True
+    again: bool = False
+    confined: bool = False
+
+
+class _Seat:
+    """A session that this process is in, or is about to be."""
+
+    def __init__(self) -> None:
+        self.opening = asyncio.Lock()
+        self.turn = asyncio.Lock()
+        self.users = 0
+        self.session: Session | None = None
+
+
+class Desk:
+    def __init__(self, app: App, store: Store, *, most_runs: int) -> None:
+        self._app = app
+        self._store = store
+        self._most = most_runs
+        self._seats: dict[str, _Seat] = {}
+        self._runs: dict[str, Run] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._claims: set[str] = set()
+        self.is_draining = False
+        self.endings: dict[str, int] = {}
+        self.started = 0
+
+    @property
+    def active(self) -> int:
+        return len(self._tasks)
+
+    @property
+    def open_sessions(self) -> int:
+        return sum(seat.session is not None for seat in self._seats.values())
+
+    def new_session_id(self) -> str:
+        """With more chance in it than usual: hundreds may be opened in the same second."""
+        return f"{self._app.world.new_session_id()}{self._app.world.chance.getrandbits(24):06x}"
+
+    def new_run_id(self, session_id: str) -> str:
+        """A run names its session, so that the journal alone tells all about it."""
+        return f"run_{session_id}_{self._app.world.chance.getrandbits(48):012x}"
+
+    def admit(self) -> None:
+        """Before any work: refused when there is no room for one more turn."""
+        if self.is_draining:
+            raise Refusal(503, "draining", "The server is about to stop.")
+        if self._most and self.active >= self._most:
+            words = f"{self._most} turns are running, which is the most at once."
+            raise Refusal(429, "too_many_runs", words, headers=((b"retry-after", b"5"),))
+
+    def claim(self, session_id: str) -> bool:
+        """Have the session for the run that begins next; no when somebody else has it."""
+        if session_id in self._claims or session_id in self._seats:
+            return False
+        self._claims.add(session_id)
+        return True
+
+    def unclaim(self, session_id: str) -> None:
+        self._claims.discard(session_id)
+
+    async def begin(
+        self, run_id: str, errand: Errand, *, kept: bool = False, on_end: OnEnd | None = None
+    ) -> Run:
+        """The run, once its message is durable. A `kept` one goes on after a restart by itself."""
+        if (running := self._runs.get(run_id)) is not None:
+            return running
+        try:
+            self.admit()
+            run = Run(run_id, errand.session_id, self._app.world.clock.now())
+            run.is_kept = kept
+            self._runs[run_id] = run
+            if kept:
+                await self._store.run(lambda db: _keep(db, run), durable=True)
+        except BaseException:
+            self._runs.pop(run_id, None)
+            self.unclaim(errand.session_id)
+            raise
+        self._start(run, errand, on_end)
+        await run.accepted()
+        return run
+
+    async def find(self, run_id: str) -> Run:
+        """A run of now or of the past; refused with 404."""
+        if (run := self._runs.get(run_id)) is not None:
+            return run
+        match = re.fullmatch(RUN_ID, run_id, re.ASCII)
+        if match is None:
+            raise Refusal(404, "run_not_found", "There is no such run.")
+        try:
+            run = await self._recalled(run_id, match[1])
+        except NotFound as error:
+            raise Refusal(404, "run_not_found", "There is no such run.") from error
+        if not run.records:
+            raise Refusal(404, "run_not_found", "There is no such run.")
+        return self._runs.get(run_id, run)
+
+    def revive(self, run: Run) -> Run:
+        """The same run at work, if it has no end yet and nobody is at it."""
+        if run.is_over or run.id in self._runs:
+            return self._runs.get(run.id, run)
+        again = Run(run.id, run.session_id, run.created_at)
+        self._start(again, _resumption(run.session_id), None)
+        return again
+
+    async def resume_all(self) -> None:
+        """Go on with the runs that the end of the last process has interrupted."""
+        ids = await self._store.run(
+            lambda db: [id for (id,) in db.execute("SELECT id FROM runs ORDER BY at")]
+        )
+        for run_id in ids:
+            match = re.fullmatch(RUN_ID, run_id, re.ASCII)
+            if match is not None and run_id not in self._runs:
+                run = Run(run_id, match[1], self._app.world.clock.now())
+                run.is_kept = True
+                self._start(run, _resumption(match[1]), None)
+
+    async def stop(self, run: Run) -> None:
+        run.is_stopping = True
+        if run.turn_id:
+            await self.tell(run, Interrupt())
+
+    async def tell(self, run: Run, command: Command) -> None:
+        """To the session of a run, wherever it is open."""
+        if run.session is not None:
+            await run.session.send(command)
+        else:
+            await self._app.journal.post(run.session_id, command)
+
+    async def answer(self, run: Run, asked_id: str, text: str, by: str) -> None:
+        await self.tell(run, Answer(id=asked_id, text=text, by=by))
+
+    async def steer(self, run: Run, text: str) -> None:
+        await self.tell(run, Steer(text=text))
+
+    async def drain(self, seconds: float) -> None:
+        """Take nothing new, let what runs end, then stop it."""
+        self.is_draining = True
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks.values()), timeout=seconds)
+        for run in tuple(self._runs.values()):
+            if not run.is_over:
+                await self.stop(run)
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks.values()), timeout=5)
+        for task in tuple(self._tasks.values()):
+            task.cancel()
+
+    @asynccontextmanager
+    async def quiet(self, session_id: str) -> AsyncIterator[None]:
+        """While inside, no turn of this process runs in the session; 409 after a long wait."""
+        seat = self._seat(session_id)
+        try:
+            await _take_turn(seat)
+            try:
+                yield
+            finally:
+                seat.turn.release()
+        finally:
+            await self._leave(session_id, seat)
+
+    def _start(self, run: Run, errand: Errand, on_end: OnEnd | None) -> None:
+        self._runs[run.id] = run
+        self.started += 1
+        task = asyncio.ensure_future(self._carry(run, errand, on_end))
+        self._tasks[run.id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(run.id, None))
+
+    async def _carry(self, run: Run, errand: Errand, on_end: OnEnd | None) -> None:
+        """Whatever happens, the run has an end and its readers hear of it."""
+        try:
+            await self._work(run, errand, on_end)
+        except asyncio.CancelledError:
+            run.fail(Refusal(503, "draining", "The server was stopped."))
+            raise
+        except Exception as error:
+            if not isinstance(error, HermesError | Refusal):
+                log.exception("a run crashed")
+            run.fail(error)
+        finally:
+            run.settled.set()
+            self.endings[run.status] = self.endings.get(run.status, 0) + 1
+            self._runs.pop(run.id, None)
+            self.unclaim(errand.session_id)
+            if run.is_kept and (run.ended is not None or not self.is_draining):
+                await self._store.run(lambda db: _forget(db, run))
+
+    async def _work(self, run: Run, errand: Errand, on_end: OnEnd | None) -> None:
+        seat = self._seat(errand.session_id)
+        has_turn = False
+        try:
+            if errand.alone:
+                await _take_turn(seat)
+                has_turn = True
+            while not run.is_over:
+                try:
+                    session = await self._open(seat, errand)
+                except SessionBusy:
+                    await self._follow_elsewhere(run, errand)
+                else:
+                    await self._follow(run, session, errand)
+            if on_end is not None and run.ended is not None:
+                await on_end(run)
+            run.settled.set()
+        finally:
+            if has_turn:
+                seat.turn.release()
+            await self._leave(errand.session_id, seat)
+
+    async def _open(self, seat: _Seat, errand: Errand) -> Session:
+        async with seat.opening:
+            if seat.session is None:
+                seat.session = await self._app.open(await self._opening(errand))
+                if errand.past and not seat.session.transcript.messages:
+                    await seat.session.adopt(errand.past)
+            opened = seat.session.transcript.opened
+            if errand.confined and opened is not None and opened.source != errand.source:
+                raise NotFound(f"There is no session {errand.session_id}.")
+            return seat.session
+
+    async def _opening(self, errand: Errand) -> Opening:
+        is_new = errand.create == "always" or (
+            errand.create == "if_missing" and await self._is_missing(errand.session_id)
+        )
+        return Opening(
+            source=errand.source,
+            platform="api",
+            attended=errand.attended,
+            resume="" if is_new else errand.session_id,
+            session_id=errand.session_id if is_new else "",
+            extra=errand.extra if is_new else "",
+        )
+
+    async def _is_missing(self, session_id: str) -> bool:
+        try:
+            await self._app.library.info(session_id)
+        except NotFound:
+            return True
+        return False
+
+    async def _follow(self, run: Run, session: Session, errand: Errand) -> None:
+        heard = session.subscribe()
+        run.session = session
+        try:
+            if not await self._say(run, session, errand):
+                return
+            run.accept()
+            async for record in heard:
+                run.take(record)
+                if run.is_over:
+                    run.message_count = len(session.transcript.messages)
+                    return
+                if run.is_stopping and run.turn_id and record.n:
+                    await session.send(Interrupt())
+            run.fail(HermesError("The session was closed before the turn ended."))
+        finally:
+            run.session = None
+            heard.close()
+
+    async def _say(self, run: Run, session: Session, errand: Errand) -> bool:
+        """Whether there is a turn to be followed."""
+        if errand.again:
+            run.take_all(await self._app.journal.read(run.session_id))
+        if run.is_over:
+            return False
+        if run.records:
+            session.resume()
+            return True
+        if not errand.text and not errand.images:
+            raise NotFound("The message of this run was never received.")
+        transcript = session.transcript
+        if errand.model and (errand.model, errand.provider) != (
+            transcript.model,
+            transcript.provider,
+        ):
+            await session.send(SwitchModel(model=errand.model, provider=errand.provider))
+        opened = transcript.opened
+        text = _words(errand, opened.system if opened else "")
+        await session.send(Say(text=text, images=errand.images, key=run.id))
+        return True
+
+    async def _follow_elsewhere(self, run: Run, errand: Errand) -> None:
+        """Another process is in the session: the message is left there, and its turn is followed
+        in the journal. Comes back without an end when that process has gone."""
+        if errand.confined and (await self._app.library.info(errand.session_id)).source != (
+            errand.source
+        ):
+            raise NotFound(f"There is no session {errand.session_id}.")
+        opening = Opening(source=errand.source, attended=False, resume=errand.session_id)
+        say = Say(text=_words(errand, ""), images=errand.images, key=run.id)
+        records = await self._app.leave_word(opening, say)
+        run.accept()
+        async with aclosing(records):
+            async for record in records:
+                run.take(record)
+
+    async def _recalled(self, run_id: str, session_id: str) -> Run:
+        run = Run(run_id, session_id, 0.0)
+        run.take_all(await self._app.journal.read(session_id))
+        if run.records:
+            run.created_at = run.records[0].at
+        if run.is_over:
+            run.settled.set()
+        return run
+
+    async def _leave(self, session_id: str, seat: _Seat) -> None:
+        seat.users -= 1
+        if seat.users == 0 and seat.session is not None:
+            session, seat.session = seat.session, None
+            # A newcomer waits at the lock until the session is free to be opened again.
+            async with seat.opening:
+                await self._app.leave(session)
+        if seat.users == 0 and seat.session is None and not seat.opening.locked():
+            self._seats.pop(session_id, None)
+
+    def _seat(self, session_id: str) -> _Seat:
+        seat = self._seats.setdefault(session_id, _Seat())
+        seat.users += 1
+        return seat
+
+
+async def _take_turn(seat: _Seat) -> None:
+    try:
+        async with asyncio.timeout(BUSY_SECONDS):
+            await seat.turn.acquire()
+    except TimeoutError as error:
+        words = "Another request has had this session for too long; try again later."
+        raise Refusal(409, "session_busy", words) from error
+
+
+def _resumption(session_id: str) -> Errand:
+    return Errand(session_id=session_id, text="", source="", alone=False, attended=True, again=True)
+
+
+def _words(errand: Errand, system: str) -> str:
+    """The message, after instructions that the session does not have yet."""
+    extra = errand.extra.strip()
+    if not extra or extra in system:
+        return errand.text
+    return f"[Instructions for this request]\n{extra}\n\n{errand.text}"
+
+
+def _keep(db: Connection, run: Run) -> None:
+    db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (run.id, run.created_at))
+
+
+def _forget(db: Connection, run: Run) -> None:
+    db.execute("DELETE FROM runs WHERE id = ?", (run.id,))

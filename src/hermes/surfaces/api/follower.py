@@ -1,0 +1,175 @@
+"""Reads a run from any place in it to its end: nothing twice, nothing left out."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from hashlib import blake2b
+
+from hermes.codec.values import Value
+from hermes.core.events import Record, ReplyAdded
+from hermes.core.messages import AssistantMessage
+from hermes.surfaces.api.run import Draft, Run
+
+MARK = r"(\d{1,12})(?:\.(\d{1,9})\.([0-9a-f]{8}))?"
+
+
+class Mark(Value):
+    """A place in a run: after record `n`, and after `chars` characters of the reply that follows
+    it. `hash` is of those characters: after a crash the reply is written anew, and only if it
+    begins with the same words can it go on behind them."""
+
+    n: int = 0
+    chars: int = 0
+    hash: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.n}.{self.chars}.{self.hash}" if self.chars else str(self.n)
+
+
+def parse_mark(text: str) -> Mark | None:
+    found = re.fullmatch(MARK, text.strip(), re.ASCII)
+    if found is None:
+        return None
+    return Mark(n=int(found[1]), chars=int(found[2] or 0), hash=found[3] or "")
+
+
+class Piece(Value):
+    text: str
+    mark: Mark
+    is_text: bool = True
+
+
+class Happened(Value):
+    record: Record
+    mark: Mark
+
+
+class Anew(Value):
+    """What was read of this reply is void; it comes once more from its beginning."""
+
+    mark: Mark
+
+
+Moment = Piece | Happened | Anew
+
+
+class Follower:
+    def __init__(self, run: Run, after: Mark | None = None) -> None:
+        self._run = run
+        self._news = run.subscribe()
+        self._index = 0
+        mark = after or Mark()
+        self._n = mark.n
+        while self._index < len(run.records) and run.records[self._index].n <= mark.n:
+            self._index += 1
+        self._draft: Draft | None = None
+        self._seen = 0
+        self._chars = mark.chars
+        self._hash = blake2b(digest_size=4)
+        # Known only as a digest until the text that it stands for is there again.
+        self._promised = mark.hash if mark.chars else ""
+
+    def close(self) -> None:
+        self._run.unsubscribe(self._news)
+
+    @property
+    def is_done(self) -> bool:
+        return self._run.is_over and self._index >= len(self._run.records)
+
+    async def wait(self, seconds: float) -> bool:
+        """Until there is something to read; no when that takes longer."""
+        if self.is_done:
+            return True
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def wake(self) -> None:
+        self._news.set()
+
+    def read(self) -> list[Moment]:
+        """All that is new, as few pieces as possible."""
+        self._news.clear()
+        found: list[Moment] = []
+        records = self._run.records
+        while self._index < len(records):
+            record = records[self._index]
+            if isinstance(record.event, ReplyAdded):
+                self._end_reply(record, record.event.message, found)
+            self._index += 1
+            self._n = record.n
+            found.append(Happened(record=record, mark=self._mark()))
+        self._read_draft(self._run.draft, found)
+        return found
+
+    def _mark(self) -> Mark:
+        if not self._chars:
+            return Mark(n=self._n)
+        return Mark(n=self._n, chars=self._chars, hash=self._promised or self._hash.hexdigest())
+
+    def _end_reply(self, record: Record, reply: AssistantMessage, found: list[Moment]) -> None:
+        own = self._run.drafts.get(record.n)
+        if own is not None and own is self._draft:
+            self._read_pieces(own, found)
+            if reply.text.startswith(own.text):
+                self._send(reply.text[self._chars :], found)
+        else:
+            self._catch_up(reply.text, found)
+        self._draft, self._seen, self._chars, self._promised = None, 0, 0, ""
+        self._hash = blake2b(digest_size=4)
+
+    def _read_draft(self, draft: Draft, found: list[Moment]) -> None:
+        if draft is not self._draft:
+            if not draft.pieces:
+                return
+            if self._chars:
+                text = draft.text
+                if len(text) < self._chars:
+                    return
+                self._catch_up(text, found)
+                self._seen = len(draft.pieces)
+            else:
+                self._seen = 0
+            self._draft = draft
+        self._read_pieces(draft, found)
+
+    def _read_pieces(self, draft: Draft, found: list[Moment]) -> None:
+        news = draft.pieces[self._seen :]
+        self._seen = len(draft.pieces)
+        at = 0
+        while at < len(news):
+            is_text, end = news[at][0], at
+            while end < len(news) and news[end][0] is is_text:
+                end += 1
+            joined = "".join(text for _, text in news[at:end])
+            if is_text:
+                self._send(joined, found)
+            elif joined:
+                found.append(Piece(text=joined, mark=self._mark(), is_text=False))
+            at = end
+
+    def _catch_up(self, text: str, found: list[Moment]) -> None:
+        """Go on behind what was sent of another writing of this reply, if it begins the same."""
+        if self._chars:
+            sent = blake2b(text[: self._chars].encode("utf-8", "replace"), digest_size=4)
+            wanted = self._promised or self._hash.hexdigest()
+            is_same = len(text) >= self._chars and sent.hexdigest() == wanted
+            if is_same:
+                self._hash = sent
+            else:
+                self._chars = 0
+                self._hash = blake2b(digest_size=4)
+            self._promised = ""
+            if not is_same:
+                found.append(Anew(mark=self._mark()))
+        self._send(text[self._chars :], found)
+
+    def _send(self, text: str, found: list[Moment]) -> None:
+        if text:
+            self._chars += len(text)
+            self._hash.update(text.encode("utf-8", "replace"))
+            found.append(Piece(text=text, mark=self._mark()))

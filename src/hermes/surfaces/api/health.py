@@ -1,0 +1,88 @@
+"""Whether the server lives, can work, and how it is doing: states and counts, never contents."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+
+from hermes.core.errors import HermesError
+from hermes.surfaces.api.call import Answer, Call, answer
+from hermes.surfaces.api.house import House
+from hermes.version import __version__
+
+LEAST_FREE = 100 * 1024 * 1024
+TEXT = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
+
+
+async def health(house: House, call: Call) -> Answer:
+    return answer({"status": "ok", "platform": "hermes-agent"})
+
+
+async def ready(house: House, call: Call) -> Answer:
+    """Whether a turn would be taken and could be kept; 503 when not."""
+    states = await _readiness(house)
+    is_ready = not house.desk.is_draining and all(state == "ok" for state in states.values())
+    return answer({"status": "ready" if is_ready else "not_ready"}, 200 if is_ready else 503)
+
+
+async def detailed(house: House, call: Call) -> Answer:
+    states = await _readiness(house)
+    is_well = all(state == "ok" for state in states.values())
+    return answer(
+        {
+            "status": "ok" if is_well else "degraded",
+            "version": __version__,
+            "uptime_s": round(house.tally.uptime, 1),
+            "readiness": states,
+            "runs": {"active": house.desk.active, "started": house.desk.started},
+            "sessions": {"open": house.desk.open_sessions},
+            "streams": house.tally.streams,
+            "event_loop_worst_lag_ms": round(house.tally.worst_lag * 1000, 1),
+            "cron": {"available": house.jobs is not None},
+        }
+    )
+
+
+async def metrics(house: House, call: Call) -> Answer:
+    gauges = {
+        "hermes_runs_active": float(house.desk.active),
+        "hermes_sessions_open": float(house.desk.open_sessions),
+    }
+    text = house.tally.text(gauges, house.desk.endings)
+    return Answer(status=200, body=text.encode(), headers=TEXT)
+
+
+async def _readiness(house: House) -> dict[str, str]:
+    return {
+        "config": "ok" if not _has_faults(house) else "error",
+        "journal": await _journal(house),
+        "store": await _store(house),
+        "disk": await asyncio.to_thread(_disk, house),
+    }
+
+
+def _has_faults(house: House) -> bool:
+    return any(finding.level == "error" for finding in house.app.config.findings)
+
+
+async def _journal(house: House) -> str:
+    try:
+        await house.app.library.recent(limit=1)
+    except HermesError:
+        return "error"
+    return "ok"
+
+
+async def _store(house: House) -> str:
+    try:
+        await house.store.run(lambda db: db.execute("SELECT 1").fetchone())
+    except HermesError:
+        return "error"
+    return "ok"
+
+
+def _disk(house: House) -> str:
+    try:
+        return "ok" if shutil.disk_usage(house.app.home.root).free > LEAST_FREE else "low"
+    except OSError:
+        return "error"

@@ -1,0 +1,92 @@
+"""What all handlers share: the app, the desk, the store and the numbers of one server."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+
+from hermes.app.build import App
+from hermes.app.library import SessionInfo
+from hermes.app.models.shelf import Shelf
+from hermes.config.settings import ApiServerSettings
+from hermes.core.errors import HermesError, NotFound
+from hermes.surfaces.api.call import Answer, Call
+from hermes.surfaces.api.desk import SESSION_ID, Desk
+from hermes.surfaces.api.jobs import Jobs
+from hermes.surfaces.api.refusals import Refusal
+from hermes.surfaces.api.store import Store
+from hermes.surfaces.api.tally import Tally
+from hermes.surfaces.api.tokens import Client
+
+DEFAULT_NAME = "hermes-agent"
+Leaving = str
+
+
+class House:
+    def __init__(self, app: App, store: Store, *, jobs: Jobs | None = None) -> None:
+        self.app = app
+        self.settings: ApiServerSettings = app.settings.api_server
+        self.store = store
+        self.desk = Desk(app, store, most_runs=self.settings.max_concurrent_runs)
+        self.jobs = jobs
+        self.tally = Tally(app.world.clock)
+        self.document: Callable[[], bytes] = lambda: b"{}"
+        self.flying: dict[str, asyncio.Future[Answer]] = {}
+        profile = app.home.profile
+        own = DEFAULT_NAME if profile == "default" else profile
+        self.model_name = self.settings.model_name or own
+
+    async def model(self, model: str | None, provider: str | None) -> tuple[str, str]:
+        """What a request may choose: a name of `model_aliases`, or anything if the settings allow
+        it. Other names are those that generic clients must send; they mean the usual model."""
+        name = model or ""
+        chosen = name in self.app.settings.model_aliases or bool(provider)
+        if not name or name == self.model_name or not (chosen or self.settings.direct_models):
+            return "", ""
+        try:
+            pick = await Shelf(self.app.models).find(name, provider=provider or "")
+        except HermesError as error:
+            raise Refusal(404, "model_not_found", str(error), param="model") from error
+        return pick.card.model, pick.card.provider
+
+    async def session(self, session_id: str, client: Client) -> SessionInfo:
+        """A session that the client may see; any other one is not there for it."""
+        check_session_id(session_id)
+        try:
+            info = await self.app.library.info(session_id)
+        except NotFound as error:
+            raise no_session() from error
+        if not client.is_owner and info.source != client.source:
+            raise no_session()
+        return info
+
+    async def session_or_none(self, session_id: str, client: Client) -> SessionInfo | None:
+        """The same, None for an id that is free."""
+        check_session_id(session_id)
+        try:
+            info = await self.app.library.info(session_id)
+        except NotFound:
+            return None
+        if not client.is_owner and info.source != client.source:
+            raise no_session()
+        return info
+
+
+def check_session_id(session_id: str) -> None:
+    if re.fullmatch(SESSION_ID, session_id, re.ASCII) is None:
+        words = "A session id has 1 to 128 letters, digits and `._:-`, the first no sign."
+        raise Refusal(400, "invalid_session_id", words, param="session_id")
+
+
+def no_session() -> Refusal:
+    return Refusal(404, "session_not_found", "There is no such session.")
+
+
+def leaving(call: Call, default: Leaving) -> Leaving:
+    """What becomes of the turn when the client goes away: `interrupt` or `detach`."""
+    wish = call.headers.get("x-hermes-on-disconnect") or call.query.get("on_disconnect") or default
+    if wish not in ("interrupt", "detach"):
+        words = "`on_disconnect` is `interrupt` or `detach`."
+        raise Refusal(400, "invalid_value", words, param="on_disconnect")
+    return wish

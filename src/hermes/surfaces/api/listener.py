@@ -1,0 +1,159 @@
+"""Where the server listens: never openly by accident, and not for whoever sends nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from uvicorn import Config
+from uvicorn import Server as Uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from hermes.app.build import App
+from hermes.codec.values import Value
+from hermes.core.errors import UsageError
+from hermes.surfaces.api.guard import Guard, is_loopback
+from hermes.surfaces.api.house import House
+from hermes.surfaces.api.server import Server
+from hermes.surfaces.api.store import Store
+from hermes.surfaces.api.tokens import Tokens
+
+log = logging.getLogger(__name__)
+
+HEAD_SECONDS = 15.0
+IDLE_SECONDS = 75
+LONGEST_HEAD = 32 * 1024
+HOUR = 3_600.0
+
+
+class Place(Value):
+    """Where to listen and under which protection. `proxied` means that a proxy in front of the
+    server ends TLS."""
+
+    host: str
+    port: int
+    public: bool = False
+    certificate: str = ""
+    key: str = ""
+    proxied: bool = False
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+
+
+def check_place(place: Place) -> None:
+    """UsageError unless everybody who could reach the server is meant to."""
+    if bool(place.certificate) != bool(place.key):
+        raise UsageError("TLS needs both --cert and --key.")
+    if is_loopback(place.host):
+        return
+    if not place.public:
+        raise UsageError(
+            f"{place.host} can be reached from outside; say --public if that is what you want."
+        )
+    if not place.certificate and not place.proxied:
+        raise UsageError(
+            "Tokens must not travel in the clear: give --cert and --key, or --behind-proxy if a "
+            "proxy in front of this ends TLS."
+        )
+
+
+def listen(place: Place) -> socket.socket:
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((place.host, place.port))
+    except OSError as error:
+        found.close()
+        raise UsageError(
+            f"{place.host}:{place.port} cannot be used ({error.strerror}); --port names another."
+        ) from error
+    found.listen(2048)
+    found.setblocking(False)
+    return found
+
+
+async def serve(
+    app: App, tokens: Tokens, place: Place, listening: socket.socket, told: Callable[[], None]
+) -> None:
+    """Until the process is told to stop. `told` is called when requests are taken."""
+    store = Store(app.home.root / "api.db")
+    house = House(app, store)
+    guard = Guard(tokens, host=place.host, hosts=place.hosts, origins=place.origins)
+    own = _Listening(_config(Server(house, guard), place), house, told)
+    try:
+        await store.tidy(app.world.clock.now())
+        await house.desk.resume_all()
+        async with asyncio.TaskGroup() as group:
+            watch = group.create_task(house.tally.watch_loop())
+            upkeep = group.create_task(_upkeep(house))
+            await own.serve(sockets=[listening])
+            watch.cancel()
+            upkeep.cancel()
+    finally:
+        await house.desk.drain(0)
+        await store.close()
+
+
+def _config(server: Server, place: Place) -> Config:
+    return Config(
+        server,
+        http=_Protocol,
+        ws="none",
+        lifespan="off",
+        loop="none",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=LONGEST_HEAD,
+        ssl_certfile=place.certificate or None,
+        ssl_keyfile=place.key or None,
+    )
+
+
+async def _upkeep(house: House) -> None:
+    clock = house.app.world.clock
+    while True:
+        await clock.sleep(HOUR)
+        await house.store.tidy(clock.now())
+
+
+class _Listening(Uvicorn):
+    """Tells when it is ready, and lets turns end before connections are closed."""
+
+    def __init__(self, config: Config, house: House, told: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._house = house
+        self._told = told
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._told()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._house.desk.drain(self._house.settings.drain_seconds)
+        await super().shutdown(sockets)
+
+
+class _Protocol(H11Protocol):
+    """Closes connections whose first request head does not come in time."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self._late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _late(self) -> None:
+        if self.cycle is None:
+            with suppress(OSError):
+                self.transport.close()

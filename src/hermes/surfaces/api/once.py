@@ -1,0 +1,132 @@
+"""Requests that are sent again after a failure are carried out once: `Idempotency-Key`."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from sqlite3 import Connection
+
+from hermes.codec.json import decode, encode
+from hermes.codec.values import Value, replace
+from hermes.surfaces.api.call import Answer, Call
+from hermes.surfaces.api.house import House
+from hermes.surfaces.api.refusals import Refusal
+
+LONGEST = 255
+REPLAYED = ((b"idempotency-replayed", b"true"),)
+
+
+class Ticket(Value):
+    """The right to carry out a request. `run_id` is that of an earlier attempt whose answer was
+    never given; the journal knows how far it came."""
+
+    key: str = ""
+    fingerprint: str = ""
+    run_id: str = ""
+
+
+class _Row(Value):
+    fingerprint: str
+    run_id: str
+    answer: Answer | None = None
+
+
+Work = Callable[[Ticket], Awaitable[Answer]]
+
+
+async def once(house: House, call: Call, work: Work) -> Answer:
+    """What the work answers, or what it has answered before. Of two at the same time, the second
+    waits for the first. Faults of the server are not kept: the next attempt may do better."""
+    ticket = await take_ticket(house, call)
+    if not ticket.key:
+        return await work(ticket)
+    if (flying := house.flying.get(ticket.key)) is not None:
+        return _replayed(await asyncio.shield(flying))
+    row = await _row(house, ticket.key)
+    if row is not None and row.answer is not None:
+        return _replayed(row.answer)
+    if (flying := house.flying.get(ticket.key)) is not None:
+        return _replayed(await asyncio.shield(flying))
+    flying = asyncio.get_running_loop().create_future()
+    house.flying[ticket.key] = flying
+    try:
+        given = await work(ticket)
+        await _keep_answer(house, ticket, given)
+        flying.set_result(given)
+        return given
+    except BaseException as error:
+        told = error if isinstance(error, Exception) else Refusal(503, "interrupted", "Try again.")
+        flying.set_exception(told)
+        # Whoever waits hears of it; perhaps nobody does.
+        flying.exception()
+        raise
+    finally:
+        del house.flying[ticket.key]
+
+
+async def take_ticket(house: House, call: Call) -> Ticket:
+    """Refused when the key was used for another request."""
+    given = call.headers.get("idempotency-key")
+    if given is None:
+        return Ticket()
+    if not 1 <= len(given) <= LONGEST or not all("!" <= letter <= "~" for letter in given):
+        words = f"An idempotency key has 1 to {LONGEST} visible ASCII characters."
+        raise Refusal(400, "invalid_idempotency_key", words, param="Idempotency-Key")
+    key = _digest(call.client.name, call.route, given)
+    session = call.headers.get("x-hermes-session-id", "")
+    fingerprint = _digest(call.path, session, call.raw.decode("utf-8", "replace"))
+    row = await _row(house, key)
+    if row is not None and row.fingerprint != fingerprint:
+        words = "This idempotency key belongs to another request."
+        raise Refusal(409, "idempotency_key_conflict", words, param="Idempotency-Key")
+    return Ticket(key=key, fingerprint=fingerprint, run_id=row.run_id if row else "")
+
+
+async def keep_run(house: House, ticket: Ticket, run_id: str) -> None:
+    """Before the run begins: whoever comes again finds it by the same key."""
+    if not ticket.key or ticket.run_id:
+        return
+    row = (ticket.key, ticket.fingerprint, run_id, 0, b"", "", house.app.world.clock.now())
+
+    def work(db: Connection) -> str:
+        db.execute("INSERT OR IGNORE INTO idempotency VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        query = "SELECT run_id FROM idempotency WHERE key = ?"
+        return str(db.execute(query, (ticket.key,)).fetchone()[0])
+
+    await house.store.run(work, durable=True)
+
+
+async def _keep_answer(house: House, ticket: Ticket, given: Answer) -> None:
+    headers = encode([[name.decode(), value.decode()] for name, value in given.headers]).decode()
+    values = (given.status, given.body, headers, ticket.key)
+    await house.store.run(
+        lambda db: db.execute(
+            "UPDATE idempotency SET status = ?, body = ?, headers = ? WHERE key = ?", values
+        )
+    )
+
+
+async def _row(house: House, key: str) -> _Row | None:
+    def work(db: Connection) -> _Row | None:
+        query = "SELECT fingerprint, run_id, status, body, headers FROM idempotency WHERE key = ?"
+        row = db.execute(query, (key,)).fetchone()
+        if row is None:
+            return None
+        fingerprint, run_id, status, body, headers = row
+        if not status:
+            return _Row(fingerprint=fingerprint, run_id=run_id)
+        pairs = decode(list[tuple[str, str]], headers)
+        kept = tuple((name.encode(), value.encode()) for name, value in pairs)
+        given = Answer(status=status, body=body, headers=kept)
+        return _Row(fingerprint=fingerprint, run_id=run_id, answer=given)
+
+    return await house.store.run(work)
+
+
+def _replayed(given: Answer) -> Answer:
+    return replace(given, headers=(*given.headers, *REPLAYED))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256(encode(parts)).hexdigest()

@@ -1,0 +1,91 @@
+"""What a client is told when a request is not fulfilled: a status and one envelope for all."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject
+from hermes.core.errors import (
+    ConfigError,
+    DiskFull,
+    HermesError,
+    NotFound,
+    SessionBusy,
+    UsageError,
+)
+
+TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "budget_reached",
+    403: "permission_error",
+    404: "not_found",
+    408: "timeout",
+    409: "conflict",
+    413: "payload_too_large",
+    415: "invalid_request_error",
+    429: "rate_limit",
+    501: "not_available",
+    503: "unavailable",
+}
+Headers = tuple[tuple[bytes, bytes], ...]
+# Official clients ask again after any 5xx by themselves; a turn that ran must not run thrice.
+NO_RETRY: Headers = ((b"x-should-retry", b"false"),)
+
+
+class Refusal(Exception):
+    """The end of a request that is not fulfilled. A wish of the server, not a fault of it."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        param: str | None = None,
+        headers: Headers = (),
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.param = param
+        self.headers = headers
+
+    @property
+    def error(self) -> JsonObject:
+        kind = TYPES.get(self.status)
+        if kind is None:
+            kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        return {"message": str(self), "type": kind, "param": self.param, "code": self.code}
+
+    @property
+    def body(self) -> bytes:
+        return encode({"error": self.error})
+
+
+def refusal_of(error: HermesError) -> Refusal:
+    """The answer to a request that an error of ours has ended."""
+    words = str(error)
+    match error:
+        case NotFound():
+            return Refusal(404, "not_found", words)
+        case UsageError():
+            return Refusal(400, "invalid_value", words)
+        case SessionBusy():
+            return Refusal(409, "session_busy", words)
+        case ConfigError():
+            return Refusal(503, "not_configured", words, headers=NO_RETRY)
+        case DiskFull():
+            return Refusal(503, "disk_full", words)
+        case _:
+            return Refusal(500, "internal", words, headers=NO_RETRY)
+
+
+def not_of_the_kind(words: str) -> Refusal:
+    """A body that is JSON but not what the route takes; the parameter is named if it can be."""
+    place = re.search(r"at `\$\.?([A-Za-z0-9_]*)", words)
+    missing = re.search(r"missing required field `(\w+)`", words)
+    at_top = place is None or not place[1]
+    param = missing[1] if missing and at_top else (place[1] if place and place[1] else None)
+    return Refusal(400, "invalid_value", words, param=param)

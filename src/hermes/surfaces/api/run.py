@@ -1,0 +1,208 @@
+"""One turn on behalf of a client: what has happened in it so far, for any number of readers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Literal
+
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    EndReason,
+    MessageReceived,
+    ModelCalled,
+    QuestionAnswered,
+    QuestionAsked,
+    Record,
+    ReplyAdded,
+    ToolFinished,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.core.messages import AssistantMessage
+from hermes.core.prompt import ReasoningDelta, Restarted, TextDelta
+from hermes.core.session import Session
+
+Status = Literal[
+    "queued",
+    "running",
+    "waiting_for_approval",
+    "stopping",
+    "completed",
+    "failed",
+    "cancelled",
+]
+ENDINGS: dict[EndReason, Status] = {
+    "interrupted": "cancelled",
+    "failed": "failed",
+    "crashed": "failed",
+    "paused": "failed",
+}
+
+
+class Draft:
+    """The reply that is being written: pieces of text, and of reasoning where `is_text` is no."""
+
+    def __init__(self) -> None:
+        self.pieces: list[tuple[bool, str]] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(text for is_text, text in self.pieces if is_text)
+
+
+class Run:
+    """`records` are the durable events of the turn in order, the message itself first. A run that
+    is not at work any more is made of them alone. `settled` is set when all that follows from its
+    end is done, so that a client which hears of the end can build on it."""
+
+    def __init__(self, id: str, session_id: str, at: float) -> None:
+        self.id = id
+        self.session_id = session_id
+        self.created_at = at
+        self.records: list[Record] = []
+        self.draft = Draft()
+        self.drafts: dict[int, Draft] = {}
+        self.turn_id = ""
+        self.ended: TurnEnded | None = None
+        self.failure: BaseException | None = None
+        self.session: Session | None = None
+        self.is_stopping = False
+        self.asked: dict[str, ApprovalAsked | QuestionAsked] = {}
+        self.message_count = 0
+        self.is_kept = False
+        self.settled = asyncio.Event()
+        self._accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._message = 0
+        self._last = 0
+        self._readers: set[asyncio.Event] = set()
+
+    @property
+    def is_over(self) -> bool:
+        return self.ended is not None or self.failure is not None
+
+    @property
+    def status(self) -> Status:
+        if self.failure is not None:
+            return "failed"
+        if self.ended is not None:
+            return ENDINGS.get(self.ended.reason, "completed")
+        if self.is_stopping:
+            return "stopping"
+        if any(isinstance(asked, ApprovalAsked) for asked in self.asked.values()):
+            return "waiting_for_approval"
+        return "running" if self.turn_id else "queued"
+
+    @property
+    def last_n(self) -> int:
+        return self._last
+
+    @property
+    def replies(self) -> tuple[AssistantMessage, ...]:
+        return tuple(r.event.message for r in self.records if isinstance(r.event, ReplyAdded))
+
+    @property
+    def text(self) -> str:
+        """The answer: the words of the last reply."""
+        replies = self.replies
+        return replies[-1].text if replies else ""
+
+    @property
+    def calls(self) -> int:
+        return sum(isinstance(record.event, ToolFinished) for record in self.records)
+
+    @property
+    def steps(self) -> int:
+        return sum(isinstance(record.event, ModelCalled) for record in self.records)
+
+    @property
+    def model(self) -> str:
+        names = [r.event.model for r in self.records if isinstance(r.event, ReplyAdded)]
+        return names[-1] if names else ""
+
+    def take(self, record: Record) -> None:
+        """Hear of an event of the session; those of other turns are passed over."""
+        if record.n and record.n <= self._last:
+            return
+        match record.event:
+            case MessageReceived(key=self.id):
+                self._message = record.n
+                self._keep(record)
+                return
+            case TurnStarted(takes=takes) if self._message and self._message in takes:
+                self.turn_id = record.turn_id
+            case _:
+                pass
+        if self.turn_id and record.turn_id == self.turn_id and not self.is_over:
+            self._happen(record)
+
+    def take_all(self, records: Iterable[Record]) -> None:
+        for record in records:
+            self.take(record)
+
+    def accept(self) -> None:
+        """The message is durable."""
+        if not self._accepted.done():
+            self._accepted.set_result(None)
+
+    async def accepted(self) -> None:
+        """Returns when the message is durable, raises when it will never be."""
+        await asyncio.shield(self._accepted)
+
+    def fail(self, error: BaseException) -> None:
+        """The run cannot go on, and no TurnEnded will say so."""
+        self.failure = error
+        if not self._accepted.done():
+            self._accepted.set_exception(error)
+            # Perhaps nobody waits for it any more, which is no fault.
+            self._accepted.exception()
+        self._tell()
+
+    def subscribe(self) -> asyncio.Event:
+        news = asyncio.Event()
+        self._readers.add(news)
+        return news
+
+    def unsubscribe(self, news: asyncio.Event) -> None:
+        self._readers.discard(news)
+
+    @property
+    def has_readers(self) -> bool:
+        return bool(self._readers)
+
+    def _happen(self, record: Record) -> None:
+        match record.event:
+            case TextDelta(text=text):
+                self.draft.pieces.append((True, text))
+                self._tell()
+                return
+            case ReasoningDelta(text=text):
+                self.draft.pieces.append((False, text))
+                self._tell()
+                return
+            case Restarted():
+                self.draft = Draft()
+                return
+            case ReplyAdded():
+                self.drafts[record.n] = self.draft
+                self.draft = Draft()
+            case ApprovalAsked(id=id) | QuestionAsked(id=id) as asked:
+                self.asked[id] = asked
+            case ApprovalAnswered(id=id) | QuestionAnswered(id=id):
+                self.asked.pop(id, None)
+            case TurnEnded() as ended:
+                self.ended = ended
+            case _:
+                pass
+        if record.n:
+            self._keep(record)
+
+    def _keep(self, record: Record) -> None:
+        self._last = record.n
+        self.records.append(record)
+        self._tell()
+
+    def _tell(self) -> None:
+        for news in self._readers:
+            news.set()

@@ -1,0 +1,127 @@
+"""The server itself: every request is checked, routed, answered and counted here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import MutableMapping
+from typing import Any
+
+from hermes.codec.json import encode
+from hermes.core.errors import HermesError
+from hermes.surfaces.api.call import Answer, Call, Receive, Scope, Send
+from hermes.surfaces.api.guard import PREFLIGHT, Guard
+from hermes.surfaces.api.house import House
+from hermes.surfaces.api.openapi import document
+from hermes.surfaces.api.refusals import NO_RETRY, Headers, Refusal, refusal_of
+from hermes.surfaces.api.routes import ROUTES, Route, Table
+
+log = logging.getLogger(__name__)
+
+SAFE: Headers = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+
+
+class Server:
+    """An ASGI application. Nothing of a request is looked at before its host and origin are known
+    to be good, and nothing is done before its token is."""
+
+    def __init__(self, house: House, guard: Guard) -> None:
+        self._house = house
+        self._guard = guard
+        self._table = Table()
+        self._document = b""
+        house.document = self._described
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        reply = _Reply(send, f"req_{self._house.app.world.chance.getrandbits(64):016x}")
+        call = Call(scope, receive, reply.send)
+        try:
+            given = await self._answer(call, reply)
+            if given is not None:
+                await call.give(given)
+        except Refusal as refusal:
+            await self._refuse(call, reply, refusal)
+        except HermesError as error:
+            await self._refuse(call, reply, refusal_of(error))
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("a request crashed", extra={"route": call.route})
+            words = "A fault of the server; its log has the details."
+            await self._refuse(call, reply, Refusal(500, "internal", words, headers=NO_RETRY))
+        finally:
+            if reply.status:
+                key = (call.method, call.route or "-", reply.status)
+                self._house.tally.requests[key] += 1
+
+    async def _answer(self, call: Call, reply: _Reply) -> Answer | None:
+        self._guard.check_host(call.headers)
+        reply.cors = self._guard.cors(call.headers)
+        if call.method == "OPTIONS" and reply.cors:
+            return Answer(status=204, body=b"", headers=PREFLIGHT)
+        methods, names = self._table.find(call.path)
+        route = _route(methods, call.method)
+        call.route, call.names = route.path, names
+        call.client = self._guard.client(call.headers, route.scope)
+        if route.body is not None:
+            await call.read(route.body)
+        return await route.handler(self._house, call)
+
+    async def _refuse(self, call: Call, reply: _Reply, refusal: Refusal) -> None:
+        if reply.status:
+            # The answer has begun; all that can be said now is that it ends here.
+            await reply.send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        headers = ((b"content-type", b"application/json"), *refusal.headers)
+        body = self._veiled(refusal).body
+        await call.give(Answer(status=refusal.status, body=body, headers=headers))
+
+    def _veiled(self, refusal: Refusal) -> Refusal:
+        """Errors may quote what others have answered; secrets of the home stay in it."""
+        words = str(refusal)
+        for value in self._house.app.config.secret_values():
+            words = words.replace(value, "***")
+        return Refusal(refusal.status, refusal.code, words, param=refusal.param)
+
+    def _described(self) -> bytes:
+        self._document = self._document or encode(document(ROUTES))
+        return self._document
+
+
+class _Reply:
+    """Adds what every answer has."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._id = request_id
+        self.cors: Headers = ()
+        self.status = 0
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            given = list(message["headers"])
+            names = {name for name, _ in given}
+            given += [pair for pair in SAFE if pair[0] not in names]
+            given += [(b"x-request-id", self._id.encode()), *self.cors]
+            message["headers"] = given
+        await self._send(message)
+
+
+def _route(methods: dict[str, Route], method: str) -> Route:
+    if not methods:
+        raise Refusal(404, "unknown_path", "There is nothing at this path.")
+    found = methods.get("GET" if method == "HEAD" else method)
+    if found is None or (method == "HEAD" and found.streams):
+        allowed = ", ".join(sorted(methods)).encode()
+        words = "This path does not take that method."
+        raise Refusal(405, "method_not_allowed", words, headers=((b"allow", allowed),))
+    return found

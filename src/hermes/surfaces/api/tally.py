@@ -1,0 +1,59 @@
+"""Numbers of the server since it started, in the text form that Prometheus reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+from hermes.core.world import Clock
+
+TICK_SECONDS = 0.25
+
+
+class Tally:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.started_at = clock.now()
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        self.streams = 0
+        self.worst_lag = 0.0
+
+    @property
+    def uptime(self) -> float:
+        return self._clock.now() - self.started_at
+
+    async def watch_loop(self) -> None:
+        """How late the event loop is: whoever blocks it is seen here."""
+        loop = asyncio.get_running_loop()
+        while True:
+            before = loop.time()
+            await asyncio.sleep(TICK_SECONDS)
+            self.worst_lag = max(self.worst_lag, loop.time() - before - TICK_SECONDS)
+
+    def text(self, gauges: dict[str, float], endings: dict[str, int]) -> str:
+        lines = ["# TYPE hermes_requests_total counter"]
+        for (method, route, status), count in sorted(self.requests.items()):
+            labels = f'method="{method}",route="{route}",status="{status}"'
+            lines.append(f"hermes_requests_total{{{labels}}} {count}")
+        lines.append("# TYPE hermes_runs_total counter")
+        for ending, count in sorted(endings.items()):
+            lines.append(f'hermes_runs_total{{status="{ending}"}} {count}')
+        own = {
+            "hermes_uptime_seconds": self.uptime,
+            "hermes_event_loop_worst_lag_seconds": self.worst_lag,
+            "hermes_resident_bytes": float(resident()),
+            "hermes_streams": float(self.streams),
+        }
+        for name, value in (gauges | own).items():
+            lines += [f"# TYPE {name} gauge", f"{name} {value:g}"]
+        return "\n".join(lines) + "\n"
+
+
+def resident() -> int:
+    """Bytes of this process in memory; 0 where the system does not tell."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return 0
+    return int(pages) * 4096
