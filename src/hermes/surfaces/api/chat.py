@@ -22,7 +22,7 @@ from hermes.surfaces.api.once import Ticket, keep_run, once, take_ticket
 from hermes.surfaces.api.outcomes import extra_facts, failure_of, finish_reason, usage_of
 from hermes.surfaces.api.refusals import Headers, Refusal
 from hermes.surfaces.api.run import Run
-from hermes.surfaces.api.sse import event, pour, whole
+from hermes.surfaces.api.sse import pour, whole
 from hermes.surfaces.api.threads import find_spot, go_on, keep_spot, spot_of, thread
 
 BETWEEN = "\n\n"
@@ -188,6 +188,7 @@ class ChatTeller:
         self._before = self._head + b'{"index":0,"delta":{"content":'
         self._thought = self._head + b'{"index":0,"delta":{"reasoning_content":'
         self._after = b'},"finish_reason":null}]}\n\n'
+        self._nothing = b'{"index":0,"delta":{},"finish_reason":null}]'
         self._include_usage = include_usage
         self._shows_reasoning = house.settings.show_reasoning
         self._deeds = Deeds()
@@ -205,10 +206,10 @@ class ChatTeller:
                 return self._thought + encode(text) + self._after if self._shows_reasoning else b""
             case Happened(record=record):
                 self._is_new_reply |= isinstance(record.event, ReplyAdded)
-                return b"".join(_progress(deed) for deed in self._deeds.hear(record.event))
+                return b"".join([self._progress(d) for d in self._deeds.hear(record.event)])
             case Anew():
                 self._is_new_reply = True
-                return event("hermes.message.restarted", b"{}")
+                return b"event: hermes.message.restarted\n" + self._head + self._nothing + b"}\n\n"
 
     def end(self, run: Run) -> bytes:
         if (failed := failure_of(run)) is not None:
@@ -227,20 +228,26 @@ class ChatTeller:
         self._has_text, self._is_new_reply = True, False
         return self._before + encode(text) + self._after
 
+    def _progress(self, deed: Begun | Done) -> bytes:
+        """An event of our own that is a chunk too: official clients read every event as one."""
+        if deed.call.name.startswith("_"):
+            return b""
+        facts = encode(_facts(deed))[1:]
+        return (
+            b"event: hermes.tool.progress\n" + self._head + self._nothing + b"," + facts + b"\n\n"
+        )
 
-def _progress(deed: Begun | Done) -> bytes:
+
+def _facts(deed: Begun | Done) -> JsonObject:
     call = deed.call
-    if call.name.startswith("_"):
-        return b""
     facts: JsonObject = {"toolCallId": call.id, "tool": call.name}
     match deed:
         case Begun():
             told = describe(call)
-            facts |= {"emoji": told.emoji, "label": told.detail, "status": "running"}
+            return facts | {"emoji": told.emoji, "label": told.detail, "status": "running"}
         case Done(result=result, seconds=seconds):
-            facts |= {
+            return facts | {
                 "status": "completed",
                 "duration_ms": round(seconds * 1000),
                 "is_error": result.failed,
             }
-    return event("hermes.tool.progress", encode(facts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from sqlite3 import Connection
@@ -70,6 +71,7 @@ class Desk:
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._claims: set[str] = set()
+        self._busy: Counter[str] = Counter()
         self.is_draining = False
         self.endings: dict[str, int] = {}
         self.started = 0
@@ -100,7 +102,7 @@ class Desk:
 
     def claim(self, session_id: str) -> bool:
         """Have the session for the run that begins next; no when somebody else has it."""
-        if session_id in self._claims or session_id in self._seats:
+        if session_id in self._claims or self._busy[session_id]:
             return False
         self._claims.add(session_id)
         return True
@@ -210,6 +212,7 @@ class Desk:
 
     def _start(self, run: Run, errand: Errand, on_end: OnEnd | None) -> None:
         self._runs[run.id] = run
+        self._busy[run.session_id] += 1
         self.started += 1
         task = asyncio.ensure_future(self._carry(run, errand, on_end))
         self._tasks[run.id] = task
@@ -227,10 +230,9 @@ class Desk:
                 log.exception("a run crashed")
             run.fail(error)
         finally:
-            run.settled.set()
+            self._settle(run)
             self.endings[run.status] = self.endings.get(run.status, 0) + 1
             self._runs.pop(run.id, None)
-            self.unclaim(errand.session_id)
             if run.is_kept and (run.ended is not None or not self.is_draining):
                 await self._store.run(lambda db: _forget(db, run))
 
@@ -250,11 +252,21 @@ class Desk:
                     await self._follow(run, session, errand)
             if on_end is not None and run.ended is not None:
                 await on_end(run)
-            run.settled.set()
+            self._settle(run)
         finally:
             if has_turn:
                 seat.turn.release()
             await self._leave(errand.session_id, seat)
+
+    def _settle(self, run: Run) -> None:
+        """Whoever waits for the end may go on in the session from now on."""
+        if run.settled.is_set():
+            return
+        self.unclaim(run.session_id)
+        self._busy[run.session_id] -= 1
+        if not self._busy[run.session_id]:
+            del self._busy[run.session_id]
+        run.settled.set()
 
     async def _open(self, seat: _Seat, errand: Errand) -> Session:
         async with seat.opening:

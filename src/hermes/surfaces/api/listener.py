@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from uvicorn import Config
@@ -132,6 +133,17 @@ class _Listening(Uvicorn):
         super().__init__(config)
         self._house = house
         self._told = told
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal to stop is a wish that is fulfilled: the process ends with success."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop)
+        yield
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

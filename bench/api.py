@@ -1,0 +1,207 @@
+"""The HTTP server: start, idle size, many streams at once, and requests per second next to a bare
+Starlette server that streams the same bytes."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.measure import HERMES, PYTHON, report, rounded
+from bench.serving import served
+from hermes.testing.steps import Pace, Step
+
+BODY = b'{"stream":true,"messages":[{"role":"user","content":"talk"}]}'
+SETTINGS = "api_server: {max_concurrent_runs: 0}\nauxiliary: {title_generation: {provider: none}}\n"
+FLOOR = """
+import sys, uvicorn
+from starlette.applications import Starlette
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
+pieces = open(sys.argv[1], "rb").read().split(b"\\n\\n")
+async def talk(request):
+    await request.json()
+    async def body():
+        for piece in pieces[:-1]:
+            yield piece + b"\\n\\n"
+    return StreamingResponse(body(), media_type="text/event-stream")
+app = Starlette(routes=[Route("/v1/chat/completions", talk, methods=["POST"])])
+uvicorn.run(app, port=int(sys.argv[2]), http="h11", log_level="error", access_log=False)
+"""
+
+
+class Target:
+    def __init__(self, pid: int, port: int, token: str) -> None:
+        self.pid = pid
+        self.port = port
+        self.token = token
+
+    async def ask(self) -> bytes:
+        """One streamed request over a connection of its own; the whole answer."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        head = (
+            f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+            f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(BODY)}\r\n\r\n"
+        )
+        writer.write(head.encode() + BODY)
+        answer = await reader.read()
+        writer.close()
+        return answer
+
+    async def get(self, path: str) -> str:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        head = (
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+            f"Authorization: Bearer {self.token}\r\n\r\n"
+        )
+        writer.write(head.encode())
+        answer = await reader.read()
+        writer.close()
+        return answer.decode()
+
+    def resident(self) -> float:
+        """MB in memory."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return float(line.split()[1]) / 1024
+        return 0.0
+
+    def cpu(self) -> float:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def hermes(folder: Path, model: str) -> Iterator[tuple[Target, float]]:
+    home = folder / "home"
+    home.mkdir()
+    (home / "config.yaml").write_text(
+        f'model: {{default: scripted, provider: custom, base_url: "{model}/v1"}}\n{SETTINGS}'
+    )
+    env = {"HERMES_HOME": str(home), "HOME": str(folder), "PATH": os.defpath}
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        [HERMES, "serve", "--port", "0"],
+        env=env,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    seconds = time.perf_counter() - begun
+    found = re.search(r":(\d+)/v1", line)
+    assert found, line
+    try:
+        token = (home / "api_token").read_text().strip()
+        yield Target(process.pid, int(found[1]), token), seconds
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def floor(folder: Path, answer: bytes) -> Iterator[Target]:
+    port = 18_650
+    (folder / "bytes").write_bytes(answer)
+    process = subprocess.Popen([PYTHON, "-c", FLOOR, str(folder / "bytes"), str(port)])
+    target = Target(process.pid, port, "")
+    try:
+        asyncio.run(_until_up(target))
+        yield target
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def _until_up(target: Target) -> None:
+    while True:
+        try:
+            await target.ask()
+            return
+        except ConnectionError:
+            await asyncio.sleep(0.1)
+
+
+async def rate(target: Target, count: int, at_once: int) -> tuple[float, float]:
+    """Requests per second of wall time, and CPU milliseconds of the server for each."""
+    gate = asyncio.Semaphore(at_once)
+
+    async def one() -> None:
+        async with gate:
+            answer = await target.ask()
+            assert b" 200 " in answer[:20] and b"[DONE]" in answer, answer[:500]
+
+    await asyncio.gather(*(one() for _ in range(at_once)))
+    cpu, begun = target.cpu(), time.perf_counter()
+    await asyncio.gather(*(one() for _ in range(count)))
+    seconds = time.perf_counter() - begun
+    return count / seconds, (target.cpu() - cpu) / count * 1000
+
+
+async def crowd(target: Target, streams: int) -> None:
+    before = target.resident()
+    begun = time.perf_counter()
+    answers = await asyncio.gather(*(target.ask() for _ in range(streams)))
+    seconds = time.perf_counter() - begun
+    broken = sum(b"[DONE]" not in answer or b'"error"' in answer for answer in answers)
+    found = re.search(r"hermes_event_loop_worst_lag_seconds (\S+)", await target.get("/metrics"))
+    await asyncio.sleep(1)
+    report(
+        "api_streams",
+        count=streams,
+        broken=broken,
+        seconds=rounded(seconds, 2),
+        worst_stall_ms=rounded(float(found[1]) * 1000, 1) if found else None,
+        kb_left_per_session=rounded((target.resident() - before) * 1024 / streams, 1),
+        goal="none broken, no stall > 100 ms",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--streams", type=int, default=256)
+    parser.add_argument("--requests", type=int, default=400)
+    options = parser.parse_args()
+    answer = Step(text="word " * 60, pace=Pace(chunk=24))
+    with (
+        tempfile.TemporaryDirectory() as name,
+        served([answer], loop=True) as model,
+        hermes(Path(name), model) as (own, seconds),
+    ):
+        report(
+            "api_start",
+            seconds=rounded(seconds, 3),
+            idle_mb=rounded(own.resident(), 1),
+            goal="seconds <= 1, mb <= 80",
+        )
+        whole = asyncio.run(own.ask())
+        asyncio.run(crowd(own, options.streams))
+        ours, our_cpu = asyncio.run(rate(own, options.requests, 16))
+        body = re.sub(rb"\r\n[0-9a-f]+\r\n", b"", whole.partition(b"\r\n\r\n")[2])
+        events = body[body.index(b"data:") :].removesuffix(b"\r\n0\r\n\r\n")
+        with floor(Path(name), events) as bare:
+            theirs, their_cpu = asyncio.run(rate(bare, options.requests, 16))
+        report(
+            "api_rate",
+            requests_per_second=rounded(ours, 1),
+            bare_starlette=rounded(theirs, 1),
+            ratio=rounded(ours / theirs, 3),
+            cpu_ms=rounded(our_cpu, 2),
+            bare_cpu_ms=rounded(their_cpu, 2),
+            goal="ratio >= 0.5",
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

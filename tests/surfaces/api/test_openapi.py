@@ -1,0 +1,63 @@
+"""The description of the server is good enough to be used against it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import hypothesis
+import pytest
+import schemathesis
+from hypothesis import HealthCheck
+from schemathesis.checks import not_a_server_error
+
+from hermes.surfaces.api.openapi import document
+from hermes.surfaces.api.routes import ROUTES
+from tests.surfaces.api.conftest import Model
+from tests.surfaces.api.serving import Serving
+
+Case = schemathesis.Case[Any]
+DOCUMENT = json.loads(json.dumps(document(ROUTES)))
+SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
+
+
+@pytest.fixture(scope="module")
+def line(api: Serving, shared_model: Model) -> Iterator[httpx2.Client]:
+    with api.client() as client:
+        yield client
+
+
+def test_the_server_serves_its_description(line: httpx2.Client) -> None:
+    assert line.get("/v1/openapi.json").json() == DOCUMENT
+
+
+def examples(count: int) -> hypothesis.settings:
+    return hypothesis.settings(
+        max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
+
+
+def check(case: Case, api: Serving) -> None:
+    """Whatever is wrong with a request is told in the envelope; 501 is a server without jobs, 502
+    a model that fails."""
+    answer = case.call(base_url=api.url, headers=api.headers, timeout=30)
+    if answer.status_code not in (501, 502):
+        case.validate_response(answer, checks=[not_a_server_error])
+    told: Any = answer.json() if "json" in str(answer.headers.get("content-type")) else {}
+    if answer.status_code >= 400:
+        assert set(told["error"]) == {"message", "type", "param", "code"}
+
+
+@SCHEMA.parametrize()
+@examples(2)
+def test_no_request_breaks_the_server(case: Case, api: Serving) -> None:
+    check(case, api)
+
+
+@pytest.mark.slow
+@SCHEMA.parametrize()
+@examples(60)
+def test_none_of_many_requests_breaks_the_server(case: Case, api: Serving) -> None:
+    check(case, api)
