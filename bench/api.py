@@ -8,7 +8,6 @@ import asyncio
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -187,7 +186,8 @@ def main() -> None:
             goal="seconds <= 1, mb <= 80",
         )
         whole = asyncio.run(own.ask())
-        asyncio.run(crowd(own, options.streams))
+        for _ in range(2):
+            asyncio.run(crowd(own, options.streams))
         ours, our_cpu = asyncio.run(rate(own, options.requests, 16))
         body = re.sub(rb"\r\n[0-9a-f]+\r\n", b"", whole.partition(b"\r\n\r\n")[2])
         events = body[body.index(b"data:") :].removesuffix(b"\r\n0\r\n\r\n")
@@ -205,4 +205,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -271,7 +271,10 @@ class Desk:
     async def _open(self, seat: _Seat, errand: Errand) -> Session:
         async with seat.opening:
             if seat.session is None:
-                seat.session = await self._app.open(await self._opening(errand))
+                opening = await self._opening(errand)
+                # A crowd that comes in one instant must not keep the loop from everybody else.
+                await self._app.world.pacer.turn()
+                seat.session = await self._app.open(opening)
                 if errand.past and not seat.session.transcript.messages:
                     await seat.session.adopt(errand.past)
             opened = seat.session.transcript.opened
@@ -370,6 +373,7 @@ class Desk:
             session, seat.session = seat.session, None
             # A newcomer waits at the lock until the session is free to be opened again.
             async with seat.opening:
+                await self._app.world.pacer.turn()
                 await self._app.leave(session)
         if seat.users == 0 and seat.session is None and not seat.opening.locked():
             self._seats.pop(session_id, None)

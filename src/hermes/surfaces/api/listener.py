@@ -15,8 +15,9 @@ from uvicorn import Server as Uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hermes.app.build import App
+from hermes.app.opening import Opening
 from hermes.codec.values import Value
-from hermes.core.errors import UsageError
+from hermes.core.errors import HermesError, UsageError
 from hermes.surfaces.api.guard import Guard, is_loopback
 from hermes.surfaces.api.house import House
 from hermes.surfaces.api.server import Server
@@ -29,6 +30,7 @@ HEAD_SECONDS = 15.0
 IDLE_SECONDS = 75
 LONGEST_HEAD = 32 * 1024
 HOUR = 3_600.0
+REHEARSAL_SECONDS = 2.0
 
 
 class Place(Value):
@@ -88,6 +90,7 @@ async def serve(
     own = _Listening(_config(Server(house, guard), place), house, told)
     try:
         await store.tidy(app.world.clock.now())
+        await _rehearse(app)
         await house.desk.resume_all()
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(house.tally.watch_loop())
@@ -98,6 +101,21 @@ async def serve(
     finally:
         await house.desk.drain(0)
         await store.close()
+
+
+async def _rehearse(app: App) -> None:
+    """Open a session and leave it unused: what the first turn would load is loaded before anybody
+    waits for it. Nothing of it is kept. A model that is out of reach now may be there later."""
+    try:
+        async with asyncio.timeout(REHEARSAL_SECONDS):
+            session = await app.open(Opening(source="api", platform="api", attended=False))
+            try:
+                transcript = session.transcript
+                app.models.connect(transcript.model, transcript.provider, session.meter)
+            finally:
+                await app.leave(session)
+    except (HermesError, TimeoutError) as error:
+        log.warning("no model yet", extra={"why": str(error)})
 
 
 def _config(server: Server, place: Place) -> Config:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 
 from hermes.core.world import Clock
 
-TICK_SECONDS = 0.25
+TICK_SECONDS = 0.05
+KEPT_TICKS = 1_200
 
 
 class Tally:
@@ -17,7 +18,12 @@ class Tally:
         self.started_at = clock.now()
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self.streams = 0
-        self.worst_lag = 0.0
+        self._lags: deque[float] = deque(maxlen=KEPT_TICKS)
+
+    @property
+    def worst_lag(self) -> float:
+        """Of the last minute."""
+        return max(self._lags, default=0.0)
 
     @property
     def uptime(self) -> float:
@@ -29,7 +35,7 @@ class Tally:
         while True:
             before = loop.time()
             await asyncio.sleep(TICK_SECONDS)
-            self.worst_lag = max(self.worst_lag, loop.time() - before - TICK_SECONDS)
+            self._lags.append(loop.time() - before - TICK_SECONDS)
 
     def text(self, gauges: dict[str, float], endings: dict[str, int]) -> str:
         lines = ["# TYPE hermes_requests_total counter"]

@@ -1,0 +1,84 @@
+"""Sessions over HTTP: listed, read, named, forked, spoken in and removed; jobs without a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from hermes.testing.steps import says
+from tests.surfaces.api.conftest import Model
+from tests.surfaces.api.serving import Serving, sse
+
+
+@pytest.fixture
+def client(api: Serving) -> Iterator[httpx2.Client]:
+    with api.client() as client:
+        yield client
+
+
+def test_a_session_lives_its_life(client: httpx2.Client, model: Model) -> None:
+    model.rule = lambda request: says("an answer")
+    made = client.post("/api/sessions", json={"id": "life"})
+    assert (made.status_code, made.json()["id"]) == (201, "life")
+    done = client.post("/api/sessions/life/chat", json={"input": "a question"})
+    assert done.json()["output"] == "an answer"
+    assert done.json()["session_id"] == "life"
+    assert client.post("/api/sessions", json={"id": "life"}).status_code == 409
+    named = client.patch("/api/sessions/life", json={"title": "My life"}).json()
+    assert (named["title"], named["message_count"]) == ("My life", 2)
+    said = client.get("/api/sessions/life/messages").json()["messages"]
+    assert [(each["role"], each["text"]) for each in said] == [
+        ("user", "a question"),
+        ("assistant", "an answer"),
+    ]
+    later = client.get("/api/sessions/life/messages", params={"after": said[0]["n"]}).json()
+    assert [each["role"] for each in later["messages"]] == ["assistant"]
+    fork = client.post("/api/sessions/life/fork", json={"title": "Another life"})
+    assert (fork.status_code, fork.json()["parent_id"]) == (201, "life")
+    listed = client.get("/api/sessions", params={"q": "life"}).json()["sessions"]
+    assert {each["id"] for each in listed} == {"life", fork.json()["id"]}
+    assert client.delete("/api/sessions/life").status_code == 400
+    assert client.delete(f"/api/sessions/{fork.json()['id']}").json()["deleted"] is True
+    assert client.delete("/api/sessions/life").status_code == 200
+    assert client.get("/api/sessions/life").status_code == 404
+
+
+def test_a_turn_in_a_session_is_streamed(client: httpx2.Client, model: Model) -> None:
+    body = {"input": "hi"}
+    with client.stream("POST", "/api/sessions/streamed/chat/stream", json=body) as stream:
+        names = [name for _, name, _ in sse(stream.iter_lines())]
+    assert names[0] == "run.started"
+    assert "assistant.delta" in names
+    assert names[-1] == "run.completed"
+
+
+def test_pages_of_sessions_follow_each_other(client: httpx2.Client, model: Model) -> None:
+    for n in range(3):
+        client.post(f"/api/sessions/page{n}/chat", json={"input": "x"})
+    first = client.get("/api/sessions", params={"limit": 2}).json()
+    rest = client.get("/api/sessions", params={"limit": 2, "offset": 2}).json()
+    assert first["has_more"] is True
+    ids = [each["id"] for each in (*first["sessions"], *rest["sessions"])]
+    assert ids[:3] == ["page2", "page1", "page0"]
+    for wrong in ("-1", "0", "x", "9999999999999999999"):
+        assert client.get("/api/sessions", params={"limit": wrong}).status_code == 400
+
+
+def test_jobs_are_not_pretended(client: httpx2.Client) -> None:
+    done = client.get("/api/jobs")
+    assert (done.status_code, done.json()["error"]["code"]) == (501, "jobs_unavailable")
+    assert client.get("/v1/capabilities").json()["features"]["jobs"] is False
+
+
+def test_the_server_tells_how_it_is_doing(client: httpx2.Client, model: Model) -> None:
+    client.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "x"}]})
+    told = client.get("/health/detailed").json()
+    assert told["status"] == "ok"
+    assert set(told["readiness"].values()) == {"ok"}
+    numbers = client.get("/metrics")
+    assert numbers.headers["content-type"].startswith("text/plain")
+    line = 'hermes_requests_total{method="POST",route="/v1/chat/completions",status="200"}'
+    assert line in numbers.text
+    assert "hermes_runs_total" in numbers.text
