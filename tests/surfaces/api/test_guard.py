@@ -12,8 +12,10 @@ import httpx2
 import pytest
 
 from hermes.surfaces.api.routes import ROUTES, Route
+from hermes.testing.request import Request
+from hermes.testing.steps import Step, calls, says
 from tests.surfaces.api.conftest import Model
-from tests.surfaces.api.serving import HERMES, Serving, serving
+from tests.surfaces.api.serving import HERMES, Serving, serving, sse
 
 PROTECTED = [route for route in ROUTES if route.scope is not None]
 NAMES = [f"{route.method} {route.path}" for route in PROTECTED]
@@ -137,11 +139,54 @@ def test_a_scoped_token_reaches_its_own_sessions_only(
         assert phone.delete(f"/api/sessions/{theirs}").status_code == 404
         assert phone.post(f"/api/sessions/{theirs}/fork", json={}).status_code == 404
         assert phone.get("/metrics").status_code == 403
+        yes = {"decision": "always"}
+        assert phone.post(f"/v1/runs/{run_id}/approval", json=yes).status_code == 403
         assert phone.get("/api/jobs").status_code == 403
         own = phone.post("/v1/chat/completions", json=body).headers["x-hermes-session-id"]
         listed = [each["id"] for each in phone.get("/api/sessions").json()["sessions"]]
         assert listed == [own]
         assert owner.get(f"/api/sessions/{own}").json()["source"] == "api:phone"
+
+
+def test_the_agent_of_a_scoped_token_does_not_see_the_past_either(
+    api: Serving, model: Model, limited: dict[str, str]
+) -> None:
+    results: list[str] = []
+
+    def rule(request: Request) -> Step:
+        told = [each for each in request.body["messages"] if each["role"] == "tool"]
+        if told:
+            results.append(str(told[-1]["content"]))
+            return says("seen")
+        said = str(request.body["messages"][-1]["content"])
+        return calls("session_search", query="zanzibar") if "search" in said else says("noted")
+
+    model.rule = rule
+    with api.client() as owner, api.client(headers=limited) as phone:
+        chat = "/v1/chat/completions"
+        said = {"messages": [{"role": "user", "content": "the word is zanzibar, kept by me"}]}
+        assert owner.post(chat, json=said).status_code == 200
+        asks = {"messages": [{"role": "user", "content": "search it"}]}
+        assert phone.post(chat, json=asks).status_code == 200
+        assert owner.post(chat, json=asks).status_code == 200
+    theirs, own = results
+    assert "kept by me" in own
+    assert "kept by me" not in theirs
+
+
+def test_a_scoped_token_is_not_asked(api: Serving, model: Model, limited: dict[str, str]) -> None:
+    def rule(request: Request) -> Step:
+        if any(each["role"] == "tool" for each in request.body["messages"]):
+            return says("was refused")
+        return calls("terminal", command="sudo -n true")
+
+    model.rule = rule
+    with api.client(headers=limited) as phone:
+        made = phone.post("/v1/runs", json={"input": "be root"}).json()
+        with phone.stream("GET", f"/v1/runs/{made['run_id']}/events") as stream:
+            names = [name for _, name, _ in sse(stream.iter_lines())]
+    assert "approval.request" not in names
+    assert names[-1] == "run.completed"
 
 
 def test_a_removed_token_is_refused_at_once(api: Serving) -> None:

@@ -35,7 +35,8 @@ class Errand(Value):
     """What is to be said, and where. A new session begins with `past`; `extra` are instructions:
     for a new session they join its system text, else they come with the message. `alone` waits
     until nobody else has a turn there. `again` is for a message that may have been received
-    already. `confined` keeps to sessions of the same source."""
+    already. `confined` keeps to sessions of the same source, whose agent does not see the rest of
+    the home's past either."""
 
     session_id: str
     text: str
@@ -290,6 +291,7 @@ class Desk:
             source=errand.source,
             platform="api",
             attended=errand.attended,
+            principal="member" if errand.confined else "owner",
             resume="" if is_new else errand.session_id,
             session_id=errand.session_id if is_new else "",
             extra=errand.extra if is_new else "",

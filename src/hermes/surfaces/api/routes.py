@@ -90,7 +90,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/runs/{id}/approval",
         runs.approve_run,
-        "chat",
+        "approve",
         "Allow or deny what a run asks for.",
         ApprovalBody,
     ),

@@ -61,7 +61,7 @@ async def _errand(house: House, call: Call, ticket: Ticket) -> Errand:
         model=model,
         provider=provider,
         create="always" if is_new else "if_missing",
-        attended=True,
+        attended="approve" in call.client.scopes,
         alone=False,
         again=bool(ticket.run_id),
         confined=not call.client.is_owner,

@@ -13,8 +13,9 @@ from hermes.config.files import replace_file, sole_writer
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError, NotFound, UsageError
 
-Scope = Literal["chat", "sessions", "jobs", "metrics"]
+Scope = Literal["chat", "approve", "sessions", "jobs", "metrics"]
 """chat      conversations, responses and runs, in sessions that the client itself has opened
+approve   the word of a person, where the agent must ask for one
 sessions  all sessions of the home, to read, to go on with, to rename and to delete
 jobs      scheduled jobs
 metrics   numbers and states of the server
