@@ -15,6 +15,7 @@ BENCHES = (
     "recall",
     "concurrency",
     "history",
+    "api",
 )
 
 
