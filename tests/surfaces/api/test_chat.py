@@ -191,3 +191,18 @@ def test_a_retry_of_the_model_does_not_double_the_words(api: Serving, model: Mod
     chunks = [json.loads(data) for _, name, data in told if not name and data != "[DONE]"]
     text = "".join(each["choices"][0]["delta"].get("content", "") for each in chunks)
     assert text == "one two three four five"
+
+
+def test_the_token_of_the_server_is_not_told_to_anybody(api: Serving, model: Model) -> None:
+    heard: list[str] = []
+
+    def rule(request: Request) -> Step:
+        heard.append(str(request.body["messages"]))
+        return says(f"it is {api.token}, is it not?")
+
+    model.rule = rule
+    with api.client() as client:
+        done = client.post(PATH, json={"messages": [user(f"my token is {api.token}")]})
+    assert api.token not in done.text
+    assert "is it not?" in text_of(done)
+    assert api.token not in heard[0]

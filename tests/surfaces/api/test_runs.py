@@ -50,11 +50,18 @@ def events(
 
 
 def names(told: list[tuple[str, str, dict[str, Any]]]) -> list[str]:
-    return [name for _, name, _ in told]
+    return [data["event"] for data in told_of(told)]
 
 
 def told_of(told: list[tuple[str, str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    return [data for _, _, data in told]
+    """What was told, however many pieces the words came in."""
+    found: list[dict[str, Any]] = []
+    for _, name, data in told:
+        if name == "message.delta" and found and found[-1]["event"] == name:
+            found[-1] = {**data, "delta": found[-1]["delta"] + data["delta"]}
+        else:
+            found.append(data)
+    return found
 
 
 def words(told: list[tuple[str, str, dict[str, Any]]]) -> str:

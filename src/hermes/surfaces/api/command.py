@@ -12,7 +12,7 @@ import click
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue
-from hermes.surfaces.api.tokens import SCOPES, Scope, Tokens, ensure_local
+from hermes.surfaces.api.tokens import SCOPES, Scope, Tokens, ensure_local, local_token
 
 
 @click.group(
@@ -114,6 +114,9 @@ async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
         check_place(place)
         tokens = Tokens(app.home, key=app.config.secrets.get("API_SERVER_KEY"))
         made = ensure_local(app.home, tokens, app.world.clock.now())
+        if held := local_token(app.home):
+            # Whatever the agent reads and tells, it is not this.
+            app.secrecy.know(held)
         listening = listen(place)
         _tell(app.news, made, place.origins)
         scheme = "https" if place.certificate else "http"

@@ -326,7 +326,7 @@ class Desk:
     async def _say(self, run: Run, session: Session, errand: Errand) -> bool:
         """Whether there is a turn to be followed."""
         if errand.again:
-            run.take_all(await self._app.journal.read(run.session_id))
+            run.take_all(await self._app.library.records(run.session_id))
         if run.is_over:
             return False
         if run.records:
@@ -362,7 +362,7 @@ class Desk:
 
     async def _recalled(self, run_id: str, session_id: str) -> Run:
         run = Run(run_id, session_id, 0.0)
-        run.take_all(await self._app.journal.read(session_id))
+        run.take_all(await self._app.library.records(session_id))
         if run.records:
             run.created_at = run.records[0].at
         if run.is_over:

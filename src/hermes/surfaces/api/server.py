@@ -86,9 +86,7 @@ class Server:
 
     def _veiled(self, refusal: Refusal) -> Refusal:
         """Errors may quote what others have answered; secrets of the home stay in it."""
-        words = str(refusal)
-        for value in self._house.app.config.secret_values():
-            words = words.replace(value, "***")
+        words = self._house.app.secrecy.known(str(refusal))
         return Refusal(refusal.status, refusal.code, words, param=refusal.param)
 
     def _described(self) -> bytes:

@@ -155,3 +155,11 @@ def ensure_local(home: Home, tokens: Tokens, now: float) -> str:
     token = tokens.add(LOCAL, SCOPES, now)
     replace_file(home, path, f"{token}\n".encode())
     return str(path)
+
+
+def local_token(home: Home) -> str:
+    """What is in that file, "" where there is none."""
+    try:
+        return (home.root / LOCAL_FILE).read_text().strip()
+    except (OSError, UnicodeError):
+        return ""
