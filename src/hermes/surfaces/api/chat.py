@@ -15,7 +15,7 @@ from hermes.surfaces.api.bodies import ChatBody
 from hermes.surfaces.api.call import Answer, Call, answer
 from hermes.surfaces.api.content import Spoken, images, past
 from hermes.surfaces.api.deeds import Begun, Deeds, Done
-from hermes.surfaces.api.desk import Errand
+from hermes.surfaces.api.errand import Errand
 from hermes.surfaces.api.follower import Anew, Happened, Moment, Piece
 from hermes.surfaces.api.house import House, leaving
 from hermes.surfaces.api.once import Ticket, keep_run, once, take_ticket

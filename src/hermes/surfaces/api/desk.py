@@ -9,15 +9,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from sqlite3 import Connection
-from typing import Literal
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.codec.values import Value
 from hermes.core.commands import Answer, Command, Interrupt, Say, Steer, SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy
-from hermes.core.messages import Image, Message
 from hermes.core.session import Session
+from hermes.surfaces.api.errand import Errand, resumption, words_of
 from hermes.surfaces.api.refusals import Refusal
 from hermes.surfaces.api.run import Run
 from hermes.surfaces.api.store import Store
@@ -29,28 +27,6 @@ RUN_ID = rf"run_({SESSION_ID})_[0-9a-f]{{12}}"
 BUSY_SECONDS = 300.0
 
 OnEnd = Callable[[Run], Awaitable[None]]
-
-
-class Errand(Value):
-    """What is to be said, and where. A new session begins with `past`; `extra` are instructions:
-    for a new session they join its system text, else they come with the message. `alone` waits
-    until nobody else has a turn there. `again` is for a message that may have been received
-    already. `confined` keeps to sessions of the same source, whose agent does not see the rest of
-    the home's past either."""
-
-    session_id: str
-    text: str
-    source: str
-    images: tuple[Image, ...] = ()
-    extra: str = ""
-    past: tuple[Message, ...] = ()
-    model: str = ""
-    provider: str = ""
-    create: Literal["never", "if_missing", "always"] = "never"
-    attended: bool = False
-    alone: bool = True
-    again: bool = False
-    confined: bool = False
 
 
 class _Seat:
@@ -152,7 +128,7 @@ class Desk:
         if run.is_over or run.id in self._runs:
             return self._runs.get(run.id, run)
         again = Run(run.id, run.session_id, run.created_at)
-        self._start(again, _resumption(run.session_id), None)
+        self._start(again, resumption(run.session_id), None)
         return again
 
     async def resume_all(self) -> None:
@@ -165,7 +141,7 @@ class Desk:
             if match is not None and run_id not in self._runs:
                 run = Run(run_id, match[1], self._app.world.clock.now())
                 run.is_kept = True
-                self._start(run, _resumption(match[1]), None)
+                self._start(run, resumption(match[1]), None)
 
     async def stop(self, run: Run) -> None:
         run.is_stopping = True
@@ -341,7 +317,7 @@ class Desk:
         ):
             await session.send(SwitchModel(model=errand.model, provider=errand.provider))
         opened = transcript.opened
-        text = _words(errand, opened.system if opened else "")
+        text = words_of(errand, opened.system if opened else "")
         await session.send(Say(text=text, images=errand.images, key=run.id))
         return True
 
@@ -353,7 +329,7 @@ class Desk:
         ):
             raise NotFound(f"There is no session {errand.session_id}.")
         opening = Opening(source=errand.source, attended=False, resume=errand.session_id)
-        say = Say(text=_words(errand, ""), images=errand.images, key=run.id)
+        say = Say(text=words_of(errand, ""), images=errand.images, key=run.id)
         records = await self._app.leave_word(opening, say)
         run.accept()
         async with aclosing(records):
@@ -393,18 +369,6 @@ async def _take_turn(seat: _Seat) -> None:
     except TimeoutError as error:
         words = "Another request has had this session for too long; try again later."
         raise Refusal(409, "session_busy", words) from error
-
-
-def _resumption(session_id: str) -> Errand:
-    return Errand(session_id=session_id, text="", source="", alone=False, attended=True, again=True)
-
-
-def _words(errand: Errand, system: str) -> str:
-    """The message, after instructions that the session does not have yet."""
-    extra = errand.extra.strip()
-    if not extra or extra in system:
-        return errand.text
-    return f"[Instructions for this request]\n{extra}\n\n{errand.text}"
 
 
 def _keep(db: Connection, run: Run) -> None:

@@ -13,7 +13,7 @@ from hermes.surfaces.api.bodies import ConversationName, ResponseBody
 from hermes.surfaces.api.call import JSON, Answer, Call, answer
 from hermes.surfaces.api.chat import run_headers, start
 from hermes.surfaces.api.content import images, past
-from hermes.surfaces.api.desk import Errand
+from hermes.surfaces.api.errand import Errand
 from hermes.surfaces.api.follower import Moment
 from hermes.surfaces.api.house import House, leaving
 from hermes.surfaces.api.items import ItemTeller, output_items

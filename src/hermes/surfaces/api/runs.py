@@ -21,7 +21,7 @@ from hermes.surfaces.api.call import Answer, Call, answer
 from hermes.surfaces.api.chat import run_headers, start
 from hermes.surfaces.api.content import images, past
 from hermes.surfaces.api.deeds import Begun, Deeds, Done
-from hermes.surfaces.api.desk import Errand
+from hermes.surfaces.api.errand import Errand
 from hermes.surfaces.api.follower import Anew, Happened, Mark, Moment, Piece, parse_mark
 from hermes.surfaces.api.house import House, check_session_id, leaving
 from hermes.surfaces.api.once import Ticket, once

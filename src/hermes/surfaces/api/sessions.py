@@ -9,7 +9,7 @@ from hermes.surfaces.api.bodies import ForkBody, SessionBody, SessionChatBody, S
 from hermes.surfaces.api.call import Answer, Call, answer
 from hermes.surfaces.api.chat import run_headers, start
 from hermes.surfaces.api.content import images
-from hermes.surfaces.api.desk import Errand
+from hermes.surfaces.api.errand import Errand
 from hermes.surfaces.api.house import House, leaving
 from hermes.surfaces.api.once import Ticket, once, take_ticket
 from hermes.surfaces.api.outcomes import extra_facts, failure_of, usage_of
