@@ -42,7 +42,9 @@ def beginning(
         cwd=cwd,
         tools=tools,
         only_look=only_look,
+        seed=not app.has_begun,
     )
+    app.has_begun = not only_look
     text = system_text(
         opening,
         choice,

@@ -93,6 +93,8 @@ class App:
         self.person = str(Path.home())
         self.state = str(config.home.root.resolve())
         self.reaches_out = True
+        # What must be put into a home is looked at once in a run.
+        self.has_begun = False
         self.judged_then: Callable[[], bool] = lambda: False
         self.engines: dict[str, EngineMaker] = {}
         self._log_files = log_files

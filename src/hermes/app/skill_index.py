@@ -66,6 +66,7 @@ def skill_index(
     cwd: str,
     tools: tuple[str, ...],
     only_look: bool = False,
+    seed: bool = True,
 ) -> str:
     """Empty without a tool to load a skill with. Who will `only_look` makes nothing, not even the
     first copies of the skills that come with the program. What is wrong with a folder is no reason
@@ -75,7 +76,7 @@ def skill_index(
     roots, seeds = skill_roots(settings, home, cwd), seeds_of(home)
     if only_look:
         roots += () if seeds.manifest() or seeds.opted_out() else (Root(path=str(SHIPPED)),)
-    else:
+    elif seed:
         _seed(seeds)
     scanned = Scan(roots, skills_cache(home), kept=not only_look).look()
     return index_text(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.prompt import ToolSpec
 from hermes.providers.profile import ModelProfile
@@ -12,12 +14,32 @@ _KEPT = ("description", "minimum", "maximum", "minItems", "maxItems")
 _MOST_DEPTH = 24
 
 
+class _Same:
+    """A tool told by who it is: the sessions of a process share their tools."""
+
+    __slots__ = ("tool",)
+
+    def __init__(self, tool: ToolSpec) -> None:
+        self.tool = tool
+
+    def __hash__(self) -> int:
+        return id(self.tool)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.tool is other.tool
+
+
 def tool_schema(tool: ToolSpec, profile: ModelProfile) -> JsonObject:
-    """The tool's JSON Schema, without what the endpoint cannot express."""
-    parameters: JsonObject = clean_json(tool.parameters)
-    if profile.schemas == "reduced":
+    """The tool's JSON Schema, without what the endpoint cannot express. Not to be changed."""
+    return _schema(_Same(tool), profile.schemas == "reduced", profile.patterns)
+
+
+@lru_cache(maxsize=1024)
+def _schema(same: _Same, reduced: bool, patterns: bool) -> JsonObject:
+    parameters: JsonObject = clean_json(same.tool.parameters)
+    if reduced:
         return _Reducer(parameters).reduced(parameters)
-    return parameters if profile.patterns else _without_patterns(parameters)
+    return parameters if patterns else _without_patterns(parameters)
 
 
 def _without_patterns(schema: JsonObject) -> JsonObject:
