@@ -27,6 +27,7 @@ from hermes.app.secrecy import Secrecy
 from hermes.app.snapshots import remembered, through
 from hermes.app.terminal import is_far
 from hermes.app.toolbox import Tools, wanted_names
+from hermes.app.tuning import Tuning
 from hermes.app.upkeep import upkeep
 from hermes.app.veil import Veil
 from hermes.app.workplace import arrived, preflight, root_of, start_folder, workspace_of
@@ -99,6 +100,7 @@ class App:
         self._budget = budget
         self._budgets = Budgets(config, env)
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
+        self._tuned: dict[str, Tuning] = {}
         self._worktrees: Worktrees | None = None
         # Lines to show when all is over.
         self.parting: list[str] = []
@@ -131,6 +133,7 @@ class App:
         """Stop what runs in the session and let go of it."""
         _, tasks = self._open[session.id]
         self.secret_stores.pop(session.id, None)
+        self._tuned.pop(session.id, None)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -314,6 +317,10 @@ class App:
         held = self._open.get(session_id)
         return held[0] if held else None
 
+    def tuning(self, session_id: str) -> Tuning:
+        """What a person can set for a session that is open here."""
+        return self._tuned[session_id]
+
     def _parts(
         self,
         session_id: str,
@@ -327,11 +334,13 @@ class App:
         tools = self.tools.choose(opened.tools, wanted_names(self.settings))
         policy = session_rules(self, workspace, opening, began)
         taped = self._taped(session_id, opening, workspace, after)
+        tuned = self._tuned[session_id] = Tuning(self.settings, policy)
+        view = view_of(opened.system, tools.specs, self.settings, source=opened.source)
         return Parts(
             journal=self.journal,
             connect=through(self, session_id, opened, taped),
             budgeting=lambda: self._budgets.of(opened),
-            view=view_of(opened.system, tools.specs, self.settings, source=opened.source),
+            view=tuned.applied(view),
             toolbox=tools,
             workspace=workspace,
             policy=policy,

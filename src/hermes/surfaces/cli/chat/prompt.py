@@ -28,8 +28,8 @@ MENU_ROWS = 6
 REDRAW_SECONDS = 0.03
 # A shorter pause between two keys is typing, a longer one is a person who has stopped to look.
 FLOW_SECONDS = 0.7
-# Keys that waited in the terminal are read at once.
-EARLY_SECONDS = 0.1
+# Keys that waited in the terminal are read at once, one after the other.
+EARLY_SECONDS = 0.25
 
 STYLE = Style.from_dict(
     {
@@ -71,12 +71,15 @@ class PromptScreen:
         self._app.before_render += lambda _: self._compose()
         self._app.after_render += lambda _: self._note_drawing()
         self._app.key_processor.before_key_press += lambda _: self._note_key()
+        self._app.key_processor.after_key_press += lambda _: self._note_key_done()
         self._message: AnyFormattedText = ""
         self._unshown: list[str] = []
         self._put_aside: str | None = None
         self._last_key_at = float("-inf")
         self._flowing = False
-        self._first_drawn_at = float("inf")
+        # Until when a key counts as one that had been pressed before the prompt was there.
+        self._early_until: float | None = None
+        self._early = True
 
     def _new_prompt(self) -> PromptSession[None]:
         depth = None if self.paint.colours else ColorDepth.DEPTH_1_BIT
@@ -122,7 +125,7 @@ class PromptScreen:
 
     @property
     def just_started(self) -> bool:
-        return self._clock() - self._first_drawn_at < EARLY_SECONDS
+        return self._early
 
     def add_to_draft(self, text: str) -> None:
         self._put_aside = (self._put_aside or "") + text
@@ -201,12 +204,18 @@ class PromptScreen:
         self._message = ANSI("\n".join((*rows, f"{self.face.symbol()} ")))
 
     def _note_drawing(self) -> None:
-        self._first_drawn_at = min(self._first_drawn_at, self._clock())
+        if self._early_until is None:
+            self._early_until = self._clock() + EARLY_SECONDS
 
     def _note_key(self) -> None:
         now = self._clock()
         self._flowing = self._flowing and now - self._last_key_at < FLOW_SECONDS
         self._last_key_at = now
+        self._early = self._early and (self._early_until is None or now < self._early_until)
+
+    def _note_key_done(self) -> None:
+        # However long it took to act on a key, the next one may have waited meanwhile.
+        self._early_until = self._clock() + EARLY_SECONDS
 
 
 class _Completer(Completer):
