@@ -100,7 +100,8 @@ class App:
         self._budget = budget
         self._budgets = Budgets(config, env)
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
-        self._tuned: dict[str, Tuning] = {}
+        # By session that is open here: what a person can set for it.
+        self.tuned: dict[str, Tuning] = {}
         self._worktrees: Worktrees | None = None
         # Lines to show when all is over.
         self.parting: list[str] = []
@@ -133,7 +134,7 @@ class App:
         """Stop what runs in the session and let go of it."""
         _, tasks = self._open[session.id]
         self.secret_stores.pop(session.id, None)
-        self._tuned.pop(session.id, None)
+        self.tuned.pop(session.id, None)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -317,10 +318,6 @@ class App:
         held = self._open.get(session_id)
         return held[0] if held else None
 
-    def tuning(self, session_id: str) -> Tuning:
-        """What a person can set for a session that is open here."""
-        return self._tuned[session_id]
-
     def _parts(
         self,
         session_id: str,
@@ -334,7 +331,7 @@ class App:
         tools = self.tools.choose(opened.tools, wanted_names(self.settings))
         policy = session_rules(self, workspace, opening, began)
         taped = self._taped(session_id, opening, workspace, after)
-        tuned = self._tuned[session_id] = Tuning(self.settings, policy)
+        tuned = self.tuned[session_id] = Tuning(self.settings, policy)
         view = view_of(opened.system, tools.specs, self.settings, source=opened.source)
         return Parts(
             journal=self.journal,

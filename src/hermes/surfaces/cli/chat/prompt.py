@@ -4,10 +4,12 @@ and all that is finished above that, in the terminal's own scroll-back."""
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import TextIO
 
 from prompt_toolkit.application import create_app_session
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory, ConditionalAutoSuggest
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
@@ -18,7 +20,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.shortcuts import PromptSession
 from prompt_toolkit.styles import Style
 
-from hermes.surfaces.cli.chat.keys import bindings
+from hermes.surfaces.cli.chat.keys import bindings, edit
 from hermes.surfaces.cli.chat.paint import Paint
 from hermes.surfaces.cli.chat.pastes import Pastes
 from hermes.surfaces.cli.chat.screen import Face
@@ -37,6 +39,7 @@ STYLE = Style.from_dict(
         "completion-menu.completion.current": "noinherit reverse",
         "completion-menu.meta.completion": "noinherit fg:ansibrightblack",
         "completion-menu.meta.completion.current": "noinherit reverse",
+        "auto-suggestion": "fg:ansibrightblack",
         "scrollbar.background": "noinherit",
         "scrollbar.button": "noinherit reverse",
     }
@@ -54,10 +57,11 @@ class PromptScreen:
         face: Face,
         history: History,
         clock: Callable[[], float],
+        pastes: Pastes | None = None,
     ) -> None:
         self.paint = paint
         self.face = face
-        self.pastes = Pastes()
+        self.pastes = pastes or Pastes()
         self._clock = clock
         self._output = SteadyOutput(stdout, term)
         self._history = history
@@ -83,14 +87,17 @@ class PromptScreen:
 
     def _new_prompt(self) -> PromptSession[None]:
         depth = None if self.paint.colours else ColorDepth.DEPTH_1_BIT
-        begins_command = Condition(lambda: self.draft.startswith("/") and not self.face.asking())
+        completes = Condition(lambda: _completes(self.typed) and not self.face.asking())
         return PromptSession(
             lambda: self._message,
             multiline=True,
             is_password=Condition(lambda: self.face.hiding()),
             history=self._history,
+            auto_suggest=ConditionalAutoSuggest(
+                AutoSuggestFromHistory(), Condition(lambda: self.suggesting)
+            ),
             completer=_Completer(self),
-            complete_while_typing=begins_command,
+            complete_while_typing=completes,
             reserve_space_for_menu=MENU_ROWS,
             key_bindings=bindings(self),
             prompt_continuation="  ",
@@ -105,7 +112,7 @@ class PromptScreen:
 
     @property
     def animated(self) -> bool:
-        return self.paint.colours
+        return self.paint.colours and bool(self.paint.skin.spinner.frames)
 
     @property
     def width(self) -> int:
@@ -118,6 +125,17 @@ class PromptScreen:
     @draft.setter
     def draft(self, text: str) -> None:
         self._prompt.default_buffer.document = Document(text, len(text))
+
+    @property
+    def typed(self) -> str:
+        """The draft up to the cursor."""
+        return self._prompt.default_buffer.document.text_before_cursor
+
+    @property
+    def suggesting(self) -> bool:
+        """Whether lines of the past may show as a ghost behind the cursor: never where a colour
+        is all that tells them from what is typed."""
+        return self.paint.colours and not self.face.asking() and not self.draft.startswith("/")
 
     @property
     def in_flow(self) -> bool:
@@ -155,6 +173,35 @@ class PromptScreen:
 
     def echoed(self, text: str) -> bool:
         return False
+
+    def attach(self, path: str) -> None:
+        chip = self.pastes.picture(path)
+        self.draft = f"{self.draft.rstrip()} {chip} ".lstrip()
+
+    def pictures(self, text: str) -> tuple[str, ...]:
+        return self.pastes.pictures(text)
+
+    def copy(self, text: str) -> bool:
+        # Also reaches the clipboard of the machine that a remote terminal is on.
+        body = base64.b64encode(text.encode("utf-8", "replace")).decode()
+        self._output.write_raw(f"\x1b]52;c;{body}\x07")
+        self._output.flush()
+        return True
+
+    def compose(self, draft: str) -> bool:
+        if draft:
+            self.draft = draft
+        _ = self._app.create_background_task(edit(self._prompt.default_buffer))
+        return True
+
+    def clear(self) -> None:
+        if self._app.is_running:
+            self._print()
+            self._app.renderer.clear()
+
+    def ring(self) -> None:
+        self._output.bell()
+        self._output.flush()
 
     def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
         if self._put_aside is None:
@@ -216,6 +263,11 @@ class PromptScreen:
     def _note_key_done(self) -> None:
         # However long it took to act on a key, the next one may have waited meanwhile.
         self._early_until = self._clock() + EARLY_SECONDS
+
+
+def _completes(typed: str) -> bool:
+    """Whether a menu opens by itself: for commands, and for what an `@` begins."""
+    return typed.startswith("/") or typed.rpartition(" ")[2].startswith("@")
 
 
 class _Completer(Completer):
