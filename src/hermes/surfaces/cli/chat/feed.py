@@ -27,7 +27,7 @@ from hermes.core.events import (
 from hermes.core.messages import ToolCall
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.surfaces.cli.chat.answer import Answer
-from hermes.surfaces.cli.chat.cells import cells, wrapped
+from hermes.surfaces.cli.chat.cells import cells, first_row, wrapped
 from hermes.surfaces.cli.chat.live import Live, Running
 from hermes.surfaces.cli.chat.screen import Screen
 from hermes.surfaces.cli.chat.tool_lines import diff_lines, tool_line, verbose_lines
@@ -173,7 +173,23 @@ class Feed:
             self._live.begin("thinking")
             return
         *lines, self._thoughts = (self._thoughts + text).split("\n")
+        width = self._thought_width
+        # A long line is shown as it fills one row after the other.
+        row, used = first_row(clean(self._thoughts), width)
+        while used < len(clean(self._thoughts)):
+            lines.append(row)
+            self._thoughts = clean(self._thoughts)[used:]
+            row, used = first_row(self._thoughts, width)
         self._print_thoughts(lines)
+
+    @property
+    def _thought_sign(self) -> str:
+        skin = self._screen.paint.skin
+        return "thought:" if skin.words else skin.tool_prefix
+
+    @property
+    def _thought_width(self) -> int:
+        return max(10, self._width - cells(self._thought_sign) - 1)
 
     def _end_thoughts(self) -> None:
         if self._thoughts:
@@ -181,9 +197,7 @@ class Feed:
             self._thoughts = ""
 
     def _print_thoughts(self, lines: list[str]) -> None:
-        paint = self._screen.paint
-        bar = "thought:" if paint.skin.words else paint.skin.tool_prefix
-        width = self._width - cells(bar) - 1
+        paint, bar, width = self._screen.paint, self._thought_sign, self._thought_width
         rows = [row for line in lines for row in wrapped(clean(line), width)]
         self._print("thoughts", [paint(f"{bar} {row}".rstrip(), "dim") for row in rows])
 
