@@ -67,7 +67,7 @@ class PromptScreen:
         self._history = history
         self._prompt = self._new_prompt()
         self._app = self._prompt.app
-        self._app.renderer = SteadyRenderer(
+        self._app.renderer = self._renderer = SteadyRenderer(
             self._app.renderer.style, self._output, lag_seconds=lag_seconds
         )
         self._app.ttimeoutlen = 0.05
@@ -236,12 +236,13 @@ class PromptScreen:
             # An editor has the terminal; what is finished waits until it gives it back.
             asyncio.get_running_loop().call_later(REDRAW_SECONDS, self._print)
             return
-        text = "".join(f"{each}\n" for each in self._unshown).replace("\n", "\r\n")
+        rows = "\n".join(self._unshown).split("\n")
         self._unshown.clear()
         with self._output.together():
-            if self._app.is_running:
-                self._app.renderer.erase()
-            self._output.write_raw(text)
+            if not (self._app.is_running and self._renderer.pass_on(rows)):
+                if self._app.is_running:
+                    self._app.renderer.erase()
+                self._output.write_raw("".join(f"{row}\r\n" for row in rows))
             # Does nothing unless the application runs.
             self._app._redraw()
 
