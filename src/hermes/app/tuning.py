@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
-from hermes.codec.values import replace
+from hermes.codec.values import JsonValue, replace
 from hermes.config.kinds import Effort
 from hermes.config.settings import Settings
 from hermes.core.prompt import Prompt
@@ -12,7 +12,12 @@ from hermes.core.transcript import Transcript
 from hermes.core.turn import View
 from hermes.policy.rules import Rules
 
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
 ApprovalMode = Literal["manual", "smart", "off"]
+MODES = get_args(ApprovalMode)
+EFFORTS = tuple(each for each in get_args(Effort) if each)
 
 
 class Tuning:
@@ -49,3 +54,11 @@ class Tuning:
             return replace(prompt, effort=self.effort)
 
         return tuned
+
+
+def keep_setting(app: App, path: tuple[str, ...], value: JsonValue) -> None:
+    """For new sessions too: in the settings of the home."""
+    # Few people do, and it takes the library that keeps their comments.
+    from hermes.config.edit import write_settings
+
+    write_settings(app.home, {path: value})

@@ -8,13 +8,12 @@ import sys
 
 from hermes.app.models.shelf import ProviderRow, Shelf
 from hermes.app.toolbox import wanted_names
+from hermes.app.toolset_choice import switch_toolset, toolset_rows
 from hermes.codec.json import encode, plain
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
 from hermes.commands.tuning import choices
 from hermes.commands.visible import one_line
-from hermes.config.edit import write_settings
 from hermes.core.errors import UsageError
-from hermes.tools.toolsets import TOOLSETS
 from hermes.version import __version__
 
 PAGE = 20
@@ -35,7 +34,8 @@ async def tools(here: Here, argument: str) -> Outcome:
     verb, _, name = argument.partition(" ")
     name = name.strip()
     if verb in ("enable", "disable"):
-        return Shown(text=_set_toolset(here, name, on=verb == "enable"))
+        switch_toolset(here.app, name, on=verb == "enable")
+        return Shown(text=f"{name} is {verb}d in chats that start from now on.")
     if verb not in ("", "list"):
         raise UsageError("Use /tools [list|enable TOOLSET|disable TOOLSET].")
     opened = here.session.transcript.opened
@@ -51,14 +51,9 @@ async def tools(here: Here, argument: str) -> Outcome:
 
 
 async def toolsets(here: Here, argument: str) -> Outcome:
-    settings = here.app.settings
-    on = set(settings.toolsets)
-    for name in settings.toolsets:
-        on |= set(TOOLSETS[name].includes) if name in TOOLSETS else set()
-    on -= set(settings.agent.disabled_toolsets)
     lines = [
-        f"{'●' if name in on else '○'} {name:<16} {', '.join(each.tools or each.includes)}"
-        for name, each in TOOLSETS.items()
+        f"{'●' if row.on else '○'} {row.name:<16} {', '.join(row.members)}"
+        for row in toolset_rows(here.app.settings)
     ]
     return Shown(text="\n".join((*lines, "/tools enable NAME or disable NAME, for new sessions.")))
 
@@ -149,19 +144,3 @@ COMMANDS = (
 def _row(row: ProviderRow, now: str) -> str:
     mark = "●" if row.name == now else " "
     return f"{mark} {row.name:<16} {row.label}{f'  ({row.problem})' if row.problem else ''}"
-
-
-def _set_toolset(here: Here, name: str, *, on: bool) -> str:
-    if name not in TOOLSETS:
-        raise UsageError(f"There is no toolset {name!r}; there are {', '.join(TOOLSETS)}.")
-    enabled = list(here.app.settings.toolsets)
-    disabled = [each for each in here.app.settings.agent.disabled_toolsets if each != name]
-    if on and name not in enabled:
-        enabled.append(name)
-    if not on:
-        disabled.append(name)
-    write_settings(
-        here.app.home,
-        {("toolsets",): enabled, ("agent", "disabled_toolsets"): disabled},
-    )
-    return f"{name} is {'on' if on else 'off'} in chats that start from now on."

@@ -4,17 +4,16 @@ busy, statusbar, timestamps."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
-from hermes.app.tuning import ApprovalMode, Tuning
+from hermes.app.tuning import EFFORTS, MODES, ApprovalMode, Tuning, keep_setting
 from hermes.codec.values import replace
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
-from hermes.config.edit import write_settings
-from hermes.config.kinds import Effort
 from hermes.core.errors import UsageError
 
-EFFORTS = tuple(each for each in get_args(Effort) if each)
-MODES = get_args(ApprovalMode)
+if TYPE_CHECKING:
+    from hermes.config.kinds import Effort
+
 PROGRESS = ("off", "new", "all", "verbose")
 BUSY = ("interrupt", "queue", "steer")
 GLOBAL = "--global"
@@ -42,9 +41,9 @@ async def reasoning(here: Here, argument: str) -> Outcome:
                 text=f"Reasoning is {'shown' if word == 'show' else 'hidden'}{_for(keep)}."
             )
         case [level] if level in EFFORTS:
-            tuned.effort = cast(Effort, level)
+            tuned.effort = cast("Effort", level)
             if keep:
-                write_settings(here.app.home, {("agent", "reasoning_effort"): level})
+                keep_setting(here.app, ("agent", "reasoning_effort"), level)
             return Shown(text=f"The model thinks with effort {level}{_for(keep)}.")
     raise UsageError(f"Use /reasoning [{'|'.join(EFFORTS)}|show|hide] [--global].")
 
@@ -177,7 +176,7 @@ def _display(here: Here, key: str, value: Any, *, keep: bool = False) -> None:
     tuned = _tuned(here)
     tuned.display = replace(tuned.display, **{key: value})
     if keep:
-        write_settings(here.app.home, {("display", key): value})
+        keep_setting(here.app, ("display", key), value)
 
 
 def _for(keep: bool) -> str:
