@@ -6,6 +6,7 @@ from hermes.commands import (
     around,
     attaching,
     context,
+    curator,
     memory,
     model,
     past,
@@ -27,6 +28,7 @@ COMMANDS = (
     *context.COMMANDS,
     *memory.COMMANDS,
     *skills.COMMANDS,
+    *curator.COMMANDS,
     *around.COMMANDS,
     *attaching.COMMANDS,
 )

@@ -17,18 +17,36 @@ COMPACT_WIDTH = 80
 
 
 def introduction(
-    transcript: Transcript, *, asks: bool, paint: Paint, width: int, place: str = ""
+    transcript: Transcript,
+    *,
+    asks: bool,
+    paint: Paint,
+    width: int,
+    place: str = "",
+    skills: int = 0,
+    compact: bool = False,
 ) -> str:
-    """Who answers, who decides, and where commands run."""
+    """Who answers, who decides, where commands run, and with what."""
     facts = [f"{transcript.model} ({transcript.provider})"]
-    if width >= COMPACT_WIDTH:
+    is_wide = width >= COMPACT_WIDTH and not compact
+    if is_wide:
         facts += ["asks before risky effects"] if asks else []
         facts += [place] if place else []
         facts.append("/help")
     rows = [paint(cut("  " + " · ".join(facts), width), "dim")]
+    if is_wide and (means := _means(transcript, skills)):
+        rows.append(paint(cut(f"  {means}", width), "dim"))
     if not asks:
         rows.append(paint(cut("  YOLO: nothing is asked, only the worst refused", width), "error"))
     return "\n".join(rows)
+
+
+def _means(transcript: Transcript, skills: int) -> str:
+    tools = len(transcript.opened.tools) if transcript.opened else 0
+    counts = [f"{tools} tools (/tools)"] * bool(tools) + [f"{skills} skills (/skills)"] * bool(
+        skills
+    )
+    return " · ".join(counts)
 
 
 def news(lines: Sequence[str], paint: Paint, width: int) -> list[str]:

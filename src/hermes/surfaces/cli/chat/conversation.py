@@ -54,7 +54,7 @@ from hermes.surfaces.cli.chat.feed import Feed
 from hermes.surfaces.cli.chat.live import FRAME_SECONDS
 from hermes.surfaces.cli.chat.panel import Panel
 from hermes.surfaces.cli.chat.screen import Screen
-from hermes.surfaces.cli.chat.standing import dress, status_now
+from hermes.surfaces.cli.chat.standing import dress, skill_count, status_now
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 
 KEYS = (
@@ -90,6 +90,7 @@ class Conversation:
         self._told = {""}
         self._entered_at = 0.0
         self._place = ""
+        self._skills = 0
         self._asides = Asides(self._report)
         self._deleting = False
         app.ask_secret = self._ask_secret
@@ -278,6 +279,7 @@ class Conversation:
         self._feed = Feed(self._screen, self._panel.live, display, root)
         self._show_as_set()
         self._place = self._place or await in_words(self.app)
+        self._skills = self._skills or await skill_count(self.app, root)
         self._introduce()
         self._reading = self._group.create_task(self._read(session.subscribe()))
         self.app.attend(session)
@@ -297,7 +299,13 @@ class Conversation:
         paint, width = self._screen.paint, self._screen.width - 1
         asks = self.app.tuned[self.session.id].mode != "off"
         who = banner.introduction(
-            transcript, asks=asks, paint=paint, width=width, place=self._place
+            transcript,
+            asks=asks,
+            paint=paint,
+            width=width,
+            place=self._place,
+            skills=self._skills,
+            compact=self._feed.display.compact,
         )
         news = [line for line in self.app.news if line not in self._told]
         rows = [] if who in self._told else [who]

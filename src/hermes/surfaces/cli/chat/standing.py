@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from hermes.app.build import App
 from hermes.config.home import Home
 from hermes.config.settings import DisplaySettings
@@ -26,6 +28,14 @@ def status_now(app: App, session: Session, before: Status | None, entered_at: fl
     status.shown = tuned.display.status_bar
     status.shortened = len(transcript.compactions)
     return status
+
+
+async def skill_count(app: App, cwd: str) -> int:
+    """How many skills a session in this folder can use."""
+    from hermes.app.skilled import skilled
+
+    scanned = await asyncio.to_thread(skilled(app, cwd).scan.look)
+    return len(scanned.entries)
 
 
 def dress(paint: Paint, display: DisplaySettings, home: Home) -> str:

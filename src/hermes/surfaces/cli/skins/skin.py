@@ -32,8 +32,6 @@ class Spinner(Value):
 
 
 class Branding(Value):
-    agent_name: str = "Hermes"
-    goodbye: str = ""
     prompt_symbol: str = "❯"
     busy_symbol: str = "⚕ ❯"
     status_symbol: str = "⚕"
