@@ -33,6 +33,7 @@ from hermes.config.settings import OVERRIDES, Override, Settings
 from hermes.core.prompt import ToolSpec
 from hermes.providers.vendor import Vendor, shipped
 from hermes.surfaces.cli.root import root
+from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 from hermes.tools.catalogue import built_in_entries
 from hermes.tools.toolsets import EVERYTHING, TOOLSETS, resolve_toolsets
 
@@ -159,11 +160,16 @@ beginning of a name is enough when only one command begins like that.
 """
 
 
+ALL_COMMANDS = (*COMMANDS, *SKIN_COMMANDS)
+
+
 def slash_commands_page() -> str:
     return "\n".join(
         (
             SLASH_INTRODUCTION,
-            rows(("Command", "Also", "Where", "Meaning"), map(slash_row, COMMANDS)),
+            rows(
+                ("Command", "Also", "Where", "Meaning"), map(slash_row, (*COMMANDS, *SKIN_COMMANDS))
+            ),
         )
     )
 

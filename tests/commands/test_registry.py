@@ -19,7 +19,8 @@ REGISTRY = Registry(COMMANDS, "cli", note="Keys.")
         ("HELP", "help"),
         ("reset", "new"),
         ("exit", "quit"),
-        ("ti", "title"),
+        ("tit", "title"),
+        ("ti", None),
         ("u", None),
         ("re", None),
         ("", None),
@@ -57,8 +58,8 @@ async def test_a_command_that_cannot_be_done_says_why(talk: Talk) -> None:
 
 
 async def test_names_are_completed_with_their_words() -> None:
-    found = await REGISTRY.complete("/ti", None)
-    assert found == (Suggestion(text="title", words="Show or set the title.", replaces=2),)
+    found = await REGISTRY.complete("/tit", None)
+    assert found == (Suggestion(text="title", words="Show or set the title.", replaces=3),)
     assert await REGISTRY.complete("hello", None) == ()
 
 

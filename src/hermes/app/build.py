@@ -27,6 +27,7 @@ from hermes.app.secrecy import Secrecy
 from hermes.app.snapshots import remembered, through
 from hermes.app.terminal import is_far
 from hermes.app.toolbox import Tools, wanted_names
+from hermes.app.tuning import Tuning
 from hermes.app.upkeep import upkeep
 from hermes.app.veil import Veil
 from hermes.app.workplace import arrived, preflight, root_of, start_folder, workspace_of
@@ -101,6 +102,8 @@ class App:
         self._budget = budget
         self._budgets = Budgets(config, env)
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
+        # By session that is open here: what a person can set for it.
+        self.tuned: dict[str, Tuning] = {}
         self._worktrees: Worktrees | None = None
         # Lines to show when all is over.
         self.parting: list[str] = []
@@ -133,6 +136,7 @@ class App:
         """Stop what runs in the session and let go of it."""
         _, tasks = self._open[session.id]
         self.secret_stores.pop(session.id, None)
+        self.tuned.pop(session.id, None)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -329,11 +333,13 @@ class App:
         tools = self.tools.choose(opened.tools, wanted_names(self.settings))
         policy = session_rules(self, workspace, opening, began)
         taped = self._taped(session_id, opening, workspace, after)
+        tuned = self.tuned[session_id] = Tuning(self.settings, policy)
+        view = view_of(opened.system, tools.specs, self.settings, source=opened.source)
         return Parts(
             journal=self.journal,
             connect=through(self, session_id, opened, taped),
             budgeting=lambda: self._budgets.of(opened),
-            view=view_of(opened.system, tools.specs, self.settings, source=opened.source),
+            view=tuned.applied(view),
             toolbox=tools,
             workspace=workspace,
             policy=policy,

@@ -82,10 +82,9 @@ class _LateFetcher:
         )
 
 
-def approver(app: App, session: Callable[[], Session]) -> Judge | None:
-    """Who answers simple questions in the person's place, where the settings want that."""
-    if app.settings.approvals.mode != "smart":
-        return None
+def approver(app: App, session: Callable[[], Session]) -> Judge:
+    """Who answers questions in the person's place that the rules call simple, as they do while
+    their mode is "smart"."""
 
     async def judge(effect: RunCommand, asked: Ask) -> bool:
         if not app.reaches_out:

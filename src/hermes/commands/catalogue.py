@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from hermes.commands import context, memory, model, rollback, session, skills
+from hermes.commands import (
+    around,
+    attaching,
+    context,
+    curator,
+    memory,
+    model,
+    past,
+    quick,
+    rollback,
+    session,
+    skills,
+    tuning,
+    work,
+)
 
 COMMANDS = (
     *session.COMMANDS,
+    *past.COMMANDS,
+    *work.COMMANDS,
     *model.COMMANDS,
+    *tuning.COMMANDS,
     *rollback.COMMANDS,
     *context.COMMANDS,
     *memory.COMMANDS,
     *skills.COMMANDS,
+    *curator.COMMANDS,
+    *around.COMMANDS,
+    *attaching.COMMANDS,
 )
-EXTRA = skills.SkillCommands()
+EXTRA = quick.QuickCommands(skills.SkillCommands())

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Protocol
 
 from hermes.app.build import App
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError
 from hermes.core.session import Session
+
+# A usage that is longer pushes its words to the right rather than those of all others.
+WIDEST = 36
 
 
 class Shown(Value):
@@ -21,12 +25,14 @@ class Shown(Value):
 
 class Moved(Value):
     """The surface goes to another session: an existing one, or a new one when it is empty. Once
-    that is open, the one before it is stopped and ended for this reason."""
+    that is open, the one before it is stopped and ended for this reason. `clear` wants an empty
+    screen first."""
 
     session_id: str = ""
     title: str = ""
     text: str = ""
     reason: str = "switched"
+    clear: bool = False
 
 
 class Sent(Value):
@@ -43,7 +49,38 @@ class Drafted(Value):
 
 
 class Left(Value):
-    """The surface ends."""
+    """The surface ends; with `delete` nothing of the session stays."""
+
+    delete: bool = False
+
+
+class Begun(Value):
+    """Work that goes on beside the conversation. The surface says `text` now and shows the words
+    that `work` returns when it is done; it may cancel it when the person leaves. `name` is what
+    the work is called meanwhile. Setting `stop`, if there is one, ends it early."""
+
+    name: str
+    work: Callable[[], Coroutine[Any, Any, str]]
+    text: str = ""
+    stop: asyncio.Event | None = None
+
+
+class Attached(Value):
+    """A picture goes with the next message."""
+
+    path: str
+
+
+class Copied(Value):
+    """These words go to the clipboard of the person."""
+
+    text: str
+
+
+class Composing(Value):
+    """The person's own editor opens, with this draft."""
+
+    draft: str = ""
 
 
 class Suggestion(Value):
@@ -54,7 +91,7 @@ class Suggestion(Value):
     replaces: int = 0
 
 
-Outcome = Shown | Moved | Sent | Drafted | Left
+Outcome = Shown | Moved | Sent | Drafted | Left | Begun | Attached | Copied | Composing
 
 
 class Here(Protocol):
@@ -187,9 +224,21 @@ class Registry:
         return f" Did you mean {' or '.join('/' + each for each in near)}?"
 
     def help(self) -> str:
-        width = max(len(_usage(command)) for command in self.commands)
-        lines = (f"{_usage(each):{width}}  {each.words}{_others(each)}" for each in self.commands)
-        return "\n".join((*lines, *((self._note,) if self._note else ())))
+        return "\n".join((*self.lines(), *((self._note,) if self._note else ())))
+
+    def about(self, name: str) -> str:
+        """One command in full; words for the person when there is none of that name."""
+        command = self.find(name.removeprefix("/"))
+        if command is None:
+            return f"There is no command /{name.removeprefix('/')}.{self._hint(name)}"
+        return f"{_usage(command)}\n{command.words}{_others(command)}"
+
+    def lines(self) -> tuple[str, ...]:
+        """Every command in a line of its own."""
+        width = min(WIDEST, max(len(_usage(command)) for command in self.commands))
+        return tuple(
+            f"{_usage(each):{width}}  {each.words}{_others(each)}" for each in self.commands
+        )
 
 
 def _usage(command: SlashCommand) -> str:

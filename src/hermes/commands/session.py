@@ -20,6 +20,7 @@ from hermes.commands.registry import (
 from hermes.commands.spent import cap_states
 from hermes.commands.visible import one_line
 from hermes.core.commands import Retitle, Rewind
+from hermes.core.errors import UsageError
 from hermes.core.messages import Usage, UserMessage
 from hermes.core.transcript import Transcript
 
@@ -33,7 +34,7 @@ async def new(here: Here, argument: str) -> Outcome:
 
 async def resume(here: Here, argument: str) -> Outcome:
     if not argument:
-        return Shown(text=await _recent(here))
+        return Shown(text=await recent(here))
     session_id = await here.app.library.find(await _numbered(here, argument))
     if session_id == here.session.id:
         return Shown(text="You are in that session.")
@@ -83,11 +84,13 @@ async def usage(here: Here, argument: str) -> Outcome:
 
 
 async def quit_(here: Here, argument: str) -> Outcome:
-    return Left()
+    if argument not in ("", "--delete"):
+        raise UsageError("Use /quit, or /quit --delete to leave nothing of this session behind.")
+    return Left(delete=bool(argument))
 
 
 async def help_(here: Here, argument: str) -> Outcome:
-    return Shown(text=here.registry.help())
+    return Shown(text=here.registry.about(argument) if argument else here.registry.help())
 
 
 async def sessions_like(here: Here, begun: str) -> Sequence[Suggestion]:
@@ -102,7 +105,7 @@ async def sessions_like(here: Here, begun: str) -> Sequence[Suggestion]:
 
 
 COMMANDS = (
-    SlashCommand("help", "What can be typed here.", help_, category="info"),
+    SlashCommand("help", "What can be typed here.", help_, arguments="[command]", category="info"),
     SlashCommand("new", "Begin a new session.", new, arguments="[title]", aliases=("reset",)),
     SlashCommand(
         "resume",
@@ -115,11 +118,13 @@ COMMANDS = (
     SlashCommand("retry", "Take back the last turn and send it again.", retry),
     SlashCommand("undo", "Take back the last turns.", undo, arguments="[n]"),
     SlashCommand("usage", "Tokens and cost of this session.", usage, category="info"),
-    SlashCommand("quit", "Leave.", quit_, aliases=("exit",), surfaces=("cli",)),
+    SlashCommand(
+        "quit", "Leave.", quit_, arguments="[--delete]", aliases=("exit",), surfaces=("cli",)
+    ),
 )
 
 
-async def _recent(here: Here) -> str:
+async def recent(here: Here) -> str:
     rows = await here.app.library.recent(limit=RECENT)
     if not rows:
         return "There is no earlier session."

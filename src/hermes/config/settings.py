@@ -121,6 +121,25 @@ class DisplaySettings(Value):
         Literal["full", "minimal", "off"], "How much of a resumed session is shown."
     ] = "full"
     resume_exchanges: Annotated[Count, "Exchanges shown on resume."] = 10
+    skin: Annotated[str, "Colours, signs and words: a built-in skin or one of `skins/`."] = (
+        "default"
+    )
+    kaomoji: Annotated[bool, "Faces beside the spinner, where the skin has some."] = True
+    inline_diffs: Annotated[bool, "Show what an edit has changed."] = True
+    timestamps: Annotated[bool, "Show when something was said."] = False
+    timestamp_format: Annotated[str, "How times are written, as for `date`."] = "%H:%M"
+    bell_on_complete: Annotated[bool, "Ring when a turn ends."] = False
+    compact: Annotated[bool, "A short banner, however wide the window is."] = False
+    status_bar: Annotated[bool, "Show model, context and time above the input."] = True
+
+
+class QuickCommand(Value):
+    """A slash command of one's own: `exec` runs a command without the model, `alias` stands for
+    another slash command."""
+
+    type: Annotated[Literal["exec", "alias"], "What it is."] = "exec"
+    command: Annotated[str, "What `exec` runs."] = ""
+    target: Annotated[str, "What `alias` stands for, with its arguments."] = ""
 
 
 class CheckpointSettings(Value):
@@ -276,6 +295,7 @@ class Settings(Value):
     compression: CompressionSettings = CompressionSettings()
     context: ContextSettings = ContextSettings()
     personalities: Annotated[dict[str, object], "Personalities of your own: `pirate: Arr …`."] = {}
+    quick_commands: dict[str, QuickCommand] = {}
     platform_hints: Annotated[
         dict[str, object], "Hints by surface: text to append, or `replace` and `append`."
     ] = {}

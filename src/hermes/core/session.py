@@ -29,6 +29,7 @@ from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
     Compacted,
+    Judged,
     MessageReceived,
     ModelSwitched,
     Overlaid,
@@ -115,6 +116,12 @@ class Session:
 
     def judge(self, effect: Effect) -> Decision:
         return self._gate.judge(effect)
+
+    async def permit(self, effect: Effect, stop: asyncio.Event) -> bool:
+        """For what a person does by hand: returns when it may happen, and whether somebody has
+        said so on purpose; else EffectDenied."""
+        judged = Judged(effect=effect, decision=self._gate.judge(effect))
+        return await self._gate.admit("", judged, stop)
 
     @property
     def meter(self) -> Meter:

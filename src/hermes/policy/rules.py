@@ -79,6 +79,8 @@ class Rules:
         now: Callable[[], float] = time.monotonic,
         far: bool = False,
     ) -> None:
+        # A person may choose another one while the session goes on.
+        self.mode = settings.mode
         self._settings = settings
         self._far = far
         self._folders = (root, home, state)
@@ -107,7 +109,7 @@ class Rules:
         if isinstance(decision, Ask):
             if why := self._lifted(effect, principal, case, decision):
                 return Allow(reason=why, lifted=True)
-            if case.single and decision.scopes == ALL_SCOPES and self._settings.mode == "smart":
+            if case.single and decision.scopes == ALL_SCOPES and self.mode == "smart":
                 return replace(decision, simple=True)
         return decision
 
@@ -206,4 +208,4 @@ class Rules:
             rule := self._standing.allowing(effect, principal, open_)
         ):
             return f"A rule allows {rule.match!r}."
-        return "Questions are off." if self._settings.mode == "off" else ""
+        return "Questions are off." if self.mode == "off" else ""

@@ -29,7 +29,18 @@ from acp.schema import Usage as Tokens
 
 from hermes.app.build import App
 from hermes.commands.catalogue import COMMANDS
-from hermes.commands.registry import Drafted, Left, Moved, Registry, Sent, Shown
+from hermes.commands.registry import (
+    Attached,
+    Begun,
+    Composing,
+    Copied,
+    Drafted,
+    Left,
+    Moved,
+    Registry,
+    Sent,
+    Shown,
+)
 from hermes.core.commands import Answer, Interrupt, Say
 from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, Record, TurnEnded
@@ -214,7 +225,9 @@ class Seat:
             case Moved():
                 words = "Editors hold their sessions themselves: open another one there."
                 await self._tell(update_agent_message_text(words))
-            case Left():
+            case Begun(work=work):
+                await self._tell(update_agent_message_text(await work()))
+            case Left() | Attached() | Copied() | Composing():
                 pass
         return ""
 

@@ -30,6 +30,24 @@ class Paper:
     def echoed(self, text: str) -> bool:
         return False
 
+    def attach(self, path: str) -> None:
+        self.draft += path
+
+    def pictures(self, text: str) -> tuple[str, ...]:
+        return ()
+
+    def copy(self, text: str) -> bool:
+        return False
+
+    def compose(self, draft: str) -> bool:
+        return False
+
+    def clear(self) -> None:
+        self.text = ""
+
+    def ring(self) -> None:
+        self.text += "\a"
+
     def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
         pass
 

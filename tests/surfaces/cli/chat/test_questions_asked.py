@@ -99,3 +99,36 @@ def test_a_question_is_answered_by_number_or_in_words(new_pane: NewPane) -> None
     pane.wait_for("? ❯")
     pane.say("something like 2 shades of green")
     pane.wait_for("→ something like 2 shades of green", "Fine too.")
+
+
+FAKE_SUDO = """\
+#!/bin/bash
+# Wants a password for everything, as sudo does before it has heard one.
+case "$*" in
+  *-n*) exit 1 ;;
+  *-S*) read -r given; [ "$given" = "open sesame" ] && touch "$HOME/.opened"; exit $? ;;
+esac
+[ -e "$HOME/.opened" ] || exit 1
+exec "$@"
+"""
+
+
+def test_a_password_is_typed_unseen(new_pane: NewPane, tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "sudo").write_text(FAKE_SUDO)
+    (tools / "sudo").chmod(0o755)
+    pane = new_pane(calls("terminal", command="sudo echo as root"), says("Done so."))
+    pane.run(f"export PATH={tools}:$PATH")
+    pane.hermes()
+    pane.say("be root")
+    pane.wait_for("[1] once")
+    pane.keys("1")
+    pane.wait_for("Password for sudo", "🔐 ❯", "Esc is no")
+    pane.type("open sesame")
+    pane.wait_for("🔐 ❯ ***********")
+    pane.keys("Enter")
+    pane.wait_for("Done so.")
+    pane.wait_idle()
+    assert "open sesame" not in pane.everything()
+    assert "open sesame" not in (tmp_path / "home" / ".hermes_history").read_text()

@@ -66,3 +66,15 @@ def test_long_output_goes_into_the_scroll_back_once(new_pane: NewPane) -> None:
     pane.wait_for("line2999")
     pane.wait_idle()
     assert words_of(pane.everything().partition("❯ much")[2]) == lines
+
+
+def test_wide_characters_stream_as_they_are(new_pane: NewPane) -> None:
+    text = " ".join(f"漢字{n}かな🙂 word{n} é̈x" for n in range(60))
+    pane = new_pane(paced(says(text), chunk=3, between_seconds=0.005), columns=47)
+    pane.hermes()
+    pane.say("write")
+    pane.wait_for("word59")
+    pane.wait_idle()
+    rows = pane.everything().partition("❯ write\n\n")[2].partition("\n\n")[0].split("\n")
+    # A break stands for a blank, or for nothing between wide characters.
+    assert "".join("".join(rows).split()) == "".join(text.split())

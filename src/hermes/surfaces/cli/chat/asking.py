@@ -69,6 +69,8 @@ class Asked:
 
     @property
     def symbol(self) -> str:
+        if self.secret:
+            return "🔐 ❯"
         return "? ❯" if self.free else "⚠ ❯"
 
     def move(self, step: int) -> None:

@@ -9,26 +9,45 @@ from hermes.commands.recap import Exchange, exchanges, tally
 from hermes.commands.visible import clean, one_line
 from hermes.config.settings import DisplaySettings
 from hermes.core.transcript import Transcript
-from hermes.surfaces.cli.chat.cells import cut, wrapped
+from hermes.surfaces.cli.chat.cells import cells, cut, wrapped
 from hermes.surfaces.cli.chat.paint import Paint
 
 NEWS = 4
 COMPACT_WIDTH = 80
+HELP = "/help"
 
 
 def introduction(
-    transcript: Transcript, *, asks: bool, paint: Paint, width: int, place: str = ""
+    transcript: Transcript,
+    *,
+    asks: bool,
+    paint: Paint,
+    width: int,
+    place: str = "",
+    skills: int = 0,
+    compact: bool = False,
 ) -> str:
-    """Who answers, who decides, and where commands run."""
+    """Who answers, who decides, where commands run, and with what."""
     facts = [f"{transcript.model} ({transcript.provider})"]
-    if width >= COMPACT_WIDTH:
+    is_wide = width >= COMPACT_WIDTH and not compact
+    if is_wide:
         facts += ["asks before risky effects"] if asks else []
         facts += [place] if place else []
-        facts.append("/help")
-    rows = [paint(cut("  " + " · ".join(facts), width), "dim")]
+    means = _means(transcript, skills) if is_wide else []
+    # Where the first row is full, the way to help goes to the second.
+    fits = cells("  " + " · ".join((*facts, HELP))) <= width
+    (facts if fits else means).extend([HELP] * is_wide)
+    lines = (" · ".join(each) for each in (facts, means) if each)
+    rows = [paint(cut(f"  {line}", width), "dim") for line in lines]
     if not asks:
         rows.append(paint(cut("  YOLO: nothing is asked, only the worst refused", width), "error"))
     return "\n".join(rows)
+
+
+def _means(transcript: Transcript, skills: int) -> list[str]:
+    tools = len(transcript.opened.tools) if transcript.opened else 0
+    counts = (("tools", tools), ("skills", skills))
+    return [f"{count} {name} (/{name})" for name, count in counts if count]
 
 
 def news(lines: Sequence[str], paint: Paint, width: int) -> list[str]:

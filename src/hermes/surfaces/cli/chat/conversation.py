@@ -5,16 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import assert_never
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.app.references import refer
 from hermes.app.workplace import in_words
-from hermes.codec.values import replace
+from hermes.codec.values import JsonObject, replace
 from hermes.commands.catalogue import COMMANDS, EXTRA
+from hermes.commands.pictures import attach
+from hermes.commands.quick import by_hand
 from hermes.commands.references import references_like
 from hermes.commands.registry import (
+    Attached,
+    Begun,
+    Composing,
+    Copied,
     Drafted,
     Left,
     Moved,
@@ -41,19 +48,25 @@ from hermes.core.events import (
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
 from hermes.surfaces.cli.chat import asking, banner
+from hermes.surfaces.cli.chat.asides import Asides
 from hermes.surfaces.cli.chat.desk import Answered, Desk, Input, Said, Stopped
 from hermes.surfaces.cli.chat.feed import Feed
-from hermes.surfaces.cli.chat.live import FRAME_SECONDS, Status
+from hermes.surfaces.cli.chat.live import FRAME_SECONDS
 from hermes.surfaces.cli.chat.panel import Panel
 from hermes.surfaces.cli.chat.screen import Screen
+from hermes.surfaces.cli.chat.standing import dress, skill_count, status_now
+from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 
 KEYS = (
     "Enter sends · Alt+Enter or Ctrl+J: new line · Ctrl+C stops what runs, twice leaves · "
-    "Ctrl+D leaves"
+    "Ctrl+D leaves\n"
+    "Ctrl+R finds what you typed before · Ctrl+G opens your editor · !command runs a command · "
+    "@ refers to files"
 )
 FAULT = "A fault of Hermes: something could not be shown or done; see `hermes logs errors`."
 LEAVE_SECONDS = 5.0
 STOP_SECONDS = 0.05
+SECRET_SECONDS = 300.0
 
 log = logging.getLogger(__name__)
 
@@ -69,14 +82,18 @@ class Conversation:
 
     def __init__(self, app: App, desk: Desk, screen: Screen, opening: Opening) -> None:
         self.app = app
-        self.registry = Registry(COMMANDS, "cli", note=KEYS, extra=EXTRA)
+        self.registry = Registry((*COMMANDS, *SKIN_COMMANDS), "cli", note=KEYS, extra=EXTRA)
         self._desk = desk
         self._screen = screen
         self._opening = opening
         self._clock = app.world.clock.monotonic
-        self._told: set[str] = set()
+        self._told = {""}
         self._entered_at = 0.0
         self._place = ""
+        self._skills = 0
+        self._asides = Asides(self._report)
+        self._deleting = False
+        app.ask_secret = self._ask_secret
 
     async def run(self) -> None:
         """Until the person leaves the desk. The session is stopped and ended then."""
@@ -91,6 +108,8 @@ class Conversation:
     def farewell(self) -> str:
         """How to come back; empty when there is nothing to come back to."""
         transcript = self.session.transcript
+        if self._deleting:
+            return ""
         if not transcript.turn_starts and not transcript.title:
             return ""
         seconds = self._clock() - self._entered_at
@@ -105,7 +124,10 @@ class Conversation:
         await self._desk.left.wait()
         for task in lasting:
             task.cancel()
+        await self._asides.leave()
         await self._leave(self.session, self._desk.reason)
+        if self._deleting and self.session.transcript.messages:
+            await self.app.library.delete(self.session.id)
 
     async def _suggest(self, line: str) -> Sequence[Suggestion]:
         return await self.registry.complete(line, self) or await references_like(self, line)
@@ -130,6 +152,7 @@ class Conversation:
             case Said(text=text, early=early):
                 await self._say(text, early=early)
             case Stopped():
+                self._asides.stop()
                 await self.session.send(Interrupt())
             case Answered(id=question_id, text=text):
                 await self.session.send(Answer(id=question_id, text=text))
@@ -140,16 +163,31 @@ class Conversation:
         if self.registry.meant(text):
             self._feed.echo(text.strip())
             await self._carry_out(await self.registry.run(text.strip(), self))
+            self._show_as_set()
             return
+        if text.startswith("!") and (script := text[1:].strip()):
+            self._feed.echo(text.strip())
+            seconds = self.app.settings.terminal.timeout
+            await self._carry_out(by_hand(self, script, seconds=seconds))
+            return
+        await self._talk(text, early=early)
+
+    async def _talk(self, text: str, *, early: bool) -> None:
+        try:
+            files = self._screen.pictures(text)
+            images = tuple([await attach(self.app, Path(file)) for file in files])
+        except HermesError:
+            self._screen.draft = text
+            raise
         text = await self._referred(text)
         # What was typed before anything could run cannot be meant to stop it.
-        mode = "queue" if early else self.app.settings.display.busy_input_mode
-        if self.session.busy and mode == "steer":
+        mode = "queue" if early else self._feed.display.busy_input_mode
+        if self.session.busy and mode == "steer" and not images:
             await self.session.send(Steer(text=text))
             return
         if self.session.busy and mode == "interrupt":
             await self.session.send(Interrupt())
-        await self.session.send(Say(text=text))
+        await self.session.send(Say(text=text, images=images))
 
     async def _referred(self, text: str) -> str:
         """With what its `@` references lead to."""
@@ -163,7 +201,8 @@ class Conversation:
     async def _carry_out(self, outcome: Outcome) -> None:
         match outcome:
             case Shown(text=text):
-                self._feed.put(text)
+                if text:
+                    self._feed.put(text)
             case Sent(text=text):
                 await self.session.send(Say(text=text))
             case Drafted(draft=draft, text=text):
@@ -171,16 +210,56 @@ class Conversation:
                 self._screen.draft = draft
             case Moved():
                 await self._move(outcome)
-            case Left():
+            case Left(delete=delete):
+                self._deleting = delete
                 self._desk.leave()
+            case Begun(text=text):
+                if text:
+                    self._feed.notice(text)
+                self._asides.begin(outcome, self._group)
+                self._panel.live.beside = self._asides.names
+            case Attached(path=path):
+                self._screen.attach(path)
+            case Copied(text=text):
+                done = self._screen.copy(text)
+                self._feed.notice("Copied." if done else "This terminal has no clipboard.")
+            case Composing(draft=draft):
+                if not self._screen.compose(draft):
+                    self._feed.notice("This terminal opens no editor.")
             case _:
                 assert_never(outcome)
+
+    def _report(self, text: str) -> None:
+        """Of work beside the conversation, which is done."""
+        self._panel.live.beside = self._asides.names
+        self._feed.put(text, apart=True)
+        self._screen.refresh()
+
+    def _show_as_set(self) -> None:
+        """As a command may have set it for this session."""
+        display = self._feed.display = self.app.tuned[self.session.id].display
+        self._panel.live.faces = display.kaomoji
+        if (problem := dress(self._screen.paint, display, self.app.home)) not in self._told:
+            self._told.add(problem)
+            self._feed.notice(problem, warning=True)
+        self._set_status()
+
+    async def _ask_secret(self, name: str, prompt: str, details: JsonObject) -> str | None:
+        """For a skill or a tool that needs one; what is typed is not shown."""
+        words = prompt or f"{name} is needed"
+        help_ = str(details.get("help") or "")
+        question = f"{words}\n{help_}".strip()
+        return await self.session.ask_secret(f"{question} ({name})", SECRET_SECONDS)
 
     async def _move(self, moved: Moved) -> None:
         """Into another session. Where that cannot be opened, nothing changes."""
         opening = replace(self._opening, resume=moved.session_id, newest=None, session_id="")
         session = await self.app.open(opening)
+        # How things are shown belongs to the person at this terminal, whatever is talked about.
+        self.app.tuned[session.id].display = self._feed.display
         await self._leave(self.session, moved.reason)
+        if moved.clear:
+            self._screen.clear()
         if moved.text:
             self._feed.notice(moved.text)
         await self._enter(session)
@@ -190,17 +269,20 @@ class Conversation:
     # What happens in the session.
 
     async def _enter(self, session: Session) -> None:
-        settings, transcript = self.app.settings, session.transcript
+        transcript = session.transcript
         self.session = session
         self._entered_at = self._clock()
         root = transcript.opened.cwd if transcript.opened else ""
         self._desk.view = self._panel = Panel(self._screen, self._clock)
-        self._feed = Feed(self._screen, self._panel.live, settings.display, root)
+        self._panel.live.beside = self._asides.names
+        display = self.app.tuned[session.id].display
+        self._feed = Feed(self._screen, self._panel.live, display, root)
+        self._show_as_set()
         self._place = self._place or await in_words(self.app)
+        self._skills = self._skills or await skill_count(self.app, root)
         self._introduce()
         self._reading = self._group.create_task(self._read(session.subscribe()))
         self.app.attend(session)
-        self._set_status()
         if transcript.turn_id or transcript.waiting:
             self._feed.expect(transcript.waiting)
             self._feed.know(transcript.unanswered)
@@ -215,9 +297,15 @@ class Conversation:
         """Say what has not been said in this chat: who answers, the news, the session's past."""
         settings, transcript = self.app.settings, self.session.transcript
         paint, width = self._screen.paint, self._screen.width - 1
-        asks = settings.approvals.mode != "off"
+        asks = self.app.tuned[self.session.id].mode != "off"
         who = banner.introduction(
-            transcript, asks=asks, paint=paint, width=width, place=self._place
+            transcript,
+            asks=asks,
+            paint=paint,
+            width=width,
+            place=self._place,
+            skills=self._skills,
+            compact=self._feed.display.compact,
         )
         news = [line for line in self.app.news if line not in self._told]
         rows = [] if who in self._told else [who]
@@ -256,6 +344,8 @@ class Conversation:
                 self._group.create_task(self._watch(self.session))
             case TurnEnded():
                 self._panel.withdraw()
+                if self._feed.display.bell_on_complete:
+                    self._screen.ring()
                 if not self.session.transcript.waiting:
                     self._screen.ready()
             case ReplyAdded() | ModelSwitched() | Titled():
@@ -264,16 +354,8 @@ class Conversation:
                 pass
 
     def _set_status(self) -> None:
-        transcript = self.session.transcript
-        status = self._panel.live.status or Status(started_at=self._entered_at)
-        if status.model != transcript.model:
-            status.model = transcript.model
-            status.window = self.app.window(transcript.model, transcript.provider)
-        status.used = transcript.last_prompt
-        status.title = transcript.title
-        status.yolo = self.app.settings.approvals.mode == "off"
-        status.cost = transcript.usage.cost if self.app.settings.display.show_cost else None
-        self._panel.live.status = status
+        live = self._panel.live
+        live.status = status_now(self.app, self.session, live.status, self._entered_at)
 
     async def _watch(self, session: Session) -> None:
         """A session whose journal fails stops without an event; the person must know."""

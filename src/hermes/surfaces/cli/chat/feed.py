@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Literal
 
 from hermes.app.references import without_attachments
@@ -26,7 +27,7 @@ from hermes.core.events import (
 from hermes.core.messages import ToolCall
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.surfaces.cli.chat.answer import Answer
-from hermes.surfaces.cli.chat.cells import wrapped
+from hermes.surfaces.cli.chat.cells import cells, first_row, wrapped
 from hermes.surfaces.cli.chat.live import Live, Running
 from hermes.surfaces.cli.chat.screen import Screen
 from hermes.surfaces.cli.chat.tool_lines import diff_lines, tool_line, verbose_lines
@@ -43,7 +44,7 @@ class Feed:
     def __init__(self, screen: Screen, live: Live, display: DisplaySettings, root: str) -> None:
         self._screen = screen
         self._live = live
-        self._display = display
+        self.display = display
         self._root = root
         # A banner comes before everything.
         self._section: Section = "notice"
@@ -54,11 +55,13 @@ class Feed:
         self._streamed = False
         self._answered = False
         self._last_tool = ""
+        self._at = 0.0
 
     def show(self, record: Record) -> None:
         match record.event:
             case MessageReceived() as received:
                 self._waiting[record.n] = received
+                self._at = record.at
             case TurnStarted(takes=takes) | Steered(takes=takes):
                 self._live.busy = True
                 for n in takes:
@@ -97,16 +100,16 @@ class Feed:
             "notice", [self._screen.paint(row, "warn" if warning else "dim") for row in rows]
         )
 
-    def put(self, text: str) -> None:
+    def put(self, text: str, *, apart: bool = False) -> None:
         """Something between the lines of the conversation, as it is."""
-        self._print("notice", text.split("\n"))
+        self._print("notice", text.split("\n"), apart=apart)
 
     def echo(self, text: str) -> None:
         """A line that was typed and is no part of the conversation."""
         if self._screen.echoed(text):
             self._section = "said"
             return
-        self._print("said", [self._screen.paint(f"❯ {clean(text)}", "dim")], apart=True)
+        self._print("said", [self._screen.paint(f"{self._sign} {clean(text)}", "dim")], apart=True)
 
     def expect(self, waiting: dict[int, MessageReceived]) -> None:
         """Messages of an earlier run that wait for their turn."""
@@ -117,11 +120,15 @@ class Feed:
         self._calls |= {call.id: call for call in calls}
 
     @property
+    def _sign(self) -> str:
+        return self._screen.paint.skin.branding.prompt_symbol
+
+    @property
     def _width(self) -> int:
         return max(10, self._screen.width - 1)
 
     def _new_answer(self) -> Answer:
-        return Answer(self._display.final_response_markdown, self._screen.paint)
+        return Answer(self.display.final_response_markdown, self._screen.paint)
 
     def _say(self, received: MessageReceived | None) -> None:
         if received is None or received.message.origin == "hermes":
@@ -136,14 +143,22 @@ class Feed:
             shown = lines[:NOTICE_LINES] + ["…"] * (len(lines) > NOTICE_LINES)
             self._print("said", [paint(f"⚙ {line}", "dim") for line in shown], apart=True)
             return
-        signs = ["❯", *(" " * (len(lines) - 1))]
+        signs = [self._sign, *(" " * cells(self._sign) for _ in lines[1:])]
         rows = zip(signs, lines, strict=True)
-        said = [f"{paint(sign, 'accent')} {paint(line, 'bold')}" for sign, line in rows]
+        said = [f"{paint(sign, 'prompt')} {paint(line, 'bold')}" for sign, line in rows]
+        said[0] += self._moment()
         self._print("said", said, apart=True)
+
+    def _moment(self) -> str:
+        """When the newest message came, for who wants to see that."""
+        if not self.display.timestamps:
+            return ""
+        moment = time.strftime(self.display.timestamp_format, time.localtime(self._at))
+        return self._screen.paint(f"  {clean(moment)}", "dim")
 
     def _stream(self, text: str) -> None:
         self._streamed = True
-        if not self._display.streaming:
+        if not self.display.streaming:
             self._live.begin("writing")
             return
         self._end_thoughts()
@@ -154,11 +169,27 @@ class Feed:
             self._print("words", rows)
 
     def _think(self, text: str) -> None:
-        if not self._display.show_reasoning:
+        if not self.display.show_reasoning:
             self._live.begin("thinking")
             return
         *lines, self._thoughts = (self._thoughts + text).split("\n")
+        width = self._thought_width
+        # A long line is shown as it fills one row after the other.
+        row, used = first_row(clean(self._thoughts), width)
+        while used < len(clean(self._thoughts)):
+            lines.append(row)
+            self._thoughts = clean(self._thoughts)[used:]
+            row, used = first_row(self._thoughts, width)
         self._print_thoughts(lines)
+
+    @property
+    def _thought_sign(self) -> str:
+        skin = self._screen.paint.skin
+        return "thought:" if skin.words else skin.tool_prefix
+
+    @property
+    def _thought_width(self) -> int:
+        return max(10, self._width - cells(self._thought_sign) - 1)
 
     def _end_thoughts(self) -> None:
         if self._thoughts:
@@ -166,13 +197,13 @@ class Feed:
             self._thoughts = ""
 
     def _print_thoughts(self, lines: list[str]) -> None:
-        paint, width = self._screen.paint, self._width - 2
+        paint, bar, width = self._screen.paint, self._thought_sign, self._thought_width
         rows = [row for line in lines for row in wrapped(clean(line), width)]
-        self._print("thoughts", [paint(f"┊ {row}".rstrip(), "dim") for row in rows])
+        self._print("thoughts", [paint(f"{bar} {row}".rstrip(), "dim") for row in rows])
 
     def _restart(self) -> None:
         """What was streamed is void. It stays on the screen, so it is said."""
-        was_shown = self._answer.begun and self._display.streaming
+        was_shown = self._answer.begun and self.display.streaming
         self._answer, self._live.answer = self._new_answer(), None
         self._thoughts = ""
         if was_shown:
@@ -182,9 +213,9 @@ class Feed:
     def _finish_reply(self, reply: ReplyAdded) -> None:
         self._end_thoughts()
         message = reply.message
-        if not self._streamed and self._display.show_reasoning and message.reasoning:
+        if not self._streamed and self.display.show_reasoning and message.reasoning:
             self._print_thoughts(message.reasoning.split("\n"))
-        if not self._streamed or not self._display.streaming:
+        if not self._streamed or not self.display.streaming:
             self._print("words", self._answer.feed(message.text, self._width))
         self._end_answer()
         self._answered = bool(message.text.strip())
@@ -211,17 +242,17 @@ class Feed:
         call = self._calls.pop(result.call_id, None) or ToolCall(
             id=result.call_id, name=result.name
         )
-        progress = self._display.tool_progress
+        progress = self.display.tool_progress
         repeated = progress == "new" and result.name == self._last_tool and not result.failed
         self._last_tool = result.name
         if progress == "off" or repeated:
             return
         deed = describe(call, result.details, root=self._root)
-        preview = self._display.tool_preview_length
+        preview = self.display.tool_preview_length
         rows = [tool_line(deed, result, finished.seconds, paint, self._width, preview=preview)]
         if progress == "verbose":
             rows += verbose_lines(call, result, paint, self._width)
-        elif diff := result.details.get("diff"):
+        elif (diff := result.details.get("diff")) and self.display.inline_diffs:
             rows += diff_lines(diff, paint, self._width)
         self._print("tools", rows)
 
@@ -236,7 +267,7 @@ class Feed:
         if is_error(ended):
             text = f"{self._screen.paint('error:', 'error')} {clean(words)}"
             self._print("notice", [text])
-        elif words and (self._display.turn_completion_explainer or ended.reason in STOPPED):
+        elif words and (self.display.turn_completion_explainer or ended.reason in STOPPED):
             self.notice(words, warning=True)
 
     def _print(self, section: Section, rows: list[str], *, apart: bool = False) -> None:

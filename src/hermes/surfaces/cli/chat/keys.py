@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Protocol
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import Condition, Filter, has_focus
+from prompt_toolkit.filters import Condition, Filter, has_completions, has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
@@ -41,6 +42,7 @@ def bindings(typing: Typing) -> KeyBindings:
     asking = Condition(lambda: typing.face.asking())
     in_flow = Condition(lambda: typing.face.asking() and typing.in_flow)
     choosing = asking & Condition(lambda: not typing.face.hiding())
+    has_ghost = Condition(_has_ghost)
     is_empty = Condition(lambda: not get_app().current_buffer.text)
 
     @keys.add("enter", filter=in_input)
@@ -63,7 +65,15 @@ def bindings(typing: Typing) -> KeyBindings:
 
     @keys.add(Keys.BracketedPaste, filter=in_input)
     def _(event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text(typing.pastes.shown(event.data))
+        shown = typing.pastes.shown(event.data)
+        event.current_buffer.insert_text(shown)
+        _ = event.app.create_background_task(asyncio.to_thread(typing.pastes.keep, shown))
+
+    @keys.add("tab", filter=in_input & has_ghost & ~has_completions)
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.suggestion:
+            buffer.insert_text(buffer.suggestion.text)
 
     @keys.add("c-c", filter=in_input)
     @keys.add("<sigint>")
@@ -76,7 +86,7 @@ def bindings(typing: Typing) -> KeyBindings:
 
     @keys.add("c-g", filter=in_input & ~asking)
     def _(event: KeyPressEvent) -> None:
-        _ = event.app.create_background_task(_edit(event.current_buffer))
+        _ = event.app.create_background_task(edit(event.current_buffer))
 
     @keys.add("c-l")
     def _(event: KeyPressEvent) -> None:
@@ -102,7 +112,14 @@ def bindings(typing: Typing) -> KeyBindings:
     return keys
 
 
-async def _edit(buffer: Buffer) -> None:
+def _has_ghost() -> bool:
+    buffer = get_app().current_buffer
+    return (
+        bool(buffer.suggestion and buffer.suggestion.text) and buffer.document.is_cursor_at_the_end
+    )
+
+
+async def edit(buffer: Buffer) -> None:
     """In the person's own editor, until that is closed."""
     await buffer.open_in_editor()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hermes.commands.amounts import elapsed, money, short_count
 from hermes.commands.describe import Deed
@@ -10,10 +10,12 @@ from hermes.commands.visible import one_line
 from hermes.surfaces.cli.chat.answer import Answer
 from hermes.surfaces.cli.chat.cells import cells, cut
 from hermes.surfaces.cli.chat.paint import Paint, Role
+from hermes.surfaces.cli.skins.skin import Spinner
 
-FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_SECONDS = 0.1
+FACE_SECONDS = 4.0
 TAIL_ROWS = 8
+THINKING = "thinking"
 # Wide enough for all facts, and for the important ones.
 FULL_WIDTH = 76
 COMPACT_WIDTH = 52
@@ -30,6 +32,8 @@ class Status:
         self.cost: float | None = None
         self.title = ""
         self.yolo = False
+        self.shown = True
+        self.shortened = 0
         self.started_at = started_at
 
     def row(self, paint: Paint, width: int, now: float) -> str:
@@ -37,15 +41,20 @@ class Status:
         facts = [one_line(self.model, 40)]
         if width >= COMPACT_WIDTH:
             facts.append(f"{short_count(self.used)}/{short_count(self.window)}")
-        facts.append(f"{_bar(share)} {share}%" if width >= FULL_WIDTH else f"{share}%")
+        drawn = width >= FULL_WIDTH and not paint.skin.words
+        facts.append(f"{_bar(share)} {share}%" if drawn else f"{share}%")
         if self.cost is not None and width >= COMPACT_WIDTH:
             facts.append(money(self.cost))
         if width >= COMPACT_WIDTH:
             facts.append(_minutes(now - self.started_at))
+        if self.shortened and width >= FULL_WIDTH:
+            facts.append(f"shortened {self.shortened}×")
         if self.title and width >= FULL_WIDTH:
             facts.append(one_line(self.title, 24))
-        row = paint(cut("⚕ " + " │ ".join(facts), width), _load_role(share))
-        warning = " │ YOLO"
+        between = ", " if paint.skin.words else " │ "
+        sign = paint.skin.branding.status_symbol
+        row = paint(cut(f"{sign} {between.join(facts)}", width), _load_role(share))
+        warning = f"{between}YOLO"
         return row + paint(warning, "error") if self._warns(row, warning, width) else row
 
     def _warns(self, row: str, warning: str, width: int) -> bool:
@@ -68,10 +77,12 @@ class Live:
         self.clock = clock
         self.answer: Answer | None = None
         self.busy = False
+        self.faces = True
         self.activity = ""
         self.since = 0.0
         self.running: dict[str, Running] = {}
         self.queued = 0
+        self.beside: tuple[str, ...] = ()
         self.status: Status | None = None
 
     def begin(self, activity: str) -> None:
@@ -85,16 +96,20 @@ class Live:
     def activity_rows(self, paint: Paint, width: int, *, animated: bool) -> list[str]:
         """One row for what goes on, and one for what waits."""
         rows = []
-        if words := self._going_on():
-            frame = int(self.clock() / FRAME_SECONDS) % len(FRAMES) if animated else -1
-            sign = FRAMES[frame] if animated else "…"
+        if words := self._going_on(paint.skin.spinner, faces=animated and self.faces):
+            frames = paint.skin.spinner.frames
+            frame = int(self.clock() / FRAME_SECONDS) % len(frames) if animated and frames else -1
+            sign = frames[frame] if frame >= 0 else "…"
             rows.append(f"{paint(sign, 'accent')} {paint(cut(words, width - 2), 'dim')}")
+        if self.beside:
+            more = f" and {len(self.beside) - 1} more" if len(self.beside) > 1 else ""
+            rows.append(paint(cut(f"↪ {self.beside[0]}{more}", width), "dim"))
         if self.queued and self.busy:
             noun = "message waits" if self.queued == 1 else "messages wait"
             rows.append(paint(cut(f"{self.queued} {noun} for this turn to end", width), "dim"))
         return rows
 
-    def _going_on(self) -> str:
+    def _going_on(self, spinner: Spinner, *, faces: bool) -> str:
         now = self.clock()
         if len(self.running) > 1:
             since = min(tool.since for tool in self.running.values())
@@ -102,7 +117,19 @@ class Live:
         for tool in self.running.values():
             said = f"  {tool.said}" if tool.said else ""
             return f"{tool.deed.verb} {tool.deed.detail}  {elapsed(now - tool.since)}{said}"
-        return f"{self.activity}  {elapsed(now - self.since)}" if self.activity else ""
+        if not self.activity:
+            return ""
+        verb = self.activity
+        if verb == THINKING and spinner.thinking_verbs:
+            verb = _turned(spinner.thinking_verbs, now - self.since)
+        looks = spinner.thinking_faces if self.activity == THINKING else spinner.waiting_faces
+        face = f"{_turned(looks, now - self.since)} " if faces and looks else ""
+        return f"{face}{verb}  {elapsed(now - self.since)}"
+
+
+def _turned(words: Sequence[str], seconds: float) -> str:
+    """One after the other, each for a few seconds."""
+    return words[int(seconds / FACE_SECONDS) % len(words)]
 
 
 def _bar(share: int) -> str:

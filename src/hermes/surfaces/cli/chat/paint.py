@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
+from hermes.surfaces.cli.skins.skin import DEFAULT, Skin, colour_code
+
 Role = Literal[
-    "plain", "dim", "bold", "accent", "ok", "warn", "error", "added", "removed", "chosen"
+    "plain", "dim", "bold", "accent", "prompt", "ok", "warn", "error", "added", "removed", "chosen"
 ]
 
 _CODES: dict[Role, str] = {
     "dim": "2",
     "bold": "1",
     "accent": "36",
+    "prompt": "36",
     "ok": "32",
     "warn": "33",
     "error": "31",
@@ -21,16 +24,47 @@ _CODES: dict[Role, str] = {
 }
 
 
+# Which colour of a skin a role is painted in.
+_KEYS: dict[Role, str] = {
+    "dim": "banner_dim",
+    "bold": "banner_title",
+    "accent": "ui_accent",
+    "prompt": "prompt",
+    "ok": "ui_ok",
+    "warn": "ui_warn",
+    "error": "ui_error",
+    "added": "ui_ok",
+    "removed": "ui_error",
+}
+
+
 class Paint:
-    """`paint(text, role)` is the text in the colours of the role, line by line."""
+    """`paint(text, role)` is the text in the colours of the role, line by line. `skin` is what
+    it wears now, with or without `colours`."""
 
     def __init__(self, *, colours: bool) -> None:
         self.colours = colours
+        self.skin = DEFAULT
+        self._codes = _CODES
+
+    def wear(self, skin: Skin) -> None:
+        own = {
+            role: _coloured(role, skin.colors[key])
+            for role, key in _KEYS.items()
+            if key in skin.colors
+        }
+        self.skin, self._codes = skin, _CODES | own
 
     def __call__(self, text: str, role: Role) -> str:
-        code = _CODES.get(role)
-        if not self.colours or code is None or not text:
+        code = self._codes.get(role)
+        if not self.colours or not code or not text:
             return text
         # A colour that runs over a line break would also paint the margin of the next line.
         lines = text.split("\n")
         return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else line for line in lines)
+
+
+def _coloured(role: Role, colour: str) -> str:
+    """Titles stay bold, whatever their colour."""
+    code = colour_code(colour)
+    return f"1;{code}" if role == "bold" and code else code

@@ -30,12 +30,14 @@ class Panel:
     def symbol(self) -> str:
         if self.question:
             return self._screen.paint(self.question.symbol, "warn")
-        return self._screen.paint("⚕ ❯" if self.live.busy else "❯", "accent")
+        brand = self._screen.paint.skin.branding
+        sign = brand.busy_symbol if self.live.busy else brand.prompt_symbol
+        return self._screen.paint(sign, "prompt")
 
     @property
     def moves(self) -> bool:
         """Whether it looks different in a moment without anything having happened."""
-        works = self.live.activity or self.live.running
+        works = self.live.activity or self.live.running or self.live.beside
         return self.question is not None or bool(self._screen.animated and works)
 
     def rows(self, width: int, height: int) -> list[str]:
@@ -45,7 +47,7 @@ class Panel:
             below = self.question.rows(paint, width, now)
         else:
             below = ["", *live.activity_rows(paint, width, animated=self._screen.animated)]
-        if live.status:
+        if live.status and live.status.shown:
             below.append(live.status.row(paint, width, now))
         return [*live.tail(width, max(0, height - len(below) - 1)), *below]
 

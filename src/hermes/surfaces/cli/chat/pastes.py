@@ -1,32 +1,111 @@
-"""Long pastes, shown in the input as one word and sent in full."""
+"""Long pastes and pictures, shown in the input as one word and sent in full."""
 
 from __future__ import annotations
 
+import os
 import re
+import time
+from pathlib import Path
+from urllib.parse import unquote
+
+from hermes.config.home import Home
+from hermes.core.errors import ConfigError
 
 # A few lines are better seen than named.
 SHOWN_LINES = 5
+KEPT_SECONDS = 7 * 24 * 3600
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+LONGEST_PATH = 4096
 
 _NAME = re.compile(r"\[Pasted text #(\d+): \d+ lines\]")
+_PICTURE = re.compile(r"\[Image #(\d+): [^\]]*\]")
 
 
 class Pastes:
-    def __init__(self) -> None:
+    """What the words in the input stand for. With a `home`, `keep` leaves a copy of a text there,
+    so that a terminal that goes away takes nothing with it."""
+
+    def __init__(self, home: Home | None = None) -> None:
+        self._home = home
         self._texts: list[str] = []
+        self._pictures: list[str] = []
 
     def shown(self, text: str) -> str:
         """What stands in the input for a pasted text."""
-        plain = text.replace("\r\n", "\n").replace("\r", "\n")
+        plain = _sound(text.replace("\r\n", "\n").replace("\r", "\n"))
+        if picture := _dropped_picture(plain):
+            return self.picture(picture)
         lines = plain.rstrip("\n").count("\n") + 1
         if lines <= SHOWN_LINES:
             return plain
         self._texts.append(plain)
         return f"[Pasted text #{len(self._texts)}: {lines} lines]"
 
+    def picture(self, path: str) -> str:
+        """What stands in the input for a picture."""
+        self._pictures.append(path)
+        name = Path(path).name.replace("]", ")")
+        return f"[Image #{len(self._pictures)}: {name}]"
+
     def expanded(self, text: str) -> str:
         """The input with every paste in its place."""
         return _NAME.sub(self._text, text)
 
+    def pictures(self, text: str) -> tuple[str, ...]:
+        """The files of the pictures that a text names."""
+        numbers = dict.fromkeys(int(found[1]) for found in _PICTURE.finditer(text))
+        return tuple(self._pictures[n - 1] for n in numbers if 1 <= n <= len(self._pictures))
+
+    def keep(self, text: str) -> None:
+        """Leave a copy for a week, for its owner only and with secrets masked."""
+        if self._home is None or not _NAME.search(text):
+            return
+        # Nobody pastes before the first prompt is drawn, so this costs that nothing.
+        from hermes.app.secrecy import words_for
+
+        try:
+            folder = self._home.folder(self._home.root / "pastes")
+            _sweep(folder)
+            body = words_for(self._home)(self.expanded(text))
+            path = folder / time.strftime("paste_%Y%m%d_%H%M%S.txt")
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(file, "w", encoding="utf-8") as copy:
+                copy.write(body)
+        except (OSError, ConfigError):
+            # The copy is a kindness; the paste itself is in the input.
+            return
+
     def _text(self, name: re.Match[str]) -> str:
         number = int(name[1])
         return self._texts[number - 1] if 1 <= number <= len(self._texts) else name[0]
+
+
+def _sound(text: str) -> str:
+    """Without halves of characters, which nothing could encode."""
+    return re.sub(r"[\ud800-\udfff]", "", text)
+
+
+def _dropped_picture(text: str) -> str:
+    """The path, if the text is nothing but that of a picture, as terminals write one that was
+    dropped on them."""
+    line = text.strip()
+    if not line.lower().rstrip("'\"").endswith(PICTURES) or len(line) > LONGEST_PATH:
+        return ""
+    if line.startswith("file://"):
+        line = unquote(line.removeprefix("file://"))
+    elif line[:1] == line[-1:] and line[:1] in ("'", '"'):
+        line = line[1:-1]
+    else:
+        line = re.sub(r"\\(.)", r"\1", line)
+    path = Path(line).expanduser()
+    try:
+        return str(path) if "\n" not in line and path.is_absolute() and path.is_file() else ""
+    except OSError:
+        return ""
+
+
+def _sweep(folder: Path) -> None:
+    old = time.time() - KEPT_SECONDS
+    for each in folder.glob("paste_*.txt"):
+        if each.stat().st_mtime < old:
+            each.unlink()

@@ -29,6 +29,7 @@ class PlainScreen:
         self._ended = asyncio.Event()
         self._prompted = False
         self._echoes = True
+        self._attached: list[str] = []
 
     @property
     def width(self) -> int:
@@ -60,6 +61,26 @@ class PlainScreen:
         if self._face is not None and not self._prompted:
             self._write(f"{self._face.symbol()} ")
             self._prompted = True
+
+    def attach(self, path: str) -> None:
+        self._attached.append(path)
+        self.show(f"{path} goes with your next message.")
+
+    def pictures(self, text: str) -> tuple[str, ...]:
+        found, self._attached = tuple(self._attached), []
+        return found
+
+    def copy(self, text: str) -> bool:
+        return False
+
+    def compose(self, draft: str) -> bool:
+        return False
+
+    def clear(self) -> None:
+        pass
+
+    def ring(self) -> None:
+        self._write("\a")
 
     def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
         self.show("\n".join(choices))

@@ -4,10 +4,12 @@ and all that is finished above that, in the terminal's own scroll-back."""
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import TextIO
 
 from prompt_toolkit.application import create_app_session
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory, ConditionalAutoSuggest
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
@@ -18,7 +20,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.shortcuts import PromptSession
 from prompt_toolkit.styles import Style
 
-from hermes.surfaces.cli.chat.keys import bindings
+from hermes.surfaces.cli.chat.keys import bindings, edit
 from hermes.surfaces.cli.chat.paint import Paint
 from hermes.surfaces.cli.chat.pastes import Pastes
 from hermes.surfaces.cli.chat.screen import Face
@@ -28,8 +30,8 @@ MENU_ROWS = 6
 REDRAW_SECONDS = 0.03
 # A shorter pause between two keys is typing, a longer one is a person who has stopped to look.
 FLOW_SECONDS = 0.7
-# Keys that waited in the terminal are read at once.
-EARLY_SECONDS = 0.1
+# Keys that waited in the terminal are read at once, one after the other.
+EARLY_SECONDS = 0.25
 
 STYLE = Style.from_dict(
     {
@@ -37,6 +39,7 @@ STYLE = Style.from_dict(
         "completion-menu.completion.current": "noinherit reverse",
         "completion-menu.meta.completion": "noinherit fg:ansibrightblack",
         "completion-menu.meta.completion.current": "noinherit reverse",
+        "auto-suggestion": "fg:ansibrightblack",
         "scrollbar.background": "noinherit",
         "scrollbar.button": "noinherit reverse",
     }
@@ -54,16 +57,17 @@ class PromptScreen:
         face: Face,
         history: History,
         clock: Callable[[], float],
+        pastes: Pastes | None = None,
     ) -> None:
         self.paint = paint
         self.face = face
-        self.pastes = Pastes()
+        self.pastes = pastes or Pastes()
         self._clock = clock
         self._output = SteadyOutput(stdout, term)
         self._history = history
         self._prompt = self._new_prompt()
         self._app = self._prompt.app
-        self._app.renderer = SteadyRenderer(
+        self._app.renderer = self._renderer = SteadyRenderer(
             self._app.renderer.style, self._output, lag_seconds=lag_seconds
         )
         self._app.ttimeoutlen = 0.05
@@ -71,23 +75,29 @@ class PromptScreen:
         self._app.before_render += lambda _: self._compose()
         self._app.after_render += lambda _: self._note_drawing()
         self._app.key_processor.before_key_press += lambda _: self._note_key()
+        self._app.key_processor.after_key_press += lambda _: self._note_key_done()
         self._message: AnyFormattedText = ""
         self._unshown: list[str] = []
         self._put_aside: str | None = None
         self._last_key_at = float("-inf")
         self._flowing = False
-        self._first_drawn_at = float("inf")
+        # Until when a key counts as one that had been pressed before the prompt was there.
+        self._early_until: float | None = None
+        self._early = True
 
     def _new_prompt(self) -> PromptSession[None]:
         depth = None if self.paint.colours else ColorDepth.DEPTH_1_BIT
-        begins_command = Condition(lambda: self.draft.startswith("/") and not self.face.asking())
+        completes = Condition(lambda: _completes(self.typed) and not self.face.asking())
         return PromptSession(
             lambda: self._message,
             multiline=True,
             is_password=Condition(lambda: self.face.hiding()),
             history=self._history,
+            auto_suggest=ConditionalAutoSuggest(
+                AutoSuggestFromHistory(), Condition(lambda: self.suggesting)
+            ),
             completer=_Completer(self),
-            complete_while_typing=begins_command,
+            complete_while_typing=completes,
             reserve_space_for_menu=MENU_ROWS,
             key_bindings=bindings(self),
             prompt_continuation="  ",
@@ -102,7 +112,7 @@ class PromptScreen:
 
     @property
     def animated(self) -> bool:
-        return self.paint.colours
+        return self.paint.colours and bool(self.paint.skin.spinner.frames)
 
     @property
     def width(self) -> int:
@@ -117,12 +127,23 @@ class PromptScreen:
         self._prompt.default_buffer.document = Document(text, len(text))
 
     @property
+    def typed(self) -> str:
+        """The draft up to the cursor."""
+        return self._prompt.default_buffer.document.text_before_cursor
+
+    @property
+    def suggesting(self) -> bool:
+        """Whether lines of the past may show as a ghost behind the cursor: never where a colour
+        is all that tells them from what is typed."""
+        return self.paint.colours and not self.face.asking() and not self.draft.startswith("/")
+
+    @property
     def in_flow(self) -> bool:
         return self._flowing
 
     @property
     def just_started(self) -> bool:
-        return self._clock() - self._first_drawn_at < EARLY_SECONDS
+        return self._early
 
     def add_to_draft(self, text: str) -> None:
         self._put_aside = (self._put_aside or "") + text
@@ -152,6 +173,35 @@ class PromptScreen:
 
     def echoed(self, text: str) -> bool:
         return False
+
+    def attach(self, path: str) -> None:
+        chip = self.pastes.picture(path)
+        self.draft = f"{self.draft.rstrip()} {chip} ".lstrip()
+
+    def pictures(self, text: str) -> tuple[str, ...]:
+        return self.pastes.pictures(text)
+
+    def copy(self, text: str) -> bool:
+        # Also reaches the clipboard of the machine that a remote terminal is on.
+        body = base64.b64encode(text.encode("utf-8", "replace")).decode()
+        self._output.write_raw(f"\x1b]52;c;{body}\x07")
+        self._output.flush()
+        return True
+
+    def compose(self, draft: str) -> bool:
+        if draft:
+            self.draft = draft
+        _ = self._app.create_background_task(edit(self._prompt.default_buffer))
+        return True
+
+    def clear(self) -> None:
+        if self._app.is_running:
+            self._print()
+            self._app.renderer.clear()
+
+    def ring(self) -> None:
+        self._output.bell()
+        self._output.flush()
 
     def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
         if self._put_aside is None:
@@ -186,12 +236,13 @@ class PromptScreen:
             # An editor has the terminal; what is finished waits until it gives it back.
             asyncio.get_running_loop().call_later(REDRAW_SECONDS, self._print)
             return
-        text = "".join(f"{each}\n" for each in self._unshown).replace("\n", "\r\n")
+        rows = "\n".join(self._unshown).split("\n")
         self._unshown.clear()
         with self._output.together():
-            if self._app.is_running:
-                self._app.renderer.erase()
-            self._output.write_raw(text)
+            if not (self._app.is_running and self._renderer.pass_on(rows)):
+                if self._app.is_running:
+                    self._app.renderer.erase()
+                self._output.write_raw("".join(f"{row}\r\n" for row in rows))
             # Does nothing unless the application runs.
             self._app._redraw()
 
@@ -201,12 +252,23 @@ class PromptScreen:
         self._message = ANSI("\n".join((*rows, f"{self.face.symbol()} ")))
 
     def _note_drawing(self) -> None:
-        self._first_drawn_at = min(self._first_drawn_at, self._clock())
+        if self._early_until is None:
+            self._early_until = self._clock() + EARLY_SECONDS
 
     def _note_key(self) -> None:
         now = self._clock()
         self._flowing = self._flowing and now - self._last_key_at < FLOW_SECONDS
         self._last_key_at = now
+        self._early = self._early and (self._early_until is None or now < self._early_until)
+
+    def _note_key_done(self) -> None:
+        # However long it took to act on a key, the next one may have waited meanwhile.
+        self._early_until = self._clock() + EARLY_SECONDS
+
+
+def _completes(typed: str) -> bool:
+    """Whether a menu opens by itself: for commands, and for what an `@` begins."""
+    return typed.startswith("/") or typed.rpartition(" ")[2].startswith("@")
 
 
 class _Completer(Completer):

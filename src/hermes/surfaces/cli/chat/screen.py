@@ -76,6 +76,26 @@ class Screen(Protocol):
         """Whether this text stands on the screen already, because it was typed there."""
         ...
 
+    def attach(self, path: str) -> None:
+        """A picture goes with what is sent next."""
+        ...
+
+    def pictures(self, text: str) -> tuple[str, ...]:
+        """The files of the pictures that go with a text that was sent."""
+        ...
+
+    def copy(self, text: str) -> bool:
+        """Into the clipboard of the person; False where the terminal has none."""
+        ...
+
+    def compose(self, draft: str) -> bool:
+        """In the person's own editor; False where that cannot be."""
+        ...
+
+    def clear(self) -> None: ...
+
+    def ring(self) -> None: ...
+
     def asked(self, choices: Sequence[str], *, secret: bool = False) -> None:
         """A question has opened: the draft is put aside until `answered`. The answer to a `secret`
         one is not shown while it is typed."""

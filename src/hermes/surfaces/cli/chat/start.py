@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hermes.config.home import resolve_home
+from hermes.config.home import Home, resolve_home
 from hermes.config.secrets import environment
 from hermes.surfaces.cli.chat.desk import Desk
 from hermes.surfaces.cli.chat.greeting import greeting
 from hermes.surfaces.cli.chat.history import PrivateHistory
 from hermes.surfaces.cli.chat.paint import Paint
+from hermes.surfaces.cli.chat.pastes import Pastes
 from hermes.surfaces.cli.chat.plain_screen import PlainScreen
 from hermes.surfaces.cli.chat.prompt import PromptScreen
 from hermes.surfaces.cli.chat.screen import Screen
@@ -35,8 +36,8 @@ def talk(options: Mapping[str, Any]) -> int:
 async def _talk(options: Mapping[str, Any]) -> int:
     env = environment()
     desk = Desk(time.monotonic)
-    history = PrivateHistory(resolve_home(env, profile=options.get("profile")))
-    desk.screen = screen = _screen(env, desk, history)
+    home = resolve_home(env, profile=options.get("profile"))
+    desk.screen = screen = _screen(env, desk, home)
     screen.show(greeting(str(Path.cwd()), screen.paint, screen.width))
     ended_by = _leave_on_signals(desk)
     typing = asyncio.create_task(screen.run(desk))
@@ -70,7 +71,7 @@ async def _open_and_run(options: Mapping[str, Any], desk: Desk, screen: Screen) 
     return words
 
 
-def _screen(env: Mapping[str, str], desk: Desk, history: PrivateHistory) -> Screen:
+def _screen(env: Mapping[str, str], desk: Desk, home: Home) -> Screen:
     term = env.get("TERM", "")
     if term in ("", "dumb", "unknown"):
         return PlainScreen(sys.stdin, sys.stdout)
@@ -80,7 +81,8 @@ def _screen(env: Mapping[str, str], desk: Desk, history: PrivateHistory) -> Scre
         lag_seconds=_lag(env),
         paint=Paint(colours=not env.get("NO_COLOR")),
         face=desk,
-        history=history,
+        history=PrivateHistory(home),
+        pastes=Pastes(home),
         clock=time.monotonic,
     )
 

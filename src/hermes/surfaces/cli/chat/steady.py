@@ -1,11 +1,11 @@
-"""A terminal that does not flicker: what belongs together is written in one go, and a narrower
-window leaves no remains of the live part behind."""
+"""A terminal that does not flicker: what belongs together is written in one go and no longer than
+it must be, and a narrower window leaves no remains of the live part behind."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -16,15 +16,21 @@ from prompt_toolkit.layout.screen import Screen
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.renderer import Renderer
 from prompt_toolkit.styles import BaseStyle
+from prompt_toolkit.utils import get_cwidth
+
+from hermes.surfaces.cli.chat.thrift import Thrift
 
 
 class SteadyOutput(Vt100_Output):
     """Output that can be held back for a moment, and that falls silent once the terminal is
-    gone. Where the cursor stands is never asked: the answers would mix with what is typed."""
+    gone. Where the cursor stands is never asked: the answers would mix with what is typed. `calm`
+    means that what is drawn next reaches no edge and needs no new rows."""
 
     def __init__(self, stdout: TextIO, term: str) -> None:
         super().__init__(stdout, self._size_now, term=term, enable_cpr=False)
         self.gone = False
+        self.calm = False
+        self._thrift = Thrift()
         self._held = 0
         self._last_size = Size(rows=24, columns=80)
 
@@ -44,6 +50,9 @@ class SteadyOutput(Vt100_Output):
         if self.gone:
             self._buffer.clear()
             return
+        if self._buffer:
+            self._buffer[:] = [self._thrift.shortened("".join(self._buffer), calm=self.calm)]
+            self.calm = False
         try:
             super().flush()
         except OSError:
@@ -73,8 +82,64 @@ class SteadyRenderer(Renderer):
 
     def render(self, app: Application[Any], layout: Layout, is_done: bool = False) -> None:
         self._follow_reflow()
-        super().render(app, layout, is_done)
+        output, before = self.output, self._last_screen
+        assert isinstance(output, SteadyOutput)
+        with output.together():
+            super().render(app, layout, is_done)
+            now = self._last_screen
+            output.calm = before is not None and now is not None and self._is_calm(before, now)
         self._drawn_at = time.monotonic()
+
+    def pass_on(self, rows: Sequence[str]) -> bool:
+        """Let the first rows of what is drawn become finished ones, where they are the beginnings
+        of these rows: only what is missing of them is written. False when that cannot be."""
+        screen, size = self._last_screen, self._last_size
+        if screen is None or size != self.output.get_size() or len(rows) >= screen.height:
+            return False
+        drawn = [self._plain_text(screen, number) for number in range(len(rows))]
+        for row, begun in zip(rows, drawn, strict=True):
+            if begun is None or not row.startswith(begun) or not _is_plain(row, size.columns):
+                return False
+        self._complete(rows, [begun or "" for begun in drawn])
+        self._move_down(len(rows), screen)
+        return True
+
+    def _complete(self, rows: Sequence[str], drawn: Sequence[str]) -> None:
+        for number, (row, begun) in enumerate(zip(rows, drawn, strict=True)):
+            if row != begun:
+                y = self._cursor_pos.y
+                self.output.cursor_up(y - number)
+                self.output.cursor_down(number - y)
+                self.output.write_raw("\r")
+                self.output.cursor_forward(get_cwidth(begun))
+                self.output.write_raw(row[len(begun) :])
+                self._cursor_pos = Point(x=get_cwidth(row), y=number)
+
+    def _move_down(self, count: int, screen: Screen) -> None:
+        """All but the first rows, so that as many empty ones are at the top of the live part."""
+        self.output.cursor_down(screen.height - 1 - self._cursor_pos.y)
+        # These make room below, where there is none.
+        self.output.write_raw("\r" + "\n" * count)
+        self.output.cursor_up(screen.height - 1)
+        self.output.write_raw(f"\x1b[{count}L")
+        for number in range(count):
+            screen.data_buffer[number].clear()
+            screen.zero_width_escapes[number].clear()
+        self._cursor_pos = Point(x=0, y=0)
+
+    def _plain_text(self, screen: Screen, number: int) -> str | None:
+        """A drawn row; None if any of it has a colour."""
+        row, has_style = screen.data_buffer[number], self._style_string_has_style
+        cells = [row[x] for x in range(_used(screen, number))]
+        if has_style is None or any(has_style[cell.style] for cell in cells):
+            return None
+        return "".join(cell.char for cell in cells)
+
+    def _is_calm(self, before: Screen, now: Screen) -> bool:
+        columns = self.output.get_size().columns
+        if now.height > before.height:
+            return False
+        return all(_used(now, row) < columns for row in range(now.height))
 
     def erase(self, leave_alternate_screen: bool = True) -> None:
         self._follow_reflow()
@@ -96,6 +161,10 @@ class SteadyRenderer(Renderer):
         may have been drawn afterwards, a remainder is better than a finished row too few."""
         lag = self._lag_seconds
         return lag is not None and time.monotonic() - self._drawn_at > lag
+
+
+def _is_plain(row: str, columns: int) -> bool:
+    return "\x1b" not in row and get_cwidth(row) < columns
 
 
 def _used(screen: Screen, row: int) -> int:

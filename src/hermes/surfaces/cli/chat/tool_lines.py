@@ -10,7 +10,6 @@ from hermes.core.messages import ToolCall, ToolResult
 from hermes.surfaces.cli.chat.cells import cells, cut, padded
 from hermes.surfaces.cli.chat.paint import Paint, Role
 
-BAR = "┊"
 VERB_CELLS = 9
 DIFF_LINES = 40
 RESULT_LINES = 20
@@ -21,7 +20,7 @@ def tool_line(
 ) -> str:
     """`┊ emoji verb detail  duration`, in one row; `preview` is the most that the detail takes."""
     why = f"  [{failure(result)}]" if result.failed else ""
-    head = f"{BAR} {deed.emoji} {padded(deed.verb, VERB_CELLS)} "
+    head = _head(deed, paint)
     tail = f"  {duration(seconds)}"
     room = max(8, width - cells(head) - cells(tail) - cells(why))
     detail = cut(deed.detail, min(room, preview) if preview else room)
@@ -31,10 +30,11 @@ def tool_line(
 def diff_lines(diff: str, paint: Paint, width: int) -> list[str]:
     """The changed lines of a file, a few dozen at most."""
     lines = [line for line in clean(diff).rstrip("\n").split("\n") if not _is_file_name(line)]
-    shown = [f"{BAR}   {cut(line, max(8, width - 4))}" for line in lines[:DIFF_LINES]]
+    bar = paint.skin.tool_prefix
+    shown = [f"{bar}   {cut(line, max(8, width - 3 - cells(bar)))}" for line in lines[:DIFF_LINES]]
     rows = [paint(row, _role(line)) for row, line in zip(shown, lines, strict=False)]
     if len(lines) > DIFF_LINES:
-        rows.append(paint(f"{BAR}   … {len(lines) - DIFF_LINES} more lines", "dim"))
+        rows.append(paint(f"{bar}   … {len(lines) - DIFF_LINES} more lines", "dim"))
     return rows
 
 
@@ -44,7 +44,18 @@ def verbose_lines(call: ToolCall, result: ToolResult, paint: Paint, width: int) 
     rows = [encode(call.arguments).decode(), *lines[:RESULT_LINES]]
     if len(lines) > RESULT_LINES:
         rows.append(f"… {len(lines) - RESULT_LINES} more lines")
-    return [paint(f"{BAR}   {cut(clean(row), max(8, width - 4))}", "dim") for row in rows]
+    bar = paint.skin.tool_prefix
+    return [
+        paint(f"{bar}   {cut(clean(row), max(8, width - 3 - cells(bar)))}", "dim") for row in rows
+    ]
+
+
+def _head(deed: Deed, paint: Paint) -> str:
+    skin = paint.skin
+    if skin.words:
+        return f"{skin.tool_prefix} {deed.verb} "
+    emoji = skin.tool_emojis.get(deed.verb, deed.emoji)
+    return f"{skin.tool_prefix} {emoji} {padded(deed.verb, VERB_CELLS)} "
 
 
 def _is_file_name(line: str) -> bool:

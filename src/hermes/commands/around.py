@@ -1,0 +1,146 @@
+"""Commands about what is around a session: provider, tools, toolsets, config, profile, commands,
+version, debug."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+from hermes.app.models.shelf import ProviderRow, Shelf
+from hermes.app.toolbox import wanted_names
+from hermes.app.toolset_choice import switch_toolset, toolset_rows
+from hermes.codec.json import encode, plain
+from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
+from hermes.commands.tuning import choices
+from hermes.commands.visible import one_line
+from hermes.core.errors import UsageError
+from hermes.version import __version__
+
+PAGE = 20
+WORDS = 70
+
+
+async def provider(here: Here, argument: str) -> Outcome:
+    now = here.session.transcript.provider
+    rows = Shelf(here.app.models).providers()
+    lines = [_row(row, now) for row in rows if row.usable or row.name == now]
+    missing = [row.name for row in rows if not row.usable]
+    if missing:
+        lines.append(f"Without a key yet: {', '.join(missing)}. `hermes model` sets one up.")
+    return Shown(text="\n".join(lines))
+
+
+async def tools(here: Here, argument: str) -> Outcome:
+    verb, _, name = argument.partition(" ")
+    name = name.strip()
+    if verb in ("enable", "disable"):
+        switch_toolset(here.app, name, on=verb == "enable")
+        return Shown(text=f"{name} is {verb}d in chats that start from now on.")
+    if verb not in ("", "list"):
+        raise UsageError("Use /tools [list|enable TOOLSET|disable TOOLSET].")
+    opened = here.session.transcript.opened
+    shown = opened.tools if opened else ()
+    chosen = here.app.tools.choose(shown, wanted_names(here.app.settings))
+    lines = [f"  {spec.name:<18} {one_line(spec.description, WORDS)}" for spec in chosen.specs]
+    hidden = ", ".join(spec.name for spec in chosen.hidden)
+    return Shown(
+        text="\n".join(
+            (*(lines or ["This session has no tools."]), *([f"On demand: {hidden}"] * bool(hidden)))
+        )
+    )
+
+
+async def toolsets(here: Here, argument: str) -> Outcome:
+    lines = [
+        f"{'●' if row.on else '○'} {row.name:<16} {', '.join(row.members)}"
+        for row in toolset_rows(here.app.settings)
+    ]
+    return Shown(text="\n".join((*lines, "/tools enable NAME or disable NAME, for new sessions.")))
+
+
+async def config(here: Here, argument: str) -> Outcome:
+    if argument:
+        found = here.app.config.explain(argument)
+        value = encode(plain(found.value)).decode()
+        secret = found.setting.secret and found.value
+        return Shown(text=f"{found.key} = {'(set)' if secret else here.app.secrecy.text(value)}")
+    explained = (here.app.config.explain(key) for key in here.app.config.known_keys())
+    lines = [
+        f"  {each.key} = {here.app.secrecy.text(encode(plain(each.value)).decode())}"
+        for each in explained
+        if each.source.kind != "default" and not each.setting.secret
+    ]
+    head = f"{here.app.home.config}; `hermes config` changes it."
+    return Shown(text="\n".join((head, *lines)))
+
+
+async def profile(here: Here, argument: str) -> Outcome:
+    return Shown(text=f"{here.app.home.profile} ({here.app.home.root})")
+
+
+async def commands(here: Here, argument: str) -> Outcome:
+    lines = here.registry.lines()
+    pages = -(-len(lines) // PAGE)
+    page = min(int(argument), pages) if argument.isdecimal() and int(argument) else 1
+    shown = lines[(page - 1) * PAGE : page * PAGE]
+    more = f"Page {page} of {pages}" + f"; /commands {page + 1} goes on." * (page < pages)
+    return Shown(text="\n".join((*shown, more)))
+
+
+async def version(here: Here, argument: str) -> Outcome:
+    return Shown(text=f"Hermes {__version__}, Python {platform.python_version()}")
+
+
+async def debug(here: Here, argument: str) -> Outcome:
+    """For a bug report: facts about this run, no secrets and nothing that was said."""
+    transcript, settings = here.session.transcript, here.app.settings
+    facts = {
+        "hermes": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} ({platform.machine()})",
+        "model": f"{transcript.model} ({transcript.provider})",
+        "terminal": settings.terminal.backend,
+        "approvals": here.app.tuned[here.session.id].mode,
+        "messages": len(transcript.messages),
+        "compactions": len(transcript.compactions),
+        "encoding": sys.stdout.encoding or "",
+        "news": "; ".join(map(one_line, here.app.news)) or "none",
+    }
+    lines = (f"{name:12} {value}" for name, value in facts.items())
+    return Shown(text="\n".join((*lines, "`hermes doctor` checks more.")))
+
+
+COMMANDS = (
+    SlashCommand("provider", "Providers, and which can be used.", provider, category="info"),
+    SlashCommand(
+        "tools",
+        "Tools of this session; toolsets of new ones.",
+        tools,
+        arguments="[list|enable|disable] [toolset]",
+        category="tools",
+        surfaces=("cli",),
+        complete=choices("list", "enable", "disable"),
+    ),
+    SlashCommand(
+        "toolsets", "Groups of tools, on or off.", toolsets, category="tools", surfaces=("cli",)
+    ),
+    SlashCommand(
+        "config",
+        "Settings that are not the default.",
+        config,
+        arguments="[key]",
+        category="info",
+        surfaces=("cli",),
+    ),
+    SlashCommand("profile", "Which profile this is.", profile, category="info"),
+    SlashCommand(
+        "commands", "All commands, page by page.", commands, arguments="[page]", category="info"
+    ),
+    SlashCommand("version", "Which version this is.", version, category="info"),
+    SlashCommand("debug", "Facts for a bug report.", debug, category="info"),
+)
+
+
+def _row(row: ProviderRow, now: str) -> str:
+    mark = "●" if row.name == now else " "
+    return f"{mark} {row.name:<16} {row.label}{f'  ({row.problem})' if row.problem else ''}"

@@ -1,0 +1,64 @@
+"""`/curator`: what becomes of skills of the agent's own that nobody uses."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
+from hermes.commands.tuning import choices
+from hermes.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from hermes.skills.curator import Curator, Move
+
+VERBS = ("status", "run", "pause", "resume")
+
+
+async def curator(here: Here, argument: str) -> Outcome:
+    verb = argument or VERBS[0]
+    if verb not in VERBS:
+        raise UsageError(f"Use /curator [{'|'.join(VERBS)}]; `hermes curator` does more.")
+    # Most chats never ask for it.
+    from hermes.app.skilled import skilled
+
+    work = skilled(here.app).curator()
+    return Shown(text=await asyncio.to_thread(_done, work, verb))
+
+
+def _done(work: Curator, verb: str) -> str:
+    match verb:
+        case "run":
+            return _moves(work.run(), "is now") or "Nothing had to be moved."
+        case "pause" | "resume":
+            work.pause(verb == "pause")
+            return "Paused." if verb == "pause" else "It looks again by itself."
+        case _:
+            return _status(work)
+
+
+def _status(work: Curator) -> str:
+    state = work.state()
+    at = state.last_run_at
+    ran = time.strftime("%Y-%m-%d %H:%M", time.localtime(at)) if at else "never"
+    lines = [f"{'paused' if state.paused else 'on'}; last run: {ran}"]
+    lines += filter(None, [_moves(work.plan(), "would be")])
+    return "\n".join((*lines, f"{len(work.archived())} in the archive"))
+
+
+def _moves(moves: Sequence[Move], verb: str) -> str:
+    return "\n".join(f"{m.name}: {verb} {m.to} ({m.idle_days} days without use)" for m in moves)
+
+
+COMMANDS = (
+    SlashCommand(
+        "curator",
+        "Skills that nobody uses.",
+        curator,
+        arguments="[status|run|pause|resume]",
+        category="tools",
+        complete=choices(*VERBS),
+    ),
+)

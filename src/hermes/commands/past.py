@@ -1,0 +1,149 @@
+"""Commands about what was said: sessions, branch, clear, history, save, status, copy."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+from hermes.codec.json import encode, plain
+from hermes.commands.amounts import elapsed, money, short_count
+from hermes.commands.recap import Exchange, exchanges, tally
+from hermes.commands.registry import Copied, Here, Moved, Outcome, Shown, SlashCommand
+from hermes.commands.session import recent
+from hermes.commands.visible import one_line
+from hermes.core.errors import UsageError
+from hermes.core.messages import AssistantMessage
+
+SHOWN = 10
+RECAPPED = 2
+
+
+async def sessions(here: Here, argument: str) -> Outcome:
+    return Shown(text=await recent(here))
+
+
+async def branch(here: Here, argument: str) -> Outcome:
+    if here.session.busy:
+        raise UsageError("A turn is running; wait for its end or interrupt it first.")
+    if not here.session.transcript.messages:
+        raise UsageError("There is nothing to branch from yet.")
+    before = here.session.transcript.title or here.session.id
+    title = await here.app.library.free_title(argument) if argument else ""
+    forked = await here.app.library.fork(here.session.id, title=title)
+    return Moved(
+        session_id=forked, text=f"A branch of {one_line(before)}; that one stays as it is."
+    )
+
+
+async def clear(here: Here, argument: str) -> Outcome:
+    return Moved(reason="new", clear=True)
+
+
+async def history(here: Here, argument: str) -> Outcome:
+    wanted = int(argument) if argument.isdecimal() else SHOWN
+    told = exchanges(here.session.transcript.messages, wanted)
+    if not told:
+        return Shown(text="Nothing has been said yet.")
+    return Shown(text="\n\n".join(map(_told, told)))
+
+
+async def save(here: Here, argument: str) -> Outcome:
+    """In the folder of the session, where the person works."""
+    transcript, now = here.session.transcript, here.app.world.clock.now()
+    if not transcript.messages:
+        raise UsageError("There is nothing to save yet.")
+    moment = time.strftime("%Y%m%d_%H%M%S", time.localtime(now))
+    opened = transcript.opened
+    folder = Path(opened.cwd) if opened and opened.cwd else Path.cwd()
+    path = folder / (argument or f"hermes_conversation_{moment}.json")
+    body = {
+        "session_id": here.session.id,
+        "title": transcript.title,
+        "model": transcript.model,
+        "provider": transcript.provider,
+        "messages": [plain(message) for message in transcript.messages],
+    }
+    text = here.app.secrecy.text(encode(body).decode())
+    try:
+        await asyncio.to_thread(_write_new, path, text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror}).") from error
+    return Shown(text=f"Written to {path}.")
+
+
+async def status(here: Here, argument: str) -> Outcome:
+    transcript, app = here.session.transcript, here.app
+    window = app.window(transcript.model, transcript.provider)
+    share = transcript.last_prompt * 100 // window if window else 0
+    title = f" ({one_line(transcript.title)})" if transcript.title else ""
+    used = short_count(transcript.last_prompt)
+    count, tuned = tally(transcript.messages), app.tuned[here.session.id]
+    spent = "" if transcript.usage.cost is None else f" · {money(transcript.usage.cost)}"
+    waiting = f" · {len(transcript.waiting)} waiting" if transcript.waiting else ""
+    running = [each for each in await here.session.workspace.processes.list() if _runs(each.status)]
+    lines = [
+        f"Session   {here.session.id}{title}",
+        f"Model     {transcript.model} ({transcript.provider})",
+        f"State     {'working' if here.session.busy else 'idle'}{waiting}",
+        f"Messages  {count.messages} ({count.said} user, {count.calls} tool calls)",
+        f"Context   {used} / {short_count(window)} ({share}%){spent}",
+        f"Approvals {tuned.mode}",
+        f"Folder    {here.session.workspace.cwd}",
+    ]
+    now = app.world.clock.now()
+    lines += [
+        f"Process   {each.id}  {elapsed(now - each.started_at)}  {one_line(each.command, 60)}"
+        for each in running
+    ]
+    told = exchanges(transcript.messages, RECAPPED)
+    return Shown(text="\n".join((*lines, *("\n" + _told(each) for each in told))))
+
+
+async def copy(here: Here, argument: str) -> Outcome:
+    """The last answer, or the one so many answers ago."""
+    back = int(argument) if argument.isdecimal() and int(argument) else 1
+    answers = [
+        message.text
+        for message in here.session.transcript.messages
+        if isinstance(message, AssistantMessage) and message.text.strip()
+    ]
+    if len(answers) < back:
+        raise UsageError("There is no such answer to copy.")
+    return Copied(text=answers[-back])
+
+
+COMMANDS = (
+    SlashCommand("sessions", "List recent sessions.", sessions),
+    SlashCommand(
+        "branch",
+        "Go on in a copy of this session.",
+        branch,
+        arguments="[title]",
+        aliases=("fork",),
+    ),
+    SlashCommand("clear", "Empty screen, new session.", clear, surfaces=("cli",)),
+    SlashCommand("history", "What was said here.", history, arguments="[n]", surfaces=("cli",)),
+    SlashCommand(
+        "save", "Write the conversation to a file.", save, arguments="[file]", surfaces=("cli",)
+    ),
+    SlashCommand("status", "How this session stands.", status, category="info"),
+    SlashCommand(
+        "copy", "Copy the last answer.", copy, arguments="[n]", category="info", surfaces=("cli",)
+    ),
+)
+
+
+def _told(exchange: Exchange) -> str:
+    calls = f"\n┊ {exchange.calls} tool call{'s' * (exchange.calls != 1)}" if exchange.calls else ""
+    answer = f"\n{exchange.answer}" if exchange.answer else ""
+    return f"❯ {exchange.said}{calls}{answer}"
+
+
+def _write_new(path: Path, text: str) -> None:
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text + "\n")
+
+
+def _runs(status: str) -> bool:
+    return status == "running"

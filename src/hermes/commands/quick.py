@@ -1,0 +1,64 @@
+"""Slash commands of a person's own, from the setting `quick_commands`; they come before skills."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from hermes.app.by_hand import Ran, run_by_hand
+from hermes.commands.registry import Begun, Extra, Here, Outcome, Shown, Suggestion
+from hermes.commands.visible import clean, one_line
+
+SECONDS = 30.0
+
+
+class QuickCommands:
+    """`then` are the extra commands that are looked for afterwards."""
+
+    def __init__(self, then: Extra) -> None:
+        self._then = then
+
+    async def run(self, here: Here, line: str) -> Outcome | None:
+        name, _, argument = line.removeprefix("/").partition(" ")
+        quick = here.app.settings.quick_commands.get(name.lower().replace("_", "-"))
+        if quick is None:
+            return await self._then.run(here, line)
+        if quick.type == "alias":
+            return await self._alias(here, quick.target, argument)
+        if not quick.command:
+            return Shown(text=f"quick_commands.{name} has no command to run.")
+        return by_hand(here, quick.command, seconds=SECONDS)
+
+    async def names(self, here: Here) -> Sequence[Suggestion]:
+        own = [
+            Suggestion(text=name, words=one_line(quick.command or quick.target, 60))
+            for name, quick in here.app.settings.quick_commands.items()
+        ]
+        return (*own, *await self._then.names(here))
+
+    async def _alias(self, here: Here, target: str, argument: str) -> Outcome:
+        line = f"/{target.removeprefix('/')} {argument}".strip()
+        name = line[1:].partition(" ")[0]
+        if name in here.app.settings.quick_commands:
+            # One that leads to another could lead back.
+            return Shown(text=f"/{name} is no built-in command; an alias must name one.")
+        return await here.registry.run(line, here)
+
+
+def by_hand(here: Here, script: str, *, seconds: float) -> Begun:
+    """A shell command of the person's own, run beside the conversation."""
+    app, session, stop = here.app, here.session, asyncio.Event()
+
+    async def work() -> str:
+        ran = await run_by_hand(app, session, script, seconds=seconds, stop=stop)
+        return ran_words(ran, script)
+
+    return Begun(name=f"$ {one_line(script, 60)}", work=work, stop=stop)
+
+
+def ran_words(ran: Ran, script: str) -> str:
+    if ran.refused:
+        return clean(ran.refused)
+    output = clean(ran.output).rstrip("\n")
+    ending = f"[{ran.ending}]" if ran.ending else ""
+    return "\n".join(filter(None, (f"$ {one_line(script, 80)}", output, ending)))

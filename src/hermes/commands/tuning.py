@@ -1,0 +1,183 @@
+"""Commands that change how this session works or looks: reasoning, permission, yolo, verbose,
+busy, statusbar, timestamps."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from hermes.app.tuning import EFFORTS, MODES, ApprovalMode, Tuning, keep_setting
+from hermes.codec.values import replace
+from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
+from hermes.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from hermes.config.kinds import Effort
+
+PROGRESS = ("off", "new", "all", "verbose")
+BUSY = ("interrupt", "queue", "steer")
+GLOBAL = "--global"
+MODE_WORDS = {
+    "manual": "You are asked before risky effects.",
+    "smart": "A model allows what is simple; you are asked about the rest.",
+    "off": "YOLO: nothing is asked, only the worst refused.",
+}
+
+
+async def reasoning(here: Here, argument: str) -> Outcome:
+    tuned, words = _tuned(here), argument.split()
+    keep = GLOBAL in words
+    rest = [word for word in words if word != GLOBAL]
+    match rest:
+        case []:
+            shown = "shown" if tuned.display.show_reasoning else "hidden"
+            effort = tuned.effort or "the provider's default"
+            return Shown(
+                text=f"Reasoning: {effort}, {shown}. Use {', '.join(EFFORTS)}, show, hide."
+            )
+        case ["show" | "hide" as word]:
+            _display(here, "show_reasoning", word == "show", keep=keep)
+            return Shown(
+                text=f"Reasoning is {'shown' if word == 'show' else 'hidden'}{_for(keep)}."
+            )
+        case [level] if level in EFFORTS:
+            tuned.effort = cast("Effort", level)
+            if keep:
+                keep_setting(here.app, ("agent", "reasoning_effort"), level)
+            return Shown(text=f"The model thinks with effort {level}{_for(keep)}.")
+    raise UsageError(f"Use /reasoning [{'|'.join(EFFORTS)}|show|hide] [--global].")
+
+
+async def permission(here: Here, argument: str) -> Outcome:
+    tuned = _tuned(here)
+    if argument and argument not in MODES:
+        raise UsageError(f"Use /permission [{'|'.join(MODES)}].")
+    if argument:
+        tuned.mode = cast(ApprovalMode, argument)
+    return Shown(
+        text=f"{tuned.mode}: {MODE_WORDS[tuned.mode]}" + " In this session." * bool(argument)
+    )
+
+
+async def yolo(here: Here, argument: str) -> Outcome:
+    _owners_only(here)
+    tuned = _tuned(here)
+    tuned.mode = tuned.careful_mode if tuned.mode == "off" else "off"
+    return Shown(text=MODE_WORDS[tuned.mode])
+
+
+async def verbose(here: Here, argument: str) -> Outcome:
+    now = _tuned(here).display.tool_progress
+    wanted = argument or PROGRESS[(PROGRESS.index(now) + 1) % len(PROGRESS)]
+    if wanted not in PROGRESS:
+        raise UsageError(f"Use /verbose [{'|'.join(PROGRESS)}].")
+    _display(here, "tool_progress", wanted)
+    return Shown(text=f"Tool lines: {wanted}.")
+
+
+async def busy(here: Here, argument: str) -> Outcome:
+    if argument and argument not in BUSY:
+        raise UsageError(f"Use /busy [{'|'.join(BUSY)}].")
+    if argument:
+        _display(here, "busy_input_mode", argument)
+    mode = _tuned(here).display.busy_input_mode
+    words = {
+        "interrupt": "stops it and comes next",
+        "queue": "waits for its end",
+        "steer": "is read at its next step",
+    }
+    return Shown(text=f"{mode}: what you send while a turn runs {words[mode]}.")
+
+
+def _switch(key: str, name: str) -> Callable[[Here, str], Awaitable[Outcome]]:
+    async def run(here: Here, argument: str) -> Outcome:
+        if argument not in ("", "on", "off"):
+            raise UsageError("Use on, off, or nothing to change it.")
+        now = bool(getattr(_tuned(here).display, key))
+        wanted = argument == "on" if argument else not now
+        _display(here, key, wanted)
+        return Shown(text=f"{name}: {'on' if wanted else 'off'}.")
+
+    return run
+
+
+def choices(*words: str) -> Callable[[Here, str], Awaitable[Sequence[Suggestion]]]:
+    """Completes the first word after a command to one of these."""
+
+    async def complete(here: Here, begun: str) -> Sequence[Suggestion]:
+        return [Suggestion(text=w, replaces=len(begun)) for w in words if w.startswith(begun)]
+
+    return complete
+
+
+COMMANDS = (
+    SlashCommand(
+        "reasoning",
+        "How hard the model thinks, and whether you see it.",
+        reasoning,
+        arguments="[level|show|hide] [--global]",
+        complete=choices(*EFFORTS, "show", "hide"),
+    ),
+    SlashCommand(
+        "permission",
+        "Who decides about risky effects here.",
+        permission,
+        arguments="[manual|smart|off]",
+        complete=choices(*MODES),
+    ),
+    SlashCommand("yolo", "Ask nothing here, or ask again.", yolo),
+    SlashCommand(
+        "verbose",
+        "How much is told of tools; alone: the next level.",
+        verbose,
+        arguments="[off|new|all|verbose]",
+        surfaces=("cli",),
+        complete=choices(*PROGRESS),
+    ),
+    SlashCommand(
+        "busy",
+        "What Enter does while a turn runs.",
+        busy,
+        arguments="[interrupt|queue|steer]",
+        surfaces=("cli",),
+        complete=choices(*BUSY),
+    ),
+    SlashCommand(
+        "statusbar",
+        "Show or hide the status bar.",
+        _switch("status_bar", "Status bar"),
+        arguments="[on|off]",
+        aliases=("sb",),
+        surfaces=("cli",),
+        complete=choices("on", "off"),
+    ),
+    SlashCommand(
+        "timestamps",
+        "Show or hide when something was said.",
+        _switch("timestamps", "Timestamps"),
+        arguments="[on|off]",
+        surfaces=("cli",),
+        complete=choices("on", "off"),
+    ),
+)
+
+
+def _tuned(here: Here) -> Tuning:
+    return here.app.tuned[here.session.id]
+
+
+def _owners_only(here: Here) -> None:
+    opened = here.session.transcript.opened
+    if opened is not None and opened.principal != "owner":
+        raise UsageError("Only the owner can change who decides about risky effects.")
+
+
+def _display(here: Here, key: str, value: Any, *, keep: bool = False) -> None:
+    tuned = _tuned(here)
+    tuned.display = replace(tuned.display, **{key: value})
+    if keep:
+        keep_setting(here.app, ("display", key), value)
+
+
+def _for(keep: bool) -> str:
+    return ", here and in new sessions" if keep else " in this session"

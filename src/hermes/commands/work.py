@@ -1,0 +1,93 @@
+"""Commands about work that goes on: queue, steer, stop, background, btw."""
+
+from __future__ import annotations
+
+from hermes.app.asides import Aside, in_background, side_answer
+from hermes.commands.endings import explain
+from hermes.commands.registry import Begun, Here, Outcome, Sent, Shown, SlashCommand
+from hermes.commands.visible import clean, one_line
+from hermes.core.commands import Interrupt, Steer
+from hermes.core.errors import HermesError, UsageError
+
+NAMED = 40
+
+
+async def queue(here: Here, argument: str) -> Outcome:
+    if not argument:
+        waiting = [each.message.text for each in here.session.transcript.waiting.values()]
+        lines = [f"{n:3}  {one_line(text, 80)}" for n, text in enumerate(waiting, 1)]
+        return Shown(text="\n".join(lines) or "Nothing waits. Use /queue WORDS.")
+    return Sent(text=argument)
+
+
+async def steer(here: Here, argument: str) -> Outcome:
+    if not argument:
+        raise UsageError("Use /steer WORDS: the running turn reads them at its next step.")
+    running = here.session.busy
+    await here.session.send(Steer(text=argument))
+    return Shown(text="It reads this at its next step." if running else "")
+
+
+async def stop(here: Here, argument: str) -> Outcome:
+    processes = here.session.workspace.processes
+    running = [each for each in await processes.list() if each.status == "running"]
+    for each in running:
+        await processes.kill(each.id)
+    lines = [f"Stopped {each.id}: {one_line(each.command, 60)}" for each in running]
+    if here.session.busy:
+        await here.session.send(Interrupt())
+        lines.append("The turn that runs is told to stop.")
+    return Shown(text="\n".join(lines) or "Nothing runs.")
+
+
+async def background(here: Here, argument: str) -> Outcome:
+    if not argument:
+        raise UsageError("Use /background WORDS: another session works on them meanwhile.")
+    app, session = here.app, here.session
+
+    async def work() -> str:
+        return report(await in_background(app, session, argument), argument)
+
+    name = one_line(argument, NAMED)
+    return Begun(name=name, work=work, text=f"Another session works on “{name}”; go on here.")
+
+
+async def btw(here: Here, argument: str) -> Outcome:
+    if not argument:
+        raise UsageError("Use /btw QUESTION: answered from this conversation, and not kept in it.")
+    app, session = here.app, here.session
+
+    async def work() -> str:
+        try:
+            answer = await side_answer(app, session, argument)
+        except HermesError as error:
+            answer = str(error)
+        return f"↪ {one_line(argument, 80)}\n{clean(answer.strip())}"
+
+    return Begun(name=f"by the way: {one_line(argument, NAMED)}", work=work)
+
+
+def report(done: Aside, asked: str) -> str:
+    """What came of work in the background, and where all of it can be read."""
+    head = f"↪ done in the background: {one_line(asked, 80)}"
+    body = clean(done.answer.strip())
+    ending = explain(done.ended, answered=bool(body)) if done.ended else "It was stopped."
+    lines = [head, *filter(None, (body, clean(ending)))]
+    return "\n".join((*lines, f"/resume {done.session_id} goes on with it."))
+
+
+COMMANDS = (
+    SlashCommand(
+        "queue", "Say this after the present turn.", queue, arguments="[words]", aliases=("q",)
+    ),
+    SlashCommand("steer", "Say this into the present turn.", steer, arguments="words"),
+    SlashCommand("stop", "End background processes and the present turn.", stop),
+    SlashCommand(
+        "background",
+        "Let another session work on this.",
+        background,
+        arguments="words",
+        aliases=("bg",),
+    ),
+    SlashCommand("btw", "Ask something aside; it is not kept.", btw, arguments="question"),
+)

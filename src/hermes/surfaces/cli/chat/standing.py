@@ -1,0 +1,49 @@
+"""How a session stands, for the status bar, and how the person wants to see it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hermes.app.build import App
+from hermes.config.home import Home
+from hermes.config.settings import DisplaySettings
+from hermes.core.errors import HermesError
+from hermes.core.session import Session
+from hermes.surfaces.cli.chat.live import Status
+from hermes.surfaces.cli.chat.paint import Paint
+from hermes.surfaces.cli.skins.find import find_skin
+
+
+def status_now(app: App, session: Session, before: Status | None, entered_at: float) -> Status:
+    """The status bar, brought up to date. What is slow to find is looked up when it changes."""
+    transcript, tuned = session.transcript, app.tuned[session.id]
+    status = before or Status(started_at=entered_at)
+    if status.model != transcript.model:
+        status.model = transcript.model
+        status.window = app.window(transcript.model, transcript.provider)
+    status.used = transcript.last_prompt
+    status.title = transcript.title
+    status.yolo = tuned.mode == "off"
+    status.cost = transcript.usage.cost if tuned.display.show_cost else None
+    status.shown = tuned.display.status_bar
+    status.shortened = len(transcript.compactions)
+    return status
+
+
+async def skill_count(app: App, cwd: str) -> int:
+    """How many skills a session in this folder can use."""
+    from hermes.app.skilled import skilled
+
+    scanned = await asyncio.to_thread(skilled(app, cwd).scan.look)
+    return len(scanned.entries)
+
+
+def dress(paint: Paint, display: DisplaySettings, home: Home) -> str:
+    """Put on the skin that is wanted; why that cannot be, or nothing."""
+    if display.skin == paint.skin.name:
+        return ""
+    try:
+        paint.wear(find_skin(display.skin, home.root))
+    except HermesError as error:
+        return str(error)
+    return ""

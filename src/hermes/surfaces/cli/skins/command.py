@@ -1,0 +1,47 @@
+"""`/skin`: how the chat looks, changed while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.codec.values import replace
+from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
+from hermes.surfaces.cli.skins.find import find_skin, skin_names
+
+
+async def skin(here: Here, argument: str) -> Outcome:
+    tuned, home = here.app.tuned[here.session.id], here.app.home.root
+    if not argument:
+        names = skin_names(home)
+        lines = [
+            f"{'●' if name == tuned.display.skin else ' '} {name:<16} {words}"
+            for name, words in names.items()
+        ]
+        return Shown(text="\n".join((*lines, "/skin NAME puts one on.")))
+    found = find_skin(argument, home)
+    tuned.display = replace(tuned.display, skin=argument)
+    words = f" {found.description}" if found.description else ""
+    keeps = f"`hermes config set display.skin {argument}` keeps it."
+    return Shown(text=f"{argument}:{words} {keeps}")
+
+
+async def skins_like(here: Here, begun: str) -> Sequence[Suggestion]:
+    names = skin_names(here.app.home.root)
+    return [
+        Suggestion(text=name, words=words, replaces=len(begun))
+        for name, words in names.items()
+        if name.startswith(begun)
+    ]
+
+
+COMMANDS = (
+    SlashCommand(
+        "skin",
+        "How this looks; alone: list them.",
+        skin,
+        arguments="[name]",
+        category="look",
+        surfaces=("cli",),
+        complete=skins_like,
+    ),
+)
