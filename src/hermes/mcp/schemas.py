@@ -99,3 +99,31 @@ def _resolved(ref: str, root: JsonObject) -> JsonValue:
             return None
         found = found[key]
     return found
+
+
+def words_of(schema: JsonValue) -> list[str]:
+    """All that a schema says in words."""
+    found: list[str] = []
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            if key in ("description", "title") and isinstance(value, str):
+                found.append(value)
+            else:
+                found += words_of(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            found += [value] if isinstance(value, str) else words_of(value)
+    return found
+
+
+def without_words(schema: JsonValue) -> Any:
+    """The same shape, told by names and kinds alone."""
+    if isinstance(schema, list):
+        return [without_words(value) for value in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: without_words(value)
+        for key, value in schema.items()
+        if not (key in ("description", "title", "default") and not isinstance(value, dict))
+    }

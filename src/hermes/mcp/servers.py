@@ -17,16 +17,18 @@ from hermes.core.world import World
 from hermes.mcp.answering import Answering
 from hermes.mcp.faults import MissingLibrary, ServerFault
 from hermes.mcp.link import Link
-from hermes.mcp.listing import Listing, Listings, chosen, file_name
+from hermes.mcp.listing import ForeignTool, Listing, Listings, chosen, file_name
 from hermes.mcp.names import tool_names
 from hermes.mcp.orphans import Births
+from hermes.mcp.schemas import without_words, words_of
 from hermes.mcp.server import Server, expanded
 from hermes.mcp.tools import ServerTool, spec_of
 
 if TYPE_CHECKING:
     from hermes.mcp.connection import Connection
 
-Scan = Callable[[str], str]
+# What looks wrong in a text, or nothing, and whether nobody should read it.
+Scan = Callable[[str], tuple[str, bool]]
 
 
 class Surroundings(Value):
@@ -43,7 +45,7 @@ class Surroundings(Value):
 
 class Servers:
     """`changed` is called when a server turned out to offer something else than was known; `scan`
-    says what looks wrong in a description, or nothing."""
+    looks at what it says of its tools."""
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class Servers:
         around: Surroundings,
         world: World,
         *,
-        scan: Scan = lambda _: "",
+        scan: Scan = lambda _: ("", False),
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.servers = {server.name: server for server in servers}
@@ -147,12 +149,20 @@ class Servers:
         plain = self.servers.get(server.name)
         if plain is None:
             return
-        tools = tuple(replace(tool, finding=self._scan(tool.description)) for tool in listing.tools)
-        listing = replace(listing, tools=tools)
+        listing = replace(listing, tools=tuple(self._vetted(tool) for tool in listing.tools))
         if listing != self.known(server.name):
             self._known[server.name] = listing
             self._kept.put(plain, listing)
             self._changed()
+
+    def _vetted(self, tool: ForeignTool) -> ForeignTool:
+        """Words that look like orders to the model are marked; where that is beyond doubt the
+        model never gets to read them."""
+        finding, dangerous = self._scan("\n".join((tool.description, *words_of(tool.schema))))
+        if dangerous:
+            bare = without_words(tool.schema)
+            return replace(tool, description="", schema=bare, finding=finding)
+        return replace(tool, finding=finding)
 
     def _opener(
         self, server: Server
