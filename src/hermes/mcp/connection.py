@@ -27,6 +27,7 @@ from mcp_types import (
     SamplingToolsCapability,
     ToolListChangedNotification,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from hermes.codec.values import JsonObject
 from hermes.core.errors import HermesError
@@ -176,7 +177,22 @@ async def connected(
         cache=None,
     )
     async with client:
-        yield Connection(client, server)
+        hearing = asyncio.ensure_future(_hear_changes(client, changed))
+        try:
+            yield Connection(client, server)
+        finally:
+            hearing.cancel()
+            await asyncio.gather(hearing, return_exceptions=True)
+
+
+async def _hear_changes(client: Client, changed: Changed) -> None:
+    """Servers of the newest protocol tell of other tools only those who ask to be told."""
+    able = client.server_capabilities.tools
+    if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (able and able.list_changed):
+        return
+    async with client.listen(tools_list_changed=True) as changes:
+        async for _ in changes:
+            changed()
 
 
 def fault_of(server: Server, error: BaseException, what: str = "the handshake") -> ServerFault:

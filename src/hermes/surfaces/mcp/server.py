@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from mcp.server.mcpserver import MCPServer
 from mcp_types import (
@@ -159,7 +159,6 @@ def _add_resources(server: MCPServer[Any], conversations: Conversations) -> None
     async def conversation(session_key: str) -> Answer:
         return await _said(conversations.messages(session_key, 200))
 
-    @server.completion()
     async def complete(
         ref: PromptReference | ResourceTemplateReference,
         argument: CompletionArgument,
@@ -168,3 +167,6 @@ def _add_resources(server: MCPServer[Any], conversations: Conversations) -> None
         if argument.name != "session_key":
             return Completion(values=[])
         return Completion(values=await conversations.beginning_with(argument.value))
+
+    # The library leaves this decorator without types.
+    cast(Any, server).completion()(complete)
