@@ -20,11 +20,17 @@ from hermes.testing.context import ScriptedContext
 from hermes.workspaces.local import LocalWorkspace
 
 STAGE = Path(__file__).with_name("stage.py")
+LITTLE = Path(__file__).with_name("little.py")
 Make = Callable[..., Servers]
 
 
 def stage(name: str = "stage", **more: Any) -> Server:
     return Server(name=name, command=sys.executable, args=(str(STAGE),), **more)
+
+
+def little(name: str = "little", **more: Any) -> Server:
+    """The same in no time: a server without the library, of an older protocol."""
+    return Server(name=name, command=sys.executable, args=("-S", "-E", str(LITTLE)), **more)
 
 
 @pytest.fixture

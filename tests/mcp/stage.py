@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import subprocess
 import sys
@@ -23,8 +22,9 @@ from mcp_types import (
 )
 from pydantic import BaseModel
 
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
+    "awAAAABJRU5ErkJggg=="
 )
 server: MCPServer[Any] = MCPServer("stage", version="1.0", log_level="ERROR")
 
@@ -56,7 +56,7 @@ def fail() -> str:
 @server.tool(structured_output=False)
 def picture() -> ImageContent:
     """One pixel."""
-    return ImageContent(data=base64.b64encode(PIXEL).decode(), mime_type="image/png")
+    return ImageContent(data=PIXEL, mime_type="image/png")
 
 
 @server.tool(structured_output=False)

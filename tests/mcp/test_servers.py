@@ -19,7 +19,7 @@ from hermes.mcp.orphans import Births
 from hermes.mcp.server import Sampling, Server, Tools
 from hermes.testing.clock import VirtualClock
 from hermes.testing.context import ScriptedContext
-from tests.mcp.conftest import Make, stage, tool_of, until
+from tests.mcp.conftest import Make, little, tool_of, until
 
 
 def alive(pid: int) -> bool:
@@ -33,27 +33,27 @@ def alive(pid: int) -> bool:
 async def test_a_tool_answers_with_its_origin_and_declares_its_effect(
     make: Make, ctx: ScriptedContext
 ) -> None:
-    tool = await tool_of(make(stage()), "mcp_stage_echo")
+    tool = await tool_of(make(little()), "mcp_little_echo")
     output = await ctx.call(tool, text="hi")
     assert (output.parts, output.failed, output.origin) == (
-        (Text(text='{"result":"echo: hi"}'),),
+        (Text(text="echo: hi"),),
         False,
-        "mcp:stage",
+        "mcp:little",
     )
-    effect = CallServer(server="stage", tool="echo", arguments='{"text":"hi"}')
+    effect = CallServer(server="little", tool="echo", arguments='{"text":"hi"}')
     assert list(tool.effects(ctx.workspace, {"text": "hi"})) == [effect]
     assert tool.repeat == "safe"
 
 
 async def test_an_error_of_the_tool_is_told_to_the_model(make: Make, ctx: ScriptedContext) -> None:
-    output = await ctx.call(await tool_of(make(stage()), "mcp_stage_fail"))
+    output = await ctx.call(await tool_of(make(little()), "mcp_little_fail"))
     assert output.failed
     assert "on purpose" in str(output.parts)
-    assert output.origin == "mcp:stage"
+    assert output.origin == "mcp:little"
 
 
 async def test_the_child_sees_no_secret_of_ours(make: Make, ctx: ScriptedContext) -> None:
-    tool = await tool_of(make(stage(env={"OWN": "given"})), "mcp_stage_environment")
+    tool = await tool_of(make(little(env={"OWN": "given"})), "mcp_little_environment")
     output = await ctx.call(tool)
     seen = dict(line.split("=", 1) for line in str(output.parts[0].text).splitlines())  # type: ignore[union-attr]
     assert seen["OWN"] == "given"
@@ -64,52 +64,54 @@ async def test_the_child_sees_no_secret_of_ours(make: Make, ctx: ScriptedContext
 
 
 async def test_known_servers_are_offered_without_being_started(make: Make) -> None:
-    first = make(stage())
-    await first.discover(("stage",), seconds=20)
-    again = make(stage())
+    first = make(little())
+    await first.discover(("little",), seconds=20)
+    again = make(little())
     assert again.unknown() == ()
     assert {spec.name for spec, _ in again.offered()} >= {
-        "mcp_stage_echo",
-        "mcp_stage_read_resource",
+        "mcp_little_echo",
+        "mcp_little_read_resource",
     }
-    assert not again.link("stage").is_open
-    other = make(stage(env={"A": "B"}))
-    assert other.unknown() == ("stage",)
+    assert not again.link("little").is_open
+    other = make(little(env={"A": "B"}))
+    assert other.unknown() == ("little",)
 
 
 async def test_settings_choose_the_tools(make: Make) -> None:
-    await make(stage()).discover(("stage",), seconds=20)
+    await make(little()).discover(("little",), seconds=20)
 
     def names(tools: Tools) -> list[str]:
-        return [spec.name for spec, _ in make(stage(tools=tools)).offered()]
+        return [spec.name for spec, _ in make(little(tools=tools)).offered()]
 
     assert names(Tools(include=("e*",), resources=False, prompts=False)) == [
-        "mcp_stage_echo",
-        "mcp_stage_environment",
+        "mcp_little_echo",
+        "mcp_little_environment",
     ]
     some = names(Tools(include=("echo",), exclude=("echo",), resources=False))
-    assert some == ["mcp_stage_echo", "mcp_stage_list_prompts", "mcp_stage_get_prompt"]
-    assert "mcp_stage_echo" not in names(Tools(exclude=("ec?o",)))
+    assert some == ["mcp_little_echo", "mcp_little_list_prompts", "mcp_little_get_prompt"]
+    assert "mcp_little_echo" not in names(Tools(exclude=("ec?o",)))
 
 
 async def test_resources_and_prompts_can_be_used(make: Make, ctx: ScriptedContext) -> None:
-    servers = make(stage())
-    listed = await ctx.call(await tool_of(servers, "mcp_stage_list_resources"))
-    assert "stage://notes" in str(listed.parts)
-    read = await ctx.call(await tool_of(servers, "mcp_stage_read_resource"), uri="stage://notes")
-    assert read.parts == (Text(text="the notes of the stage"),)
-    assert "greet" in str((await ctx.call(await tool_of(servers, "mcp_stage_list_prompts"))).parts)
-    prompt = await tool_of(servers, "mcp_stage_get_prompt")
+    servers = make(little())
+    listed = await ctx.call(await tool_of(servers, "mcp_little_list_resources"))
+    assert "little://notes" in str(listed.parts)
+    read = await ctx.call(await tool_of(servers, "mcp_little_read_resource"), uri="little://notes")
+    assert read.parts == (Text(text="the notes"),)
+    assert "greet" in str((await ctx.call(await tool_of(servers, "mcp_little_list_prompts"))).parts)
+    prompt = await tool_of(servers, "mcp_little_get_prompt")
     got = await ctx.call(prompt, name="greet", arguments={"name": "Ada"})
     assert "Greet Ada kindly." in str(got.parts)
-    missing = await ctx.call(await tool_of(servers, "mcp_stage_read_resource"), uri="stage://no")
+    missing = await ctx.call(
+        await tool_of(servers, "mcp_little_read_resource"), uri="little://gone"
+    )
     assert missing.failed
 
 
 async def test_a_picture_becomes_a_picture_and_else_a_file(
     make: Make, ctx: ScriptedContext, tmp_path: Path
 ) -> None:
-    tool = await tool_of(make(stage()), "mcp_stage_picture")
+    tool = await tool_of(make(little()), "mcp_little_picture")
     (part,) = (await ctx.call(tool)).parts
     assert isinstance(part, Text)
     assert part.text.startswith("[image/png")
@@ -120,19 +122,19 @@ async def test_a_picture_becomes_a_picture_and_else_a_file(
 
 
 async def test_progress_is_shown(make: Make, ctx: ScriptedContext) -> None:
-    tool = await tool_of(make(stage()), "mcp_stage_slow")
+    tool = await tool_of(make(little()), "mcp_little_slow")
     await ctx.call(tool, seconds=0)
     assert ctx.shown == ["half way"]
 
 
 async def test_a_server_may_ask_the_person(make: Make, ctx: ScriptedContext) -> None:
-    output = await ctx.call(await tool_of(make(stage()), "mcp_stage_paint"))
+    output = await ctx.call(await tool_of(make(little()), "mcp_little_paint"))
     assert output.parts == (Text(text="painted blue"),)
-    assert "stage asks: Which colour?" in ctx.asked[0][0]
+    assert "little asks: Which colour?" in ctx.asked[0][0]
 
 
 async def test_nobody_there_means_no_colour(make: Make, ctx: ScriptedContext) -> None:
-    tool = await tool_of(make(stage()), "mcp_stage_paint")
+    tool = await tool_of(make(little()), "mcp_little_paint")
     await ctx.call(tool)
     assert (await ctx.call(tool)).failed
 
@@ -148,7 +150,7 @@ async def test_a_server_may_ask_our_model_within_its_limits(
 
     ctx.kept(Hosting).sampler = sampler
     limits = Sampling(max_rpm=2, max_tokens_cap=500)
-    tool = await tool_of(make(stage(sampling=limits)), "mcp_stage_wonder")
+    tool = await tool_of(make(little(sampling=limits)), "mcp_little_wonder")
     assert (await ctx.call(tool)).parts == (Text(text="thought: Paris"),)
     assert asked[0].max_tokens == 500
     assert asked[0].messages[0].text == "What is the capital of France?"  # type: ignore[union-attr]
@@ -160,51 +162,51 @@ async def test_a_server_may_ask_our_model_within_its_limits(
 
 
 async def test_without_a_sampler_no_model_is_asked(make: Make, ctx: ScriptedContext) -> None:
-    output = await ctx.call(await tool_of(make(stage()), "mcp_stage_wonder"))
+    output = await ctx.call(await tool_of(make(little()), "mcp_little_wonder"))
     assert "switched off" in str(output.parts)
-    quiet = make(stage("quiet", sampling=Sampling(enabled=False)))
+    quiet = make(little("quiet", sampling=Sampling(enabled=False)))
     assert (await ctx.call(await tool_of(quiet, "mcp_quiet_wonder"))).failed
 
 
 async def test_new_tools_of_a_running_server_are_heard_of(make: Make, ctx: ScriptedContext) -> None:
     heard: list[int] = []
-    servers = make(stage(), changed=lambda: heard.append(len(servers.offered())))
-    await ctx.call(await tool_of(servers, "mcp_stage_grow"))
+    servers = make(little(), changed=lambda: heard.append(len(servers.offered())))
+    await ctx.call(await tool_of(servers, "mcp_little_grow"))
     await until(lambda: len(heard) > 1)
     assert heard[-1] == heard[0] + 1
-    grown = await ctx.call(await tool_of(servers, "mcp_stage_grown"))
+    grown = await ctx.call(await tool_of(servers, "mcp_little_grown"))
     assert "grown" in str(grown.parts)
 
 
 async def test_a_child_that_is_killed_mid_call_is_told_and_replaced(
     make: Make, ctx: ScriptedContext, tmp_path: Path
 ) -> None:
-    servers, note = make(stage()), tmp_path / "note"
-    tool = await tool_of(servers, "mcp_stage_slow")
+    servers, note = make(little()), tmp_path / "note"
+    tool = await tool_of(servers, "mcp_little_slow")
     call = asyncio.ensure_future(ctx.call(tool, seconds=60, note=str(note)))
     await until(note.exists)
     os.kill(int(note.read_text().split()[1]), signal.SIGKILL)
     output = await call
     assert output.failed
     assert "outcome is unknown" in str(output.parts)
-    again = await ctx.call(await tool_of(servers, "mcp_stage_echo"), text="back")
-    assert again.parts == (Text(text='{"result":"echo: back"}'),)
+    again = await ctx.call(await tool_of(servers, "mcp_little_echo"), text="back")
+    assert again.parts == (Text(text="echo: back"),)
 
 
 async def test_a_cancelled_call_is_cancelled_over_there(
     make: Make, ctx: ScriptedContext, tmp_path: Path
 ) -> None:
-    servers, note = make(stage()), tmp_path / "note"
-    tool = await tool_of(servers, "mcp_stage_slow")
+    servers, note = make(little()), tmp_path / "note"
+    tool = await tool_of(servers, "mcp_little_slow")
     call = asyncio.ensure_future(ctx.call(tool, seconds=60, note=str(note)))
     await until(note.exists)
     call.cancel()
     await until(lambda: "cancelled" in note.read_text())
-    assert not (await ctx.call(await tool_of(servers, "mcp_stage_echo"), text="x")).failed
+    assert not (await ctx.call(await tool_of(servers, "mcp_little_echo"), text="x")).failed
 
 
 async def test_a_call_that_takes_too_long_is_given_up(make: Make, ctx: ScriptedContext) -> None:
-    tool = await tool_of(make(stage(timeout=0.5)), "mcp_stage_slow")
+    tool = await tool_of(make(little(timeout=0.5)), "mcp_little_slow")
     output = await ctx.call(tool, seconds=60)
     answer = decode(dict, str(output.parts[0].text))  # type: ignore[union-attr]
     assert answer == {"error": "MCP tool slow timed out after 0.5s", "retryable": True}
@@ -212,8 +214,8 @@ async def test_a_call_that_takes_too_long_is_given_up(make: Make, ctx: ScriptedC
 
 async def test_after_three_failures_a_server_rests(make: Make, ctx: ScriptedContext) -> None:
     clock = VirtualClock()
-    servers = make(stage(timeout=0.2), world=World(clock))
-    tool = await tool_of(servers, "mcp_stage_slow")
+    servers = make(little(timeout=0.2), world=World(clock))
+    tool = await tool_of(servers, "mcp_little_slow")
     for _ in range(3):
         await ctx.call(tool, seconds=60)
     resting = await ctx.call(tool, seconds=0)
@@ -225,14 +227,14 @@ async def test_after_three_failures_a_server_rests(make: Make, ctx: ScriptedCont
 async def test_what_a_server_has_started_goes_with_it(
     make: Make, ctx: ScriptedContext, tmp_path: Path
 ) -> None:
-    servers, note = make(stage()), tmp_path / "note"
-    await ctx.call(await tool_of(servers, "mcp_stage_breed"), note=str(note))
+    servers, note = make(little()), tmp_path / "note"
+    await ctx.call(await tool_of(servers, "mcp_little_breed"), note=str(note))
     grandchild = int(note.read_text())
     assert alive(grandchild)
     await servers.close()
     await until(lambda: not alive(grandchild))
     assert list((tmp_path / "cache" / "children").iterdir()) == []
-    assert "the stage is set" in (tmp_path / "logs" / "stage.log").read_text()
+    assert "the little one is there" in (tmp_path / "logs" / "little.log").read_text()
 
 
 async def test_children_of_a_killed_owner_are_ended_by_the_next(tmp_path: Path) -> None:
@@ -262,10 +264,10 @@ async def test_a_program_that_is_no_server_is_not_waited_for_for_ever(make: Make
 
 
 async def test_a_server_that_rests_is_let_go(make: Make, ctx: ScriptedContext) -> None:
-    servers = make(stage(idle_timeout_seconds=0.3))
-    await ctx.call(await tool_of(servers, "mcp_stage_echo"), text="x")
-    await until(lambda: not servers.link("stage").is_open)
-    assert not (await ctx.call(await tool_of(servers, "mcp_stage_echo"), text="y")).failed
+    servers = make(little(idle_timeout_seconds=0.3))
+    await ctx.call(await tool_of(servers, "mcp_little_echo"), text="x")
+    await until(lambda: not servers.link("little").is_open)
+    assert not (await ctx.call(await tool_of(servers, "mcp_little_echo"), text="y")).failed
 
 
 async def test_a_server_that_wants_a_login_says_so(make: Make) -> None:
@@ -275,7 +277,7 @@ async def test_a_server_that_wants_a_login_says_so(make: Make) -> None:
 
 
 async def test_descriptions_that_give_orders_are_kept_from_the_model(make: Make) -> None:
-    servers = make(stage(), scan=lambda text: ("orders", True) if "again" in text else ("", False))
-    await servers.discover(("stage",), seconds=20)
-    spec = next(spec for spec, _ in servers.offered() if spec.name == "mcp_stage_echo")
+    servers = make(little(), scan=lambda text: ("orders", True) if "again" in text else ("", False))
+    await servers.discover(("little",), seconds=20)
+    spec = next(spec for spec, _ in servers.offered() if spec.name == "mcp_little_echo")
     assert spec.description.strip() == "[unverified: orders]"

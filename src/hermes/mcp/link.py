@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 3
+PATIENCE_SECONDS = 8.0
 T = TypeVar("T")
 Open = Callable[[Answering, Callable[[], None]], AbstractAsyncContextManager["Connection"]]
 Seen = Callable[[Server, Listing], None]
@@ -136,12 +137,12 @@ class Link:
             async with asyncio.timeout(self.server.connect_timeout):
                 return await asyncio.shield(ready)
         except TimeoutError:
-            await self._hang_up()
+            await self._hang_up(patience=0)
             seconds = self.server.connect_timeout
             words = f"MCP server {self.server.name} did not answer within {seconds:g}s"
             raise Unreachable(words, retryable=True) from None
         except asyncio.CancelledError:
-            await self._hang_up()
+            await self._hang_up(patience=0)
             raise
 
     async def _own(self, ready: asyncio.Future[Connection], leave: asyncio.Event) -> None:
@@ -193,16 +194,16 @@ class Link:
         left = max(0.0, min(ends) - now)
         return max(left, 1.0) if self._busy else left
 
-    async def _hang_up(self) -> None:
+    async def _hang_up(self, *, patience: float = PATIENCE_SECONDS) -> None:
         owner, self._owner = self._owner, None
         self._connection = None
         self._leave.set()
         if owner is None or owner.done():
             return
-        done, _ = await asyncio.wait((owner,), timeout=8)
+        done, _ = await asyncio.wait((owner,), timeout=patience)
         if not done:
             owner.cancel()
-            await asyncio.wait((owner,), timeout=8)
+            await asyncio.wait((owner,), timeout=PATIENCE_SECONDS)
 
 
 def _fault(server: Server, error: Exception) -> ServerFault:

@@ -33,8 +33,6 @@ class Bearer(httpx2.Auth):
     """A refusal is answered by one new token and one more attempt. Nothing here asks a person:
     when a token cannot be made new, NeedsLogin says so."""
 
-    requires_response_body = True
-
     def __init__(self, server: Server, store: TokenStore, clock: Clock) -> None:
         self._server = server
         self._store = store
@@ -48,7 +46,7 @@ class Bearer(httpx2.Auth):
             async with self._store.alone():
                 token = self._token()
                 if self._is_old(token):
-                    token = self._renewed(token, (yield self._renewal(token)))
+                    token = await self._renewed(token, (yield self._renewal(token)))
         request.headers["Authorization"] = f"Bearer {token.access_token}"
         response = yield request
         if response.status_code != 401:
@@ -57,7 +55,7 @@ class Bearer(httpx2.Auth):
             newest = self._token()
             # Another process may have been here first.
             if newest.access_token == token.access_token:
-                newest = self._renewed(newest, (yield self._renewal(newest)))
+                newest = await self._renewed(newest, (yield self._renewal(newest)))
         request.headers["Authorization"] = f"Bearer {newest.access_token}"
         if (yield request).status_code == 401:
             raise NeedsLogin(self._server.name)
@@ -91,7 +89,8 @@ class Bearer(httpx2.Auth):
                 data["client_secret"] = secret
         return httpx2.Request("POST", token.token_endpoint, data=data, headers=headers)
 
-    def _renewed(self, old: Token, response: httpx2.Response) -> Token:
+    async def _renewed(self, old: Token, response: httpx2.Response) -> Token:
+        await response.aread()
         if response.status_code != 200:
             raise NeedsLogin(self._server.name)
         given = response.json()
