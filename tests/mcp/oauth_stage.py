@@ -132,6 +132,7 @@ def locked_server(port: int) -> tuple[uvicorn.Server, Authority]:
 
     inner = stage.streamable_http_app(streamable_http_path="/mcp")
     routes = [*authority.routes(), Mount("/", app=Locked(inner, authority))]
-    app = Starlette(routes=routes, lifespan=lambda _: inner.router.lifespan_context(inner))
+    lifespan: Any = lambda _: inner.router.lifespan_context(inner)  # noqa: E731
+    app = Starlette(routes=routes, lifespan=lifespan)
     config = uvicorn.Config(app, port=port, log_level="error", lifespan="on")
     return uvicorn.Server(config), authority

@@ -7,6 +7,7 @@ from pathlib import Path
 from hermes.core.messages import Image, Text
 from hermes.mcp.hosting import Hosting, Sample, SampleRequest
 from hermes.mcp.server import Server
+from hermes.mcp.servers import Servers
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, stage, tool_of, until
 
@@ -19,7 +20,7 @@ async def test_a_whole_visit(make: Make, ctx: ScriptedContext, tmp_path: Path) -
     hosting.sampler = sampler
     hosting.keep_image = lambda data, kind: str(tmp_path / f"{len(data)}.png")
     heard: list[int] = []
-    servers = make(stage(), changed=lambda: heard.append(len(servers.offered())))
+    servers: Servers = make(stage(), changed=lambda: heard.append(len(servers.offered())))
 
     async def used(name: str, **arguments: object) -> tuple[Text | Image, ...]:
         output = await ctx.call(await tool_of(servers, f"mcp_stage_{name}"), **arguments)

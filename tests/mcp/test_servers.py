@@ -11,12 +11,14 @@ import pytest
 
 from hermes.codec.json import decode
 from hermes.core.effects import CallServer
-from hermes.core.messages import Image, Text
+from hermes.core.messages import Image, Text, user_says
+from hermes.core.tools import ToolOutput
 from hermes.core.world import World
 from hermes.mcp.faults import NeedsLogin, Unreachable
 from hermes.mcp.hosting import Hosting, Sample, SampleRequest
 from hermes.mcp.orphans import Births
 from hermes.mcp.server import Sampling, Server, Tools
+from hermes.mcp.servers import Servers
 from hermes.testing.clock import VirtualClock
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, little, tool_of, until
@@ -28,6 +30,10 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def text_of(output: ToolOutput) -> str:
+    return "".join(part.text for part in output.parts if isinstance(part, Text))
 
 
 async def test_a_tool_answers_with_its_origin_and_declares_its_effect(
@@ -55,7 +61,8 @@ async def test_an_error_of_the_tool_is_told_to_the_model(make: Make, ctx: Script
 async def test_the_child_sees_no_secret_of_ours(make: Make, ctx: ScriptedContext) -> None:
     tool = await tool_of(make(little(env={"OWN": "given"})), "mcp_little_environment")
     output = await ctx.call(tool)
-    seen = dict(line.split("=", 1) for line in str(output.parts[0].text).splitlines())  # type: ignore[union-attr]
+    lines = [line.partition("=") for line in text_of(output).splitlines()]
+    seen = {name: value for name, _, value in lines}
     assert seen["OWN"] == "given"
     assert "PATH" in seen
     assert "PROBE_API_KEY" not in seen
@@ -153,7 +160,7 @@ async def test_a_server_may_ask_our_model_within_its_limits(
     tool = await tool_of(make(little(sampling=limits)), "mcp_little_wonder")
     assert (await ctx.call(tool)).parts == (Text(text="thought: Paris"),)
     assert asked[0].max_tokens == 500
-    assert asked[0].messages[0].text == "What is the capital of France?"  # type: ignore[union-attr]
+    assert asked[0].messages == (user_says("What is the capital of France?", origin="mcp:little"),)
     await ctx.call(tool)
     third = await ctx.call(tool)
     assert third.failed
@@ -170,7 +177,7 @@ async def test_without_a_sampler_no_model_is_asked(make: Make, ctx: ScriptedCont
 
 async def test_new_tools_of_a_running_server_are_heard_of(make: Make, ctx: ScriptedContext) -> None:
     heard: list[int] = []
-    servers = make(little(), changed=lambda: heard.append(len(servers.offered())))
+    servers: Servers = make(little(), changed=lambda: heard.append(len(servers.offered())))
     await ctx.call(await tool_of(servers, "mcp_little_grow"))
     await until(lambda: len(heard) > 1)
     assert heard[-1] == heard[0] + 1
@@ -208,7 +215,7 @@ async def test_a_cancelled_call_is_cancelled_over_there(
 async def test_a_call_that_takes_too_long_is_given_up(make: Make, ctx: ScriptedContext) -> None:
     tool = await tool_of(make(little(timeout=0.5)), "mcp_little_slow")
     output = await ctx.call(tool, seconds=60)
-    answer = decode(dict, str(output.parts[0].text))  # type: ignore[union-attr]
+    answer = decode(dict, text_of(output))
     assert answer == {"error": "MCP tool slow timed out after 0.5s", "retryable": True}
 
 

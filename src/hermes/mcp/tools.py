@@ -20,6 +20,9 @@ from hermes.mcp.listing import GET_PROMPT, LIST_PROMPTS, LIST_RESOURCES, READ_RE
 from hermes.mcp.results import Reading
 from hermes.mcp.server import Server
 
+# A standing rule asks about every effect that names such a server, and the person sees why.
+DISTRUSTED = " (untrusted)"
+
 
 class Links(Protocol):
     """Where the link to a server is found by its name."""
@@ -60,8 +63,9 @@ class ServerTool(Tool):
         return spec_of(self.name, self._server, self._foreign)
 
     def _effects(self, _place: Place, arguments: JsonObject) -> Iterable[Effect]:
+        distrusted = self._server.trust == "untrusted" and not self._foreign.read_only
         yield CallServer(
-            server=self._server.name,
+            server=self._server.name + (DISTRUSTED if distrusted else ""),
             tool=self._foreign.name,
             arguments=encode(arguments).decode(),
         )
