@@ -25,6 +25,13 @@ from hermes.workspaces.local import LocalWorkspace
 ARGUMENTS = {"add_numbers": {"a": 5, "b": 3}}
 
 
+class Agreeable(ScriptedContext):
+    """A person who takes what is offered first."""
+
+    async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
+        return choices[0] if choices else "something"
+
+
 class Browser:
     """Follows the page to where it leads."""
 
@@ -64,7 +71,7 @@ async def main(url: str) -> None:
     servers = Servers([server], around, World())
     link = servers.link("judge")
     workspace = LocalWorkspace(str(folder), state=folder / "state", world=World(), env={})
-    ctx = ScriptedContext(workspace=workspace)
+    ctx = Agreeable(workspace=workspace)
     store = TokenStore(folder, "judge")
     if locked:
         await log_in(server, store, Browser(), SystemClock())

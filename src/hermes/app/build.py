@@ -18,6 +18,7 @@ from hermes.app.context_files import nearby
 from hermes.app.furnishing import furnishing
 from hermes.app.guarded import Guarded
 from hermes.app.limits import limits_of
+from hermes.app.mcp.foreign import Foreign
 from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
@@ -85,6 +86,7 @@ class App:
         self.models = Models(config, world, env=env, guard=partial(Guarded, secrecy=self.secrecy))
         self.models.accounts.tell_secrets(self.secrecy.watch)
         self.tools = Tools()
+        self.foreign = Foreign(self)
         # Seams for whoever plays a session again: they are others then.
         self.new_recorder: Callable[..., Recorder] = Recorder
         # By session, for those that let commands use a secret; who asks a person for one unseen.
@@ -117,6 +119,7 @@ class App:
     async def open(self, opening: Opening, *, arrange: Arrange | None = None) -> Session:
         """A session to talk to. SessionBusy when another process is in it, NotFound. A surface may
         `arrange` its parts anew: a policy that is stricter, files that are open elsewhere."""
+        await self.foreign.offer()
         arrange = arrange or (lambda _id, _parts: None)
         session_id = await self._wanted(opening)
         session = await (
@@ -177,6 +180,7 @@ class App:
     async def close(self) -> None:
         for session, _ in tuple(self._open.values()):
             await self.leave(session)
+        await self.foreign.close()
         await self.models.close()
         if "memory" in self.__dict__:
             self.memory.close()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hermes.commands import context, memory, model, rollback, session, skills
+from hermes.commands import context, mcp, memory, model, rollback, session, skills
 
 COMMANDS = (
     *session.COMMANDS,
     *model.COMMANDS,
     *rollback.COMMANDS,
     *context.COMMANDS,
+    *mcp.COMMANDS,
     *memory.COMMANDS,
     *skills.COMMANDS,
 )

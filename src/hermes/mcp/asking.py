@@ -26,7 +26,25 @@ class Field:
     @property
     def choices(self) -> tuple[str, ...]:
         offered = (YES, NO) if self._kind == "boolean" else tuple(self._values)
+        usual = self.usual
+        if usual is not None:
+            # What the server would take anyway stands first.
+            offered = (usual, *(each for each in offered if each != usual))
         return (*offered, DECLINE) if offered else ()
+
+    @property
+    def usual(self) -> str | None:
+        """The words for the value that holds unless the person says otherwise."""
+        given = self._schema.get("default")
+        match given:
+            case None:
+                return None
+            case bool():
+                return YES if given else NO
+            case list():
+                return ", ".join(self._shown(each) for each in given)
+            case _:
+                return self._shown(given)
 
     @property
     def words(self) -> str:
@@ -47,6 +65,9 @@ class Field:
                 return [self._one(each.strip()) for each in text.split(",") if each.strip()]
             case _:
                 return self._one(text)
+
+    def _shown(self, value: JsonValue) -> str:
+        return next((words for words, held in self._values.items() if held == value), str(value))
 
     def _one(self, text: str) -> JsonValue:
         if self._values and text not in self._values:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import warnings
 from collections.abc import AsyncIterator, Sequence
@@ -15,6 +13,7 @@ import pytest
 from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.app.start import start
+from hermes.codec.json import encode
 from hermes.core.commands import Say
 from hermes.core.effects import CallServer
 from hermes.core.events import Record, ReplyAdded, ToolFinished, ToolIntended
@@ -162,8 +161,8 @@ async def test_three_hundred_tools_leave_requests_small(talk: Talk) -> None:
     assert "mcp_little_tool_217" in results(records)[0].text
     first = talk.requests[0]
     fixed = {"tools": first["tools"], "system": first["messages"][0]}
-    assert tokens(json.dumps(fixed)) <= 3_000
-    assert len(os.fsencode(json.dumps(fixed))) <= 12_000
+    assert tokens(encode(fixed).decode()) <= 3_000
+    assert len(encode(fixed)) <= 12_000
 
 
 async def test_a_server_may_use_the_model_of_the_session_which_pays_for_it(talk: Talk) -> None:

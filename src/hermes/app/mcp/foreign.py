@@ -45,7 +45,7 @@ class Foreign:
             if self._offered:
                 return
             self._offered = True
-            if new := self.servers.unknown():
+            if (new := self.servers.unknown()) and self._app.reaches_out:
                 faults = await self.servers.discover(new, seconds=PATIENCE_SECONDS)
                 self._app.news += faults.values()
             self._offer_again()

@@ -23,18 +23,24 @@ from hermes.mcp.oauth.callback import PATH, Callback, listening
 from hermes.mcp.oauth.store import Token, TokenStore
 from hermes.mcp.server import Server
 
-# Any request that a server would refuse without a login; most answer this one.
+VERSION = "2025-11-25"
 PROBE = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
     "params": {
-        "protocolVersion": "2025-11-25",
+        "protocolVersion": VERSION,
         "capabilities": {},
         "clientInfo": {"name": "hermes-agent", "version": "1"},
     },
 }
-HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+HEADERS = {
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+    "Mcp-Protocol-Version": VERSION,
+}
 
 
 class Screen(Protocol):
@@ -73,14 +79,19 @@ async def log_in(server: Server, store: TokenStore, screen: Screen, clock: Clock
 
 
 async def _knock(server: Server, provider: OAuthClientProvider) -> None:
+    """Some servers greet everybody and want a login only for what they can do."""
     async with httpx2.AsyncClient(auth=provider, timeout=server.connect_timeout) as client:
-        request = client.build_request(
-            "POST", server.url, json=PROBE, headers={**HEADERS, **server.headers}
-        )
-        response = await client.send(request, stream=True)
-        await response.aclose()
-    if response.status_code in (401, 403):
-        raise HermesError(f"{server.name} refuses the new login as well.")
+        headers = {**HEADERS, **server.headers}
+        for body in (PROBE, READY, LIST):
+            request = client.build_request("POST", server.url, json=body, headers=headers)
+            response = await client.send(request, stream=True)
+            await response.aclose()
+            if response.status_code in (401, 403):
+                raise HermesError(f"{server.name} refuses the new login as well.")
+            if provider.context.current_tokens is not None:
+                return
+            if session := response.headers.get("mcp-session-id"):
+                headers["mcp-session-id"] = session
 
 
 class _Memory:
@@ -108,7 +119,7 @@ def _configured(server: Server, redirect: str) -> OAuthClientInformationFull | N
     own = server.oauth
     if not own.client_id:
         return None
-    method = "client_secret_post" if own.client_secret else "none"
+    method = "client_secret_basic" if own.client_secret else "none"
     return OAuthClientInformationFull.model_validate(
         {
             "client_id": own.client_id,
