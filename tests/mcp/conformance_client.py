@@ -61,9 +61,9 @@ async def main(url: str) -> None:
     locked = "oauth" if scenario.startswith("auth/") else ""
     server = Server(name="judge", url=url, auth=locked, oauth=own, timeout=20)  # type: ignore[arg-type]
     around = Surroundings(
-        cache=folder,
-        logs=folder,
-        tokens=folder,
+        cache=folder / "cache",
+        logs=folder / "logs",
+        tokens=folder / "tokens",
         variables={},
         person=str(folder),
         folder=str(folder),
@@ -72,7 +72,7 @@ async def main(url: str) -> None:
     link = servers.link("judge")
     workspace = LocalWorkspace(str(folder), state=folder / "state", world=World(), env={})
     ctx = Agreeable(workspace=workspace)
-    store = TokenStore(folder, "judge")
+    store = TokenStore(around.tokens, "judge")
     if locked:
         await log_in(server, store, Browser(), SystemClock())
     try:

@@ -146,6 +146,19 @@ async def test_a_login_that_was_taken_back_asks_for_a_new_one(
         await make(locked(authority)).link("locked").listing()
 
 
+async def test_a_login_that_ends_while_it_is_used_asks_for_a_new_one(
+    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
+) -> None:
+    await log_in(locked(authority), store, Browser(), SystemClock())
+    treasure = await tool_of(make(locked(authority)), "mcp_locked_treasure")
+    assert not (await ctx.call(treasure)).failed
+    authority.tokens.clear()
+    authority.revoked = True
+    output = await ctx.call(treasure)
+    assert output.failed
+    assert "hermes mcp login locked" in str(output.parts)
+
+
 async def test_processes_that_renew_at_once_ask_one_after_the_other(
     authority: Authority, store: TokenStore, make: Make
 ) -> None:

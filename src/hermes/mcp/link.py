@@ -48,6 +48,7 @@ class Link:
         self._owner: asyncio.Task[None] | None = None
         self._connection: Connection | None = None
         self._leave = asyncio.Event()
+        self._ended: ServerFault | None = None
         self._changed = asyncio.Event()
         self._busy = 0
         self._used_at = 0.0
@@ -72,6 +73,8 @@ class Link:
                 self._breaker.failed()
                 if isinstance(fault, Lost):
                     await self._hang_up()
+                    if isinstance(self._ended, NeedsLogin):
+                        raise self._ended from fault
                 raise
         self._breaker.succeeded()
         return result
@@ -131,6 +134,7 @@ class Link:
 
     async def _shaken_hands(self) -> Connection:
         ready: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
+        self._ended = None
         self._leave = asyncio.Event()
         self._owner = asyncio.ensure_future(self._own(ready, self._leave))
         try:
@@ -153,8 +157,9 @@ class Link:
                 ready.set_result(connection)
                 await self._attend(connection, leave)
         except Exception as error:
+            self._ended = _fault(self.server, error)
             if not ready.done():
-                ready.set_exception(_fault(self.server, error))
+                ready.set_exception(self._ended)
             elif not leave.is_set():
                 log.warning("a server was lost", extra={"server": self.server.name})
         finally:

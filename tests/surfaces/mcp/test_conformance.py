@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -29,6 +30,29 @@ APPLICABLE = (
     "tools-call-error",
     "tools-list",
 )
+
+
+CLIENT = (
+    "initialize",
+    "tools_call",
+    "elicitation-sep1034-client-defaults",
+    "sse-retry",
+    "auth/metadata-default",
+    "auth/metadata-var1",
+    "auth/metadata-var2",
+    "auth/metadata-var3",
+    "auth/pre-registration",
+    "auth/resource-mismatch",
+    "auth/scope-from-scopes-supported",
+    "auth/scope-from-www-authenticate",
+    "auth/scope-omitted-when-undefined",
+    "auth/token-endpoint-auth-basic",
+    "auth/token-endpoint-auth-none",
+    "auth/token-endpoint-auth-post",
+)
+ROOT = Path(__file__).parents[3]
+SOURCE = ROOT / "src"
+OUR_CLIENT = ROOT / "tests" / "mcp" / "conformance_client.py"
 
 
 @asynccontextmanager
@@ -95,6 +119,19 @@ async def test_every_scenario_that_applies_is_passed(tmp_path: Path) -> None:
         await serving.wait()
     passed = set(re.findall(r"✓ ([\w-]+): \d+ passed, 0 failed", shown))
     assert set(APPLICABLE) - passed == set(), shown[-2_000:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", CLIENT)
+@pytest.mark.skipif(
+    shutil.which("conformance") is None,
+    reason="needs `npm install -g @modelcontextprotocol/conformance` and Node 22",
+)
+async def test_our_client_passes_the_scenarios_for_clients(scenario: str) -> None:
+    client = f"{sys.executable} {OUR_CLIENT}"
+    command = ("conformance", "client", "--command", client, "--scenario", scenario)
+    shown = await _output(*command, env={**os.environ, "PYTHONPATH": str(SOURCE)})
+    assert re.search(r"Passed: (\d+)/\1, 0 failed", shown), shown[-2_000:]
 
 
 @pytest.mark.skipif(
