@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import warnings
 from collections.abc import AsyncIterator, Sequence
@@ -174,3 +175,51 @@ async def test_a_server_may_use_the_model_of_the_session_which_pays_for_it(talk:
     assert kinds.count("ModelCalled") == 3
     replies = [each.event for each in records if isinstance(each.event, ReplyAdded)]
     assert replies[-1].message.text == "All done."
+
+
+async def test_another_server_in_the_settings_is_found_by_a_session_that_is_open(
+    talk: Talk,
+) -> None:
+    steps = [
+        says("Hello."),
+        calls("tool_search", query="say it again"),
+        use("mcp_second_echo", text="new"),
+        says("Done."),
+    ]
+    talk.home.mkdir()
+    async with ScriptedServer(steps) as server:
+        text = SETTINGS.replace("URL", server.url).replace("MORE", "")
+        (talk.home / "config.yaml").write_text(text)
+        async with start({}, home=str(talk.home)) as app:
+            session = await app.open(Opening(source="cli", attended=False))
+            await session.send(Say(text="hi"))
+            await session.settled()
+            second = text + f'  second: {{command: "{sys.executable}", args: ["{LITTLE}"]}}\n'
+            (talk.home / "config.yaml").write_text(second)
+            assert await app.foreign.reload() == "MCP servers: 1 added, 0 changed, 0 removed."
+            await session.send(Say(text="use it"))
+            await session.settled()
+            found, answer = results(await app.journal.read(session.id))
+            assert "mcp_second_echo" in found.text
+            assert answer.text == "echo: new"
+            (talk.home / "config.yaml").write_text(text)
+            assert await app.foreign.reload() == "MCP servers: 0 added, 0 changed, 1 removed."
+
+
+async def test_a_run_with_known_servers_does_not_load_the_library(talk: Talk) -> None:
+    await talk.say(says("Hello."))
+    async with ScriptedServer([says("Hello.")]) as server:
+        text = SETTINGS.replace("URL", server.url).replace("MORE", "")
+        (talk.home / "config.yaml").write_text(text)
+        hermes = str(Path(sys.executable).with_name("hermes"))
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-X", "importtime", hermes, "-z", "hi"),
+            env={"PATH": "/usr/bin:/bin", "HOME": str(talk.home), "HERMES_HOME": str(talk.home)},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate()
+    assert out.decode().strip() == "Hello."
+    loaded = {line.rpartition("|")[2].strip() for line in err.decode().splitlines()}
+    assert "hermes.mcp.servers" in loaded
+    assert not loaded & {"mcp", "pydantic", "anyio", "httpx2", "hermes.mcp.connection"}
