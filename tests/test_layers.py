@@ -29,6 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "memory": {"codec", "core"},
     "skills": {"codec", "core"},
     "context": {"codec", "core"},
+    "mcp": {"codec", "core"},
     "testing": {"codec", "core"},
 }
 ROOMS["app"] = set(ROOMS)

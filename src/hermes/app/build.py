@@ -18,6 +18,7 @@ from hermes.app.context_files import nearby
 from hermes.app.furnishing import furnishing
 from hermes.app.guarded import Guarded
 from hermes.app.limits import limits_of
+from hermes.app.mcp.foreign import Foreign
 from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-INBOX_SECONDS = 0.25
 Arrange = Callable[[str, Parts], None]
 
 
@@ -86,6 +86,7 @@ class App:
         self.models = Models(config, world, env=env, guard=partial(Guarded, secrecy=self.secrecy))
         self.models.accounts.tell_secrets(self.secrecy.watch)
         self.tools = Tools()
+        self.foreign = Foreign(self)
         # Seams for whoever plays a session again: they are others then.
         self.new_recorder: Callable[..., Recorder] = Recorder
         # By session, for those that let commands use a secret; who asks a person for one unseen.
@@ -122,6 +123,7 @@ class App:
     async def open(self, opening: Opening, *, arrange: Arrange | None = None) -> Session:
         """A session to talk to. SessionBusy when another process is in it, NotFound. A surface may
         `arrange` its parts anew: a policy that is stricter, files that are open elsewhere."""
+        await self.foreign.offer()
         arrange = arrange or (lambda _id, _parts: None)
         session_id = await self._wanted(opening)
         session = await (
@@ -164,8 +166,8 @@ class App:
         tell it when its background processes end."""
         tasks = self._open[session.id][1]
         for work in (
-            self._watch_inbox(session),
-            self._watch_processes(session),
+            watching.inbox(self, session),
+            watching.processes(session),
             upkeep(self, session),
             watching.name(self, session),
             watching.review(self, session),
@@ -183,6 +185,7 @@ class App:
     async def close(self) -> None:
         for session, _ in tuple(self._open.values()):
             await self.leave(session)
+        await self.foreign.close()
         await self.models.close()
         if "memory" in self.__dict__:
             self.memory.close()
@@ -374,20 +377,6 @@ class App:
 
     def _workspace(self, session_id: str, root: str) -> Workspace:
         return workspace_of(self, session_id, root)
-
-    async def _watch_inbox(self, session: Session) -> None:
-        seen = -1
-        while True:
-            now = self.journal.changed()
-            if now != seen:
-                seen = now
-                await session.check_inbox()
-            await self.world.clock.sleep(INBOX_SECONDS)
-
-    async def _watch_processes(self, session: Session) -> None:
-        async for notice in session.notices():
-            origin = f"process:{notice.process_id}"
-            await session.send(Say(text=notice.text, key=notice.key, origin=origin))
 
 
 async def _quietly(work: Coroutine[Any, Any, None]) -> None:

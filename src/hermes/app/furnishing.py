@@ -25,6 +25,8 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
                 return app.memory.modelling.local_desk(session_id, opened)
             case "hermes.memory.honcho.tools":
                 return app.memory.modelling.honcho_desk(session_id, opened)
+            case "hermes.mcp.hosting":
+                return _hosting(app, session_id)
             case "hermes.recall.tools":
                 return _recall(app, session_id, opened)
             case "hermes.tools.discovery":
@@ -43,6 +45,12 @@ def _secrets(app: App, session_id: str) -> object:
     from hermes.app.vault import store_of
 
     return store_of(app, session_id)
+
+
+def _hosting(app: App, session_id: str) -> object:
+    from hermes.app.mcp.hosting import hosting_of
+
+    return hosting_of(app, session_id)
 
 
 def _recall(app: App, session_id: str, opened: SessionOpened) -> object:

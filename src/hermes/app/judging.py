@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from hermes.app.mcp.trust import distrust
 from hermes.codec.json import DecodeError, convert, decode, plain
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.load import Config
@@ -101,7 +102,7 @@ def policy_settings(
         mode="off" if approved else approvals.mode,
         deny=approvals.deny,
         allowed=config.settings.command_allowlist,
-        rules=load_rules(rules_path(config)),
+        rules=(*load_rules(rules_path(config)), *distrust(config)),
         surface=surface,
         private=security.allow_private_urls,
         blocked=Blocked(domains=blocklist.domains, files=files) if blocklist.enabled else Blocked(),

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from hermes.codec.json import encode
 from hermes.config.settings import Settings
 from hermes.core.prompt import ToolSpec
+from hermes.core.tools import Tool
 from hermes.tools.catalogue import Catalogue, ChosenTools, Entry, built_in_entries
 from hermes.tools.toolsets import CORE, SEARCHING, resolve_toolsets
 
@@ -58,8 +59,14 @@ class Tools:
         more = (*findable, *self._added) if SEARCHING[0] in names else ()
         key = names, more
         if key not in self._chosen:
-            self._chosen[key] = self._all().choose(names, hidden=more)
+            chosen = self._all().choose(names, hidden=more)
+            # What is added later is found by open sessions too, so they must be able to use it.
+            chosen.later = self._later if SEARCHING[0] in names else None
+            self._chosen[key] = chosen
         return self._chosen[key]
+
+    def _later(self, name: str) -> Tool | None:
+        return self._added[name].load() if name in self._added else None
 
     def hidden(self, names: tuple[str, ...], findable: tuple[str, ...]) -> tuple[ToolSpec, ...]:
         """The tools that a session has besides those that are shown."""

@@ -1,14 +1,35 @@
-"""Side work of a session in which somebody stays: it gets a name, and what it should have
-remembered is looked for."""
+"""Side work of a session in which somebody stays: it hears of other processes, gets a name, and
+what it should have remembered is looked for."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.core.commands import Say
 from hermes.core.session import Session
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+
+INBOX_SECONDS = 0.25
+
+
+async def inbox(app: App, session: Session) -> None:
+    """Carry out what other processes leave for the session."""
+    seen = -1
+    while True:
+        now = app.journal.changed()
+        if now != seen:
+            seen = now
+            await session.check_inbox()
+        await app.world.clock.sleep(INBOX_SECONDS)
+
+
+async def processes(session: Session) -> None:
+    """Tell the session what its background processes come to."""
+    async for notice in session.notices():
+        origin = f"process:{notice.process_id}"
+        await session.send(Say(text=notice.text, key=notice.key, origin=origin))
 
 
 async def name(app: App, session: Session) -> None:

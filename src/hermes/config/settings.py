@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from hermes.codec.values import Value
 from hermes.config.context_settings import CompressionSettings, ContextSettings
 from hermes.config.kinds import Count, Effort, Positive, Seconds
+from hermes.config.mcp_settings import McpServerSettings
 from hermes.config.model_settings import (
     AuxiliarySettings,
     BudgetSettings,
@@ -324,6 +325,7 @@ class Settings(Value):
     budget: BudgetSettings = BudgetSettings()
     auxiliary: AuxiliarySettings = AuxiliarySettings()
     api_server: ApiServerSettings = ApiServerSettings()
+    mcp_servers: dict[str, McpServerSettings] = {}
 
 
 class Override(Value):

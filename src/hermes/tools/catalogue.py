@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hermes.codec.json import decode
@@ -87,7 +87,9 @@ class Catalogue:
 
 class ChosenTools:
     """Some tools of a catalogue: a toolbox for the loop. `hidden` ones are not named in requests,
-    but can be used by whoever has found them."""
+    but can be used by whoever has found them; `later` knows those that came after the choice."""
+
+    later: Callable[[str], Tool | None] | None = None
 
     def __init__(
         self, catalogue: Catalogue, names: Iterable[str], hidden: Iterable[str] = ()
@@ -107,7 +109,9 @@ class ChosenTools:
         return self._catalogue.specs(self._hidden)
 
     def load(self, name: str) -> Tool | None:
-        return self._catalogue.load(name) if name in self._names else None
+        if name in self._names:
+            return self._catalogue.load(name)
+        return self.later(name) if self.later is not None else None
 
 
 def built_in_entries() -> tuple[Entry, ...]:

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "login": ("login", "Log in at a provider."),
     "logout": ("logout", "Log out of a provider."),
     "logs": ("logs", "Read the log files."),
+    "mcp": ("mcp", "Foreign servers (MCP), and Hermes as one."),
     "memory": ("memory", "What is remembered, why, and how to forget it."),
     "model": ("model", "See and choose what answers; install local models."),
     "policy": ("policy", "What may be done without a question, and why."),

@@ -1,0 +1,303 @@
+"""The conversations of a home for another agent: read, searched, followed and taken part in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+
+from hermes.app.build import App
+from hermes.app.library import SessionFilter, SessionInfo
+from hermes.app.opening import Opening
+from hermes.codec.json import plain
+from hermes.codec.values import JsonObject
+from hermes.core.commands import Answer, Say
+from hermes.core.effects import subject
+from hermes.core.errors import NotFound, SessionBusy, UsageError
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    MessageReceived,
+    QuestionAnswered,
+    QuestionAsked,
+    ReplyAdded,
+    TurnEnded,
+)
+from hermes.core.messages import Image
+from hermes.core.session import Session
+from hermes.journal.feed import Happened, happened_after, happened_since, newest_cursor
+
+SOURCE = "mcp"
+NEW = "new"
+SHOWN_CHARS = 2_000
+LOOK_SECONDS = 0.2
+FRESH_SECONDS = 86_400.0
+KINDS = (
+    "message_received",
+    "reply_added",
+    "approval_asked",
+    "approval_answered",
+    "question_asked",
+    "question_answered",
+    "turn_ended",
+)
+DECISIONS = {"allow-once": "once", "allow-always": "always", "deny": "deny"}
+
+
+class Conversations:
+    """Everything that `hermes mcp serve` offers. Sessions that it opens itself are let go when
+    their turn is over, so that the person can go on with them."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def listed(self, platform: str, limit: int, search: str) -> JsonObject:
+        if search:
+            hits = await self._app.library.search(search, limit=min(limit, 200))
+            ids = dict.fromkeys(hit.session_id for hit in hits)
+            rows = [await self._app.library.info(each) for each in ids]
+        else:
+            wanted = SessionFilter(source=platform or None)
+            rows = list(await self._app.library.recent(wanted, limit=limit))
+        rows = [row for row in rows if not platform or row.source == platform][:limit]
+        return {"count": len(rows), "conversations": [_conversation(row) for row in rows]}
+
+    async def beginning_with(self, text: str) -> list[str]:
+        """Ids of conversations that a text may become, the newest first."""
+        rows = await self._app.library.recent(limit=200)
+        return [row.id for row in rows if row.id.startswith(text)][:100]
+
+    async def get(self, session_key: str) -> JsonObject:
+        info = await self._app.library.info(await self._app.library.find(session_key))
+        tokens = plain(info.usage)
+        return {**_conversation(info), "message_count": info.message_count, "tokens": tokens}
+
+    async def messages(self, session_key: str, limit: int) -> JsonObject:
+        session_id = await self._app.library.find(session_key)
+        said = await self._app.library.conversation(session_id)
+        found = [each for each in said if each.role in ("user", "assistant") and each.text]
+        return {
+            "messages": [
+                {
+                    "id": each.n,
+                    "role": each.role,
+                    "content": each.text[:SHOWN_CHARS],
+                    "timestamp": _moment(each.at),
+                }
+                for each in found[-limit:]
+            ]
+        }
+
+    async def search(self, query: str, limit: int) -> JsonObject:
+        hits = await self._app.library.search(query, limit=limit)
+        return {
+            "hits": [
+                {
+                    "session_key": hit.session_id,
+                    "message_id": hit.n,
+                    "role": hit.role,
+                    "snippet": hit.snippet,
+                    "timestamp": _moment(hit.at),
+                }
+                for hit in hits
+            ]
+        }
+
+    async def attachments(self, session_key: str, message_id: int) -> JsonObject:
+        session_id = await self._app.library.find(session_key)
+        for record in await self._app.library.records(session_id):
+            if record.n == message_id and isinstance(record.event, MessageReceived):
+                parts = record.event.message.parts
+                images = [part for part in parts if isinstance(part, Image)]
+                return {"attachments": [{"type": i.media_type, "path": i.file} for i in images]}
+        raise NotFound(f"Conversation {session_id} has no message {message_id} of a person.")
+
+    async def events(self, after: int, session_key: str, limit: int) -> JsonObject:
+        """What happened since, and where to go on: nothing that is written meanwhile is missed."""
+        session_id = await self._app.library.find(session_key) if session_key else ""
+        newest = await self._app.journal.reading(newest_cursor)
+        found = await self._app.journal.reading(
+            lambda db: happened_after(db, after, KINDS, session_id=session_id, limit=limit)
+        )
+        cursor = found[-1].cursor if found else max(after, newest)
+        return {"events": [_event(each) for each in found], "next_cursor": cursor}
+
+    async def wait(self, after: int, session_key: str, timeout_ms: int) -> JsonObject:
+        clock = self._app.world.clock
+        deadline = clock.monotonic() + timeout_ms / 1000
+        seen: int | None = None
+        while True:
+            changed = self._app.journal.changed()
+            if changed != seen:
+                seen = changed
+                found = await self.events(after, session_key, 1)
+                if found["events"]:
+                    return {"event": found["events"][0], "next_cursor": found["next_cursor"]}
+            if clock.monotonic() >= deadline:
+                return {"event": None, "reason": "timeout"}
+            await clock.sleep(LOOK_SECONDS)
+
+    async def send(self, target: str, message: str) -> JsonObject:
+        """To the process that is in the session, or else in this one: then a turn begins here."""
+        if not message.strip():
+            raise UsageError("The message is empty.")
+        key = self._app.world.new_id("say")
+        say = Say(text=message, key=key, origin="message:mcp")
+        resume = "" if target == NEW else await self._app.library.find(target)
+        opening = Opening(source=SOURCE, platform=SOURCE, attended=True, resume=resume)
+        try:
+            session = await self._app.open(opening)
+        except SessionBusy:
+            await self._app.journal.post(resume, say, key=key)
+            return {"success": True, "session_key": resume, "delivered": "left for its owner"}
+        self._app.attend(session)
+        await session.send(say)
+        task = asyncio.ensure_future(self._see_out(session))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return {"success": True, "session_key": session.id, "delivered": "answered here"}
+
+    async def channels(self, platform: str) -> JsonObject:
+        wanted = SessionFilter(source=platform or None, ended=False)
+        rows = await self._app.library.recent(wanted, limit=200)
+        channels = [
+            {"target": row.id, "name": row.title or row.preview[:80], "type": row.source}
+            for row in rows
+        ]
+        new = {"target": NEW, "name": "a new conversation", "type": SOURCE}
+        return {"channels": [new, *channels]}
+
+    async def approvals(self) -> JsonObject:
+        """Those that a living process still waits for."""
+        return {"approvals": [_approval(each) for each in await self._open_approvals()]}
+
+    async def respond(self, approval_id: str, decision: str) -> JsonObject:
+        """The answer goes through the inbox of the session, to whichever process is in it; it is
+        resolved when that process has written it down."""
+        if decision not in DECISIONS:
+            raise UsageError(f"The decision is one of {', '.join(DECISIONS)}.")
+        for asked in await self._open_approvals():
+            record = asked.record
+            if isinstance(record.event, ApprovalAsked) and record.event.id == approval_id:
+                choice = DECISIONS[decision]
+                if choice not in (*record.event.scopes, "deny"):
+                    raise UsageError("This may be allowed once only; decide allow-once or deny.")
+                answer = Answer(id=approval_id, text=choice, by=SOURCE)
+                key = f"answer:{approval_id}"
+                await self._app.journal.post(record.session_id, answer, key=key)
+                return {"resolved": await self._answered(asked, approval_id)}
+        raise NotFound(f"No approval {approval_id} is open.")
+
+    async def close(self) -> None:
+        for task in tuple(self._running):
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _see_out(self, session: Session) -> None:
+        try:
+            await session.settled()
+        finally:
+            with suppress(KeyError):
+                await self._app.leave(session)
+
+    async def _open_approvals(self) -> list[Happened]:
+        now = self._app.world.clock.now()
+        found = await self._app.journal.reading(
+            lambda db: happened_since(
+                db, now - FRESH_SECONDS, ("approval_asked", "approval_answered", "turn_ended")
+            )
+        )
+        asked: dict[str, Happened] = {}
+        for each in found:
+            record = each.record
+            match record.event:
+                case ApprovalAsked(id=id, expires_seconds=seconds) if record.at + seconds > now:
+                    asked[id] = each
+                case ApprovalAnswered(id=id):
+                    asked.pop(id, None)
+                case TurnEnded():
+                    over = record.session_id
+                    asked = {k: v for k, v in asked.items() if v.record.session_id != over}
+                case _:
+                    pass
+        return list(asked.values())
+
+    async def _answered(self, asked: Happened, approval_id: str) -> bool:
+        """Whether the owner has taken the answer, within a few seconds."""
+        clock, session_id = self._app.world.clock, asked.record.session_id
+        deadline = clock.monotonic() + 5
+        while clock.monotonic() < deadline:
+            found = await self._app.journal.reading(
+                lambda db: happened_after(
+                    db, asked.cursor, ("approval_answered",), session_id=session_id
+                )
+            )
+            events = (each.record.event for each in found)
+            if any(isinstance(e, ApprovalAnswered) and e.id == approval_id for e in events):
+                return True
+            await clock.sleep(LOOK_SECONDS / 2)
+        return False
+
+
+def _moment(at: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+
+
+def _conversation(info: SessionInfo) -> JsonObject:
+    return {
+        "session_key": info.id,
+        "session_id": info.id,
+        "platform": info.source,
+        "chat_type": "dm",
+        "display_name": info.title or info.preview[:80],
+        "chat_name": info.title,
+        "user_name": info.principal,
+        "updated_at": _moment(info.last_at),
+    }
+
+
+def _approval(each: Happened) -> JsonObject:
+    asked = each.record.event
+    assert isinstance(asked, ApprovalAsked)
+    return {
+        "id": asked.id,
+        "session_key": each.record.session_id,
+        "command": subject(asked.effect),
+        "description": asked.reason,
+        "scopes": list(asked.scopes),
+        "created_at": _moment(each.record.at),
+    }
+
+
+def _event(each: Happened) -> JsonObject:
+    record = each.record
+    common: JsonObject = {
+        "cursor": each.cursor,
+        "session_key": record.session_id,
+        "timestamp": _moment(record.at),
+    }
+    more: JsonObject
+    match record.event:
+        case MessageReceived(message=message):
+            more = {"type": "message", "role": "user", "content": message.text[:SHOWN_CHARS]}
+        case ReplyAdded(message=reply):
+            more = {"type": "message", "role": "assistant", "content": reply.text[:SHOWN_CHARS]}
+        case ApprovalAsked():
+            more = {"type": "approval_requested", **_approval(each)}
+        case ApprovalAnswered(id=id, choice=choice, by=by):
+            more = {"type": "approval_resolved", "id": id, "decision": choice, "by": by}
+        case QuestionAsked(id=id, question=question, choices=choices):
+            more = {
+                "type": "question_asked",
+                "id": id,
+                "question": question,
+                "choices": list(choices),
+            }
+        case QuestionAnswered(id=id, text=text):
+            more = {"type": "question_answered", "id": id, "text": text}
+        case TurnEnded(reason=reason, error=error):
+            more = {"type": "turn_ended", "reason": reason, "error": error}
+        case _:
+            more = {"type": "other"}
+    return {**common, "message_id": record.n, **more}

@@ -1,0 +1,239 @@
+"""What can be done about foreign servers from outside a session: add, try, log in, switch off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from hermes.app.build import App
+from hermes.app.mcp.foreign import one_server, server_of, servers_of
+from hermes.codec.json import plain
+from hermes.codec.values import JsonObject, Value, replace
+from hermes.config.edit import set_from_text, write_settings
+from hermes.config.mcp_settings import McpServerSettings
+from hermes.config.migrate import REMOVED
+from hermes.config.secrets import looks_secret
+from hermes.core.errors import UsageError
+from hermes.mcp.listing import Listing, Listings, chosen
+from hermes.mcp.names import tool_names
+from hermes.mcp.oauth.store import TokenStore
+from hermes.mcp.server import Server, Tools, expanded, unset_variables, usable
+
+if TYPE_CHECKING:
+    from hermes.mcp.oauth.login import Screen
+
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}"
+
+
+class Row(Value):
+    """One server of the settings. `tools` is None when it was never seen."""
+
+    name: str
+    place: str
+    enabled: bool
+    auth: str = ""
+    logged_in: bool = False
+    tools: int | None = None
+    fault: str = ""
+
+
+class ToolRow(Value):
+    """`name` is what sessions call it, `tool` what the server does."""
+
+    name: str
+    tool: str
+    offered: bool
+    read_only: bool = False
+    finding: str = ""
+    description: str = ""
+
+
+class Trial(Value):
+    """How it went to meet a server."""
+
+    name: str
+    milliseconds: int
+    tools: int
+    resources: int
+    prompts: int
+    title: str
+    protocol: str
+    unset: tuple[str, ...] = ()
+
+
+class Desk:
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._listings = Listings(app.home.cache / "mcp")
+
+    def rows(self) -> list[Row]:
+        return [self._row(name, own) for name, own in sorted(self._settings().items())]
+
+    def tools(self, name: str) -> list[ToolRow]:
+        """As last seen; none when it was never met."""
+        server = one_server(self._app, name)
+        listing = self._listings.get(server) or Listing()
+        offered = {tool.name for tool in chosen(server, listing)}
+        every = chosen(_unfiltered(server), listing)
+        names = tool_names((name, tool.name) for tool in every)
+        return [
+            ToolRow(
+                name=names[name, tool.name],
+                tool=tool.name,
+                offered=tool.name in offered,
+                read_only=tool.read_only,
+                finding=tool.finding,
+                description=tool.description.partition("\n")[0],
+            )
+            for tool in every
+        ]
+
+    async def add(
+        self, name: str, own: McpServerSettings, *, screen: Screen | None = None
+    ) -> Listing:
+        """Meet the server first and write it down when that has worked."""
+        if not re.fullmatch(_NAME, name):
+            raise UsageError(
+                f"{name!r} cannot name a server; use letters, digits, '-' and '_', at most 32."
+            )
+        if name in self._settings():
+            raise UsageError(f"{name} is there already; `hermes mcp remove {name}` first.")
+        server = usable(server_of(name, own))
+        if server.auth == "oauth" and screen is not None:
+            await self._log_in(server, screen)
+        listing, _ = await self._met(server)
+        self._write(name, own)
+        return listing
+
+    def remove(self, name: str) -> None:
+        one_server(self._app, name)
+        last = len(self._settings()) == 1
+        path = ("mcp_servers",) if last else ("mcp_servers", name)
+        write_settings(self._app.home, {path: REMOVED})
+        self._listings.drop(name)
+        self._tokens(name).drop()
+
+    def enable(self, name: str, enabled: bool) -> None:
+        one_server(self._app, name)
+        change = REMOVED if enabled else False
+        write_settings(self._app.home, {("mcp_servers", name, "enabled"): change})
+
+    def choose(self, name: str, include: Sequence[str], exclude: Sequence[str]) -> None:
+        """Nothing is written down where everything is taken."""
+        one_server(self._app, name)
+        path = ("mcp_servers", name, "tools")
+        write_settings(
+            self._app.home,
+            {
+                (*path, "include"): list(include) or REMOVED,
+                (*path, "exclude"): list(exclude) or REMOVED,
+            },
+        )
+
+    async def test(self, name: str) -> Trial:
+        """Connect anew and count what there is; ServerFault."""
+        server = one_server(self._app, name)
+        usable(server)
+        clock = self._app.world.clock
+        servers = servers_of(self._app, extra=(server,))
+        try:
+            begun = clock.monotonic()
+            link = servers.link(name)
+            listing = await link.listing()
+            seconds = clock.monotonic() - begun
+            resources = await link.call(lambda c: c.resources()) if listing.resources else []
+            prompts = await link.call(lambda c: c.prompts()) if listing.prompts else []
+        finally:
+            await servers.close()
+        return Trial(
+            name=name,
+            milliseconds=round(seconds * 1000),
+            tools=len(listing.tools),
+            resources=len(resources),
+            prompts=len(prompts),
+            title=listing.title,
+            protocol=listing.protocol,
+            unset=unset_variables(self._whole(server)),
+        )
+
+    async def log_in(self, name: str, screen: Screen) -> None:
+        server = one_server(self._app, name)
+        if server.auth != "oauth":
+            raise UsageError(
+                f"{name} needs no login; set mcp_servers.{name}.auth to oauth if it does."
+            )
+        await self._log_in(server, screen)
+        await self._met(server)
+
+    def log_out(self, name: str) -> bool:
+        return self._tokens(one_server(self._app, name).name).drop()
+
+    def _settings(self) -> Mapping[str, McpServerSettings]:
+        return self._app.settings.mcp_servers
+
+    def _row(self, name: str, own: McpServerSettings) -> Row:
+        server = server_of(name, own)
+        listing = self._listings.get(server)
+        return Row(
+            name=name,
+            place=server.place,
+            enabled=own.enabled,
+            auth=own.auth,
+            logged_in=own.auth == "oauth" and self._tokens(name).token() is not None,
+            tools=len(chosen(server, listing)) if listing else None,
+            fault=server.fault(),
+        )
+
+    async def _met(self, server: Server) -> tuple[Listing, float]:
+        servers = servers_of(self._app, extra=(server,))
+        clock = self._app.world.clock
+        begun = clock.monotonic()
+        try:
+            listing = await servers.link(server.name).listing()
+        finally:
+            await servers.close()
+        return listing, clock.monotonic() - begun
+
+    async def _log_in(self, server: Server, screen: Screen) -> None:
+        from importlib.util import find_spec
+
+        from hermes.mcp.faults import MissingLibrary
+
+        if find_spec("mcp") is None:
+            raise MissingLibrary
+        from hermes.mcp.oauth.login import log_in
+
+        await log_in(self._whole(server), self._tokens(server.name), screen, self._app.world.clock)
+
+    def _whole(self, server: Server) -> Server:
+        return expanded(server, self._app.env, home=self._app.person, folder="")
+
+    def _tokens(self, name: str) -> TokenStore:
+        return TokenStore(self._app.home.root / "mcp-tokens", name)
+
+    def _write(self, name: str, own: McpServerSettings) -> None:
+        """Secrets go to `.env`, and the settings refer to them there."""
+        told: JsonObject = plain(own)
+        for part in ("env", "headers"):
+            for key, value in dict(told.get(part, {})).items():
+                if _is_secret(part, key, value):
+                    variable = _variable(name, key)
+                    set_from_text(self._app.home, variable, value)
+                    told[part][key] = f"${{{variable}}}"
+        written = {key: value for key, value in told.items() if value != {}}
+        write_settings(self._app.home, {("mcp_servers", name): written})
+
+
+def _is_secret(part: str, key: str, value: str) -> bool:
+    if not value or "${" in value:
+        return False
+    return part == "headers" or looks_secret(key)
+
+
+def _variable(name: str, key: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "_", f"MCP_{name}_{key}".upper())
+
+
+def _unfiltered(server: Server) -> Server:
+    return replace(server, tools=Tools())

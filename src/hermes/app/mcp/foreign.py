@@ -1,0 +1,145 @@
+"""The foreign servers of one run: from the settings to tools that sessions can find."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import NotFound
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.config.load import Config
+    from hermes.config.mcp_settings import McpServerSettings
+    from hermes.mcp.server import Server
+    from hermes.mcp.servers import Servers
+
+# Longest wait for servers that were never seen before.
+PATIENCE_SECONDS = 15.0
+
+
+class Foreign:
+    """Nothing is loaded where the settings name no server, and the protocol's library by the first
+    call only."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._servers: Servers | None = None
+        self._offering = asyncio.Lock()
+        self._offered = False
+
+    @property
+    def servers(self) -> Servers:
+        if self._servers is None:
+            self._servers = servers_of(self._app, self._offer_again)
+        return self._servers
+
+    async def offer(self) -> None:
+        """Give the tools of all servers to the sessions of this run. Servers that were seen before
+        are known; only new ones are waited for."""
+        if self._offered or not self._app.settings.mcp_servers:
+            return
+        async with self._offering:
+            if self._offered:
+                return
+            self._offered = True
+            if (new := self.servers.unknown()) and self._app.reaches_out:
+                faults = await self.servers.discover(new, seconds=PATIENCE_SECONDS)
+                self._app.news += faults.values()
+            self._offer_again()
+
+    async def reload(self) -> str:
+        """Follow the settings as they are now; what came of it, in words."""
+        from hermes.config.load import load
+
+        config = load(self._app.home, env=self._app.env)
+        wanted, _ = wanted_servers(config)
+        came, changed, went = await self.servers.replace(wanted)
+        self._offered = True
+        faults = await self.servers.discover((*came, *changed), seconds=PATIENCE_SECONDS)
+        self._offer_again()
+        counts = f"{len(came)} added, {len(changed)} changed, {len(went)} removed"
+        return "\n".join((f"MCP servers: {counts}.", *faults.values()))
+
+    async def close(self) -> None:
+        if self._servers is not None:
+            await self._servers.close()
+
+    def _offer_again(self) -> None:
+        from hermes.tools.catalogue import Entry
+
+        if self._offered:
+            self._app.tools.add(Entry(spec, tool) for spec, tool in self.servers.offered())
+
+
+def servers_of(
+    app: App, changed: Callable[[], None] = lambda: None, *, extra: tuple[Server, ...] = ()
+) -> Servers:
+    """The servers that the settings name, and `extra` ones in their place or besides."""
+    from hermes.mcp.servers import Servers, Surroundings
+
+    wanted, faults = wanted_servers(app.config)
+    app.news += faults
+    others = {server.name for server in extra}
+    wanted = [*(server for server in wanted if server.name not in others), *extra]
+    home = app.home
+    around = Surroundings(
+        cache=home.folder(home.cache / "mcp"),
+        logs=home.logs / "mcp",
+        tokens=home.root / "mcp-tokens",
+        variables=dict(app.env),
+        person=app.person,
+        folder=str(Path(app.settings.terminal.cwd).expanduser().resolve()),
+    )
+    return Servers(
+        wanted,
+        around,
+        app.world,
+        scan=_scan,
+        changed=changed,
+    )
+
+
+def wanted_servers(config: Config) -> tuple[list[Server], list[str]]:
+    """Those that can be used, and what is wrong with the others."""
+    servers: list[Server] = []
+    faults: list[str] = []
+    off = config.settings.agent.disabled_toolsets
+    for name, own in sorted(config.settings.mcp_servers.items()):
+        if not own.enabled or f"mcp-{name}" in off:
+            continue
+        server = server_of(name, own)
+        if fault := server.fault():
+            faults.append(fault)
+        else:
+            servers.append(server)
+    return servers, faults
+
+
+def server_of(name: str, own: McpServerSettings) -> Server:
+    from hermes.codec.json import convert, plain
+    from hermes.mcp.server import Server
+
+    return convert(Server, {"name": name, **plain(own)})
+
+
+def one_server(app: App, name: str) -> Server:
+    """NotFound names those that there are."""
+    known = app.settings.mcp_servers
+    if name not in known:
+        raise NotFound(
+            f"There is no MCP server named {name!r}; `hermes mcp list` shows all.",
+            near=tuple(known),
+        )
+    return server_of(name, known[name])
+
+
+def _scan(text: str) -> tuple[str, bool]:
+    from hermes.policy.scan.scanner import Scanner
+
+    scanned = Scanner().scan(text, "tool_description")
+    if scanned.verdict == "safe":
+        return "", False
+    return scanned.findings[0].id, scanned.verdict == "dangerous"

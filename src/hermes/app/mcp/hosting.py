@@ -1,0 +1,85 @@
+"""What foreign servers may have from a session: answers of a model, metered, and kept pictures."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from hermes.app.auxiliary import MAIN, Auxiliary
+from hermes.codec.values import replace
+from hermes.config.model_settings import AuxiliaryTaskSettings
+from hermes.core.prompt import Prompt
+from hermes.mcp.hosting import Hosting, Sample, SampleRequest
+from hermes.mcp.sampling import content_of
+from hermes.mcp.server import Server
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+log = logging.getLogger(__name__)
+
+TASK = "mcp"
+STOPS = {"done": "endTurn", "length": "maxTokens", "calls": "toolUse"}
+ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
+
+
+def hosting_of(app: App, session_id: str) -> Hosting:
+    """For one session: what a server's requests cost is booked there, under its caps."""
+
+    async def sample(server: Server, request: SampleRequest) -> Sample:
+        session = app.session(session_id)
+        transcript = session.transcript
+        settings = app.settings
+        own = settings.auxiliary.mcp
+        if model := _model(server, request):
+            own = AuxiliaryTaskSettings(model=model)
+        elif own == AuxiliaryTaskSettings():
+            own = AuxiliaryTaskSettings(provider=MAIN)
+        auxiliary = Auxiliary(
+            app.models,
+            replace(settings, auxiliary=replace(settings.auxiliary, mcp=own)),
+            main=lambda: (transcript.model, transcript.provider),
+            tell=session.tell,
+        )
+        prompt = Prompt(
+            system=request.system,
+            messages=request.messages,
+            tools=request.tools,
+            max_tokens=request.max_tokens,
+        )
+        reply = await auxiliary.ask(TASK, prompt, session.meter)
+        log.info(
+            "a server used the model",
+            extra={
+                "server": server.name,
+                "prompt_tokens": reply.usage.prompt,
+                "answer_tokens": reply.usage.output,
+            },
+        )
+        return Sample(
+            content=content_of(reply.message),
+            model=reply.model,
+            stop=STOPS.get(reply.message.stop, "endTurn"),
+        )
+
+    return Hosting(sampler=sample, keep_image=lambda data, kind: _kept(app, data, kind))
+
+
+def _model(server: Server, request: SampleRequest) -> str:
+    """The settings' own choice, else what the server would like if it may choose that."""
+    if server.sampling.model:
+        return server.sampling.model
+    allowed = server.sampling.allowed_models
+    return next((hint for hint in request.hints if hint in allowed), "")
+
+
+def _kept(app: App, data: bytes, kind: str) -> str:
+    folder = app.home.folder(app.home.cache / "images")
+    file = folder / f"{hashlib.sha256(data).hexdigest()}{ENDINGS.get(kind, '.png')}"
+    if not file.exists():
+        partial = folder / f".{file.name}.{os.getpid()}"
+        partial.write_bytes(data)
+        partial.replace(file)
+    return str(file)

@@ -1,0 +1,84 @@
+"""Answers what a server asks back: for words of our model, for the person's, for the folder."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from pathlib import Path
+
+from hermes.codec.values import JsonObject
+from hermes.core.world import World
+from hermes.mcp.asking import Form, answered
+from hermes.mcp.faults import ServerFault
+from hermes.mcp.hosting import Caller
+from hermes.mcp.sampling import request_of, result_of, tool_rounds
+from hermes.mcp.server import Server
+
+_MINUTE = 60.0
+DECLINED: JsonObject = {"action": "decline"}
+CANCELLED: JsonObject = {"action": "cancel"}
+
+
+class Answering:
+    """For one server. What it asks belongs to the call that is under way; a server that asks out
+    of the blue, or during calls of several sessions, gets no answer."""
+
+    def __init__(self, server: Server, world: World, folder: str) -> None:
+        self._server = server
+        self._world = world
+        self._folder = folder
+        self._callers: list[Caller] = []
+        self._recent: deque[float] = deque()
+
+    def begin(self, caller: Caller) -> None:
+        self._callers.append(caller)
+
+    def end(self, caller: Caller) -> None:
+        self._callers.remove(caller)
+
+    def roots(self) -> list[JsonObject]:
+        folders = dict.fromkeys(caller.root for caller in self._callers) or {self._folder: None}
+        return [{"uri": Path(each).as_uri(), "name": Path(each).name or each} for each in folders]
+
+    async def sample(self, params: JsonObject) -> JsonObject:
+        limits = self._server.sampling
+        sampler = self._caller().hosting.sampler
+        if not limits.enabled or sampler is None:
+            raise ServerFault("Sampling is switched off here.")
+        if tool_rounds(params) >= limits.max_tool_rounds:
+            raise ServerFault(f"More than {limits.max_tool_rounds} rounds of tools in a row.")
+        self._count()
+        request = request_of(self._server, params)
+        try:
+            async with asyncio.timeout(limits.timeout):
+                return result_of(await sampler(self._server, request))
+        except TimeoutError:
+            raise ServerFault(f"No answer within {limits.timeout:g} s.") from None
+
+    async def elicit(self, params: JsonObject) -> JsonObject:
+        """Only plain forms are put to the person; an address to open is not followed."""
+        if params.get("mode", "form") != "form" or "requestedSchema" not in params:
+            return DECLINED
+        form = Form(self._server.name, params)
+        caller = self._caller()
+        try:
+            async with asyncio.timeout(self._server.elicitation.timeout):
+                return await answered(form, caller.ask)
+        except TimeoutError:
+            return CANCELLED
+
+    def _caller(self) -> Caller:
+        hostings = {id(caller.hosting) for caller in self._callers}
+        if not hostings:
+            raise ServerFault("No call is under way, so there is nobody to ask.")
+        if len(hostings) > 1:
+            raise ServerFault("Calls of several sessions are under way; whose this is is unknown.")
+        return self._callers[-1]
+
+    def _count(self) -> None:
+        now = self._world.clock.monotonic()
+        while self._recent and now - self._recent[0] >= _MINUTE:
+            self._recent.popleft()
+        if len(self._recent) >= self._server.sampling.max_rpm:
+            raise ServerFault(f"More than {self._server.sampling.max_rpm} requests in a minute.")
+        self._recent.append(now)

@@ -1,0 +1,248 @@
+"""An open connection to a server: the official library behind values of ours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar, cast
+
+import httpx2
+from mcp import Client, MCPError
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    REQUEST_TIMEOUT,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    CreateMessageResultWithTools,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
+    Implementation,
+    ListRootsResult,
+    Root,
+    SamplingCapability,
+    SamplingToolsCapability,
+    ToolListChangedNotification,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from hermes.codec.values import JsonObject
+from hermes.core.errors import HermesError
+from hermes.mcp.answering import Answering
+from hermes.mcp.faults import Expired, Late, Lost, NeedsLogin, Refused, ServerFault, masked
+from hermes.mcp.hosting import Caller
+from hermes.mcp.listing import ForeignTool, Listing
+from hermes.mcp.schemas import clean_description, clean_schema
+from hermes.mcp.server import Server
+from hermes.mcp.transport import Streams
+from hermes.version import __version__
+
+PAGES = 50
+T = TypeVar("T")
+Changed = Callable[[], None]
+INVALID, INTERNAL = -32602, -32603
+
+
+class Connection:
+    """Calls may be made from any task of the loop. A fault is a ServerFault, with words."""
+
+    def __init__(self, client: Client, server: Server) -> None:
+        self._client = client
+        self._server = server
+
+    async def listing(self) -> Listing:
+        """All tools, over all pages, fit to be shown to a model."""
+        able = self._client.server_capabilities
+        tools: list[ForeignTool] = []
+        if able.tools is not None:
+            pages = await self._pages(self._client.list_tools)
+            tools = [_foreign(tool) for page in pages for tool in page.tools]
+        info = self._client.server_info
+        return Listing(
+            tools=tuple(tools),
+            resources=able.resources is not None,
+            prompts=able.prompts is not None,
+            title=f"{info.name} {info.version}".strip() if info else "",
+            protocol=self._client.protocol_version,
+        )
+
+    async def call(self, tool: str, arguments: JsonObject, caller: Caller | None) -> JsonObject:
+        """The result as plain JSON. Given up after the server's own time."""
+
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            if caller is not None:
+                of = f"/{total:g}" if total else ""
+                caller.progress(message or f"{progress:g}{of}")
+
+        result = await self._guarded(
+            self._client.call_tool(
+                tool,
+                arguments,
+                read_timeout_seconds=self._server.timeout,
+                progress_callback=tell,
+            ),
+            what=f"tool {tool}",
+        )
+        return cast(JsonObject, _plain(result))
+
+    async def resources(self) -> list[JsonObject]:
+        pages = await self._pages(self._client.list_resources)
+        return [_plain(each) for page in pages for each in page.resources]
+
+    async def resource_templates(self) -> list[JsonObject]:
+        pages = await self._pages(self._client.list_resource_templates)
+        return [_plain(each) for page in pages for each in page.resource_templates]
+
+    async def read(self, uri: str) -> list[JsonObject]:
+        result = await self._guarded(self._client.read_resource(uri), what=f"resource {uri}")
+        return [_plain(each) for each in result.contents]
+
+    async def prompts(self) -> list[JsonObject]:
+        pages = await self._pages(self._client.list_prompts)
+        return [_plain(each) for page in pages for each in page.prompts]
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> list[JsonObject]:
+        result = await self._guarded(
+            self._client.get_prompt(name, arguments), what=f"prompt {name}"
+        )
+        return [_plain(each) for each in result.messages]
+
+    async def _pages(self, list_page: Callable[..., Awaitable[T]]) -> list[T]:
+        pages: list[T] = []
+        cursor: str | None = None
+        for _ in range(PAGES):
+            page = await self._guarded(
+                list_page(cursor=cursor, cache_mode="refresh"), what="its list"
+            )
+            pages.append(page)
+            cursor = cast(Any, page).next_cursor
+            if not cursor:
+                break
+        return pages
+
+    async def _guarded(self, work: Awaitable[T], *, what: str) -> T:
+        try:
+            async with asyncio.timeout(self._server.timeout + 5):
+                return await work
+        except Exception as error:
+            raise fault_of(self._server, error, what) from error
+
+
+@asynccontextmanager
+async def connected(
+    server: Server,
+    streams: Streams,
+    *,
+    answering: Answering,
+    changed: Changed,
+) -> AsyncIterator[Connection]:
+    """Shake hands over a transport; ServerFault when that does not work."""
+
+    async def sample(
+        context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
+        try:
+            made = await answering.sample(_plain(params))
+        except HermesError as error:
+            return ErrorData(code=INTERNAL, message=str(error))
+        kind = CreateMessageResultWithTools if params.tools else CreateMessageResult
+        return kind.model_validate(made)
+
+    async def elicit(
+        context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult | ErrorData:
+        try:
+            return ElicitResult.model_validate(await answering.elicit(_plain(params)))
+        except HermesError as error:
+            return ErrorData(code=INVALID, message=str(error))
+
+    async def roots(context: ClientRequestContext) -> ListRootsResult:
+        return ListRootsResult(roots=[Root.model_validate(root) for root in answering.roots()])
+
+    async def heard(message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            changed()
+
+    client = Client(
+        cast(Any, streams),
+        client_info=Implementation(name="hermes-agent", title="Hermes", version=__version__),
+        sampling_callback=sample if server.sampling.enabled else None,
+        sampling_capabilities=SamplingCapability(tools=SamplingToolsCapability()),
+        elicitation_callback=elicit if server.elicitation.enabled else None,
+        list_roots_callback=roots,
+        message_handler=heard,
+        cache=None,
+    )
+    async with client:
+        hearing = asyncio.ensure_future(_hear_changes(client, changed))
+        try:
+            yield Connection(client, server)
+        finally:
+            hearing.cancel()
+            await asyncio.gather(hearing, return_exceptions=True)
+
+
+async def _hear_changes(client: Client, changed: Changed) -> None:
+    """Servers of the newest protocol tell of other tools only those who ask to be told."""
+    able = client.server_capabilities.tools
+    if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (able and able.list_changed):
+        return
+    async with client.listen(tools_list_changed=True) as changes:
+        async for _ in changes:
+            changed()
+
+
+def fault_of(server: Server, error: BaseException, what: str = "the handshake") -> ServerFault:
+    """What an exception of the library, or a group of them, means for us."""
+    cause = _innermost(error)
+    name = f"MCP server {server.name}"
+    match cause:
+        case ServerFault():
+            return cause
+        case TimeoutError():
+            return Late(f"MCP {what} timed out after {server.timeout:g}s", retryable=True)
+        case MCPError() if cause.code == REQUEST_TIMEOUT:
+            return Late(f"MCP {what} timed out after {server.timeout:g}s", retryable=True)
+        case MCPError() if cause.code == CONNECTION_CLOSED:
+            return Lost(
+                f"{name} broke off while {what} was under way; the outcome is unknown, "
+                "check before you repeat it.",
+                retryable=True,
+            )
+        case MCPError() if cause.code == INVALID_REQUEST and cause.message == "Session terminated":
+            return Expired(f"{name} has ended the session.", retryable=True)
+        case MCPError():
+            return Refused(masked(server, f"{name}: {cause.message} (code {cause.code})"))
+        case httpx2.HTTPStatusError() if cause.response.status_code in (401, 403):
+            return NeedsLogin(server.name)
+        case httpx2.TransportError():
+            words = masked(server, str(cause)) or type(cause).__name__
+            return Lost(f"{name} cannot be reached: {words}.", retryable=True)
+        case _:
+            return Refused(masked(server, f"{name}: {cause}"))
+
+
+def _innermost(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        # Several tasks of one transport fail for one reason; ours say most.
+        inner = error.exceptions
+        error = next((each for each in inner if isinstance(each, ServerFault)), inner[0])
+    return error
+
+
+def _plain(model: Any) -> Any:
+    return model.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _foreign(tool: Any) -> ForeignTool:
+    hints = tool.annotations
+    return ForeignTool(
+        name=tool.name,
+        description=clean_description(tool.description or tool.title or ""),
+        schema=clean_schema(_plain(tool).get("inputSchema", {})),
+        read_only=bool(hints and hints.read_only_hint),
+        structured=tool.output_schema is not None,
+    )

@@ -1,0 +1,54 @@
+"""How a call of a foreign server can fail, so that the model and the link know what to do."""
+
+from __future__ import annotations
+
+from hermes.core.errors import ToolError
+from hermes.mcp.server import Server
+
+
+class ServerFault(ToolError):
+    """The server could not be used. `retryable` means that the same call may work later."""
+
+    def __init__(self, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class Unreachable(ServerFault):
+    """There is no connection, so nothing was done."""
+
+
+class NeedsLogin(ServerFault):
+    def __init__(self, server: str) -> None:
+        super().__init__(f"MCP server {server} needs a login: run `hermes mcp login {server}`.")
+
+
+class Lost(ServerFault):
+    """The connection broke while the call ran: whether it was carried out is not known."""
+
+
+class Expired(ServerFault):
+    """The server has forgotten the session before it looked at the call."""
+
+
+class Late(ServerFault):
+    pass
+
+
+class Refused(ServerFault):
+    """The server answered, with an error of the protocol."""
+
+
+class MissingLibrary(ServerFault):
+    def __init__(self) -> None:
+        super().__init__(
+            "Foreign servers need the official protocol library: "
+            "install it with `pip install hermes-agent[mcp]`."
+        )
+
+
+def masked(server: Server, text: str) -> str:
+    """Without the values that the settings give to the server."""
+    for secret in server.secrets():
+        text = text.replace(secret, "***")
+    return text

@@ -1,0 +1,130 @@
+"""What a server offers, as it was last seen, kept on disk so that sessions need not wait for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, Value
+from hermes.mcp.server import Server
+
+LIST_RESOURCES, READ_RESOURCE = "list_resources", "read_resource"
+LIST_PROMPTS, GET_PROMPT = "list_prompts", "get_prompt"
+_VERSION = 1
+
+
+class ForeignTool(Value):
+    """A tool of a server, cleaned for models. `utility` ones are ours, over its resources and
+    prompts. `finding` says what looks wrong in its description."""
+
+    name: str
+    description: str = ""
+    schema: JsonObject = {}
+    read_only: bool = False
+    structured: bool = False
+    utility: bool = False
+    finding: str = ""
+
+
+class Listing(Value):
+    """All that a server offers, and who it says it is."""
+
+    tools: tuple[ForeignTool, ...] = ()
+    resources: bool = False
+    prompts: bool = False
+    title: str = ""
+    protocol: str = ""
+
+
+class Kept(Value):
+    version: int
+    fingerprint: str
+    listing: Listing
+
+
+class Listings:
+    """The listings of all servers, one file each. A lost or foreign file means: not known yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, server: Server) -> Listing | None:
+        try:
+            kept = decode(Kept, self._file(server.name).read_bytes())
+        except (OSError, DecodeError):
+            return None
+        if kept.version != _VERSION or kept.fingerprint != server.fingerprint():
+            return None
+        return kept.listing
+
+    def put(self, server: Server, listing: Listing) -> None:
+        """Whole or not at all; that it cannot be kept costs a later start some time only."""
+        kept = Kept(version=_VERSION, fingerprint=server.fingerprint(), listing=listing)
+        file = self._file(server.name)
+        partial = file.with_name(f".{file.name}.{os.getpid()}")
+        with contextlib.suppress(OSError):
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            partial.write_bytes(encode(kept))
+            partial.replace(file)
+
+    def drop(self, name: str) -> None:
+        self._file(name).unlink(missing_ok=True)
+
+    def _file(self, name: str) -> Path:
+        return self._folder / f"{file_name(name)}.json"
+
+
+def file_name(server: str) -> str:
+    """A name from the settings as the name of a file, which it must not lead out of."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "_", server).strip(".")
+    return plain or "_"
+
+
+def chosen(server: Server, listing: Listing) -> tuple[ForeignTool, ...]:
+    """The tools that the settings let through, then those for resources and prompts."""
+    wanted = server.tools
+    tools = [
+        tool for tool in listing.tools if _is_wanted(tool.name, wanted.include, wanted.exclude)
+    ]
+    if listing.resources and wanted.resources:
+        tools += RESOURCE_TOOLS
+    if listing.prompts and wanted.prompts:
+        tools += PROMPT_TOOLS
+    return tuple(tools)
+
+
+def _is_wanted(name: str, include: Iterable[str], exclude: Iterable[str]) -> bool:
+    patterns = tuple(include)
+    if patterns:
+        return any(fnmatchcase(name, pattern) for pattern in patterns)
+    return not any(fnmatchcase(name, pattern) for pattern in exclude)
+
+
+def _utility(name: str, words: str, properties: JsonObject, required: list[str]) -> ForeignTool:
+    schema = {"type": "object", "properties": properties, "required": required}
+    return ForeignTool(name=name, description=words, schema=schema, read_only=True, utility=True)
+
+
+RESOURCE_TOOLS = (
+    _utility(LIST_RESOURCES, "List the resources of this server.", {}, []),
+    _utility(
+        READ_RESOURCE,
+        "Read a resource of this server.",
+        {"uri": {"type": "string", "description": "Its address, as listed"}},
+        ["uri"],
+    ),
+)
+PROMPT_TOOLS = (
+    _utility(LIST_PROMPTS, "List the prompts of this server.", {}, []),
+    _utility(
+        GET_PROMPT,
+        "Get a prompt of this server, filled in.",
+        {"name": {"type": "string"}, "arguments": {"type": "object"}},
+        ["name"],
+    ),
+)

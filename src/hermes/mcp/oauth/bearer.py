@@ -1,0 +1,106 @@
+"""Shows the token of a login with every request, and makes it new before it is too old."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+
+from hermes.codec.values import replace
+from hermes.core.world import Clock
+from hermes.mcp.faults import NeedsLogin
+from hermes.mcp.oauth.store import Token, TokenStore
+from hermes.mcp.server import Server
+
+EARLY_SECONDS = 60.0
+
+
+def bearer_of(server: Server, tokens: Path, clock: Clock) -> httpx2.Auth | None:
+    """NeedsLogin when the settings want a login and there is none."""
+    if server.auth != "oauth":
+        return None
+    store = TokenStore(tokens, server.name)
+    if store.token() is None:
+        raise NeedsLogin(server.name)
+    return Bearer(server, store, clock)
+
+
+class Bearer(httpx2.Auth):
+    """A refusal is answered by one new token and one more attempt. Nothing here asks a person:
+    when a token cannot be made new, NeedsLogin says so."""
+
+    def __init__(self, server: Server, store: TokenStore, clock: Clock) -> None:
+        self._server = server
+        self._store = store
+        self._clock = clock
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        token = self._token()
+        if self._is_old(token):
+            async with self._store.alone():
+                token = self._token()
+                if self._is_old(token):
+                    token = await self._renewed(token, (yield self._renewal(token)))
+        request.headers["Authorization"] = f"Bearer {token.access_token}"
+        response = yield request
+        if response.status_code != 401:
+            return
+        async with self._store.alone():
+            newest = self._token()
+            # Another process may have been here first.
+            if newest.access_token == token.access_token:
+                newest = await self._renewed(newest, (yield self._renewal(newest)))
+        request.headers["Authorization"] = f"Bearer {newest.access_token}"
+        if (yield request).status_code == 401:
+            raise NeedsLogin(self._server.name)
+
+    def _is_old(self, token: Token) -> bool:
+        return bool(token.expires_at) and token.expires_at - EARLY_SECONDS < self._clock.now()
+
+    def _token(self) -> Token:
+        token = self._store.token()
+        if token is None:
+            raise NeedsLogin(self._server.name)
+        return token
+
+    def _renewal(self, token: Token) -> httpx2.Request:
+        client: dict[str, Any] = self._store.client() or {}
+        if not token.refresh_token or not token.token_endpoint or not client.get("client_id"):
+            raise NeedsLogin(self._server.name)
+        data = {
+            "grant_type": "refresh_token",
+            "refresh_token": token.refresh_token,
+            "client_id": str(client["client_id"]),
+        }
+        if token.resource:
+            data["resource"] = token.resource
+        headers: dict[str, str] = {}
+        if secret := client.get("client_secret"):
+            if client.get("token_endpoint_auth_method") == "client_secret_basic":
+                pair = f"{quote(client['client_id'], safe='')}:{quote(secret, safe='')}"
+                headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+            else:
+                data["client_secret"] = secret
+        return httpx2.Request("POST", token.token_endpoint, data=data, headers=headers)
+
+    async def _renewed(self, old: Token, response: httpx2.Response) -> Token:
+        await response.aread()
+        if response.status_code != 200:
+            raise NeedsLogin(self._server.name)
+        given = response.json()
+        seconds = given.get("expires_in")
+        token = replace(
+            old,
+            access_token=given["access_token"],
+            refresh_token=given.get("refresh_token") or old.refresh_token,
+            expires_at=self._clock.now() + float(seconds) if seconds else 0.0,
+            scope=given.get("scope") or old.scope,
+        )
+        self._store.put_token(token)
+        return token

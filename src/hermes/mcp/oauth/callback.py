@@ -1,0 +1,108 @@
+"""Where the browser comes back to after a login: a page of this machine, or a pasted line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from urllib.parse import parse_qs, urlsplit
+
+from hermes.codec.values import Value
+from hermes.core.errors import HermesError, UsageError
+
+PATH = "/callback"
+
+
+class Returned(Value):
+    """What came back: a code to be exchanged, and whose it is."""
+
+    code: str
+    state: str = ""
+    issuer: str = ""
+
+
+class Callback:
+    """One login that is waited for. Whoever comes with another state is sent away and the wait
+    goes on."""
+
+    def __init__(self) -> None:
+        self.state = ""
+        self._returned: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
+
+    async def wait(self, pasted: Callable[[], Awaitable[str]], seconds: float) -> Returned:
+        """From the browser or from the person, whichever is first; HermesError."""
+        reading = asyncio.ensure_future(self._read(pasted))
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._returned
+        except TimeoutError:
+            raise HermesError(f"Nobody logged in within {seconds:g} s; try again.") from None
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    def take(self, query: str) -> str:
+        """What is wrong with an answer, or nothing: then it was the awaited one."""
+        given = {name: values[0] for name, values in parse_qs(query).items()}
+        if self.state and given.get("state", "") != self.state:
+            return "This answer belongs to another login."
+        if error := given.get("error"):
+            words = given.get("error_description") or error
+            self._settle(HermesError(f"The login was refused: {words}."))
+            return f"The login was refused: {words}."
+        if "code" not in given:
+            return "This answer holds no code."
+        self._settle(
+            Returned(code=given["code"], state=given.get("state", ""), issuer=given.get("iss", ""))
+        )
+        return ""
+
+    def _settle(self, outcome: Returned | HermesError) -> None:
+        if self._returned.done():
+            return
+        if isinstance(outcome, HermesError):
+            self._returned.set_exception(outcome)
+        else:
+            self._returned.set_result(outcome)
+
+    async def _read(self, pasted: Callable[[], Awaitable[str]]) -> None:
+        while True:
+            line = (await pasted()).strip()
+            query = urlsplit(line).query if "://" in line else line
+            if wrong := self.take(query):
+                self._settle(UsageError(wrong)) if "code" in query else None
+
+
+@asynccontextmanager
+async def listening(host: str, port: int) -> AsyncIterator[tuple[Callback, int]]:
+    """A callback with a page that leads to it, and the port of that page."""
+    callback = Callback()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, ValueError):
+            line = (await reader.readline()).decode("latin-1").split()
+            while (await reader.readline()).strip():
+                pass
+            status, words = _answer(callback, line)
+            body = words.encode()
+            head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            writer.write(head.encode() + body)
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, host, port)
+    async with server:
+        yield callback, int(server.sockets[0].getsockname()[1])
+
+
+def _answer(callback: Callback, line: list[str]) -> tuple[str, str]:
+    if len(line) < 2 or line[0] != "GET":
+        return "405 Method Not Allowed", "Only GET."
+    parts = urlsplit(line[1])
+    if parts.path != PATH:
+        return "404 Not Found", "Nothing here."
+    if wrong := callback.take(parts.query):
+        return "400 Bad Request", wrong
+    return "200 OK", "Logged in. You can close this page and go back to Hermes."

@@ -1,0 +1,179 @@
+"""Logs in at a server: discovery, registration and the exchange by the official library, the
+person's part here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.exceptions import OAuthFlowError
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthToken,
+)
+
+from hermes.core.errors import HermesError
+from hermes.core.world import Clock
+from hermes.mcp.oauth.callback import PATH, Callback, listening
+from hermes.mcp.oauth.store import Token, TokenStore
+from hermes.mcp.server import Server
+
+VERSION = "2025-11-25"
+PROBE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": VERSION,
+        "capabilities": {},
+        "clientInfo": {"name": "hermes-agent", "version": "1"},
+    },
+}
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+HEADERS = {
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+    "Mcp-Protocol-Version": VERSION,
+}
+
+
+class Screen(Protocol):
+    """Where the person is shown the page to open, and may paste what the browser showed."""
+
+    def show_page(self, url: str, *, paste: bool) -> None: ...
+
+    async def pasted(self) -> str: ...
+
+
+async def log_in(server: Server, store: TokenStore, screen: Screen, clock: Clock) -> Token:
+    """A new login, kept for all later runs; HermesError says why there is none. One login at a
+    time: whoever comes second waits."""
+    own = server.oauth
+    async with store.alone(), listening(own.redirect_host, own.redirect_port) as (callback, port):
+        redirect = own.redirect_uri or f"http://{own.redirect_host}:{port}{PATH}"
+        memory = _Memory(_configured(server, redirect))
+        provider = OAuthClientProvider(
+            server.url,
+            _metadata(server, redirect),
+            memory,
+            redirect_handler=_redirect(callback, screen),
+            callback_handler=_callback(callback, screen, own.timeout),
+        )
+        try:
+            await _knock(server, provider)
+        except (OAuthFlowError, httpx2.HTTPError) as error:
+            raise HermesError(f"The login at {server.name} did not work: {error}.") from error
+        if memory.tokens is None:
+            raise HermesError(f"{server.name} let us in without a login; `auth` is not needed.")
+        token = _token(memory.tokens, provider, clock)
+        if memory.client is not None:
+            store.put_client(memory.client.model_dump(mode="json", exclude_none=True))
+        store.put_token(token)
+        return token
+
+
+async def _knock(server: Server, provider: OAuthClientProvider) -> None:
+    """Some servers greet everybody and want a login only for what they can do."""
+    async with httpx2.AsyncClient(auth=provider, timeout=server.connect_timeout) as client:
+        headers = {**HEADERS, **server.headers}
+        for body in (PROBE, READY, LIST):
+            request = client.build_request("POST", server.url, json=body, headers=headers)
+            response = await client.send(request, stream=True)
+            await response.aclose()
+            if response.status_code in (401, 403):
+                raise HermesError(f"{server.name} refuses the new login as well.")
+            if provider.context.current_tokens is not None:
+                return
+            if session := response.headers.get("mcp-session-id"):
+                headers["mcp-session-id"] = session
+
+
+class _Memory:
+    """What the library learns, until the whole login has worked."""
+
+    def __init__(self, client: OAuthClientInformationFull | None) -> None:
+        self.client = client
+        self.tokens: OAuthToken | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+def _configured(server: Server, redirect: str) -> OAuthClientInformationFull | None:
+    """Who we are at a server that knows us already."""
+    own = server.oauth
+    if not own.client_id:
+        return None
+    method = "client_secret_basic" if own.client_secret else "none"
+    return OAuthClientInformationFull.model_validate(
+        {
+            "client_id": own.client_id,
+            "client_secret": own.client_secret or None,
+            "redirect_uris": [redirect],
+            "token_endpoint_auth_method": method,
+        }
+    )
+
+
+def _metadata(server: Server, redirect: str) -> OAuthClientMetadata:
+    return OAuthClientMetadata.model_validate(
+        {
+            "client_name": "Hermes",
+            "redirect_uris": [redirect],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+            "scope": server.oauth.scope or None,
+        }
+    )
+
+
+def _redirect(callback: Callback, screen: Screen) -> Callable[[str], Awaitable[None]]:
+    async def show(url: str) -> None:
+        callback.state = parse_qs(urlsplit(url).query).get("state", [""])[0]
+        screen.show_page(url, paste=True)
+
+    return show
+
+
+def _callback(
+    callback: Callback, screen: Screen, seconds: float
+) -> Callable[[], Awaitable[AuthorizationCodeResult]]:
+    async def wait() -> AuthorizationCodeResult:
+        returned = await callback.wait(screen.pasted, seconds)
+        return AuthorizationCodeResult(
+            code=returned.code, state=returned.state or None, iss=returned.issuer or None
+        )
+
+    return wait
+
+
+def _token(tokens: OAuthToken, provider: OAuthClientProvider, clock: Clock) -> Token:
+    context: Any = provider.context
+    metadata = context.oauth_metadata
+    endpoint = str(metadata.token_endpoint) if metadata else ""
+    return Token(
+        access_token=tokens.access_token,
+        refresh_token=tokens.refresh_token or "",
+        expires_at=clock.now() + tokens.expires_in if tokens.expires_in else 0.0,
+        scope=tokens.scope or "",
+        issuer=str(metadata.issuer) if metadata else "",
+        token_endpoint=endpoint
+        or context.get_authorization_base_url(context.server_url) + "/token",
+        resource=context.get_resource_url(),
+    )

@@ -1,0 +1,97 @@
+"""The logins at servers: one private file each, changed by one process at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, Value
+from hermes.mcp.listing import file_name
+
+_LOOK_SECONDS = 0.05
+
+
+class Token(Value):
+    """What a login gave. `token_endpoint` is where it is made new; `expires_at` is in seconds
+    since 1970, 0 when it is not known."""
+
+    access_token: str
+    refresh_token: str = ""
+    expires_at: float = 0.0
+    scope: str = ""
+    issuer: str = ""
+    token_endpoint: str = ""
+    resource: str = ""
+
+
+class TokenStore:
+    """The files of one server: its token, and what it knows us as."""
+
+    def __init__(self, folder: Path, server: str) -> None:
+        self._folder = folder
+        self._token = folder / f"{file_name(server)}.json"
+        self._client = folder / f"{file_name(server)}.client.json"
+        self._lock = folder / f".{file_name(server)}.lock"
+
+    def token(self) -> Token | None:
+        try:
+            return decode(Token, self._token.read_bytes())
+        except (OSError, DecodeError):
+            return None
+
+    def put_token(self, token: Token) -> None:
+        self._write(self._token, encode(token))
+
+    def client(self) -> JsonObject | None:
+        try:
+            return decode(dict, self._client.read_bytes())
+        except (OSError, DecodeError):
+            return None
+
+    def put_client(self, client: JsonObject) -> None:
+        self._write(self._client, encode(client))
+
+    def drop(self) -> bool:
+        """Log out; whether there was a login."""
+        found = self._token.exists()
+        self._token.unlink(missing_ok=True)
+        self._client.unlink(missing_ok=True)
+        return found
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """No other process changes these files meanwhile."""
+        self._make_folder()
+        handle = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            while not _locked(handle):  # noqa: ASYNC110 (other processes set no event)
+                await asyncio.sleep(_LOOK_SECONDS)
+            yield
+        finally:
+            os.close(handle)
+
+    def _write(self, file: Path, data: bytes) -> None:
+        self._make_folder()
+        partial = file.with_name(f".{file.name}.{os.getpid()}")
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        partial.replace(file)
+
+    def _make_folder(self) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _locked(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,73 @@
+"""Children whose owner was killed: noted while they live, and ended by whoever comes next."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+
+
+class Birth(Value):
+    """A child and its owner, each with the moment it began: numbers of processes come again."""
+
+    pid: int
+    began: str
+    owner: int
+    owner_began: str
+
+
+class Births:
+    """The living children of all processes of a home, one small file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def note(self, pid: int) -> None:
+        owner = os.getpid()
+        birth = Birth(pid=pid, began=_began(pid), owner=owner, owner_began=_began(owner))
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self._folder / str(pid)).write_bytes(encode(birth))
+
+    def forget(self, pid: int) -> None:
+        with contextlib.suppress(OSError):
+            (self._folder / str(pid)).unlink(missing_ok=True)
+
+    def sweep(self) -> int:
+        """End the children that nobody owns any more; how many there were."""
+        swept = 0
+        for file in self._files():
+            try:
+                birth = decode(Birth, file.read_bytes())
+            except (OSError, DecodeError):
+                continue
+            if birth.owner_began and _began(birth.owner) == birth.owner_began:
+                continue
+            if birth.began and _began(birth.pid) == birth.began:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(birth.pid, signal.SIGKILL)
+                    swept += 1
+            self.forget(birth.pid)
+        return swept
+
+    def _files(self) -> list[Path]:
+        try:
+            return sorted(self._folder.iterdir())
+        except OSError:
+            return []
+
+
+def _began(pid: int) -> str:
+    """The moment a process began, by the kernel's clock; nothing where there is no such process
+    or the system does not tell."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    # The name in the second field may hold anything, so the count begins after it.
+    fields = stat.rpartition(")")[2].split()
+    return "" if fields[0] == "Z" else fields[19]

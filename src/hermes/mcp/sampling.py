@@ -1,0 +1,136 @@
+"""Requests for an answer of our model, from the protocol's words to ours and back."""
+
+from __future__ import annotations
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    Text,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+from hermes.core.prompt import ToolSpec
+from hermes.mcp.hosting import Sample, SampleRequest
+from hermes.mcp.schemas import clean_description, clean_schema
+from hermes.mcp.server import Server
+
+_USE, _RESULT = "tool_use", "tool_result"
+
+
+def request_of(server: Server, params: JsonObject) -> SampleRequest:
+    """With no more tokens than the settings allow."""
+    messages: list[Message] = []
+    for each in params.get("messages", ()):
+        messages += _messages(server, each)
+    preferences = params.get("modelPreferences") or {}
+    hints = (hint.get("name", "") for hint in preferences.get("hints") or ())
+    return SampleRequest(
+        server=server.name,
+        system=str(params.get("systemPrompt") or ""),
+        messages=tuple(messages),
+        tools=tuple(_spec(tool) for tool in params.get("tools") or ()),
+        max_tokens=max(1, min(int(params.get("maxTokens", 1)), server.sampling.max_tokens_cap)),
+        hints=tuple(hint for hint in hints if hint),
+    )
+
+
+def result_of(sample: Sample) -> JsonObject:
+    content = list(sample.content)
+    only = content[0] if len(content) == 1 else content
+    return {
+        "role": "assistant",
+        "content": only or {"type": "text", "text": ""},
+        "model": sample.model,
+        "stopReason": sample.stop,
+    }
+
+
+def content_of(message: AssistantMessage) -> tuple[JsonObject, ...]:
+    """An answer of our model in the protocol's blocks."""
+    found: list[JsonObject] = []
+    for part in message.parts:
+        match part:
+            case Text(text=text) if text:
+                found.append({"type": "text", "text": text})
+            case ToolCall(id=call_id, name=name, arguments=arguments):
+                found.append({"type": _USE, "id": call_id, "name": name, "input": arguments})
+            case _:
+                pass
+    return tuple(found)
+
+
+def tool_rounds(params: JsonObject) -> int:
+    """How many times in a row, at the end, the model has used tools."""
+    rounds = 0
+    for message in reversed(params.get("messages", ())):
+        kinds = {block.get("type") for block in _blocks(message)}
+        if message.get("role") == "assistant" and _USE in kinds:
+            rounds += 1
+        elif _RESULT not in kinds:
+            break
+    return rounds
+
+
+def _blocks(message: JsonObject) -> list[JsonObject]:
+    content: JsonValue = message.get("content") or []
+    return content if isinstance(content, list) else [content]
+
+
+def _messages(server: Server, message: JsonObject) -> list[Message]:
+    blocks = _blocks(message)
+    if message.get("role") == "assistant":
+        parts = tuple(part for block in blocks if (part := _said(block)) is not None)
+        stop = "calls" if any(isinstance(part, ToolCall) for part in parts) else "done"
+        return [AssistantMessage(parts=parts, stop="calls" if stop == "calls" else "done")]
+    results = tuple(_result(server, block) for block in blocks if block.get("type") == _RESULT)
+    words = [_text(block) for block in blocks if block.get("type") != _RESULT]
+    found: list[Message] = [ToolMessage(results=results)] if results else []
+    if words:
+        parts_ = (Text(text="\n".join(words)),)
+        found.append(UserMessage(parts=parts_, origin=server.origin))
+    return found
+
+
+def _said(block: JsonObject) -> Text | ToolCall | None:
+    match block.get("type"):
+        case "text":
+            return Text(text=str(block.get("text", "")))
+        case "tool_use":
+            return ToolCall(
+                id=str(block.get("id", "")),
+                name=str(block.get("name", "")),
+                arguments=block.get("input") or {},
+            )
+        case _:
+            return None
+
+
+def _result(server: Server, block: JsonObject) -> ToolResult:
+    inner = block.get("content") or ()
+    return ToolResult(
+        call_id=str(block.get("toolUseId", "")),
+        name="",
+        parts=(Text(text="\n".join(_text(each) for each in inner)),),
+        failed=bool(block.get("isError")),
+        origin=server.origin,
+    )
+
+
+def _text(block: JsonObject) -> str:
+    if block.get("type") == "text":
+        return str(block.get("text", ""))
+    if block.get("type") in ("image", "audio"):
+        return f"[{block.get('mimeType', block['type'])}]"
+    return encode(block).decode()
+
+
+def _spec(tool: JsonObject) -> ToolSpec:
+    return ToolSpec(
+        name=str(tool.get("name", "")),
+        description=clean_description(str(tool.get("description") or "")),
+        parameters=clean_schema(tool.get("inputSchema") or {}),
+    )

@@ -1,0 +1,164 @@
+"""A foreign server as the settings describe it, and what is wrong with such a description."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from hermes.codec.json import encode_sorted, plain
+from hermes.codec.values import JsonValue, Value, replace
+from hermes.core.errors import ConfigError
+
+_VARIABLE = r"\$\{([^{}]+)\}"
+_KEPT_ENV = frozenset(("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"))
+_KEPT_BEGINNINGS = ("LC_", "XDG_")
+_SHORTEST_SECRET = 8
+
+
+class Tools(Value):
+    """Which tools are taken, by their own names or patterns; `include` wins over `exclude`."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    resources: bool = True
+    prompts: bool = True
+
+
+class Sampling(Value):
+    """How far a server may use our model."""
+
+    enabled: bool = True
+    model: str = ""
+    allowed_models: tuple[str, ...] = ()
+    max_tokens_cap: int = 4096
+    timeout: float = 30
+    max_rpm: int = 10
+    max_tool_rounds: int = 5
+
+
+class Elicitation(Value):
+    """How far a server may ask the person."""
+
+    enabled: bool = True
+    timeout: float = 300
+
+
+class OAuth(Value):
+    client_id: str = ""
+    client_secret: str = ""
+    scope: str = ""
+    redirect_host: str = "127.0.0.1"
+    redirect_port: int = 0
+    redirect_uri: str = ""
+    timeout: float = 300
+
+
+class Server(Value):
+    """One foreign server: a command to run, or an address."""
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    cwd: str = ""
+    url: str = ""
+    transport: Literal["http", "sse"] = "http"
+    headers: dict[str, str] = {}
+    auth: Literal["", "header", "oauth"] = ""
+    oauth: OAuth = OAuth()
+    ssl_verify: bool | str = True
+    client_cert: tuple[str, ...] = ()
+    enabled: bool = True
+    timeout: float = 300
+    connect_timeout: float = 60
+    idle_timeout_seconds: float = 0
+    max_lifetime_seconds: float = 0
+    supports_parallel_tool_calls: bool = False
+    trust: Literal["full", "untrusted"] = "full"
+    tools: Tools = Tools()
+    sampling: Sampling = Sampling()
+    elicitation: Elicitation = Elicitation()
+
+    @property
+    def origin(self) -> str:
+        """Where its words come from, for the policy."""
+        return f"mcp:{self.name}"
+
+    @property
+    def place(self) -> str:
+        """Where it is, as a person may read it."""
+        return self.url or " ".join((self.command, *self.args))
+
+    def fault(self) -> str:
+        """What makes the description unusable, or nothing."""
+        if bool(self.command) == bool(self.url):
+            how = "has both a command and a url" if self.url else "has neither command nor url"
+            return f"mcp_servers.{self.name} {how}; give it exactly one of them."
+        if self.auth == "oauth" and not self.url:
+            return f"mcp_servers.{self.name}.auth: a login needs a url."
+        return ""
+
+    def fingerprint(self) -> str:
+        """Changes when another server would be reached by it."""
+        told = plain(self)
+        names = ("command", "args", "env", "cwd", "url", "transport", "headers", "auth")
+        kept = {name: told[name] for name in names if name in told}
+        return hashlib.sha256(encode_sorted(kept)).hexdigest()[:16]
+
+    def secrets(self) -> tuple[str, ...]:
+        """Values that must not show up in words about it."""
+        values = (*self.env.values(), *self.headers.values(), self.oauth.client_secret)
+        words = {word for value in values for word in value.split() if value}
+        return tuple(
+            sorted((w for w in words if len(w) >= _SHORTEST_SECRET), key=len, reverse=True)
+        )
+
+
+def expanded(server: Server, variables: Mapping[str, str], *, home: str, folder: str) -> Server:
+    """With `${NAME}`, `${env:NAME}`, `${userHome}`, `${workspaceFolder}` and `${/}` replaced; what
+    is not set stays as it is written."""
+    known = {**variables, "userHome": home, "workspaceFolder": folder, "/": "/"}
+    return replace(
+        server,
+        command=_filled(server.command, known),
+        args=tuple(_filled(arg, known) for arg in server.args),
+        env={name: _filled(value, known) for name, value in server.env.items()},
+        cwd=_filled(server.cwd, known) or folder,
+        url=_filled(server.url, known),
+        headers={name: _filled(value, known) for name, value in server.headers.items()},
+    )
+
+
+def unset_variables(server: Server) -> tuple[str, ...]:
+    """What an expanded server still waits for."""
+    texts: list[JsonValue] = [server.command, server.cwd, server.url, *server.args]
+    texts += [*server.env.values(), *server.headers.values()]
+    found = (name for text in texts for name in re.findall(_VARIABLE, str(text)))
+    return tuple(dict.fromkeys(found))
+
+
+def _filled(text: str, known: Mapping[str, str]) -> str:
+    def value(match: re.Match[str]) -> str:
+        name = match[1].removeprefix("env:")
+        return known.get(name, match[0])
+
+    return re.sub(_VARIABLE, value, text)
+
+
+def child_environment(server: Server, variables: Mapping[str, str]) -> dict[str, str]:
+    """What a started server may see: where it is and how to speak, and what its own settings
+    give it. Keys of this process stay here."""
+    kept = {
+        name: value
+        for name, value in variables.items()
+        if (name in _KEPT_ENV or name.startswith(_KEPT_BEGINNINGS)) and not value.startswith("()")
+    }
+    return {**kept, **server.env}
+
+
+def usable(server: Server) -> Server:
+    if fault := server.fault():
+        raise ConfigError(fault)
+    return server

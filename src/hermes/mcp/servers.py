@@ -1,0 +1,195 @@
+"""All foreign servers of one run: what they offer, known from last time, and the links to them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.codec.values import Value, replace
+from hermes.core.errors import NotFound
+from hermes.core.prompt import ToolSpec
+from hermes.core.tools import Tool
+from hermes.core.world import World
+from hermes.mcp.answering import Answering
+from hermes.mcp.faults import MissingLibrary, ServerFault
+from hermes.mcp.link import Link
+from hermes.mcp.listing import ForeignTool, Listing, Listings, chosen, file_name
+from hermes.mcp.names import tool_names
+from hermes.mcp.orphans import Births
+from hermes.mcp.schemas import without_words, words_of
+from hermes.mcp.server import Server, expanded
+from hermes.mcp.tools import ServerTool, spec_of
+
+if TYPE_CHECKING:
+    from hermes.mcp.connection import Connection
+
+# What looks wrong in a text, or nothing, and whether nobody should read it.
+Scan = Callable[[str], tuple[str, bool]]
+
+
+class Surroundings(Value):
+    """Where servers live: folders of the home, the variables they may be given, and the folder
+    that the work is in."""
+
+    cache: Path
+    logs: Path
+    tokens: Path
+    variables: dict[str, str]
+    person: str
+    folder: str
+
+
+class Servers:
+    """`changed` is called when a server turned out to offer something else than was known; `scan`
+    looks at what it says of its tools."""
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        around: Surroundings,
+        world: World,
+        *,
+        scan: Scan = lambda _: ("", False),
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.servers = {server.name: server for server in servers}
+        self._around = around
+        self._world = world
+        self._scan = scan
+        self._changed = changed
+        self._kept = Listings(around.cache)
+        self._births = Births(around.cache / "children")
+        self._links: dict[str, Link] = {}
+        self._known: dict[str, Listing] = {}
+        self._swept = False
+
+    def known(self, name: str) -> Listing | None:
+        """What the server offered when it was last seen, as the settings reach it now."""
+        if name not in self._known and (kept := self._kept.get(self.servers[name])):
+            self._known[name] = kept
+        return self._known.get(name)
+
+    def unknown(self) -> tuple[str, ...]:
+        """Servers that have never been seen."""
+        return tuple(name for name in self.servers if self.known(name) is None)
+
+    def offered(self) -> list[tuple[ToolSpec, Tool]]:
+        """The tools of all servers that are known, under names of their own."""
+        tools = [
+            (server, tool)
+            for server in self.servers.values()
+            if (listing := self.known(server.name)) is not None
+            for tool in chosen(server, listing)
+        ]
+        names = tool_names((server.name, tool.name) for server, tool in tools)
+        found: list[tuple[ToolSpec, Tool]] = []
+        for server, tool in tools:
+            name = names[server.name, tool.name]
+            made = ServerTool(name, tool, server, self)
+            found.append((spec_of(name, server, tool), made))
+        return found
+
+    async def discover(self, names: Sequence[str], *, seconds: float) -> dict[str, str]:
+        """Meet the servers side by side; what went wrong with which. One that is late goes on
+        being met by its first call."""
+
+        async def meet(name: str) -> str:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self.link(name).listing()
+            except ServerFault as fault:
+                return str(fault)
+            except TimeoutError:
+                return f"MCP server {name} has not answered within {seconds:g}s"
+            return ""
+
+        faults = await asyncio.gather(*(meet(name) for name in names))
+        return {name: fault for name, fault in zip(names, faults, strict=True) if fault}
+
+    def link(self, server: str) -> Link:
+        """NotFound when the settings have no such server any more."""
+        if server not in self.servers:
+            raise NotFound(f"There is no MCP server named {server!r} in the settings.")
+        if server not in self._links:
+            self._links[server] = self._linked(self.servers[server])
+        return self._links[server]
+
+    async def replace(self, servers: Sequence[Server]) -> tuple[list[str], list[str], list[str]]:
+        """Other settings: only servers that are reached in another way are let go. The names
+        of those that came, changed and went."""
+        new = {server.name: server for server in servers}
+        old, self.servers = self.servers, new
+        came = [name for name in new if name not in old]
+        went = [name for name in old if name not in new]
+        changed = [name for name in new if name in old and new[name] != old[name]]
+        for name in (*went, *changed):
+            self._known.pop(name, None)
+            if link := self._links.pop(name, None):
+                await link.close()
+        return came, changed, went
+
+    def forget(self, name: str) -> None:
+        self._kept.drop(name)
+        self._known.pop(name, None)
+
+    async def close(self) -> None:
+        links, self._links = self._links, {}
+        await asyncio.gather(*(link.close() for link in links.values()))
+
+    def _linked(self, server: Server) -> Link:
+        around = self._around
+        whole = expanded(server, around.variables, home=around.person, folder=around.folder)
+        return Link(whole, self._opener(whole), self._saw, self._world, around.folder)
+
+    def _saw(self, server: Server, listing: Listing) -> None:
+        plain = self.servers.get(server.name)
+        if plain is None:
+            return
+        listing = replace(listing, tools=tuple(self._vetted(tool) for tool in listing.tools))
+        if listing != self.known(server.name):
+            self._known[server.name] = listing
+            self._kept.put(plain, listing)
+            self._changed()
+
+    def _vetted(self, tool: ForeignTool) -> ForeignTool:
+        """Words that look like orders to the model are marked; where that is beyond doubt the
+        model never gets to read them."""
+        finding, dangerous = self._scan("\n".join((tool.description, *words_of(tool.schema))))
+        if dangerous:
+            bare = without_words(tool.schema)
+            return replace(tool, description="", schema=bare, finding=finding)
+        return replace(tool, finding=finding)
+
+    def _opener(
+        self, server: Server
+    ) -> Callable[[Answering, Callable[[], None]], AbstractAsyncContextManager[Connection]]:
+        @asynccontextmanager
+        async def opened(
+            answering: Answering, changed: Callable[[], None]
+        ) -> AsyncIterator[Connection]:
+            if find_spec("mcp") is None:
+                raise MissingLibrary
+            if not self._swept:
+                self._swept = True
+                await asyncio.to_thread(self._births.sweep)
+            # The library takes more than a second to load, so only a call pays for it.
+            from hermes.mcp.child import ChildPlace
+            from hermes.mcp.connection import connected
+            from hermes.mcp.oauth.bearer import bearer_of
+            from hermes.mcp.transport import streams_of
+
+            log = self._around.logs / f"{file_name(server.name)}.log"
+            streams = streams_of(
+                server,
+                variables=self._around.variables,
+                place=ChildPlace(log, self._births),
+                auth=bearer_of(server, self._around.tokens, self._world.clock),
+            )
+            async with connected(server, streams, answering=answering, changed=changed) as made:
+                yield made
+
+        return opened

@@ -1,0 +1,139 @@
+"""Tools of foreign servers as tools of ours: judged, run and answered like all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from hermes.codec.json import encode
+from hermes.codec.signature import Parameters
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.effects import CallServer, Effect
+from hermes.core.errors import ToolError
+from hermes.core.messages import Image, Text
+from hermes.core.prompt import ToolSpec
+from hermes.core.tools import Place, Tool, ToolContext, ToolOutput
+from hermes.mcp.faults import Refused, ServerFault
+from hermes.mcp.hosting import Caller, Hosting
+from hermes.mcp.link import Link
+from hermes.mcp.listing import GET_PROMPT, LIST_PROMPTS, LIST_RESOURCES, READ_RESOURCE, ForeignTool
+from hermes.mcp.results import Reading
+from hermes.mcp.server import Server
+
+# A standing rule asks about every effect that names such a server, and the person sees why.
+DISTRUSTED = " (untrusted)"
+
+
+class Links(Protocol):
+    """Where the link to a server is found by its name."""
+
+    def link(self, server: str) -> Link: ...
+
+
+class ForeignParameters(Parameters):
+    """Whatever the server's own schema says; the server checks it."""
+
+    def __init__(self, schema: JsonObject) -> None:
+        self._schema = schema
+
+    def schema(self) -> JsonObject:
+        return self._schema
+
+    def decode(self, arguments: JsonObject) -> JsonObject:
+        return arguments
+
+
+class ServerTool(Tool):
+    """`name` is what it is called here; the server knows it by its own name. The link is asked
+    for when the tool first runs."""
+
+    def __init__(self, name: str, foreign: ForeignTool, server: Server, links: Links) -> None:
+        self.name = name
+        self.description = foreign.description
+        self.parameters = ForeignParameters(foreign.schema)
+        self.effects = self._effects
+        self.repeat = "safe" if foreign.read_only else "never"
+        self.interactive = False
+        self._foreign = foreign
+        self._server = server
+        self._links = links
+
+    @property
+    def spec(self) -> ToolSpec:
+        return spec_of(self.name, self._server, self._foreign)
+
+    def _effects(self, _place: Place, arguments: JsonObject) -> Iterable[Effect]:
+        distrusted = self._server.trust == "untrusted" and not self._foreign.read_only
+        yield CallServer(
+            server=self._server.name + (DISTRUSTED if distrusted else ""),
+            tool=self._foreign.name,
+            arguments=encode(arguments).decode(),
+        )
+
+    async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
+        hosting = ctx.kept(Hosting)
+        link = self._links.link(self._server.name)
+        reading = Reading(ctx, link.server, hosting)
+        caller = Caller(ctx, hosting)
+        try:
+            if self._foreign.utility:
+                return await self._utility(link, reading, arguments)
+            result = await link.call(
+                lambda connection: connection.call(self._foreign.name, arguments, caller),
+                caller,
+            )
+        except ServerFault as fault:
+            return _failed(link.server, fault)
+        return await reading.output(result, structured=self._foreign.structured)
+
+    async def _utility(self, link: Link, reading: Reading, arguments: JsonObject) -> ToolOutput:
+        match self._foreign.name:
+            case name if name == LIST_RESOURCES:
+                found = await link.call(lambda connection: connection.resources())
+                found += await link.call(lambda connection: connection.resource_templates())
+                return _told(link.server, found)
+            case name if name == READ_RESOURCE:
+                uri = str(arguments.get("uri", ""))
+                contents = await link.call(lambda connection: connection.read(uri))
+                parts = [await reading.resource(each) for each in contents]
+                return ToolOutput(parts=tuple(parts), origin=link.server.origin)
+            case name if name == LIST_PROMPTS:
+                return _told(link.server, await link.call(lambda c: c.prompts()))
+            case name if name == GET_PROMPT:
+                return await self._prompt(link, reading, arguments)
+            case _:
+                raise ToolError(f"{self.name} cannot be used.")
+
+    async def _prompt(self, link: Link, reading: Reading, arguments: JsonObject) -> ToolOutput:
+        given = {str(key): str(value) for key, value in (arguments.get("arguments") or {}).items()}
+        wanted = str(arguments.get("name", ""))
+        messages = await link.call(lambda connection: connection.prompt(wanted, given))
+        parts: list[Text | Image] = []
+        for message in messages:
+            parts.append(Text(text=f"[{message.get('role', 'user')}]\n"))
+            parts += await reading.parts([message.get("content")])
+        return ToolOutput(parts=tuple(parts), origin=link.server.origin)
+
+
+def spec_of(name: str, server: Server, foreign: ForeignTool) -> ToolSpec:
+    words = foreign.description
+    if foreign.utility:
+        words = words.replace("this server", server.name)
+    if foreign.finding:
+        words = f"[unverified: {foreign.finding}] {words}"
+    return ToolSpec(name=name, description=words, parameters=foreign.schema)
+
+
+def _told(server: Server, found: JsonValue) -> ToolOutput:
+    lines = "\n".join(encode(each).decode() for each in found) or "There are none."
+    return ToolOutput(parts=(Text(text=lines),), origin=server.origin)
+
+
+def _failed(server: Server, fault: ServerFault) -> ToolOutput:
+    answer: JsonObject = {"error": str(fault)}
+    if fault.retryable:
+        answer["retryable"] = True
+    text = encode(answer).decode()
+    # Only a refusal is in the server's own words.
+    origin = server.origin if isinstance(fault, Refused) else "workspace"
+    return ToolOutput(parts=(Text(text=text),), failed=True, origin=origin)

@@ -1,0 +1,74 @@
+"""`hermes mcp serve`: other agents read and steer the conversations of this home."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hermes.app.start import start
+from hermes.core.errors import UsageError
+
+MISSING = "Serving needs the official protocol library: `pip install hermes-agent[mcp]`."
+TOKEN_FILE = "mcp-token"
+SHORTEST = 16
+
+
+@click.command("serve", help="Serve the conversations of this home to other agents.")
+@click.option("--http", is_flag=True, help="Over HTTP instead of stdin and stdout.")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", type=click.IntRange(0, 65_535), default=8765, show_default=True)
+@click.option("--token", default="", envvar="HERMES_MCP_TOKEN", help="What HTTP clients show.")
+@click.option("--read-only", is_flag=True, help="No messages, no answers to approvals.")
+@click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
+@click.pass_context
+def command(ctx: click.Context, /, http: bool, verbose: bool, **given: Any) -> None:
+    if find_spec("mcp") is None:
+        raise UsageError(MISSING)
+    options = {**(ctx.find_root().obj or {}), "verbose": verbose}
+    ctx.exit(asyncio.run(_serve(options, http=http, **given)))
+
+
+async def _serve(
+    options: dict[str, Any], *, http: bool, host: str, port: int, token: str, read_only: bool
+) -> int:
+    from hermes.app.mcp.conversations import Conversations
+    from hermes.surfaces.mcp.server import make_server
+
+    async with start(options) as app:
+        conversations = Conversations(app)
+        server = make_server(conversations, read_only=read_only)
+        try:
+            if http:
+                from hermes.surfaces.mcp.http import PATH, serve_http
+
+                shown = _token(app.home.root, token)
+                click.echo(f"http://{host}:{port}{PATH} (token in {shown[1]})", err=True)
+                await serve_http(server, token=shown[0], host=host, port=port)
+            else:
+                await server.run_stdio_async()
+        finally:
+            await conversations.close()
+    return 0
+
+
+def _token(root: Path, given: str) -> tuple[str, str]:
+    """What clients must show, and where they find it: made once and kept for this home."""
+    if given:
+        if len(given) < SHORTEST:
+            raise UsageError(f"The token is too short; give at least {SHORTEST} characters.")
+        return given, "HERMES_MCP_TOKEN or --token"
+    file = root / TOKEN_FILE
+    try:
+        return file.read_text(encoding="utf-8").strip(), str(file)
+    except FileNotFoundError:
+        pass
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = secrets.token_urlsafe(32)
+    file.touch(mode=0o600)
+    file.write_text(fresh + "\n", encoding="utf-8")
+    return fresh, str(file)

@@ -1,0 +1,50 @@
+"""The server over HTTP: nobody comes in without the credential."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any
+
+import uvicorn
+from mcp.server.mcpserver import MCPServer
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+PATH = "/mcp"
+REFUSED = b'{"error":"unauthorized"}'
+
+
+class Guarded:
+    """Lets requests through that show the token as a bearer; all others are refused before
+    anything is read of them."""
+
+    def __init__(self, inner: ASGIApp, token: str) -> None:
+        self._inner = inner
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan" or self._is_known(scope):
+            await self._inner(scope, receive, send)
+            return
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"www-authenticate", b"Bearer"),
+            (b"content-length", str(len(REFUSED)).encode()),
+        ]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": REFUSED})
+
+    def _is_known(self, scope: Scope) -> bool:
+        given = dict(scope.get("headers", ())).get(b"authorization", b"")
+        return hmac.compare_digest(given, self._expected)
+
+
+def app_of(server: MCPServer[Any], token: str, host: str) -> ASGIApp:
+    return Guarded(server.streamable_http_app(streamable_http_path=PATH, host=host), token)
+
+
+async def serve_http(server: MCPServer[Any], *, token: str, host: str, port: int) -> None:
+    """Until the process is told to end."""
+    config = uvicorn.Config(
+        app_of(server, token, host), host=host, port=port, log_level="warning", access_log=False
+    )
+    await uvicorn.Server(config).serve()

@@ -1,0 +1,172 @@
+"""Hermes as a server for other agents: its conversations as tools and resources."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Annotated, Any, Literal, cast
+
+from mcp.server.mcpserver import MCPServer
+from mcp_types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+    ToolAnnotations,
+)
+from pydantic import Field
+
+from hermes.app.mcp.conversations import Conversations
+from hermes.core.errors import HermesError
+from hermes.version import __version__
+
+INSTRUCTIONS = (
+    "The conversations of a Hermes agent. List or search them, read messages, follow events with "
+    "events_poll or events_wait from a cursor, send messages, and answer approvals that a "
+    "conversation waits for."
+)
+READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+ACTS = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
+
+Key = Annotated[str, Field(description="Id, beginning of an id, or title of a conversation")]
+Cursor = Annotated[int, Field(ge=0, description="next_cursor of an earlier answer")]
+Answer = dict[str, Any]
+
+
+async def _said(work: Awaitable[Answer]) -> Answer:
+    """What cannot be done is said as data."""
+    try:
+        return await work
+    except HermesError as error:
+        return {"error": str(error)}
+
+
+def make_server(conversations: Conversations, *, read_only: bool = False) -> MCPServer[Any]:
+    """All tools, or only those that change nothing."""
+    server: MCPServer[Any] = MCPServer(
+        "hermes",
+        title="Hermes",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        log_level="WARNING",
+    )
+    _add_reading(server, conversations)
+    _add_following(server, conversations)
+    if not read_only:
+        _add_acting(server, conversations)
+    _add_resources(server, conversations)
+    return server
+
+
+def _add_reading(server: MCPServer[Any], conversations: Conversations) -> None:
+    @server.tool(annotations=READS)
+    async def conversations_list(
+        platform: Annotated[str, Field(description="Only of this surface, e.g. cli")] = "",
+        limit: Annotated[int, Field(ge=1, le=200)] = 50,
+        search: Annotated[str, Field(description="Only where these words occur")] = "",
+    ) -> Answer:
+        """List conversations, those last used first."""
+        return await _said(conversations.listed(platform, limit, search))
+
+    @server.tool(annotations=READS)
+    async def conversation_get(session_key: Key) -> Answer:
+        """One conversation, with token counts."""
+        return await _said(conversations.get(session_key))
+
+    @server.tool(annotations=READS)
+    async def messages_read(
+        session_key: Key, limit: Annotated[int, Field(ge=1, le=200)] = 50
+    ) -> Answer:
+        """The newest messages of a conversation, oldest first."""
+        return await _said(conversations.messages(session_key, limit))
+
+    @server.tool(annotations=READS)
+    async def messages_search(
+        query: str, limit: Annotated[int, Field(ge=1, le=100)] = 10
+    ) -> Answer:
+        """Find messages in all conversations."""
+        return await _said(conversations.search(query, limit))
+
+    @server.tool(annotations=READS)
+    async def attachments_fetch(session_key: Key, message_id: int) -> Answer:
+        """The files that came with a message."""
+        return await _said(conversations.attachments(session_key, message_id))
+
+    @server.tool(annotations=READS)
+    async def channels_list(platform: str = "") -> Answer:
+        """Where messages_send can send to."""
+        return await _said(conversations.channels(platform))
+
+
+def _add_following(server: MCPServer[Any], conversations: Conversations) -> None:
+    @server.tool(annotations=READS)
+    async def events_poll(
+        after_cursor: Cursor = 0,
+        session_key: Key = "",
+        limit: Annotated[int, Field(ge=1, le=1000)] = 20,
+    ) -> Answer:
+        """What happened after a cursor: messages, approvals, questions, ends of turns."""
+        return await _said(conversations.events(after_cursor, session_key, limit))
+
+    @server.tool(annotations=READS)
+    async def events_wait(
+        after_cursor: Cursor = 0,
+        session_key: Key = "",
+        timeout_ms: Annotated[int, Field(ge=0, le=300_000)] = 30_000,
+    ) -> Answer:
+        """Wait for the next event after a cursor."""
+        return await _said(conversations.wait(after_cursor, session_key, timeout_ms))
+
+    @server.tool(annotations=READS)
+    async def permissions_list_open() -> Answer:
+        """Approvals that conversations wait for now."""
+        return await _said(conversations.approvals())
+
+
+def _add_acting(server: MCPServer[Any], conversations: Conversations) -> None:
+    @server.tool(annotations=ACTS)
+    async def messages_send(
+        target: Annotated[str, Field(description='A conversation, or "new"')], message: str
+    ) -> Answer:
+        """Say something in a conversation; the answer comes as an event."""
+        return await _said(conversations.send(target, message))
+
+    @server.tool(annotations=ACTS)
+    async def permissions_respond(
+        id: Annotated[str, Field(description="Of an open approval")],
+        decision: Literal["allow-once", "allow-always", "deny"],
+    ) -> Answer:
+        """Decide about an approval. Do so only on the word of the person."""
+        return await _said(conversations.respond(id, decision))
+
+
+def _add_resources(server: MCPServer[Any], conversations: Conversations) -> None:
+    @server.resource(
+        "hermes://conversations",
+        name="conversations",
+        description="The newest conversations",
+        mime_type="application/json",
+    )
+    async def newest() -> Answer:
+        return await _said(conversations.listed("", 50, ""))
+
+    @server.resource(
+        "hermes://conversations/{session_key}",
+        name="conversation",
+        description="The newest messages of a conversation",
+        mime_type="application/json",
+    )
+    async def conversation(session_key: str) -> Answer:
+        return await _said(conversations.messages(session_key, 200))
+
+    async def complete(
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,
+    ) -> Completion:
+        if argument.name != "session_key":
+            return Completion(values=[])
+        return Completion(values=await conversations.beginning_with(argument.value))
+
+    # The library leaves this decorator without types.
+    cast(Any, server).completion()(complete)

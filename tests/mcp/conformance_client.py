@@ -1,0 +1,92 @@
+"""Our client as the protocol's conformance suite drives it: `conformance_client.py URL`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import httpx2
+
+from hermes.core.world import SystemClock, World
+from hermes.mcp.asking import DECLINE
+from hermes.mcp.faults import NeedsLogin
+from hermes.mcp.hosting import Caller, Hosting
+from hermes.mcp.oauth.login import log_in
+from hermes.mcp.oauth.store import TokenStore
+from hermes.mcp.server import OAuth, Server
+from hermes.mcp.servers import Servers, Surroundings
+from hermes.testing.context import ScriptedContext
+from hermes.workspaces.local import LocalWorkspace
+
+ARGUMENTS = {"add_numbers": {"a": 5, "b": 3}}
+
+
+class Agreeable(ScriptedContext):
+    """A person who takes what is offered first."""
+
+    async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
+        return choices[0] if choices else "something"
+
+
+class Browser:
+    """Follows the page to where it leads."""
+
+    def __init__(self) -> None:
+        self._work: asyncio.Task[None] | None = None
+
+    def show_page(self, url: str, *, paste: bool) -> None:
+        self._work = asyncio.ensure_future(self._visit(url))
+
+    async def pasted(self) -> str:
+        await asyncio.Event().wait()
+        return DECLINE
+
+    async def _visit(self, url: str) -> None:
+        async with httpx2.AsyncClient() as client:
+            back = await client.get(url)
+            await client.get(back.headers["location"])
+
+
+async def main(url: str) -> None:
+    folder = Path(tempfile.mkdtemp())
+    scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
+    context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    own = OAuth(
+        client_id=context.get("client_id", ""), client_secret=context.get("client_secret", "")
+    )
+    locked = "oauth" if scenario.startswith("auth/") else ""
+    server = Server(name="judge", url=url, auth=locked, oauth=own, timeout=20)  # type: ignore[arg-type]
+    around = Surroundings(
+        cache=folder / "cache",
+        logs=folder / "logs",
+        tokens=folder / "tokens",
+        variables={},
+        person=str(folder),
+        folder=str(folder),
+    )
+    servers = Servers([server], around, World())
+    link = servers.link("judge")
+    workspace = LocalWorkspace(str(folder), state=folder / "state", world=World(), env={})
+    ctx = Agreeable(workspace=workspace)
+    store = TokenStore(around.tokens, "judge")
+    if locked:
+        await log_in(server, store, Browser(), SystemClock())
+    try:
+        listing = await link.listing()
+        for tool in listing.tools:
+            given = ARGUMENTS.get(tool.name, {})
+            caller = Caller(ctx, Hosting())
+            await link.call(lambda c, t=tool, g=given, w=caller: c.call(t.name, g, w), caller)  # type: ignore[misc]
+    except NeedsLogin:
+        await log_in(server, store, Browser(), SystemClock())
+    finally:
+        await servers.close()
+        await workspace.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,94 @@
+"""Foreign servers for tests: the small one beside this file, started as users' servers are."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes.core.tools import Tool
+from hermes.core.world import World
+from hermes.mcp.server import Server
+from hermes.mcp.servers import Servers, Surroundings
+from hermes.testing.context import ScriptedContext
+from hermes.workspaces.local import LocalWorkspace
+
+STAGE = Path(__file__).with_name("stage.py")
+LITTLE = Path(__file__).with_name("little.py")
+Make = Callable[..., Servers]
+
+
+def stage(name: str = "stage", **more: Any) -> Server:
+    return Server(name=name, command=sys.executable, args=(str(STAGE),), **more)
+
+
+def little(name: str = "little", **more: Any) -> Server:
+    """The same in no time: a server without the library, of an older protocol."""
+    return Server(name=name, command=sys.executable, args=("-S", "-E", str(LITTLE)), **more)
+
+
+@pytest.fixture
+async def make(tmp_path: Path) -> AsyncIterator[Make]:
+    """Servers of one run; what they start is gone afterwards."""
+    made: list[Servers] = []
+
+    def servers(*wanted: Server, world: World | None = None, **more: Any) -> Servers:
+        around = Surroundings(
+            cache=tmp_path / "cache",
+            logs=tmp_path / "logs",
+            tokens=tmp_path / "tokens",
+            variables={**os.environ, "PROBE_API_KEY": "sk-never-shown-0000"},
+            person=str(tmp_path),
+            folder=str(tmp_path),
+        )
+        made.append(Servers(wanted, around, world or World(), **more))
+        return made[-1]
+
+    yield servers
+    for each in made:
+        await each.close()
+
+
+@pytest.fixture
+async def ctx(tmp_path: Path) -> AsyncIterator[ScriptedContext]:
+    workspace = LocalWorkspace(str(tmp_path), state=tmp_path / "state", world=World(), env={})
+    yield ScriptedContext("blue", workspace=workspace)
+    await workspace.close()
+
+
+async def tool_of(servers: Servers, name: str) -> Tool:
+    """A tool by the name that sessions know it by; the server is met first."""
+    if servers.unknown():
+        assert await servers.discover(servers.unknown(), seconds=20) == {}
+    return next(tool for spec, tool in servers.offered() if spec.name == name)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+async def until_open(port: int) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                await asyncio.sleep(0.05)
+            else:
+                writer.close()
+                return
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not true():  # noqa: ASYNC110 (what is waited for happens in other processes)
+            await asyncio.sleep(0.02)

@@ -1,0 +1,75 @@
+"""Servers that run elsewhere: streamable HTTP and the older stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from hermes.core.messages import Text
+from hermes.core.world import World
+from hermes.mcp.faults import ServerFault
+from hermes.mcp.server import Server
+from hermes.testing.clock import VirtualClock
+from hermes.testing.context import ScriptedContext
+from tests.mcp.conftest import STAGE, Make, free_port, tool_of, until_open
+
+
+@asynccontextmanager
+async def served(way: str, port: int) -> AsyncIterator[None]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(STAGE), way, str(port)), stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        await until_open(port)
+        yield
+    finally:
+        process.kill()
+        await process.wait()
+
+
+@pytest.mark.parametrize(("way", "path"), [("--http", "mcp"), ("--sse", "sse")])
+async def test_tools_are_used_over_http(
+    make: Make, ctx: ScriptedContext, way: str, path: str
+) -> None:
+    port = free_port()
+    server = Server(
+        name="far",
+        url=f"http://127.0.0.1:{port}/{path}",
+        transport="sse" if path == "sse" else "http",
+        timeout=20,
+    )
+    servers = make(server)
+    async with served(way, port):
+        echo = await tool_of(servers, "mcp_far_echo")
+        output = await ctx.call(echo, text="hi")
+        assert output.parts == (Text(text='{"result":"echo: hi"}'),)
+        assert output.origin == "mcp:far"
+        assert (await ctx.call(await tool_of(servers, "mcp_far_fail"))).failed
+
+
+async def test_a_server_that_comes_back_is_used_again(make: Make, ctx: ScriptedContext) -> None:
+    port, clock = free_port(), VirtualClock()
+    server = Server(name="far", url=f"http://127.0.0.1:{port}/mcp", timeout=5, connect_timeout=5)
+    servers = make(server, world=World(clock))
+    async with served("--http", port):
+        echo = await tool_of(servers, "mcp_far_echo")
+        assert not (await ctx.call(echo, text="1")).failed
+    gone = await ctx.call(echo, text="2")
+    assert gone.failed
+    assert gone.origin == "workspace"
+    async with served("--http", port):
+        await clock.advance(400)
+        assert not (await ctx.call(echo, text="3")).failed
+
+
+async def test_an_address_where_nobody_is_is_told(make: Make) -> None:
+    port = free_port()
+    server = Server(name="far", url=f"http://127.0.0.1:{port}/mcp", connect_timeout=5)
+    clock = VirtualClock(settle_seconds=0.05)
+    link = make(server, world=World(clock)).link("far")
+    with pytest.raises(ServerFault, match="MCP server far cannot be reached"):
+        await clock.run_until(link.listing())

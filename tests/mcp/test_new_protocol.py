@@ -1,0 +1,45 @@
+"""The same with a server of the official library, which speaks the newest protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes.core.messages import Image, Text
+from hermes.mcp.hosting import Hosting, Sample, SampleRequest
+from hermes.mcp.server import Server
+from hermes.mcp.servers import Servers
+from hermes.testing.context import ScriptedContext
+from tests.mcp.conftest import Make, stage, tool_of, until
+
+
+async def test_a_whole_visit(make: Make, ctx: ScriptedContext, tmp_path: Path) -> None:
+    async def sampler(server: Server, request: SampleRequest) -> Sample:
+        return Sample(content=({"type": "text", "text": "Paris"},), model="m", stop="endTurn")
+
+    hosting = ctx.kept(Hosting)
+    hosting.sampler = sampler
+    hosting.keep_image = lambda data, kind: str(tmp_path / f"{len(data)}.png")
+    heard: list[int] = []
+    servers: Servers = make(stage(), changed=lambda: heard.append(len(servers.offered())))
+
+    async def used(name: str, **arguments: object) -> tuple[Text | Image, ...]:
+        output = await ctx.call(await tool_of(servers, f"mcp_stage_{name}"), **arguments)
+        assert output.origin == "mcp:stage"
+        return output.parts
+
+    assert await used("echo", text="hi") == (Text(text='{"result":"echo: hi"}'),)
+    assert await used("picture") == (Image(file=str(tmp_path / "70.png"), media_type="image/png"),)
+    assert await used("paint") == (Text(text="painted blue"),)
+    assert await used("wonder") == (Text(text="thought: Paris"),)
+    assert await used("slow", seconds=0) == (Text(text="done"),)
+    assert ctx.shown == ["half way"]
+    assert await used("read_resource", uri="stage://notes") == (
+        Text(text="the notes of the stage"),
+    )
+    assert "on purpose" in str(await used("fail"))
+    await used("grow")
+    await until(lambda: len(heard) > 1)
+    assert await used("grown") == (Text(text='{"result":"grown"}'),)
+    listing = servers.known("stage")
+    assert listing is not None
+    assert listing.protocol >= "2026-07-28"

@@ -1,0 +1,170 @@
+"""Logins at a server, against a real authorization server on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from hermes.codec.values import replace
+from hermes.core.errors import HermesError
+from hermes.core.messages import Text
+from hermes.core.world import SystemClock
+from hermes.mcp.faults import NeedsLogin
+from hermes.mcp.oauth.login import log_in
+from hermes.mcp.oauth.store import TokenStore
+from hermes.mcp.server import OAuth, Server
+from hermes.testing.context import ScriptedContext
+from tests.mcp.conftest import Make, free_port, tool_of, until_open
+from tests.mcp.oauth_stage import Authority, locked_server
+
+
+class Browser:
+    """A person with a browser that follows redirects; with `pastes` it runs on another machine,
+    so that they copy the last address instead. `intrudes` lets a stranger come first."""
+
+    def __init__(self, *, pastes: bool = False, intrudes: bool = False) -> None:
+        self._pastes = pastes
+        self._intrudes = intrudes
+        self._line: asyncio.Queue[str] = asyncio.Queue()
+        self._work: asyncio.Task[None] | None = None
+        self.pages: list[int] = []
+
+    def show_page(self, url: str, *, paste: bool) -> None:
+        self._work = asyncio.ensure_future(self._visit(url))
+
+    async def pasted(self) -> str:
+        return await self._line.get()
+
+    async def _visit(self, url: str) -> None:
+        async with httpx2.AsyncClient() as client:
+            back = (await client.get(url)).headers["location"]
+            if self._intrudes:
+                stranger = back.partition("?")[0] + "?code=stolen&state=other"
+                self.pages.append((await client.get(stranger)).status_code)
+            if self._pastes:
+                await self._line.put(back)
+            else:
+                self.pages.append((await client.get(back)).status_code)
+
+
+@pytest.fixture
+async def authority() -> AsyncIterator[Authority]:
+    port = free_port()
+    server, authority = locked_server(port)
+    running = asyncio.ensure_future(server.serve())
+    await until_open(port)
+    yield authority
+    server.should_exit = True
+    await running
+
+
+def locked(authority: Authority) -> Server:
+    return Server(name="locked", url=f"{authority.url}/mcp", auth="oauth", timeout=20)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> TokenStore:
+    return TokenStore(tmp_path / "tokens", "locked")
+
+
+async def test_a_login_opens_the_server_and_is_kept_in_private(
+    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext, tmp_path: Path
+) -> None:
+    browser = Browser(intrudes=True)
+    await log_in(locked(authority), store, browser, SystemClock())
+    assert browser.pages == [400, 200]
+    assert authority.asked[0]["resource"] == f"{authority.url}/mcp"
+    for name in ("locked.json", "locked.client.json"):
+        mode = (tmp_path / "tokens" / name).stat().st_mode
+        assert stat.S_IMODE(mode) == 0o600
+    output = await ctx.call(await tool_of(make(locked(authority)), "mcp_locked_treasure"))
+    assert output.parts == (Text(text="gold"),)
+
+
+async def test_the_address_can_be_pasted(authority: Authority, store: TokenStore) -> None:
+    await log_in(locked(authority), store, Browser(pastes=True), SystemClock())
+    token = store.token()
+    assert token is not None
+    assert token.access_token in authority.tokens
+
+
+async def test_a_refused_login_says_why(authority: Authority, store: TokenStore) -> None:
+    authority.refuses = True
+    with pytest.raises(HermesError, match="access_denied"):
+        await log_in(locked(authority), store, Browser(), SystemClock())
+    assert store.token() is None
+
+
+async def test_nobody_waits_for_a_login_for_ever(authority: Authority, store: TokenStore) -> None:
+    class Nobody(Browser):
+        def show_page(self, url: str, *, paste: bool) -> None:
+            return
+
+    server = replace(locked(authority), oauth=OAuth(timeout=0.2))
+    with pytest.raises(HermesError, match="Nobody logged in"):
+        await log_in(server, store, Nobody(), SystemClock())
+
+
+async def test_a_token_is_made_new_before_it_is_too_old(
+    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
+) -> None:
+    authority.lives = 30
+    await log_in(locked(authority), store, Browser(), SystemClock())
+    before = store.token()
+    authority.lives = 3600
+    output = await ctx.call(await tool_of(make(locked(authority)), "mcp_locked_treasure"))
+    assert output.parts == (Text(text="gold"),)
+    after = store.token()
+    assert before is not None
+    assert after is not None
+    assert after.refresh_token != before.refresh_token
+    grants = [form["grant_type"] for form in authority.asked]
+    assert grants == ["authorization_code", "refresh_token"]
+
+
+async def test_a_token_that_is_refused_is_made_new_once(
+    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
+) -> None:
+    await log_in(locked(authority), store, Browser(), SystemClock())
+    authority.tokens.clear()
+    output = await ctx.call(await tool_of(make(locked(authority)), "mcp_locked_treasure"))
+    assert output.parts == (Text(text="gold"),)
+
+
+async def test_a_login_that_was_taken_back_asks_for_a_new_one(
+    authority: Authority, store: TokenStore, make: Make
+) -> None:
+    await log_in(locked(authority), store, Browser(), SystemClock())
+    authority.tokens.clear()
+    authority.revoked = True
+    with pytest.raises(NeedsLogin, match="hermes mcp login locked"):
+        await make(locked(authority)).link("locked").listing()
+
+
+async def test_a_login_that_ends_while_it_is_used_asks_for_a_new_one(
+    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
+) -> None:
+    await log_in(locked(authority), store, Browser(), SystemClock())
+    treasure = await tool_of(make(locked(authority)), "mcp_locked_treasure")
+    assert not (await ctx.call(treasure)).failed
+    authority.tokens.clear()
+    authority.revoked = True
+    output = await ctx.call(treasure)
+    assert output.failed
+    assert "hermes mcp login locked" in str(output.parts)
+
+
+async def test_processes_that_renew_at_once_ask_one_after_the_other(
+    authority: Authority, store: TokenStore, make: Make
+) -> None:
+    authority.lives = 30
+    await log_in(locked(authority), store, Browser(), SystemClock())
+    authority.lives = 3600
+    many = [make(locked(authority)) for _ in range(3)]
+    await asyncio.gather(*(each.link("locked").listing() for each in many))
+    assert [form["grant_type"] for form in authority.asked].count("refresh_token") == 1
