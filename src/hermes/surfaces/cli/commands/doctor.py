@@ -38,11 +38,11 @@ Section = tuple[str, list[Finding]]
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(ctx: click.Context, mend: bool, as_json: bool) -> int:
-    config = config_of(ctx)
+    config = config_of(ctx, tell=False)
     if mend:
         for line in mended(config.home):
             click.echo(f"{styled('mended', 'ok')} {line}", err=as_json)
-        config = config_of(ctx)
+        config = config_of(ctx, tell=False)
     sections = asyncio.run(examined(config))
     if as_json:
         print(encode([_plain(name, found) for name, group in sections for found in group]).decode())
