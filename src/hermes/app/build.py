@@ -324,7 +324,8 @@ class App:
         began: float,
         after: int = 0,
     ) -> Parts:
-        tools = self.tools.choose(opened.tools, wanted_names(self.settings))
+        names = wanted_names(self.settings, platform=opening.platform)
+        tools = self.tools.choose(opened.tools, names)
         policy = session_rules(self, workspace, opening, began)
         taped = self._taped(session_id, opening, workspace, after)
         return Parts(

@@ -9,7 +9,8 @@ import click
 from hermes.surfaces.cli.root import root
 
 # Behind the path of each command: arguments that a person might give. `{session}` is a session of
-# the home, `{file}` a file that does not exist yet. The model of the home is the offline one.
+# the home, `{file}` a file that does not exist yet, `{old}` and `{claw}` are folders of other
+# agents. The model of the home is the offline one, and there is a profile `home`.
 LINES: dict[str, str] = {
     "": "--provider offline -z help",
     "acp": "--check",
@@ -20,6 +21,7 @@ LINES: dict[str, str] = {
     "auth remove": "openrouter 1",
     "auth reset": "openrouter",
     "auth status": "--json",
+    "backup": "--json",
     "bundles create": "deploying --skills plan --description words",
     "bundles delete": "deploying",
     "bundles list": "--json",
@@ -29,6 +31,8 @@ LINES: dict[str, str] = {
     "checkpoints clear": "--yes",
     "checkpoints prune": "--json",
     "checkpoints status": "--json",
+    "claw migrate": "{claw} --dry-run --json",
+    "completion": "bash",
     "config": "",
     "config check": "--json",
     "config edit": "",
@@ -54,11 +58,13 @@ LINES: dict[str, str] = {
     "curator status": "--json",
     "curator unpin": "nosuch",
     "doctor": "--json",
+    "dump": "--json",
     "fallback": "",
     "fallback add": "some/model --provider openrouter",
     "fallback clear": "",
     "fallback list": "--json",
     "fallback remove": "1",
+    "import": "hermes-agent {old} --yes --json",
     "login": "nous --no-browser",
     "logout": "nous",
     "logs": "list --json",
@@ -89,8 +95,17 @@ LINES: dict[str, str] = {
     "policy redact": "",
     "policy rules": "--json",
     "policy scan": "",
+    "profile create": "work --clone",
+    "profile delete": "home --yes",
+    "profile export": "default -o {file}",
+    "profile import": "{file}",
+    "profile list": "--json",
+    "profile rename": "home house",
+    "profile show": "--json",
+    "profile use": "home",
     "prompt-size": "--json",
     "replay": "{session}",
+    "sessions browse": "",
     "sessions delete": "{session} --yes",
     "sessions export": "",
     "sessions fork": "{session}",
@@ -102,6 +117,7 @@ LINES: dict[str, str] = {
     "sessions show": "{session} --json",
     "sessions stats": "--json",
     "sessions verify": "--json",
+    "setup": "",
     "skills approve": "1",
     "skills audit": "--json",
     "skills browse": "--json",
@@ -134,8 +150,15 @@ LINES: dict[str, str] = {
     "skills uninstall": "nosuch",
     "skills update": "--yes",
     "skills view": "nosuch",
+    "status": "--json",
+    "tools": "",
+    "tools disable": "todo",
+    "tools enable": "user_model",
+    "tools list": "--json",
     "trace": "{session} --json",
     "undo": "--list --json",
+    "uninstall": "--full --dry-run",
+    "update": "--check",
 }
 
 

@@ -21,6 +21,8 @@ SETTINGS = "# mine\nmodel: {default: assistant, provider: offline}\n"
 DAMAGED = f"{SETTINGS}agent: [\n"
 # They answer from the home, from the words they were given or from stdin.
 WITHOUT_SETTINGS = {
+    "backup",
+    "completion",
     "config edit",
     "config env-path",
     "config path",
@@ -31,6 +33,17 @@ WITHOUT_SETTINGS = {
     "policy check",
     "policy redact",
     "policy scan",
+    "profile create",
+    "profile delete",
+    "profile export",
+    "profile import",
+    "profile list",
+    "profile rename",
+    "profile show",
+    "profile use",
+    "setup",
+    "uninstall",
+    "update",
 }
 # A port that nobody listens at: who wants to leave this machine learns so at once.
 NOWHERE = "http://127.0.0.1:9"
@@ -43,6 +56,7 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home.mkdir(mode=0o700)
     (home / "config.yaml").write_text(SETTINGS)
     (home / "config.yaml").chmod(0o600)
+    (home / "profiles" / "home").mkdir(parents=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HERMES_HOME", str(home))
         assert run(["-z", "calculate 6*7"]) == 0
@@ -55,7 +69,12 @@ def copied(program: Program, lived_in: Path, monkeypatch: pytest.MonkeyPatch) ->
     for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, NOWHERE)
     monkeypatch.delenv("NO_PROXY", raising=False)
+    # What is asked of a remote or of the package index is refused without leaving this machine.
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "none")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
     shutil.copytree(lived_in, program.home)
+    (program.work / "workspace").mkdir()
+    (program.work / "SOUL.md").write_text("Be kind.\n")
     with Path("/dev/null").open() as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
         yield program
@@ -63,7 +82,8 @@ def copied(program: Program, lived_in: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def line_of(path: str, program: Program) -> list[str]:
     session = str(program.sessions()[0]["id"]) if "{session}" in LINES[path] else ""
-    words = LINES[path].format(session=session, file=program.work / "new.file")
+    places = {"file": program.work / "new.file", "old": program.work, "claw": program.work}
+    words = LINES[path].format(session=session, **places)
     return [*path.split(), *shlex.split(words)]
 
 
