@@ -37,7 +37,7 @@ def back_up(home: Home, now: float, *, to: Path | None = None, label: str = "") 
     """Everything that cannot be made again, secrets included."""
     if not home.root.is_dir():
         raise NotFound(f"There is no home at {home.root} yet; nothing to back up.")
-    target = to or home.root / FOLDER / f"hermes-{_stamp(now, label)}.zip"
+    target = to or _free(home, f"hermes-{_stamp(now)}", label)
     return _made(home, target)
 
 
@@ -45,10 +45,9 @@ def snapshot(home: Home, now: float, *, label: str = "", keep: int = QUICK_KEPT)
     """Only settings, secrets and sessions; the oldest of this label beyond `keep` are removed."""
     if not home.root.is_dir():
         raise NotFound(f"There is no home at {home.root} yet; nothing to back up.")
-    target = home.root / FOLDER / f"quick-{_stamp(now, label)}.zip"
+    target = _free(home, f"quick-{_stamp(now)}", label)
     found = _made(home, target, QUICK)
-    ending = target.name[len(f"quick-{_stamp(now, '')}") :]
-    for old in sorted(target.parent.glob(f"quick-????????-??????{ending}"))[:-keep]:
+    for old in sorted(target.parent.glob(f"quick-????????-??????{_ending(label)}.zip"))[:-keep]:
         old.unlink()
     return found
 
@@ -65,9 +64,22 @@ def _made(home: Home, target: Path, only: frozenset[str] | None = None) -> Backu
     return Backup(file=str(target), files=count, bytes=target.stat().st_size)
 
 
-def _stamp(now: float, label: str) -> str:
+def _free(home: Home, start: str, label: str) -> Path:
+    """A name that is not taken, also when two are made within one second."""
+    number, path = 2, home.root / FOLDER / f"{start}{_ending(label)}.zip"
+    while path.exists():
+        path = path.with_name(f"{start}{_ending(label)}-{number}.zip")
+        number += 1
+    return path
+
+
+def _ending(label: str) -> str:
     plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in label)
-    return time.strftime("%Y%m%d-%H%M%S", time.localtime(now)) + (f"-{plain}" if plain else "")
+    return f"-{plain}" if plain else ""
+
+
+def _stamp(now: float) -> str:
+    return time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
 
 
 def looked_into(file: Path) -> tuple[PurePosixPath, ...]:
