@@ -73,7 +73,11 @@ def resolve_home(
     home = Home(start)
     if home.profile != "default" or not (sticky := sticky_profile(home)):
         return home
-    return profile_home(home, sticky)
+    try:
+        return profile_home(home, sticky)
+    except (NotFound, UsageError) as error:
+        words = f"{home.active_profile} names {sticky!r}, which is no profile of this home"
+        raise ConfigError(f"{words}; `hermes -p default profile use default` mends it.") from error
 
 
 def _from_environment(env: Mapping[str, str]) -> Path:

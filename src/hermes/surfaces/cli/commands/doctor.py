@@ -6,6 +6,12 @@ import asyncio
 
 import click
 
+from hermes.app.checkups import (
+    login_findings,
+    memory_findings,
+    profile_findings,
+    tool_findings,
+)
 from hermes.app.health import (
     index_findings,
     journal_findings,
@@ -23,6 +29,7 @@ from hermes.config.load import Config
 from hermes.surfaces.cli.checks import (
     approval_findings,
     certificate_findings,
+    command_findings,
     package_findings,
     program_findings,
     python_findings,
@@ -61,11 +68,15 @@ async def examined(config: Config) -> list[Section]:
         ("Certificates", certificate_findings(settings)),
         ("Home", list(check_home(config.home))),
         ("Settings", list(check_files(config))),
+        ("Profiles", profile_findings(config.home)),
         ("Model", model_findings(config)),
+        ("Logins", await login_findings(config)),
         ("Journal", await journal_findings(config.home)),
         ("Search index", await index_findings(config.home)),
+        ("Memory", memory_findings(config)),
         ("Skills", skill_findings(config)),
-        ("Programs", program_findings()),
+        ("Tools", tool_findings(config)),
+        ("Programs", [*command_findings(), *program_findings()]),
         ("Protection", [*approval_findings(settings), *await workplace_findings(config)]),
     ]
 
