@@ -38,6 +38,7 @@ def app_of(folder: Path, server: ScriptedServer, honcho: Honcho, **more: object)
         "model.default": "scripted",
         "model.base_url": f"{server.url}/v1",
         "memory.provider": "honcho",
+        "context.direct_tool_tokens": 5_000,
     }
     env = {"OPENAI_API_KEY": "k", "HONCHO_BASE_URL": honcho.url}
     return App(load(Home(home), flags=flags, env=env), env=env, world=World())

@@ -1,4 +1,5 @@
-"""Hundreds of dangerous and everyday commands. What is `held` was never used to write a rule."""
+"""Thousands of dangerous and everyday commands. What is `held` was never used to write a rule;
+`rounds` were written before they were measured, and their misses became rules."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from hermes.policy.rules import Rules
 from tests.policy.corpora import Sample, load
 from tests.policy.deciding import ROOT, decide, rules
 
-DANGEROUS = ("dangerous", "dangerous_held")
-BENIGN = ("benign", "benign_held")
+DANGEROUS = ("dangerous", "dangerous_held", "dangerous_rounds")
+BENIGN = ("benign", "benign_held", "benign_rounds")
 
 
 def decided(name: str, by: Rules) -> list[tuple[Sample, Decision]]:
@@ -47,14 +48,14 @@ def test_everyday_work_flows(name: str) -> None:
 def test_the_corpora_are_wide() -> None:
     dangerous = [sample for name in DANGEROUS for sample in load(name)]
     benign = [sample for name in BENIGN for sample in load(name)]
-    assert len({sample.script for sample in dangerous}) == len(dangerous) >= 400
-    assert len({sample.script for sample in benign}) == len(benign) >= 400
+    assert len({sample.script for sample in dangerous}) == len(dangerous) >= 4000
+    assert len({sample.script for sample in benign}) == len(benign) >= 3000
     assert len({sample.category for sample in dangerous}) >= 15
 
 
 def test_reasons_are_sentences_and_categories_are_known() -> None:
     by = rules()
-    for sample, decision in decided("dangerous", by):
+    for sample, decision in [*decided("dangerous", by), *decided("dangerous_rounds", by)]:
         if isinstance(decision, Allow):
             continue
         assert decision.category in CATEGORIES, sample

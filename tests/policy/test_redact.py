@@ -74,6 +74,22 @@ def test_what_a_log_shows(text: str, expected: str) -> None:
     assert shown(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("| user | password |\n|---|---|\n| bob | k3!xPq9z |", "| bob | *** |"),
+        ("user,token\nbob,a8Xk29QqLm\n", "bob,***\n"),
+        ("Пароль: k3!xPq9z", "Пароль: ***"),
+        ("echo k3xPq9zT | sudo -S id", "echo *** | sudo -S id"),
+        ('server.login("bob", "k3xPq9zTw")', 'server.login("bob", "***")'),
+        ("%22password%22%3A%22k3xPq9zT%22", "%22password%22%3A%22***%22"),
+        ("snmp-server community k3xPq9zT RO", "snmp-server community *** RO"),
+    ],
+)
+def test_a_secret_is_told_by_its_surroundings(text: str, expected: str) -> None:
+    assert shown(text).endswith(expected)
+
+
 def test_a_header_keeps_its_name_and_scheme() -> None:
     token = "abcDEF123456" * 3
     assert shown(f"Authorization: Bearer {token}") == "Authorization: Bearer abcDEF...3456"
@@ -209,5 +225,12 @@ def test_no_text_makes_it_slow() -> None:
         "key-key_",
         '\\"',
         "-----BEGIN ",
+        "a|password|",
+        'login("a", ',
+        "key: {value ",
+        "пароль ",
+        "snmp-server ",
+        "echo a | ",
+        "a@b.c:",
     ):
         redactor.redact(piece * 3000)

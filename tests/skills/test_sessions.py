@@ -51,7 +51,7 @@ async def talk(
     app: App, cwd: Path, text: str, answer: str = ""
 ) -> tuple[Session, list[ToolResult]]:
     """One turn in a new session; every question gets the same answer."""
-    opening = Opening(source="cli", attended=bool(answer), cwd=str(cwd), rules=False)
+    opening = Opening(source="cli", attended=bool(answer), cwd=str(cwd))
     session = await app.open(opening)
     events = session.subscribe()
     await session.send(Say(text=text))
@@ -150,7 +150,7 @@ async def test_what_the_scan_calls_dangerous_is_not_saved(tmp_path: Path) -> Non
 
 async def test_declared_variables_reach_commands_but_never_a_providers_key(tmp_path: Path) -> None:
     names = "[SITE_API_KEY, OPENAI_API_KEY]"
-    show = 'echo "site=$SITE_API_KEY openai=$OPENAI_API_KEY"'
+    show = 'echo "site=${#SITE_API_KEY} openai=${#OPENAI_API_KEY}"'
     steps = (
         calls("terminal", command=show),
         calls("skill_view", name="site"),
@@ -164,10 +164,9 @@ async def test_declared_variables_reach_commands_but_never_a_providers_key(tmp_p
         more = f"required_environment_variables: {names}\n"
         (folder / MAIN).write_text(skill_text("site", more=more))
         _, (before, viewed, after) = await talk(app, tmp_path, "go")
-        assert "site= openai=" in before.text
+        assert "site=0 openai=0" in before.text
         assert "Commands do not see OPENAI_API_KEY" in viewed.text
-        assert "site=s1 openai=" in after.text
-        assert "o1" not in after.text
+        assert "site=2 openai=0" in after.text
 
 
 async def test_inline_commands_run_past_the_gate_when_they_are_allowed(tmp_path: Path) -> None:
@@ -218,7 +217,7 @@ async def test_without_the_tools_there_is_no_list(tmp_path: Path) -> None:
 async def test_skills_can_be_loaded_before_the_first_word(tmp_path: Path) -> None:
     async with ScriptedServer([says("hi")]) as server, app_at(tmp_path, server) as app:
         skilled(app).seed()
-        opening = Opening(source="cli", attended=False, cwd=str(tmp_path), rules=False)
+        opening = Opening(source="cli", attended=False, cwd=str(tmp_path))
         session = await app.open(await with_skills(app, opening, "edit-a-text, compare-options"))
         await session.send(Say(text="go"))
         await session.settled()

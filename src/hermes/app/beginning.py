@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from hermes.app.context_files import scan_of
 from hermes.app.models.choice import Choice
 from hermes.app.opening import Opening
 from hermes.app.prompting import SystemText, system_text
 from hermes.app.skill_index import skill_index
-from hermes.app.slots import scan_of
 from hermes.app.toolbox import wanted_names
 from hermes.context.system import Slots
 

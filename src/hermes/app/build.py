@@ -14,6 +14,7 @@ from hermes.app import watching
 from hermes.app.beginning import beginning
 from hermes.app.budgets import Budgets
 from hermes.app.compacting import EngineMaker, context_engine
+from hermes.app.context_files import nearby
 from hermes.app.furnishing import furnishing
 from hermes.app.guarded import Guarded
 from hermes.app.limits import limits_of
@@ -23,7 +24,6 @@ from hermes.app.opening import Opening
 from hermes.app.prompting import chosen_personality, view_of
 from hermes.app.safeguards import approver, session_rules, way_to_the_web
 from hermes.app.secrecy import Secrecy
-from hermes.app.slots import nearby
 from hermes.app.snapshots import remembered, through
 from hermes.app.terminal import is_far
 from hermes.app.toolbox import Tools, wanted_names
@@ -228,7 +228,7 @@ class App:
         self.news += text.warnings
         opened = SessionOpened(
             source=opening.source,
-            cwd=self.cwd(opening),
+            cwd=cwd,
             model=choice.model,
             provider=choice.provider,
             system=join(text.layers),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 TASK = "user_model"
 HONCHO_SECONDS = 60.0
+HONCHO = "mcp:honcho"
 
 
 class Modelling:
@@ -128,7 +129,7 @@ class Modelling:
 
     def _against(self, session_id: str, opened: SessionOpened) -> Callable[[str], Awaitable[str]]:
         async def against(call_id: str) -> str:
-            return (await self._app.memory.witnessed(session_id, opened, call_id)).held
+            return (await self._app.memory.witnessed(session_id, opened, call_id, own=HONCHO)).held
 
         return against
 
@@ -186,7 +187,7 @@ class Modelling:
         return Answer(status=answer.status, body=raw, retry_after=seconds)
 
     def _is_trusted(self, session_id: str) -> bool:
-        return not untrusted_in(self._app.session(session_id).transcript.origins())
+        return not untrusted_in(self._app.session(session_id).transcript.origins() - {HONCHO})
 
 
 class Recalling:

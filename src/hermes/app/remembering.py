@@ -216,15 +216,18 @@ class Remembering:
         heard = partial(self.modelling.heard, session_id)
         return Desk(self.of(scope), witness, targets=self.targets, heard=heard)
 
-    async def witnessed(self, session_id: str, opened: SessionOpened, call_id: str) -> Call:
+    async def witnessed(
+        self, session_id: str, opened: SessionOpened, call_id: str, *, own: str = ""
+    ) -> Call:
         """What the journal tells of a call that is under way. What came about in sight of
-        untrusted words waits for a person, unless one was asked."""
+        untrusted words waits for a person, unless one was asked. Words from `own` are no news to
+        whoever is told."""
         from hermes.memory.tools import Call
 
         transcript = self._app.session(session_id).transcript
         turn_id = transcript.turn_id
         records = await self._app.journal.read(session_id)
-        untrusted = untrusted_in(transcript.origins())
+        untrusted = untrusted_in(transcript.origins() - {own})
         approved_by = approver(records, turn_id, call_id)
         source = Source(
             kind="session",

@@ -32,4 +32,4 @@ class ContextSettings(Value):
     engine: Annotated[str, "What shortens conversations; plugins may bring others."] = "compressor"
     direct_tool_tokens: Annotated[
         Count, "Tokens of tools that every request names; the others are found by search."
-    ] = 1_900
+    ] = 2_250

@@ -231,6 +231,10 @@ class SecuritySettings(Value):
     trusted_dirs: Annotated[
         tuple[str, ...], "If given, files elsewhere count as text of strangers, as web pages do."
     ] = ()
+    context_scan: Annotated[
+        Literal["block", "warn", "off"],
+        "What becomes of a project file that reads like a prompt injection.",
+    ] = "block"
     trusted_hosts: Annotated[
         tuple[str, ...],
         "Hosts that may be sent what a stranger's text asks for, without a question.",

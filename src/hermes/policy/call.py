@@ -10,10 +10,11 @@ from typing import Protocol
 from hermes.codec.values import replace
 from hermes.policy.findings import Finding, Level
 from hermes.policy.options import Options
-from hermes.policy.paths import Paths, clean
+from hermes.policy.paths import HARMLESS_DEVICE, Paths, clean
 from hermes.policy.shell.state import SOME, UNKNOWN, State, Stream
 from hermes.policy.touching import deleting, reading, strays, writing
 
+NOT_CERTAIN = re.compile(f"[*?\\[{UNKNOWN}{SOME}]")
 PLAIN = re.compile(r"[\w/.~*?=+,:@%{}\[\]!^#…-]+")
 
 
@@ -29,10 +30,24 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
+def certain(path: str) -> str:
+    """The part of a path that its text tells: of `build/*.o` the folder, of nothing nothing."""
+    found = NOT_CERTAIN.search(path)
+    if found is None:
+        return path
+    return path[: found.start()].rpartition("/")[0] if found.start() else ""
+
+
 class Follower(Protocol):
     """Who follows the commands that a command runs."""
 
     paths: Paths
+    findings: list[Finding]
+    touched: dict[str, None]
+
+    def knows(self, name: str) -> bool: ...
+
+    def later(self, script: str, state: State) -> None: ...
 
     def add(self, finding: Finding) -> None: ...
 
@@ -120,14 +135,25 @@ class Call:
         for text in texts:
             if text not in ("", "-"):
                 path = self.path(text)
+                self._touch(path)
                 strayed = strays(self.paths, text, path)
                 self._add(writing(self.paths, path, append=append, strayed=strayed))
 
     def deletes(self, *texts: str, recursive: bool = False) -> None:
         for text in texts:
             path = self.path(text)
+            self._touch(path)
             strayed = strays(self.paths, text, path)
             self._add(deleting(self.paths, path, recursive=recursive, strayed=strayed))
+
+    def touches(self, *texts: str) -> None:
+        """Paths that change in a way that is judged elsewhere."""
+        for text in texts:
+            self._touch(self.path(text))
+
+    def _touch(self, path: str) -> None:
+        if (place := certain(path)) and not HARMLESS_DEVICE.match(place):
+            self.follower.touched[place] = None
 
     def here(self, text: str) -> bool:
         """The path lies in the workspace."""
@@ -141,6 +167,19 @@ class Call:
 
     def runs_text(self, script: str, stdin: Stream | None = None) -> Stream:
         return self.follower.text(script, self.state, stdin or self.stdin)
+
+    def probes(self, script: str, keep: Callable[[Finding], bool] | None = None) -> bool:
+        """Follows a text that may be run or may be data: what must never happen counts, and
+        whatever else `keep` wants. True when something counted."""
+        findings, before = self.follower.findings, len(self.follower.findings)
+        self.follower.text(script, self.state.copy(), Stream())
+        kept = [
+            each
+            for each in findings[before:]
+            if each.level is Level.NEVER or (keep is not None and keep(each))
+        ]
+        findings[before:] = kept
+        return bool(kept)
 
 
 Check = Callable[[Call], Stream | None]

@@ -44,7 +44,12 @@ class Commands:
             # The plain twin of a disguised text is what a person believes to see.
             twin = self._follow(plain, cwd, Contents(Written()))
             found += tuple(each for each in twin.findings if each.level is Level.NEVER)
-        return Verdict(findings=found, commands=tuple(walk.commands), hidden=hidden)
+        return Verdict(
+            findings=found,
+            commands=tuple(walk.commands),
+            hidden=hidden,
+            touched=tuple(walk.touched),
+        )
 
     def _apart(
         self, found: tuple[Finding, ...], script: str, cwd: str

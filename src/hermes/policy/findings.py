@@ -60,6 +60,9 @@ OUTWARD = frozenset(
 VAGUE = frozenset(("unclear", "unknown_program", "shell_escape", "obfuscated"))
 
 
+LOOKING = "It only reads."
+
+
 class Finding(Value):
     """`command` is the simple command it is about, as it would really be run."""
 
@@ -71,11 +74,22 @@ class Finding(Value):
 
 class Verdict(Value):
     """All that was found. `commands` are the simple commands in order, as they would be run.
-    `hidden` is what new files hide that it runs; it counts when untrusted text is in view."""
+    `hidden` is what new files hide that it runs; it counts when untrusted text is in view.
+    `touched` are the absolute paths that they write, change or delete, as far as the text names
+    them: of a pattern the folder it works in, of a program such as `make` nothing."""
 
     findings: tuple[Finding, ...] = ()
     commands: tuple[str, ...] = ()
     hidden: tuple[Finding, ...] = ()
+    touched: tuple[str, ...] = ()
+
+    @property
+    def reads_only(self) -> bool:
+        """Nothing is changed, neither by name nor by a program that may change anything."""
+        return not self.touched and all(
+            each.level is Level.HARMLESS or (each.level is Level.WORK and each.reason == LOOKING)
+            for each in self.findings
+        )
 
     @property
     def level(self) -> Level:
@@ -103,5 +117,5 @@ def combined(findings: Iterable[Finding]) -> Finding:
     vague = ("unclear", "unknown_program", "shell_escape")
     clear = [each for each in top if each.category not in vague]
     if not top:
-        return Finding(level=Level.HARMLESS, category="", reason="It only reads.")
+        return Finding(level=Level.HARMLESS, category="", reason=LOOKING)
     return (clear or top)[0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from hermes.policy.call import Call, Follower
 from hermes.policy.findings import Finding, Level
+from hermes.policy.hosts import far
 from hermes.policy.shell.expansion import Expander
-from hermes.policy.shell.state import ANYTHING, UNKNOWN, State, Stream
+from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import Redirect
 
 # Programs run what stands in these.
@@ -36,6 +38,28 @@ ALWAYS = frozenset(
     GCONV_PATH GIT_EXEC_PATH GIT_CONFIG_PARAMETERS SHELLOPTS
     """.split()
 )
+# Programs of the same kind as those above, told by the ends of their names.
+RUN_NAMES = re.compile(r"(EDITOR|PAGER|ASKPASS|BROWSER|_WRAPPER|_RUNNER|_OPENER|_SSH_COMMAND)$")
+# Where programs get packages, orders or their way into the network from.
+SOURCES = re.compile(
+    r"(?i)^(https?|all|ftp|socks)_proxy$|(_INDEX_URL|_INDEX|_REGISTRY|_MIRROR|_REPO_URL"
+    r"|_ENDPOINT_URL|^DOCKER_HOST|_DIST_URL|_DOWNLOAD_URL|^GOPROXY|_FIND_LINKS|_DIST_SERVER"
+    r"|_UPDATE_ROOT)$"
+)
+# Programs that builds use.
+BUILT_WITH = re.compile(
+    r"^(CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|MAKE|PYTHON|NODE|RUSTC|RUSTDOC|LEX|YACC|FC|SHELL|TAR)$"
+)
+RECORDS = frozenset("HISTFILE HISTSIZE HISTFILESIZE HISTCONTROL HISTIGNORE".split())
+# Where tools of people and of the system are usually put.
+TOOL_FOLDERS = re.compile(
+    r"^/(usr|opt)/[\w./+-]*bin$|^/(snap|nix)/[\w./+-]*bin$|^(/home/[^/]+|/root|/Users/[^/]+)/"
+    r"(go|\.cargo|\.local|\.deno|\.bun|\.npm-global|\.poetry|\.pyenv|\.rbenv|\.nvm|\.dotnet"
+    r"|\.yarn|\.volta|\.asdf|\.sdkman|\.ghcup|\.krew|\.foundry|\.rye|\.pub-cache)/([\w./+-]*/)?"
+    r"(bin|shims|tools)$"
+)
+# A shell prints these again and again, and runs the commands in them.
+PROMPTS = frozenset(("PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT"))
 OWN = ("HERMES_YOLO", "HERMES_HOME", "HERMES_KILL", "HERMES_TESTING")
 PLAIN_VIEWERS = frozenset(("", "cat", "less", "more", "true", ":", "vi", "vim", "nano", "code"))
 
@@ -43,9 +67,19 @@ PLAIN_VIEWERS = frozenset(("", "cat", "less", "more", "true", ":", "vi", "vim", 
 def check_variable(follower: Follower, name: str, values: Iterable[str], state: State) -> None:
     if name.startswith(OWN):
         _say(follower, "own_state", f"It changes {name}, a setting of Hermes itself.")
-    elif name in RUN_BY_OTHERS:
+    elif name in RECORDS:
+        _say(follower, "system_config", f"{name} decides what is kept of the commands that run.")
+    elif SOURCES.search(name) and any(far(value) or UNKNOWN in value for value in values):
+        _say(follower, "network_out", f"`{name}` makes programs use another place in the network.")
+    elif name in RUN_BY_OTHERS or name in PROMPTS or RUN_NAMES.search(name):
         for value in values:
             _check_command(follower, name, value, state)
+    elif BUILT_WITH.match(name):
+        call = Call(name, (), state, ANYTHING, follower)
+        for value in values:
+            place = call.paths.place(call.path(value)) if value[:1] in ("/", "~") else "system"
+            if place in ("scratch", "outside", "home"):
+                _say(follower, "shell_escape", f"{name} makes builds run {value}.")
     elif name in LOADED_BY_OTHERS:
         call = Call(name, (), state, ANYTHING, follower)
         for value in values:
@@ -54,6 +88,11 @@ def check_variable(follower: Follower, name: str, values: Iterable[str], state: 
 
 def _check_command(follower: Follower, name: str, value: str, state: State) -> None:
     if value in PLAIN_VIEWERS:
+        return
+    if name in PROMPTS:
+        if "$(" in value or "`" in value:
+            _say(follower, "shell_escape", f"{name} makes the shell run `{value}`.")
+            follower.text(f': "{value}"', state.copy(), ANYTHING)
         return
     _say(follower, "shell_escape", f"{name} makes other programs run `{value}`.")
     follower.text(value, state.copy(), ANYTHING)
@@ -68,7 +107,8 @@ def _check_places(call: Call, name: str, value: str) -> None:
         options = name.endswith(("OPTIONS", "OPT", "FLAGS"))
         if options and name not in ALWAYS and not _loads(value):
             continue
-        allowed = name not in ALWAYS and place != "."
+        allowed = name not in ALWAYS and (place != "." or name in ("PYTHONPATH", "NODE_PATH"))
+        known = known or (name == "PATH" and bool(TOOL_FOLDERS.search(place)))
         if not (known or (allowed and call.here(place) and "://" not in place and not options)):
             _say(call.follower, "shell_escape", f"{name} makes programs load code from `{place}`.")
 
@@ -115,7 +155,12 @@ def _source(call: Call, target: str, *, both: bool) -> Stream:
     if both:
         call.writes(target, append=True)
     call.reads(target)
-    return call.state.files.get(path, Stream(origin="file"))
+    if path in ("/dev/zero", "/dev/urandom", "/dev/random"):
+        return Stream(origin="endless")
+    written = call.state.files.get(path)
+    if written is None and call.here(target) and path != call.state.cwd and SOME not in path:
+        return Stream(origin="own")
+    return written or Stream(origin="file")
 
 
 def _say(follower: Follower, category: str, reason: str) -> None:

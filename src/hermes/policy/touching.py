@@ -30,6 +30,8 @@ EVERYTHING = frozenset(("*", ".*", "**", "*.*", ".[!.]*", ".??*"))
 def reading(paths: Paths, path: str) -> Finding | None:
     if UNKNOWN in path and not path.split(UNKNOWN)[0].rstrip("/"):
         return None
+    if paths.place(path) == "disk" or path in ("/dev/mem", "/dev/kmem", "/dev/port"):
+        return _finding(Level.ASKED, "disk", f"It reads all of {path}, whatever lies there.")
     if paths.own(path):
         return _finding(Level.DENIED, "own_state", f"{path} is part of Hermes' own state.")
     # A link inside the workspace may lead to a credential outside of it.

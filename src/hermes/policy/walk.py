@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -9,6 +10,7 @@ from fnmatch import fnmatchcase
 from hermes.codec.values import replace
 from hermes.policy.call import Call, Check, shown
 from hermes.policy.disguise import disguised, folded
+from hermes.policy.exposure import named_files, shown_variables
 from hermes.policy.findings import Finding, Level
 from hermes.policy.paths import Paths
 from hermes.policy.shell.expansion import Expander
@@ -23,12 +25,17 @@ from hermes.policy.shell.tree import (
     Pipeline,
     Script,
     Simple,
+    Text,
     Unclear,
 )
 from hermes.policy.surroundings import check_variable, open_files
 
 MOST_COMMANDS = 2_000
 DEEPEST = 24
+MOST_WORDS = 5_000
+# A pattern in the place of a command: how many programs are tried, and which if more fit.
+MOST_GUESSES = 60
+WORST = ("rm", "dd", "find", "mkfs", "chmod", "chown", "mv", "shutdown", "reboot", "sh", "bash")
 TRUSTED_FOLDERS = (
     "/bin/",
     "/usr/bin/",
@@ -39,17 +46,6 @@ TRUSTED_FOLDERS = (
 )
 
 
-SIGNS = re.compile(r"[=,:@;]")
-# For these a path is a word to print, to compare, to list or to look up, not a file to show.
-UNREAD = frozenset(
-    """
-    echo printf print test [ ls exa eza dir stat tree du cd pushd find locate which type command
-    basename dirname realpath readlink export declare local readonly typeset read set unset
-    git gh grep egrep fgrep rg ag ack sed awk gawk mawk perl ruby python python3 node cp rm mv ln
-    touch mkdir chmod chown ssh ssh-keygen ssh-add true false : trap alias eval xargs env sudo
-    sh bash zsh dash timeout nohup nice time exec parallel watch man
-    """.split()
-)
 # They work out what stands between the brackets of a variable's name.
 SUBSCRIPTED = frozenset("test [ printf read unset declare typeset local export let mapfile".split())
 HIDDEN_RUN = re.compile(r"\[[^\]]*(\$\(|`)")
@@ -63,9 +59,13 @@ class Walk:
         self.findings: list[Finding] = []
         self.commands: list[str] = []
         self._programs = programs
+        self.touched: dict[str, None] = {}
+        self._decoded = False
+        self._guessing = False
         self._depth = 0
         self._inside: list[int] = []
         self._uncalled: dict[int, tuple[Command, State]] = {}
+        self._later: list[tuple[str, State]] = []
 
     def run(self, script: str, state: State) -> None:
         """Everything that the script does, and what it leaves in the shell to be done later."""
@@ -74,6 +74,16 @@ class Walk:
             body, left = self._uncalled.popitem()[1]
             left.arguments = None
             self._command(body, left, ANYTHING)
+        for text, left in self._later[:]:
+            self.text(text, left.copy(), ANYTHING)
+
+    def knows(self, name: str) -> bool:
+        """Whether a table names the program."""
+        return name in self._programs
+
+    def later(self, script: str, state: State) -> None:
+        """Run at the end, with what the variables hold then."""
+        self._later.append((script, state))
 
     def add(self, finding: Finding) -> None:
         command = self.commands[-1] if self.commands else ""
@@ -85,6 +95,9 @@ class Walk:
         """A script given as text. Text that is not known is a question."""
         if UNKNOWN in script:
             reason = "It runs text that is only known when it runs."
+            self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
+        if self._decoded and self._depth:
+            reason = "It runs text after decoding some."
             self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
         if why := disguised(script.replace(UNKNOWN, "").replace(SOME, "")):
             self.add(Finding(level=Level.ASKED, category="obfuscated", reason=why))
@@ -214,13 +227,33 @@ class Walk:
             for path in written:
                 state.files[path] = NOTHING
             return stdin if simple.redirects else NOTHING
+        self._look(simple, choices, state, stdin)
         out = _either([self.call(words, state, stdin) for words in choices])
         if not _declares(choices):
             # Set for this one command only.
             state.put_back(before)
+        last = choices[-1][-1] if choices[-1:] and choices[-1] else ""
+        state.variables["_"] = (last,)
+        if written and out.origin == "endless":
+            reason = "It writes until the disk is full."
+            self.add(Finding(level=Level.ASKED, category="disk", reason=reason))
         for path in written:
             state.files[path] = out
         return NOTHING if written else out
+
+    def _look(
+        self, simple: Simple, choices: list[tuple[str, ...]], state: State, stdin: Stream
+    ) -> None:
+        """At the words as they are written, before anything is known about the program."""
+        if self._decoded and not all(isinstance(part, Text) for part in simple.words[0]):
+            reason = "The name of its command comes out of other text that it decodes."
+            self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
+        for words in choices[:1]:
+            if words:
+                call = Call(bare_name(words[0]), words[1:], state, stdin, self)
+                shown_variables(call, simple.words[1:], state)
+                for redirect in simple.redirects:
+                    shown_variables(call, (redirect.target,), state)
 
     def _assign(self, assignment: Assignment, expander: Expander, state: State) -> None:
         name = assignment.name
@@ -242,6 +275,8 @@ class Walk:
             return NOTHING
         if len(self.commands) > MOST_COMMANDS:
             raise Unclear("more commands than can be followed")
+        if len(words) > MOST_WORDS:
+            raise Unclear("more words than can be followed")
         name, *arguments = words
         self.commands.append(shown((bare_name(name), *arguments)))
         if UNKNOWN in name:
@@ -260,13 +295,14 @@ class Walk:
 
     def _program(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
         bare = bare_name(name)
+        if "../" in bare and UNKNOWN not in state.cwd:
+            bare = bare_name(posixpath.normpath(posixpath.join(state.cwd, bare)))
         call = Call(bare, arguments, state, stdin, self)
         if bare in SUBSCRIPTED and any(
             "[" in each and HIDDEN_RUN.search(each) for each in arguments
         ):
             call.ask("obfuscated", "It hides a command in the index of a variable.")
-        if bare not in UNREAD:
-            _secrets(call)
+        named_files(call)
         check = self._programs.get(bare)
         if check is None:
             check = self._programs["/" if "/" in bare else ""]
@@ -275,7 +311,10 @@ class Walk:
             out = check(call)
         finally:
             self._depth -= 1
-        return ANYTHING if out is None else out
+        if out is None:
+            return ANYTHING
+        self._decoded = self._decoded or out.origin == "decoded"
+        return out
 
     def _deeper(self) -> None:
         if self._depth >= DEEPEST:
@@ -313,19 +352,16 @@ class Walk:
         reason = f"`{name}` is a pattern, so it may run any program that fits it."
         self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
         pattern = name.rpartition("/")[2]
-        for each in self._programs:
-            if len(each) > 1 and fnmatchcase(each, pattern):
+        fitting = [each for each in self._programs if len(each) > 1 and fnmatchcase(each, pattern)]
+        if len(fitting) > MOST_GUESSES:
+            fitting = [each for each in WORST if each in fitting]
+        if not self._guessing:
+            # A guess inside a guess would be one of all programs for each of all programs.
+            self._guessing = True
+            for each in fitting:
                 self._program(each, arguments, state.copy(), stdin)
+            self._guessing = False
         return ANYTHING
-
-
-def _secrets(call: Call) -> None:
-    """A credential named anywhere in the arguments, also inside an option or after a sign."""
-    for argument in call.arguments:
-        if 3 < len(argument) < 400 and " " not in argument:
-            for piece in SIGNS.split(argument):
-                if piece[:1] in ("/", "~") or piece.rpartition("/")[2].startswith((".env", "id_")):
-                    call.reads(piece)
 
 
 def bare_name(name: str) -> str:

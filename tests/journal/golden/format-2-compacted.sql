@@ -94,8 +94,8 @@ INSERT INTO "log" VALUES(54,6,2,'turn_a00000000003',24,'Never touch main.',17602
 INSERT INTO "log" VALUES(55,6,3,'turn_a00000000003',25,'2',1760200000.0,X'178D3FAC9C06515BC745284B3340F7B1');
 INSERT INTO "log" VALUES(56,6,4,'turn_a00000000003',29,'Noted."}]},"usage":{"input":90,"output":3,"requests":1},"model":"small-1","provider":"acme',1760200000.0,X'D2CB40D1CB610CB8E9317E6E4B8ADC84');
 INSERT INTO "log" VALUES(57,6,5,'turn_a00000000003',34,'done","usage":{"input":90,"output":3,"requests":1}',1760200000.0,X'BFD6FA727BB8DD114A3F92B281B49646');
-INSERT INTO "log" VALUES(58,6,6,'turn_a00000000003',41,',"name":"pirate","text":"Arr."',1760200000.0,X'E186BEC0627F91F2239297F897ACFF50');
-INSERT INTO "log" VALUES(59,6,7,'turn_a00000000003',40,',"upto":2,"head":[{"type":"user","parts":[{"type":"text","text":"[The earlier part]\n- [2] Never touch main."}],"origin":"hermes"},{"type":"assistant","parts":[{"type":"tool_call","id":"call_1","name":"read_file","arguments":{"path":"notes.txt"}}],"stop":"calls"},{"type":"tool","results":[{"type":"tool_result","call_id":"call_1","name":"read_file","parts":[{"type":"text","text":"[read_file notes.txt: 80 lines; message 9]"}]}]}],"summarised":2,"summary":"Goal: none yet.","cause":"asked","topic":"notes","keep":1,"window":8192,"tokens_before":7100,"tokens_after":2100,"scale":1.25',1760200000.0,X'AD0D1740F26294BBB950EB521EBDD485');
+INSERT INTO "log" VALUES(58,6,6,'turn_a00000000003',42,',"name":"pirate","text":"Arr."',1760200000.0,X'E186BEC0627F91F2239297F897ACFF50');
+INSERT INTO "log" VALUES(59,6,7,'turn_a00000000003',41,',"upto":2,"head":[{"type":"user","parts":[{"type":"text","text":"[The earlier part]\n- [2] Never touch main."}],"origin":"hermes"},{"type":"assistant","parts":[{"type":"tool_call","id":"call_1","name":"read_file","arguments":{"path":"notes.txt"}}],"stop":"calls"},{"type":"tool","results":[{"type":"tool_result","call_id":"call_1","name":"read_file","parts":[{"type":"text","text":"[read_file notes.txt: 80 lines; message 9]"}]}]}],"summarised":2,"summary":"Goal: none yet.","cause":"asked","topic":"notes","keep":1,"window":8192,"tokens_before":7100,"tokens_after":2100,"scale":1.25',1760200000.0,X'AD0D1740F26294BBB950EB521EBDD485');
 CREATE TABLE message_keys(
     session INTEGER NOT NULL, key TEXT NOT NULL, n INTEGER NOT NULL,
     PRIMARY KEY(session, key)) WITHOUT ROWID;
@@ -167,8 +167,9 @@ INSERT INTO "shapes" VALUES(36,'message_received',1,'{"type":"message_received",
 INSERT INTO "shapes" VALUES(37,'call_settled',1,'{"type":"call_settled"','}');
 INSERT INTO "shapes" VALUES(38,'cap_raised',1,'{"type":"cap_raised"','}');
 INSERT INTO "shapes" VALUES(39,'call_settled',1,'{"type":"call_settled","call":"call_','}');
-INSERT INTO "shapes" VALUES(40,'compacted',1,'{"type":"compacted"','}');
-INSERT INTO "shapes" VALUES(41,'overlaid',1,'{"type":"overlaid"','}');
+INSERT INTO "shapes" VALUES(40,'effect_decided',1,'{"type":"effect_decided"','}');
+INSERT INTO "shapes" VALUES(41,'compacted',1,'{"type":"compacted"','}');
+INSERT INTO "shapes" VALUES(42,'overlaid',1,'{"type":"overlaid"','}');
 CREATE TABLE summaries(
     session INTEGER PRIMARY KEY, last_n INTEGER NOT NULL, title TEXT NOT NULL,
     source TEXT NOT NULL, cwd TEXT NOT NULL, model TEXT NOT NULL, provider TEXT NOT NULL,

@@ -86,7 +86,7 @@ INSERT INTO "log" VALUES(46,4,13,'turn_a00000000002',39,'000000000003","usage":{
 INSERT INTO "log" VALUES(47,4,14,'turn_a00000000002',38,',"scope":"day","key":"2025-10-10","usd":1.0',1760100062.0,X'C6A1BADEF3D3D8A84C6030A06B4878A7');
 INSERT INTO "log" VALUES(48,4,15,'turn_a00000000002',27,'small-1","provider":"acme","call":"call_000000000004","cause":"cron","reserved":{"input":1200,"output":4096,"requests":1,"cost":0.0445}',1760100062.0,X'42DB40E82A5F34C941EF7B634218059E');
 INSERT INTO "log" VALUES(49,4,16,'turn_a00000000002',34,'paused","usage":{},"detail":"cap(job)","error":"The cap for this job of $0.10 is reached."',1760100062.0,X'A5C98DC6C69B600B35AA8D17E53631E5');
-INSERT INTO "log" VALUES(53,1,30,'',40,',"records":[3]',1760000000.0,X'6803CD541CC0EFB59313CD18889C3EE0');
+INSERT INTO "log" VALUES(53,1,30,'',43,',"records":[3]',1760000000.0,X'6803CD541CC0EFB59313CD18889C3EE0');
 CREATE TABLE message_keys(
     session INTEGER NOT NULL, key TEXT NOT NULL, n INTEGER NOT NULL,
     PRIMARY KEY(session, key)) WITHOUT ROWID;
@@ -156,7 +156,10 @@ INSERT INTO "shapes" VALUES(36,'message_received',1,'{"type":"message_received",
 INSERT INTO "shapes" VALUES(37,'call_settled',1,'{"type":"call_settled"','}');
 INSERT INTO "shapes" VALUES(38,'cap_raised',1,'{"type":"cap_raised"','}');
 INSERT INTO "shapes" VALUES(39,'call_settled',1,'{"type":"call_settled","call":"call_','}');
-INSERT INTO "shapes" VALUES(40,'erased',1,'{"type":"erased"','}');
+INSERT INTO "shapes" VALUES(40,'effect_decided',1,'{"type":"effect_decided"','}');
+INSERT INTO "shapes" VALUES(41,'compacted',1,'{"type":"compacted"','}');
+INSERT INTO "shapes" VALUES(42,'overlaid',1,'{"type":"overlaid"','}');
+INSERT INTO "shapes" VALUES(43,'erased',1,'{"type":"erased"','}');
 CREATE TABLE summaries(
     session INTEGER PRIMARY KEY, last_n INTEGER NOT NULL, title TEXT NOT NULL,
     source TEXT NOT NULL, cwd TEXT NOT NULL, model TEXT NOT NULL, provider TEXT NOT NULL,

@@ -49,7 +49,7 @@ def test_project_files_count_unless_rules_are_ignored(program: Program) -> None:
     with_rules = program(*OFFLINE, "prompt-size", "--json").json
     without = program(*OFFLINE, "--ignore-rules", "prompt-size", "--json").json
     names = {part["name"] for part in with_rules["parts"]}
-    assert names - {part["name"] for part in without["parts"]} == {"project files"}
+    assert names - {part["name"] for part in without["parts"]} == {"project files", "skills index"}
 
 
 def test_fewer_tools_weigh_less(program: Program) -> None:

@@ -113,7 +113,7 @@ def test_a_group_without_a_command_shows_its_help_and_is_wrong_usage(program: Pr
         ("-z hi sessions list", "-z is a run of its own; leave out `sessions` or -z."),
         ("-r a -c -z hi", "--resume and --continue exclude each other; give one of them."),
         ("--max-turns 0 -z hi", "Invalid value for '--max-turns'"),
-        ("-t qqqq --provider offline -z hi", "There is no toolset named 'qqqq'. There are:"),
+        ("-t qqq --provider offline -z hi", "There is no toolset named 'qqq'. There are:"),
         ("-t fil --provider offline -z hi", "There is no toolset named 'fil'. Did you mean file?"),
     ],
 )

@@ -26,8 +26,9 @@ from hermes.app.replay.workspace import PlayedWorkspace
 from hermes.codec.json import encode
 from hermes.config.home import Home
 from hermes.config.load import Config, load
+from hermes.core.effects import Effect
 from hermes.core.errors import HermesError
-from hermes.core.events import DurableEvent, EffectDecided, SessionOpened
+from hermes.core.events import ApprovalAsked, DurableEvent, EffectDecided, SessionOpened
 from hermes.core.parts import Parts
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.session import Session
@@ -123,8 +124,14 @@ class Rehearsal(App):
         parts = super()._parts(session_id, opened, opening, workspace, began=began, after=after)
         # The results of then have these words in them already.
         parts.remark = None
+        parts.preflight = self._lasting
         parts.engine = PlayedEngine(means_of(self, session_id, opened), self._gates)
         return parts
+
+    async def _lasting(self, _effect: Effect) -> tuple[str, ...]:
+        """What was said then about what could not be taken back."""
+        due = self._gates.due
+        return due.lasting if isinstance(due, ApprovalAsked) else ()
 
     async def _follow_choice(self, session: Session, transcript: Transcript) -> None:
         """If another model was chosen then, the record says so."""

@@ -27,7 +27,7 @@ HOME_FOLDERS: dict[str, tuple[str, ...]] = {
         .config/exoscale | .config/openstack | .config/rclone | .pulumi | .terraform.d
         .snowflake | .snowsql | .config/snowflake | .fly | .railway | .supabase | .netlify
         .config/netlify | .wrangler/config | .config/.wrangler | .local/share/com.vercel.cli
-        .vercel | .config/heroku
+        .vercel | .config/heroku | .local/share/heroku
         """
     ),
     "cluster and container credentials": listed(
@@ -100,6 +100,7 @@ HOME_FILES: dict[str, tuple[str, ...]] = {
     "login data": listed(
         """
         .netrc | _netrc | .pgpass | .my.cnf | .mylogin.cnf | .msmtprc | .mbsyncrc | .fetchmailrc
+        .authinfo* | .muttrc | .mutt/muttrc | .config/mutt/muttrc | .irssi/config
         .smbcredentials | .passwd-s3fs | .xauthority | .iceauthority | .curlrc | .wgetrc
         .vault-token | .nomad-token | .consul-token | .vault_pass* | .config/pulse/cookie
         appdata/roaming/postgresql/pgpass.conf

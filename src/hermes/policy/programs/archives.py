@@ -101,6 +101,8 @@ def _zip(call: Call) -> Stream | None:
 def _unzip(call: Call) -> Stream | None:
     options = call.options("-d -x -P -O")
     call.reads(*options.operands[:1])
+    if options.has("-K", "-:"):
+        call.ask("privilege", "It keeps marks that give others rights, or leaves its folder.")
     if options.has("-l", "-t", "-v", "-Z"):
         return None
     if options.has("-p", "-c"):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.exposure import shown_secrets
+from hermes.policy.programs.filters import key_like
 from hermes.policy.programs.running import fetched, own_program
 from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.programs.workers import OUTWARD, check_worker, foreign
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 # Whatever their options, they read the project and write into it.
@@ -49,79 +52,38 @@ WORKERS = """
     in2csv xsv qsv jo gron fx dasel yq jq jless visidata vd q miller htmlq pup tokei cloc scc loc
     sloccount hexyl diffoscope difft delta bc dc units msgfmt msgmerge xgettext gettext envsubst m4
     cpp numfmt chafa figlet cowsay lolcat banner fortune sl pv progress tput clear reset column bats
-    shellspec
+    shellspec hugo zola eleventy prove trivy grype syft gitleaks trufflehog osv-scanner licensecheck
+    hurl mockery maturin setuptools-scm pipdeptree pip-licenses import-linter lint-imports
+    bundlesize ncu imagemin scalafix credo elvis pkgconf opusenc d2 pa11y nilaway
+    virtualenv ghcid choose sd datamash vvp iverilog verilator yosys ghdl godot love busted
+    lighthouse symfony spark-submit
+    sonar-scanner snyk-to-html ansible-inventory ansible-doc dive lefthook watchman
 """
 READERS = """
     [ test expr cal ncal df du file free getconf groups id last lastlog lsb_release lsblk lscpu
     lsmem lsmod lspci lsusb lsns lslocks lsipc printenv ps pgrep pidof pstree stat tree type uptime
     users vmstat iostat mpstat sar w whereis who whatis apropos help locate mlocate plocate ldd nm
     objdump readelf size addr2line c++filt otool dwarfdump strings ss netstat lsof ulimit locale
-    getent sleep yes top htop btop atop iotop glances nvidia-smi sensors upower acpi inxi neofetch
-    fastfetch screenfetch sw_vers system_profiler vm_stat dircolors cksum sum factor shuf numfmt
-    logname pathchk printf true false jps jstack jmap jinfo jstat jcmd pmap slabtop blkid findmnt
+    pg_isready arp getent sleep yes top htop btop atop iotop glances nvidia-smi sensors upower
+    acpi inxi
+    neofetch fastfetch screenfetch sw_vers system_profiler vm_stat dircolors cksum sum factor shuf
+    numfmt logname pathchk printf true false jps jstack jmap jinfo jstat jcmd pmap slabtop
+    blkid findmnt
     mountpoint namei getfacl lsattr getfattr getcap ipcs lsinitramfs modinfo ntpq chronyc numastat
     tty stty infocmp tput tabs ncdu dust duf procs bandwhich apt-cache dpkg-query debsums info tldr
     cheat perldoc pydoc ri godoc zdump md5 shasum sha3sum xxhsum b3sum rhash crc32 sha1 sha256 ent
     zipinfo zipgrep lzless xzless bzless bzmore zmore zdiff zcmp lsar uuid dmidecode lshw hwinfo
     xrandr xdpyinfo ipcalc sipcalc
 """
-OUTPUT = re.compile(
-    r"^(?:-o|-d|--out|--output|--outdir|--out-dir|--outfile|--output-dir|--output-file|--outDir"
-    r"|--prefix|--target-dir|--dest|--destination|--directory|-B|--install-dir|--dist-dir"
-    r"|--report|--junitxml|--html|--cov-report|--cache-dir|--basetemp)(?:=(.*))?$"
-)
-LAST_IS_OUTPUT = frozenset(
-    ("ffmpeg", "convert", "magick", "cwebp", "sox", "gs", "pdftk", "montage")
-)
-# First words of a script or target that reach beyond this machine.
-OUTWARD = re.compile(
-    r"^(deploy|publish|upload|ship|destroy|teardown|nuke|wipe|rollout|promote|release-publish)"
-    r"(?=$|[:_.-])"
-)
-INSTALLS = re.compile(r"^(un)?install(-|$)")
-CODE_OPTIONS = re.compile(
-    r"^-{1,2}(shell-escape|enable-write18|wrapper|toolexec|fplugin=|Xplugin|javaagent|agentpath)"
-)
-RUN_OPTIONS = re.compile(r"^--?(?:exec|on-success|onSuccess|run-cmd|command)(?:=(.*))?$")
-# Options of other names that say where something goes.
-GOES = re.compile(r"^--?[\w-]*(?:out|dest|target|prefix|log|write|save|filename)[\w-]*=(.+)$")
-
-
-def check_worker(call: Call) -> Stream | None:
-    if fetched(call, call.state.cwd) and UNKNOWN not in call.state.cwd:
-        call.ask("remote_code", "It builds or runs what was fetched from elsewhere.")
-    call.work(reason=f"`{call.name}` works in the project.")
-    words = call.arguments
-    if any(CODE_OPTIONS.match(word) for word in words):
-        call.ask("shell_escape", f"It makes `{call.name}` run another program.")
-    if target := next((each for each in call.options().operands[:2] if OUTWARD.match(each)), ""):
-        call.ask("remote_state", f"`{target}` sounds as if it changes something elsewhere.")
-    for place, word in enumerate(words):
-        _told_to_run(call, word, words[place + 1 : place + 2])
-        if goes := GOES.match(word):
-            call.writes(goes[1])
-        found = OUTPUT.match(word)
-        if found:
-            target = found[1] if found[1] is not None else (words[place + 1 : place + 2] or [""])[0]
-            if target[:1] in "/~." and target:
-                call.writes(target)
-        elif word.startswith("-o") and call.name in ("gcc", "g++", "cc", "clang", "clang++"):
-            call.writes(word[2:])
-        elif word[:1] != "-":
-            call.reads(word)
-    if call.name in LAST_IS_OUTPUT and words:
-        call.writes(words[-1])
-    return None
-
-
-def _told_to_run(call: Call, word: str, following: list[str]) -> None:
-    found = RUN_OPTIONS.match(word)
-    if found and call.name in ("nodemon", "tsup", "concurrently", "air", "watchexec"):
-        call.runs_text(found[1] or (following or [""])[0])
+INSTALLS = re.compile(r"^(un)?install(-(?!deps|dev|tool|dependenc|requirement|test|local)|$)")
 
 
 def check_targets(call: Call) -> Stream | None:
     """make and other runners: targets that leave the workspace are named for it."""
+    dry = ("-n", "--dry-run", "--just-print", "--recon", "-q", "--question", "--list", "--summary")
+    if call.name in ("make", "gmake", "just", "task") and call.options("-f -C").has(*dry):
+        call.work(reason="It only shows what it would do.")
+        return None
     check_worker(call)
     options = call.options("-f -C -I -j -l -o -W --file --makefile --directory --jobs --eval")
     for name in options.values("-f", "--file", "--makefile"):
@@ -191,6 +153,11 @@ def _cmake(call: Call) -> Stream | None:
 def _java(call: Call) -> Stream | None:
     options = call.arguments
     for place, word in enumerate(options):
+        following = (options[place + 1 : place + 2] or [""])[0]
+        if word in ("-cp", "-classpath", "--class-path", "-p", "--module-path"):
+            for part in following.split(":"):
+                if foreign(call, part):
+                    own_program(call, part)
         if word.startswith(("-javaagent", "-agentpath", "-agentlib")):
             call.ask("shell_escape", "It loads code into Java.")
         if word == "-jar" and place + 1 < len(options):
@@ -219,11 +186,16 @@ def _rake(call: Call) -> Stream | None:
             call.ask("database", f"`{word}` deletes data of the project's database.")
         if OUTWARD.match(word) or word in ("release",):
             call.ask("remote_state", f"`{word}` changes something elsewhere.")
-    if call.name == "rails" and call.arguments[:1] in (
-        ["runner"],
-        ["r"],
-        ["console"],
-        ["dbconsole"],
+    if (
+        call.name == "rails"
+        and "--help" not in call.arguments
+        and call.arguments[:1]
+        in (
+            ["runner"],
+            ["r"],
+            ["console"],
+            ["dbconsole"],
+        )
     ):
         call.ask("database", "It runs code on the project's database.")
     return None
@@ -233,7 +205,7 @@ def _migrations(call: Call) -> Stream | None:
     """alembic, prisma, knex and others."""
     text = " ".join(call.arguments)
     if re.search(
-        r"\b(downgrade|reset|rollback|drop|fresh|refresh|wipe|undo|revert|clean|push)\b", text
+        r"\b(downgrade|down|reset|rollback|drop|fresh|refresh|wipe|undo|revert|clean|push)\b", text
     ):
         call.ask("database", "It takes changes of the database back, and data with them.")
     call.work(reason="It works on the project's database.")
@@ -249,6 +221,7 @@ def _php_tool(call: Call) -> Stream | None:
 
 
 def _jq(call: Call) -> Stream | None:
+    shown_secrets(call, " ".join(call.arguments))
     options = call.options("--arg --argjson --slurpfile --rawfile --indent -f --from-file -L")
     call.reads(*options.operands[1:], *options.values("-f", "--from-file"))
     in_place = call.name == "yq" and options.has("-i", "--inplace", "--in-place")
@@ -259,6 +232,18 @@ def _jq(call: Call) -> Stream | None:
 
 def _reader(call: Call) -> Stream | None:
     """Nothing changes, and no content of files comes out."""
+    if (
+        call.name == "ps"
+        and call.arguments[:1]
+        and re.fullmatch(r"[a-zA-Z]*e[a-zA-Z]*", call.arguments[0])
+    ):
+        call.ask("credentials", "It shows the variables of other processes, secrets included.")
+    if call.name in ("locate", "plocate", "mlocate") and any(map(key_like, call.arguments)):
+        call.ask("credentials", "It looks for keys outside the workspace.")
+    if call.name == "getent" and {"shadow", "gshadow"} & set(call.arguments):
+        call.ask("credentials", "It shows the system's passwords.")
+    if call.name == "printenv":
+        return Stream(origin="environment")
     if call.name in ("tree", "shuf"):
         call.writes(*call.options("-o -n -L -I -P --output").values("-o", "--output"))
     return None
@@ -274,7 +259,11 @@ def _locked(call: Call) -> Stream | None:
 
 def _code_view(call: Call) -> Stream | None:
     """code, subl and others open a window."""
-    if call.options().has("--version", "-v", "--help", "--list-extensions"):
+    options = call.options()
+    if options.has("--version", "-v", "--help", "--list-extensions"):
+        return None
+    if not options.pairs and all(call.here(each) for each in options.operands):
+        call.work(reason="It opens files of the workspace in an editor.")
         return None
     if "--install-extension" in " ".join(call.arguments):
         call.ask("package_install", "It installs an extension.")
@@ -282,7 +271,14 @@ def _code_view(call: Call) -> Stream | None:
     return None
 
 
-def _ulimit(call: Call) -> Stream | None:
+def _little_language(call: Call) -> Stream | None:
+    """dc and m4, which can start programs by a word of their own."""
+    check_worker(call)
+    texts = [*call.arguments, call.stdin.text if call.stdin.known else ""]
+    for text in texts:
+        for found in re.finditer(r"(?:^|\s)!\s*(\S.*)|\be?syscmd\(`?([^')]*)", text):
+            call.ask("shell_escape", f"It makes `{call.name}` run another program.")
+            call.runs_text(found[1] or found[2])
     return None
 
 
@@ -308,6 +304,7 @@ BUILDING: dict[str, Check] = {
         ),
         check_targets,
     ),
+    **dict.fromkeys(("dc", "m4"), _little_language),
     "cmake": _cmake,
     "java": _java,
     **dict.fromkeys(("mvn", "mvnw", "gradle", "gradlew", "sbt", "lein", "ant"), _maven),

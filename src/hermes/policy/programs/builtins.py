@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
-from hermes.policy.findings import Finding, Level
+from hermes.policy.findings import LOOKING, Finding, Level
 from hermes.policy.programs.running import run_file, run_stream
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
 from hermes.policy.shell.words import ansi
@@ -18,6 +18,15 @@ SILENT = frozenset(
     """.split()
 )
 
+# What people's shells read when they start anyway. Changing them is a question of its own.
+ENVIRONMENTS = re.compile(
+    r"/(\.nvm/nvm\.sh|\.(cargo|ghcup|deno|rye|local/bin)/env|(\.?(mini|ana)conda3?|mambaforge"
+    r"|miniforge3)/(etc/profile\.d/conda\.sh|bin/activate)|\.(bash|zsh)rc|\.(bash_)?profile"
+    r"|\.sdkman/bin/sdkman-init\.sh|\.asdf/asdf\.sh|etc/(profile|bash\.bashrc|os-release))$"
+)
+# Letters written as numbers: nobody does that to be read.
+SPELLED = re.compile(r"\\(x[46-7][0-9a-fA-F]|0?1[0-7][0-7])")
+
 
 def _silent(call: Call) -> Stream:
     return NOTHING
@@ -25,12 +34,17 @@ def _silent(call: Call) -> Stream:
 
 def _cd(call: Call) -> Stream:
     options = call.options()
-    call.follower.add(Finding(level=Level.WORK, category="", reason="It only reads."))
+    call.follower.add(Finding(level=Level.WORK, category="", reason=LOOKING))
     if call.name == "popd":
         call.state.cwd = UNKNOWN
         return NOTHING
     target = options.operands[0] if options.operands else "~"
-    call.state.cwd = UNKNOWN if target in ("-", "") else call.path(target)
+    before = call.state.cwd
+    if target == "-":
+        call.state.cwd = call.state.variables.get("OLDPWD", (UNKNOWN,))[0]
+    else:
+        call.state.cwd = UNKNOWN if target == "" else call.path(target)
+    call.state.set("OLDPWD", (before,))
     return NOTHING
 
 
@@ -42,6 +56,8 @@ def _declare(call: Call) -> Stream:
         if equals and name.rstrip("+").isidentifier():
             check_variable(call.follower, name, (value,), call.state)
             call.state.set(name.rstrip("+"), (value,))
+    if all(word.startswith("-") for word in call.arguments):
+        return Stream(origin="environment")
     call.work(reason="It sets variables of the shell.")
     return NOTHING
 
@@ -55,7 +71,7 @@ def _set(call: Call) -> Stream:
     if words:
         call.work(reason="It sets options of the shell.")
         return NOTHING
-    return ANYTHING
+    return Stream(origin="environment")
 
 
 def _shift(call: Call) -> Stream:
@@ -67,6 +83,7 @@ def _shift(call: Call) -> Stream:
 
 def _unset(call: Call) -> Stream:
     for name in call.options().operands:
+        check_variable(call.follower, name, ("",), call.state)
         call.state.variables[name] = ("",)
         call.state.arrays.pop(name, None)
         call.state.functions.pop(name, None)
@@ -116,6 +133,9 @@ def _source(call: Call) -> Stream:
     if not words:
         # Some shells read the input then.
         return run_stream(call, call.stdin) if call.stdin.origin == "network" else NOTHING
+    if ENVIRONMENTS.search(words[0]) and call.path(words[0]) not in call.state.files:
+        call.work(reason="It sets up the shell as logging in does.")
+        return NOTHING
     return run_file(call, words[0], words[1:], same_shell=True)
 
 
@@ -123,7 +143,8 @@ def _trap(call: Call) -> Stream:
     words = [word for word in call.arguments if word != "--"]
     if len(words) > 1 and words[0] not in ("-", ""):
         call.work(reason="It says what to do at the end.")
-        call.follower.text(words[0], call.state.copy(), ANYTHING)
+        call.probes(words[0])
+        call.follower.later(words[0], call.state)
     return NOTHING
 
 
@@ -185,7 +206,7 @@ def _let(call: Call) -> Stream:
 def _history(call: Call) -> Stream:
     if any(word[:1] == "-" and set(word) & set("cdwar") for word in call.arguments):
         call.ask("system_config", "It changes the history of commands.")
-    return Stream(origin="file")
+    return Stream(origin="environment")
 
 
 def _umask(call: Call) -> Stream:
@@ -203,7 +224,8 @@ def _echo(call: Call) -> Stream:
         end = end or "n" in words[0]
         words.pop(0)
     text = " ".join(words)
-    return Stream(text=(ansi(text) if escapes else text) + ("" if end else "\n"))
+    origin = "decoded" if escapes and SPELLED.search(text) else ""
+    return Stream(text=(ansi(text) if escapes else text) + ("" if end else "\n"), origin=origin)
 
 
 def _printf(call: Call) -> Stream:
@@ -218,7 +240,7 @@ def _printf(call: Call) -> Stream:
     if variable:
         call.state.set(variable, (text,))
         return NOTHING
-    return Stream(text=text)
+    return Stream(text=text, origin="decoded" if words and SPELLED.search(words[0]) else "")
 
 
 def formatted(pattern: str, values: list[str]) -> str:

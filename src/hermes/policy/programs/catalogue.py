@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hermes.policy.call import Call, Check
 from hermes.policy.programs.archives import ARCHIVES
 from hermes.policy.programs.building import BUILDING
@@ -18,6 +20,7 @@ from hermes.policy.programs.processes import PROCESSES
 from hermes.policy.programs.running import check_path_program, check_shell
 from hermes.policy.programs.services import SERVICES
 from hermes.policy.programs.toolchains import TOOLCHAINS
+from hermes.policy.programs.vocabulary import plain_tool
 from hermes.policy.programs.windows import WINDOWS, check_windows
 from hermes.policy.programs.wrappers import WRAPPERS
 from hermes.policy.shell.state import Stream
@@ -25,6 +28,13 @@ from hermes.policy.shell.state import Stream
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "rbash", "mksh", "yash")
 RUN_BY_WRAPPERS = frozenset(
     (*SHELLS, "rm", "dd", "find", "chmod", "chown", "mv", "shred", "sudo", "env", "xargs", "eval")
+)
+# Names of tools for another machine begin with the name of that machine.
+CROSS = re.compile(
+    r"^(arm|aarch64|avr|riscv\d*|x86_64|i[3-6]86|mips\w*|powerpc\w*|xtensa|llvm|sparc)-"
+)
+TARGETED = frozenset(
+    "gcc g++ cc c++ clang ld as ar nm size objdump objcopy readelf strip strings addr2line".split()
 )
 ONLY_TELLING = (["--version"], ["--help"], ["-V"], ["version"], ["-version"], ["help"], ["-h"])
 
@@ -34,32 +44,58 @@ def _unknown(call: Call) -> Stream | None:
     lower = call.name.lower()
     if lower != call.name and lower in WINDOWS:
         return check_windows(call)
-    if call.arguments in ONLY_TELLING:
+    asked = call.arguments[-1:] == ["--help"] and len(call.arguments) < 5
+    if asked or call.arguments in ONLY_TELLING:
         call.work(reason="It tells about itself.")
+    elif words := _sibling(call):
+        return call.runs(words)
     elif installed(call, call.name):
         call.work(reason=f"It runs {call.name}, a tool of the project.")
         call.reads(*(word for word in call.arguments if word[:1] in "/~."))
     elif call.name.startswith(("mkfs", "mkfs.")):
         call.never("disk", "it formats a disk")
+    elif plain_tool(call) and not _wrapped(call):
+        call.work(reason=f"By its words, `{call.name}` looks at the project or works on it.")
+        call.reads(*(word for word in call.arguments if word[:1] in "/~."))
     else:
         call.ask("unknown_program", f"Nothing is known about `{call.name}`.")
         _perhaps_wrapper(call)
     return None
 
 
+def _sibling(call: Call) -> list[str]:
+    """A known program under a longer name: gcc-13, curl.exe, arm-none-eabi-objdump."""
+    plain = re.sub(r"(\.exe|-?\d+(\.\d+)*)$", "", call.name, flags=re.IGNORECASE)
+    last = call.name.rpartition("-")[2]
+    crossed = CROSS.match(call.name) and last in TARGETED
+    name = last if crossed else plain
+    longer = name != call.name and len(name) > 2
+    return [name, *call.arguments] if longer and call.follower.knows(name) else []
+
+
 def _perhaps_wrapper(call: Call) -> None:
     """What is not known may run another command, so the worst of that counts too."""
+    if words := _wrapped(call):
+        call.runs(words)
+
+
+def _wrapped(call: Call) -> list[str]:
+    """A command among the words of another one."""
     for place, word in enumerate(call.arguments[:6]):
         if word.rpartition("/")[2] in RUN_BY_WRAPPERS:
-            call.runs(call.arguments[place:])
-            return
+            return call.arguments[place:]
+    return []
 
 
-def _telling(check: Check) -> Check:
-    """Any program that is only asked about itself does nothing else."""
+def _telling(check: Check, *, words: bool = False) -> Check:
+    """Any program that is only asked about itself does nothing else; most with `words`, the
+    subcommands it is asked about, too."""
 
     def asked(call: Call) -> Stream | None:
         if call.arguments in (["--version"], ["--help"]):
+            return None
+        last = call.arguments[-1:] == ["--help"] and len(call.arguments) < 5
+        if words and last and all(re.fullmatch(r"[\w:-]+", word) for word in call.arguments):
             return None
         return check(call)
 
@@ -86,7 +122,8 @@ def catalogue() -> dict[str, Check]:
     )
     programs: dict[str, Check] = {}
     for table in tables:
-        programs.update({name: _telling(check) for name, check in table.items()})
+        words = table not in (FILES, INTERPRETERS, WRAPPERS, WINDOWS)
+        programs.update({name: _telling(check, words=words) for name, check in table.items()})
     programs.update(BUILTINS)
     programs.update(dict.fromkeys(SHELLS, _telling(check_shell)))
     programs["git"] = _telling(check_git)

@@ -22,6 +22,10 @@ ESCAPES = re.compile(
     r"|into\s+(?:out|dump)file\b()|\b(?:load_file|pg_read_file|lo_export|load_extension|readfile"
     r"|writefile|edit)\s*\(()|\.(?:load|import|output|once|save|excel|open)\s+()"
 )
+DOT_FILES = re.compile(
+    r"(?m)^\s*\.(import|read|restore|output|once|save|backup|clone|log)\s+(?:-{1,2}\w+\s+)*"
+    r"('[^']*'|\"[^\"]*\"|\|.*|\S+).*$"
+)
 REDIS_READS = frozenset(
     """
     get mget keys scan info ping ttl pttl type exists hget hgetall hmget hkeys hlen lrange llen
@@ -76,6 +80,21 @@ def _client(taking: str, text_options: str, file_options: str) -> Check:
     return check
 
 
+def _sqlite_files(call: Call, text: str) -> None:
+    """Files that dot-commands take in or make."""
+    for found in DOT_FILES.finditer(text):
+        name = found[2].strip("'\"")
+        if name.startswith("|"):
+            call.runs_text(name[1:])
+            call.ask("shell_escape", "It leaves the database: it runs a command.")
+        elif found[1] in ("import", "read", "restore"):
+            call.reads(name)
+            if not call.here(name):
+                call.ask("database", f"It takes {name} in, from outside the workspace.")
+        elif name not in ("stdout", "off"):
+            call.writes(name)
+
+
 def _sqlite(call: Call) -> Stream | None:
     names = [word for word in call.arguments if not word.startswith("-") or word == "-"]
     options = call.options("-cmd -init -separator -newline -nullvalue")
@@ -85,11 +104,14 @@ def _sqlite(call: Call) -> Stream | None:
         call.reads(names[0])
         own = call.here(names[0]) or names[0] == ":memory:"
         texts = names[1:] or ([call.stdin.text] if call.stdin.known else [UNKNOWN])
-        if own and not names[1:] and call.stdin.origin == "file" and not call.stdin.known:
+        if own and not names[1:] and call.stdin.origin in ("file", "own") and not call.stdin.known:
             call.work(reason="It runs statements of a file on a database of the workspace.")
             texts = []
         for text in texts:
-            check_sql(call, text, own=own)
+            _sqlite_files(call, text)
+            check_sql(call, DOT_FILES.sub("", text) if own else text, own=own)
+        if own and not all(READS.match(text) for text in texts):
+            call.writes(*(names[:1] if names[0] != ":memory:" else ()))
         if not own and not all(READS.match(text) for text in texts):
             call.writes(names[0])
     for place, word in enumerate(call.arguments[:-1]):
@@ -107,7 +129,10 @@ def _duckdb(call: Call) -> Stream | None:
 
 
 def _redis(call: Call) -> Stream | None:
-    words = call.options("-h -p -a -n -u -s --user --pass -r -i").operands
+    options = call.options("-h -p -a -n -u -s --user --pass -r -i --pattern --count --eval")
+    words = options.operands
+    if options.has("--scan", "--stat", "--latency", "--bigkeys", "--memkeys", "--version"):
+        return None
     if not words and call.stdin.known:
         words = call.stdin.text.split()
     if not words or words[0].lower() not in REDIS_READS:
@@ -128,6 +153,18 @@ def _mongo(call: Call) -> Stream | None:
             call.work(reason="It reads a database.")
     if not options.values("--eval") and not options.has("--version", "--help"):
         call.ask("database", "It opens a database for statements that are not known yet.")
+    return None
+
+
+def _bq(call: Call) -> Stream | None:
+    words = call.options("--project_id --dataset_id --format --location -n").operands
+    if words[:1] and words[0] in ("ls", "show", "head", "version", "help", "info"):
+        call.work("network", "It looks at the cloud.")
+    elif words[:1] == ["query"]:
+        for text in words[1:] or [call.stdin.text]:
+            check_sql(call, text, own=False)
+    else:
+        call.ask("database", "It changes or deletes databases.")
     return None
 
 
@@ -172,7 +209,6 @@ DATABASES: dict[str, Check] = {
             "influx",
             "sqlcmd",
             "sqlplus",
-            "bq",
             "snowsql",
             "cockroach",
             "trino",
@@ -193,6 +229,7 @@ DATABASES: dict[str, Check] = {
     ),
     **dict.fromkeys(("sqlite3", "sqlite", "litecli"), _sqlite),
     "duckdb": _duckdb,
+    "bq": _bq,
     **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis),
     **dict.fromkeys(("mongosh", "mongo"), _mongo),
     **dict.fromkeys(("pg_dump", "pg_dumpall", "mysqldump", "mongodump", "mongoexport"), _dump),

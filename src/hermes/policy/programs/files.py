@@ -17,6 +17,8 @@ FILTERED = frozenset(
 )
 FIND_FILES = frozenset(("-fprint", "-fprint0", "-fprintf", "-fls"))
 FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+ENDLESS = frozenset(("if=/dev/zero", "if=/dev/urandom", "if=/dev/random", "if=/dev/full"))
+FIND_ACTS = FIND_RUNS | {"-delete", "-print", "-print0"}
 OPEN_MODE = re.compile(r"^0*[0-7]{0,3}[2367]$")
 SPECIAL_MODE = re.compile(r"^0*[2467][0-7]{3}$")
 
@@ -73,6 +75,8 @@ def _cp(call: Call) -> Stream:
         call.work(reason="It makes a settings file from its example.")
         return NOTHING
     call.writes(target, *_landing(sources, target))
+    if sources and all(call.here(each) for each in sources):
+        call.state.own.update(call.path(each) for each in _landing(sources, target))
     for name in _landing(sources, target):
         source = call.state.files.get(call.path(sources[0])) if sources else None
         if source is not None:
@@ -93,6 +97,7 @@ def _fresh_env(call: Call, sources: list[str], target: str) -> bool:
 
 def _mv(call: Call) -> Stream:
     sources, target, _ = _destination(call, "")
+    call.touches(*sources)
     for source in sources:
         path = call.path(source)
         if call.paths.is_root(path) or target == "/dev/null":
@@ -129,7 +134,10 @@ def _made(taking: str = "") -> Check:
     """Every operand is a file or folder that is made or changed."""
 
     def check(call: Call) -> Stream:
-        call.writes(*call.options(taking).operands)
+        names = call.options(taking).operands
+        if call.name == "mkdir":
+            call.state.own.update(call.path(each) for each in names)
+        call.writes(*names)
         return NOTHING
 
     return check
@@ -137,6 +145,9 @@ def _made(taking: str = "") -> Check:
 
 def _install(call: Call) -> Stream:
     options = call.options("-m -o -g -t -S --mode --owner --group --target-directory --suffix")
+    for mode in options.values("-m", "--mode"):
+        if SPECIAL_MODE.match(mode) or re.search(r"[+=][rwxX]*s", mode):
+            call.ask("privilege", f"Mode {mode} lets others run it with its owner's rights.")
     if options.has("-d", "--directory"):
         call.writes(*options.operands)
     else:
@@ -156,6 +167,9 @@ def _dd(call: Call) -> Stream:
             call.reads(value)
             stream = call.state.files.get(call.path(value), Stream(origin="file"))
         elif key == "of":
+            endless = any(each in ENDLESS for each in call.arguments)
+            if endless and not any(each.startswith("count=") for each in call.arguments):
+                call.ask("disk", "It writes until the disk is full.")
             call.writes(value)
             written = True
             call.state.files[call.path(value)] = stream
@@ -170,7 +184,8 @@ def _chmod(call: Call) -> Stream:
     mode, names = (words[0], words[1:]) if words else ("", [])
     if any(each.startswith("--reference") for each in call.arguments):
         names, mode = words, ""
-    if recursive and any(call.paths.is_root(call.path(each)) for each in names):
+    whole = [each for each in names if recursive or each.endswith("/**")]
+    if any(call.paths.is_root(call.path(each)) for each in whole):
         call.never("permissions", "it changes the rights of the whole system")
     if re.search(r"[ugoa]*[+=][rwxX]*[st]", mode) or SPECIAL_MODE.match(mode):
         call.ask("privilege", f"Mode {mode} lets others run it with its owner's rights.")
@@ -187,6 +202,7 @@ def _chown(call: Call) -> Stream:
         call.paths.is_root(call.path(each)) for each in names
     ):
         call.never("permissions", "it gives the whole system to another owner")
+    call.touches(*names)
     call.ask("permissions", f"It changes the owner of {', '.join(names) or 'files'}.")
     return NOTHING
 
@@ -197,7 +213,7 @@ def _find(call: Call) -> Stream | None:
         words = words[1:]
     at = next((i for i, each in enumerate(words) if each[:1] in ("-", "(", "!")), len(words))
     bases, terms = words[:at] or ["."], words[at:]
-    filtered = _is_filtered(terms)
+    filtered = _is_filtered(_acting(terms))
     if UNKNOWN in "".join(bases):
         filtered = False
     targets = [_found(base, terms, filtered) for base in bases]
@@ -210,6 +226,13 @@ def _find(call: Call) -> Stream | None:
         elif term in FIND_RUNS:
             _find_runs(call, terms[place + 1 :], targets)
     return Stream(text="\n".join(targets))
+
+
+def _acting(terms: list[str]) -> list[str]:
+    """The terms that choose what the action is done to: those since the last `or`."""
+    action = next((i for i, each in enumerate(terms) if each in FIND_ACTS), len(terms))
+    before = [i for i, each in enumerate(terms[:action]) if each in ("-o", "-or", ",")]
+    return terms[before[-1] + 1 :] if before else terms
 
 
 def _is_filtered(terms: list[str]) -> bool:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 
 from hermes.policy.call import Call, Check
+from hermes.policy.exposure import SECRET_PATTERN
+from hermes.policy.options import Options
 from hermes.policy.paths import KEY_FILE
 from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, Stream
 
@@ -16,6 +18,15 @@ GREP_VALUES = """
     -e -f -m -A -B -C -g -t -T -d -D -j --include --exclude --exclude-dir --type --glob --regexp
     --file --max-count --after-context --before-context --color --colour --type-not
 """
+
+
+# Patterns of names that keys and passwords have.
+KEY_PATTERN = re.compile(
+    r"(?i)^\*?\.(pem|key|env|kdbx|ovpn|p12|pfx|jks|keystore|ppk|asc|gpg|htpasswd|netrc|pgpass)\*?$"
+    r"|^\.env\*?|^\*?id_\w*\*?$|secret|passw|credential|wallet\.dat|\.aws|shadow"
+)
+FD_VALUES = """-e -t -E -d -S -c -j -g --type --extension --exclude --max-depth --size --color
+    --threads --base-directory --search-path --changed-within --changed-before --owner"""
 
 
 def _part(text: str) -> str:
@@ -36,6 +47,8 @@ def _files(call: Call, names: list[str]) -> Stream:
 def _content(call: Call, name: str) -> Stream:
     if name == "-":
         return call.stdin
+    if name in ("/dev/zero", "/dev/urandom", "/dev/random"):
+        return Stream(origin="endless")
     return call.state.files.get(call.path(name), Stream(origin="file"))
 
 
@@ -55,7 +68,8 @@ def _names(call: Call) -> list[str]:
 def _lines(call: Call) -> Stream:
     """head, tail, sort and others: some of the lines of their files or input."""
     found = _files(call, _names(call))
-    return Stream(text=_part(found.text), origin=found.origin)
+    cut = call.name == "head" and found.origin == "endless"
+    return Stream(text=_part(found.text), origin="" if cut else found.origin)
 
 
 def _turned(call: Call) -> Stream:
@@ -68,6 +82,8 @@ def _grep(call: Call) -> Stream:
     if options.has("--pre", "--hostname-bin"):
         call.ask("shell_escape", "It runs a program on each file that it searches.")
     patterned = options.values("-e", "-f", "--regexp", "--file")
+    if call.stdin.origin == "environment" and SECRET_PATTERN.search(" ".join(call.arguments)):
+        call.ask("credentials", "It looks for secrets among the variables of the environment.")
     names = options.operands[0 if patterned else 1 :]
     call.reads(*options.values("-f", "--file"))
     if options.has("-r", "-R", "--recursive") or call.name in ("rg", "ag", "ack"):
@@ -88,14 +104,23 @@ def _ls(call: Call) -> Stream:
 
 
 def _fd(call: Call) -> Stream | None:
-    options = call.options("-e -t -E -d -x -X --exec --exec-batch --type --extension")
+    options = call.options(f"{FD_VALUES} -x -X --exec --exec-batch")
     for marker in ("-x", "--exec", "-X", "--exec-batch"):
         if marker in call.arguments:
             words = call.arguments[call.arguments.index(marker) + 1 :]
-            inner = [each.replace("{}", f"./{SOME}") for each in words]
-            return call.runs(inner if "{}" in " ".join(words) else [*inner, f"./{SOME}"])
+            before = Options(call.arguments[: call.arguments.index(marker)], FD_VALUES)
+            narrow = before.operands[:1] not in ([], ["."], [""], [".*"]) or before.pairs
+            for base in _fd_bases(before):
+                target = f"{base}/{SOME if narrow else '**'}"
+                inner = [re.sub(r"\{(//?|\.|/\.)?\}", target, each) for each in words]
+                call.runs(inner if inner != words else [*inner, target])
+            return None
     base = options.operands[1] if len(options.operands) > 1 else "."
     return Stream(text=f"{base}/{SOME}")
+
+
+def _fd_bases(before: Options) -> list[str]:
+    return [*before.operands[1:], *before.values("--base-directory", "--search-path")] or ["."]
 
 
 def _base64(call: Call) -> Stream:
@@ -113,7 +138,7 @@ def decoded(stream: Stream, decode: Callable[[bytes], bytes]) -> Stream:
         plain = decode("".join(stream.text.split()).encode())
     except (binascii.Error, ValueError):
         return Stream(text=UNKNOWN, origin=stream.origin)
-    return Stream(text=plain.decode("utf-8", "replace"), origin=stream.origin)
+    return Stream(text=plain.decode("utf-8", "replace"), origin=stream.origin or "decoded")
 
 
 def _base32(call: Call) -> Stream:
@@ -139,7 +164,8 @@ def _rev(call: Call) -> Stream:
     found = _files(call, call.options().operands)
     if not found.known:
         return Stream(text=UNKNOWN, origin=found.origin)
-    return Stream(text="\n".join(line[::-1] for line in found.text.split("\n")))
+    text = "\n".join(line[::-1] for line in found.text.split("\n"))
+    return Stream(text=text, origin=found.origin or "decoded")
 
 
 def _tr(call: Call) -> Stream:
@@ -154,7 +180,15 @@ def _tr(call: Call) -> Stream:
         return Stream(text=text, origin=origin)
     second = sets[1] + sets[1][-1] * max(0, len(sets[0]) - len(sets[1]))
     table = dict(zip(sets[0], second, strict=False))
-    return Stream(text="".join(table.get(sign, sign) for sign in text), origin=origin)
+    made = "".join(table.get(sign, sign) for sign in text)
+    # Another case, or other blanks, hides nothing.
+    hidden = made.split() != text.split() and made.lower() != text.lower()
+    return Stream(text=made, origin=origin or ("decoded" if hidden and _swaps(table) else ""))
+
+
+def _swaps(table: dict[str, str]) -> bool:
+    """Letters become other letters."""
+    return sum(old.isalpha() and new.isalpha() for old, new in table.items()) > 3
 
 
 def _characters(text: str) -> str:
@@ -258,7 +292,7 @@ def _split(call: Call) -> Stream | None:
 
 def key_like(name: str) -> bool:
     """A search for this name is a search for keys."""
-    return bool(KEY_FILE.search(name)) or name in ("*.pem", "*.key", ".env", "*.kdbx", "id_*")
+    return bool(KEY_FILE.search(name) or KEY_PATTERN.search(name))
 
 
 FILTERS: dict[str, Check] = {
@@ -272,7 +306,7 @@ FILTERS: dict[str, Check] = {
         _turned,
     ),
     **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep", "ripgrep"), _grep),
-    **dict.fromkeys(("ls", "exa", "eza", "lsd", "dir", "vdir"), _ls),
+    **dict.fromkeys(("ls", "ll", "la", "exa", "eza", "lsd", "dir", "vdir"), _ls),
     **dict.fromkeys(("fd", "fdfind"), _fd),
     **dict.fromkeys(("base64", "gbase64"), _base64),
     "base32": _base32,
@@ -285,8 +319,10 @@ FILTERS: dict[str, Check] = {
         compress pigz""".split(),
         _unpacked,
     ),
+    "yes": lambda call: Stream(origin="endless"),
     "pwd": _pwd,
     "which": _which,
+    "type": _which,
     "basename": _basename,
     "dirname": _dirname,
     "realpath": _realpath,

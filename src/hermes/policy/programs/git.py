@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hermes.policy.call import Call
+from hermes.policy.hosts import far
 from hermes.policy.options import Options
 from hermes.policy.programs.git_settings import check_config, check_setting
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
@@ -34,6 +35,8 @@ RUN_OPTIONS = (
     "--textconv",
     "--open-files-in-pager",
 )
+# Short names that most people who have any have for the same.
+USUAL_ALIASES = {"st": "status", "co": "checkout", "ci": "commit", "br": "branch", "df": "diff"}
 GLOBAL = "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env"
 LOST = "git_history"
 
@@ -52,6 +55,7 @@ def check_git(call: Call) -> Stream | None:
     if not options.operands:
         return None
     verb, rest = options.operands[0], options.operands[1:]
+    verb = USUAL_ALIASES.get(verb, verb)
     inner = call.part(rest, state)
     return _verb(inner, verb)
 
@@ -73,6 +77,8 @@ def _verb(call: Call, verb: str) -> Stream | None:
     else:
         kind = "unclear" if UNKNOWN in verb else "unknown_program"
         call.ask(kind, f"`git {verb}` is not known to be harmless; it may be an alias.")
+    if verb == "pull" and any(far(word) for word in words):
+        call.state.files[call.state.cwd] = Stream(origin="network")
     if verb == "rev-parse" and "--show-toplevel" in words:
         return Stream(text=call.paths.root)
     if verb == "ls-files":
@@ -159,7 +165,7 @@ def _restore(call: Call, options: Options) -> Stream | None:
 
 
 def _branch(call: Call, options: Options) -> Stream | None:
-    if options.has("-D", "-M", "-C") or (
+    if options.has("-D", "-M", "-C", "-f", "--force") or (
         options.has("-d", "--delete") and options.has("-f", "--force")
     ):
         call.ask(LOST, "It deletes or replaces a branch, merged or not.")
@@ -205,7 +211,7 @@ def _lost(call: Call, options: Options) -> Stream | None:
 
 
 def _update_ref(call: Call, options: Options) -> Stream | None:
-    if options.has("-d", "--stdin"):
+    if options.has("-d", "--stdin") or options.operands[:1]:
         call.ask(LOST, "It deletes or moves branches directly.")
     call.work()
     return None
@@ -304,7 +310,16 @@ def _daemon(call: Call, options: Options) -> Stream | None:
     return None
 
 
+def _lfs(call: Call, options: Options) -> Stream | None:
+    if options.operands[:1] in (["push"], ["prune"], ["lock"], ["unlock"]):
+        call.ask("remote_state", "It changes large files that others share, or drops them.")
+    call.work("network", "It may fetch large files.")
+    return None
+
+
 def _tag(call: Call, options: Options) -> Stream | None:
+    if options.has("-d", "--delete", "-f", "--force"):
+        call.ask(LOST, "It deletes or moves a tag.")
     if options.operands and not options.has("-l", "--list"):
         call.work()
     return Stream(text=SOME)
@@ -369,5 +384,6 @@ CHECKS = {
     "daemon": _daemon,
     "instaweb": _daemon,
     "tag": _tag,
+    "lfs": _lfs,
     "remote": _remote,
 }

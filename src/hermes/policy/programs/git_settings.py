@@ -19,6 +19,13 @@ DANGEROUS_KEY = re.compile(
     | interactive\.difffilter | init\.templatedir | submodule\..*\.update | trailer\..*\.command
     | instaweb\. | guitool\. | core\.gitdir | safe\. | uploadarchive\. | tar\. )"""
 )
+# What people set for themselves, and no program is run or trusted by.
+TASTE = re.compile(
+    r"(?i)^(user\.(name|email)|init\.defaultbranch|pull\.(rebase|ff)|push\.(default|autosetupremote)"
+    r"|fetch\.prune|color\.[\w.]+|core\.(autocrlf|eol|quotepath|filemode)|merge\.conflictstyle"
+    r"|diff\.(algorithm|colormoved)|rerere\.enabled|column\.ui|branch\.sort|log\.\w+|rebase\.auto\w+"
+    r"|advice\.\w+)$"
+)
 HARMLESS_VALUE = frozenset(
     ("cat", "", "less", "true", "false", "vim", "vi", "nano", "delta", "code")
 )
@@ -50,10 +57,11 @@ def check_config(call: Call, options: Options) -> Stream | None:
     ):
         if words[:1] and re.search(r"token|password|extraheader", words[0]):
             call.ask("credentials", "It shows a stored secret.")
-        return Stream(text=SOME)
+        return Stream(text=SOME, origin="environment" if not words else "")
     if words:
         _stored(call, words[0], words[1] if len(words) > 1 else "")
-    if options.has("--global", "--system") or options.values("-f", "--file"):
+    tasteful = options.has("--global") and words[:1] and TASTE.match(words[0])
+    if not tasteful and (options.has("--global", "--system") or options.values("-f", "--file")):
         call.ask("persistence", "It changes git for all repositories.")
     call.work()
     return None

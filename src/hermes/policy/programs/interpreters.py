@@ -6,10 +6,11 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
-from hermes.policy.programs.python_code import check_python
-from hermes.policy.programs.running import own_program
+from hermes.policy.programs.python_code import check_python, strings
+from hermes.policy.programs.running import ask_ended, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.stream_editors import check_awk, check_sed
+from hermes.policy.programs.workers import foreign
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 # Modules that `python -m` may run: what they do is told by the program of the same name.
@@ -53,7 +54,7 @@ def _python_code(call: Call, code: str) -> Stream | None:
     if UNKNOWN in code:
         call.ask("obfuscated", "It runs code that is only known when it runs.")
     if not check_python(call, code.replace(UNKNOWN, "None")):
-        check_code(call, code, backticks=False)
+        check_code(call, re.sub(r"\{(['\"])([^'\"]*)\1\}", r"\2", code), backticks=False)
     return None
 
 
@@ -109,9 +110,12 @@ def _file(call: Call, name: str, arguments: list[str]) -> Stream | None:
         call.work(reason=f"It runs the project's own {name}.")
         if name.endswith("manage.py"):
             _django(call, arguments)
+        elif name.endswith("setup.py") and {"install", "develop", "upload"} & set(arguments):
+            call.ask("package_install", "It installs the project outside of itself.")
         elif name.rpartition("/")[2] in ("artisan", "rails", "rake"):
             return call.runs([name.rpartition("/")[2], *arguments])
         call.reads(*(each for each in arguments if each[:1] in "/~"))
+        ask_ended(call, arguments)
     return None
 
 
@@ -150,6 +154,9 @@ def _inline(flags: str, taking: str = "", *, backticks: bool = False, code_only:
         if not options.operands and options.has("--test", "--watch"):
             call.work(reason="It runs the project's own tests.")
             return None
+        for _, value in options.pairs:
+            if value is not None and foreign(call, value):
+                own_program(call, value)
         for code in [*codes, *options.values(*code_only.split())]:
             if UNKNOWN in code:
                 call.ask("obfuscated", "It runs code that is only known when it runs.")
@@ -187,6 +194,8 @@ def _php(call: Call) -> Stream | None:
         call.reads(*options.operands)
         return None
     for code in options.values("-r", "-B", "-E", "-R"):
+        if UNKNOWN in code:
+            call.ask("obfuscated", "It runs code that is only known when it runs.")
         check_code(call, code, backticks=True)
         return None
     if names := [*options.values("-f"), *options.operands]:
@@ -215,17 +224,32 @@ def _deno(call: Call) -> Stream | None:
 
 
 PLAIN_EDITS = re.compile(r"^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g/|v/|\$|normal |sort|retab|noh)")
-TOLD = ("-c", "--cmd", "--eval", "-S", "-u", "-l", "--load", "-f", "--execute", "-s")
+TOLD = (
+    "-c",
+    "--cmd",
+    "--eval",
+    "-eval",
+    "-execute",
+    "-S",
+    "-u",
+    "-l",
+    "--load",
+    "-f",
+    "--execute",
+    "-s",
+)
 
 
 def _editor(call: Call) -> Stream | None:
     """vim, ex, emacs and others, which can do anything when told by an option."""
     told, names = _told(call.arguments)
     for text in told:
-        if not PLAIN_EDITS.match(text):
+        if not PLAIN_EDITS.match(text) and text not in ("NONE", "NORC", "DEFAULTS"):
             call.ask("shell_escape", "It makes an editor run a command.")
             call.runs_text(text.partition("!")[2] or ":")
             check_code(call, text, backticks=False)
+            if "delete-directory" in text or "delete-file" in text:
+                call.deletes(*(each for each in strings(text) if each), recursive=True)
     call.writes(*names)
     for line in call.stdin.text.split("\n") if call.stdin.known else ():
         if line.lstrip(":").startswith("!"):
@@ -251,6 +275,8 @@ def _told(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _r(call: Call) -> Stream | None:
+    if call.arguments[:2] == ["CMD", "INSTALL"]:
+        call.ask("package_install", "It installs a package.")
     options = call.options("-e -f --file", permute=False)
     for code in options.values("-e"):
         if "install.packages" in code or "remotes::" in code or "devtools::install" in code:

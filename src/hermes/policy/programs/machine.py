@@ -19,7 +19,8 @@ ASKED: dict[str, tuple[str, str]] = {
         setenforce semanage setsebool restorecon chcon aa-disable aa-enforce aa-complain
         apparmor_parser csrutil spctl nvram pmset systemsetup networksetup scutil
         launchctl kextload hwclock rfkill efibootmgr kexec update-ca-certificates
-        locale-gen debconf-set-selections tzselect dconf gsettings bootctl nmtui vconfig
+        openvpn wg-quick wg ipsec locale-gen debconf-set-selections tzselect dconf
+        gsettings bootctl nmtui vconfig
         logrotate auditctl""",
         "It changes the configuration of the system.",
     ),
@@ -48,6 +49,11 @@ ASKED: dict[str, tuple[str, str]] = {
         kwallet-query hashcat john unshadow chntpw""",
         "It shows, makes or changes keys and passwords.",
     ),
+    "exfiltration": (
+        "import scrot maim flameshot gnome-screenshot spectacle screencapture arecord parecord "
+        "fswebcam xwd",
+        "It records the screen, the microphone or a camera.",
+    ),
     "process_kill": (
         "killall xkill skill snice renice gcore reptyr criu ",
         "It ends or changes processes that this session did not start.",
@@ -56,7 +62,7 @@ ASKED: dict[str, tuple[str, str]] = {
     "package_install": (
         """dpkg rpm apk pacman yay paru emerge zypper flatpak guix opkg installer softwareupdate mas
         pkg pkgin port slackpkg xbps-install eopkg nix-env nixos-rebuild home-manager asdf
-        mise sdk cpan cpanm luarocks easy_install tlmgr raco vcpkg arduino-cli""",
+        mise sdk cpan cpanm luarocks easy_install tlmgr raco vcpkg""",
         "It installs or removes packages.",
     ),
     "network_out": (
@@ -71,11 +77,15 @@ ASKED: dict[str, tuple[str, str]] = {
         "It works on containers or machines that others may use.",
     ),
     "shell_escape": (
-        "open xdg-open gnome-open start wmctrl xdotool ydotool xte "
+        "open xdg-open gnome-open start wmctrl xdotool ydotool xte xinput xev "
         "dbus-send gdbus busctl qdbus wall write",
         "It drives other programs of this machine.",
     ),
 }
+WIPERS = frozenset(("badblocks", "nwipe", "ddrescue", "pvremove", "partclone", "pvcreate"))
+WIPES = re.compile(r"--zero-superblock|\b(eraseDisk|eraseVolume|zeroDisk|secureErase|labelclear)\b")
+BUSES = frozenset(("dbus-send", "gdbus", "busctl", "qdbus"))
+TURNS_OFF = re.compile(r"\b(PowerOff|Reboot|Halt|KExec|Hibernate|Shutdown)\b")
 REPEATING = {"fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "cgdisk"}
 
 
@@ -101,8 +111,9 @@ def _disk_tool(call: Call) -> Stream | None:
     if reading or "print" in call.arguments:
         return None
     device = any(DISK.match(call.path(word)) for word in options.operands)
-    interactive = len(call.arguments) <= 1 or set(call.arguments) & {"rm", "resizepart", "name"}
-    if device and not interactive:
+    given = call.stdin.known and bool(call.stdin.text.strip())
+    typed = given and (call.name == "sfdisk" or "w" in call.stdin.text.split())
+    if device and (len(call.arguments) > 1 or typed):
         call.never("disk", "it changes the partitions of a disk")
     call.ask("disk", "It changes the partitions of a disk.")
     return None
@@ -219,9 +230,14 @@ def _ssh_keygen(call: Call) -> Stream | None:
 
 def _asking(category: str, reason: str) -> Check:
     def check(call: Call) -> Stream | None:
+        text = " ".join(call.arguments)
         for word in call.arguments:
-            if DISK.match(word) and call.name in ("badblocks", "nwipe"):
+            if DISK.match(word) and (call.name in WIPERS or WIPES.search(text)):
                 call.never("disk", f"it overwrites the disk {word}")
+        if call.name in BUSES and TURNS_OFF.search(text):
+            call.never("power", "it turns the machine off")
+        if call.name == "kexec" and call.options().has("-e", "--exec"):
+            call.never("power", "it starts another system at once")
         call.ask(category, reason)
         return None
 
@@ -275,7 +291,7 @@ MACHINE |= {
     "date": _date,
     "ssh-keygen": _ssh_keygen,
     **dict.fromkeys(("hostname", "domainname"), _hostname),
-    "hostnamectl": _settings("status hostname"),
+    "hostnamectl": _settings("status"),
     "timedatectl": _settings("status show list-timezones timesync-status"),
     "localectl": _settings("status list-locales list-keymaps"),
     "resolvectl": _settings("status query statistics"),

@@ -14,6 +14,8 @@ LOOPBACK = re.compile(
     r"^(?:\w+://)?(?:[^/@]*@)?(localhost|127(?:\.\d+){3}|\[?::1\]?|0\.0\.0\.0|[\w-]+\.localhost)"
     r"(?=[:/?#]|$)"
 )
+# Databases and registries that are driven by requests.
+STORES = re.compile(r":(9200|9201|5984|8086|8123|8500|2379|15672|6333|7700|8983|2375|5000)(/|$)")
 METADATA = re.compile(r"169\.254\.\d|metadata\.google|100\.100\.100\.200|fd00:ec2")
 CURL_TAKING = """
     -A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --data
@@ -53,6 +55,8 @@ def _curl(call: Call) -> Stream | None:
     changes = sends or method not in ("GET", "HEAD", "OPTIONS")
     if changes and not (local and not files):
         call.ask("network_out", f"It sends data to {_shown(urls)}.")
+    if local and method == "DELETE" and any(STORES.search(url) for url in urls):
+        call.ask("database", "It deletes data of a database.")
     _address(call, urls, local=local)
     secret = [
         *options.values(
@@ -64,6 +68,8 @@ def _curl(call: Call) -> Stream | None:
         call.ask("network_out", f"It sends a value that only the run tells to {_shown(urls)}.")
     if options.value("-u", "--user", "-n") or options.has("-n", "--netrc"):
         call.ask("credentials", "It signs in with a password.")
+    if options.values("--unix-socket", "--abstract-unix-socket"):
+        call.ask("container", "It talks to a service of this machine through its socket.")
     if options.values("-K", "--config"):
         call.ask("unclear", "It takes its orders from a file.")
     call.work("network", f"It fetches from {_shown(urls)}.")
@@ -91,7 +97,7 @@ def _shown(urls: list[str]) -> str:
 def _address(call: Call, urls: list[str], *, local: bool) -> None:
     for url in urls:
         if METADATA.search(url):
-            call.ask("credentials", f"{url} gives out the keys of this machine.")
+            call.ask("credentials", f"The address {url} gives out the keys of this machine.")
         if (UNKNOWN in url or SOME in url) and not local:
             call.ask("network_out", "It puts a value that only the run tells into an address.")
         if url.startswith("file:"):
@@ -181,6 +187,9 @@ def _socat(call: Call) -> Stream:
     return FETCHED
 
 
+FORGE = re.compile(
+    r"^git@(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org|ssh\.dev\.azure\.com)$"
+)
 SSH_TAKING = "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w"
 
 
@@ -192,19 +201,24 @@ def _ssh(call: Call) -> Stream:
     if options.has("-R", "-D", "-L", "-w", "-W"):
         call.ask("network_listen", "It opens a way through to other machines.")
     host, command = (options.operands[:1] or [""])[0], options.operands[1:]
+    if call.name == "ssh" and FORGE.match(host) and not command and not options.values("-o", "-F"):
+        call.work("network", "It asks a forge whether it knows the key.")
+        return FETCHED
     call.ask("network_out", f"It works on another machine ({host or 'unknown'}).")
     if command[:1] == ["--"]:
         command = command[1:]
-    if command:
+    text = " ".join(command) or call.stdin.text.replace(UNKNOWN, "")
+    if text.strip():
         elsewhere = call.state.copy()
         elsewhere.cwd = UNKNOWN
-        call.follower.text(" ".join(command), elsewhere, call.stdin)
+        call.follower.text(text, elsewhere, call.stdin if command else NOTHING)
     return FETCHED
 
 
 def _ssh_settings(call: Call, options: Options) -> None:
     for setting in options.values("-o"):
-        name, _, value = setting.replace(" ", "=", 1).partition("=")
+        name = re.split(r"[=\s]", setting, maxsplit=1)[0]
+        value = setting[len(name) :].lstrip(" \t=")
         if name.lower() in (
             "proxycommand",
             "localcommand",
@@ -282,6 +296,9 @@ def _openssl(call: Call) -> Stream | None:
         import base64
 
         return decoded(source, lambda text: base64.b64decode(text + b"==="))
+    public = {"-pubout", "-pubin", "-noout", "-check", "-modulus"} & set(words)
+    if verb in ("rsa", "pkey", "ec", "dsa", "pkcs8", "pkcs12") and "-in" in words and not public:
+        call.ask("credentials", "It shows or changes a private key.")
     if options.operands and verb == "dgst":
         call.reads(*options.operands)
     return Stream(origin=call.stdin.origin)

@@ -6,8 +6,10 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
-from hermes.policy.programs.building import OUTWARD
+from hermes.policy.programs.running import fetched, own_program
+from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.programs.workers import OUTWARD, ask_elsewhere, check_worker
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 PIP_TAKING = """
@@ -22,6 +24,11 @@ KNOWN_TOOLS = frozenset(
     next ng nuxt astro cypress prisma drizzle-kit typeorm knex sequelize turbo nx lerna
     nodemon nyc c8 stylelint tailwindcss postcss babel swc husky lint-staged storybook
     typedoc changeset biome svelte-kit concurrently rimraf size-limit depcheck knip tsup
+    nuxi svelte-check vue-tsc mkdirp docusaurus expo react-native lighthouse eleventy vuepress
+    vitepress hugo-bin esbuild-runner
+    sass less terser uglifyjs svgo html-minifier npm-check-updates ncu npm-run-all cross-env
+    dotenv-cli wait-on start-server-and-test
+    tsc-watch ts-jest ts-prune tsd api-extractor graphql-codegen openapi-typescript
     markdownlint markdownlint-cli2 cspell commitlint standard xo ava tap karma serve
     http-server json-server ruff black mypy pytest isort flake8 pyright pre-commit tox nox
     mkdocs bandit pylint coverage sphinx-build yamllint sqlfluff""".split()
@@ -64,7 +71,11 @@ def _pip(call: Call) -> Stream | None:
 
 def _pip_install(call: Call, words: list[str]) -> None:
     options = Options(words, PIP_TAKING)
-    if options.values("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--proxy"):
+    ask_elsewhere(call)
+    places = options.values("-f", "--find-links")
+    if options.values("-i", "--index-url", "--extra-index-url", "--proxy") or not all(
+        "://" not in each and call.here(each) for each in places
+    ):
         call.ask(NEW, "It takes packages from another place than usual.")
     if options.values("--global-option", "--install-option", "--config-settings", "--build-option"):
         call.ask("shell_escape", "It gives the installation of a package orders of its own.")
@@ -73,6 +84,8 @@ def _pip_install(call: Call, words: list[str]) -> None:
         if not _of_project(call, name):
             call.ask(NEW, f"It installs what {name} says, which is not part of the workspace.")
     for name in options.operands:
+        if fetched(call, call.path(name)):
+            call.ask("remote_code", f"It installs {name}, which was fetched from elsewhere.")
         if not _of_project(call, name) and name not in ("pip", "setuptools", "wheel"):
             call.ask(NEW, f"It installs {name.replace(UNKNOWN, '…')} and runs its code.")
     if options.has("--user", "--break-system-packages"):
@@ -91,16 +104,23 @@ def _of_project(call: Call, name: str) -> bool:
 
 def _npm(call: Call) -> Stream | None:
     options = call.options(
-        "--prefix -w --workspace --registry --loglevel -C --dir --filter -F --script-shell"
+        "--prefix -w --workspace --registry --loglevel -C --dir --cwd --filter -F --script-shell"
+        + (" -e --eval -p --print" if call.name == "bun" else "")
     )
     words = options.operands
     verb, names = (words[0], words[1:]) if words else ("", [])
+    ask_elsewhere(call)
+    if call.name == "bun" and (codes := options.values("-e", "--eval", "-p", "--print")):
+        for code in codes:
+            check_code(call, code, backticks=False)
+        return None
     if options.values("--registry"):
         call.ask(NEW, "It takes packages from another place than usual.")
     if options.values("--script-shell"):
         call.ask("shell_escape", "It makes scripts run in another shell.")
-    for folder in options.values("--prefix", "-C", "--dir"):
+    for folder in options.values("--prefix", "-C", "--dir", "--cwd"):
         call.writes(folder)
+        own_program(call, folder)
     if verb in ("exec", "x", "dlx", "create", "init") and (names or verb in ("exec", "x", "dlx")):
         return _fetched_tool(call, names)
     if verb in ("install", "i", "add", "ci", "install-ci-test", "isntall", "in", "ins"):
@@ -113,6 +133,8 @@ def _npm(call: Call) -> Stream | None:
         else:
             _npm_script(call, words)
     else:
+        if verb == "config" and re.search(r"(?i)auth|token|password", " ".join(names)):
+            call.ask("credentials", "It shows or changes a stored secret.")
         return _NPM(call.part(call.arguments))
     return None
 
@@ -127,7 +149,7 @@ def _npm_install(call: Call, options: Options, names: list[str]) -> None:
 
 def _npm_script(call: Call, names: list[str]) -> None:
     for name in names[:1]:
-        if OUTWARD.match(name):
+        if OUTWARD.match(name) or re.match(r"(semantic-)?release($|[:_-](?!dry))", name):
             call.ask("remote_state", f"`{name}` sounds as if it changes something elsewhere.")
         if UNKNOWN in name:
             call.ask("unclear", "The script that it runs is only known when it runs.")
@@ -145,9 +167,10 @@ _NPM = verbs(
     Verbs(
         taking="--prefix -w --workspace --loglevel --filter -F -C --dir --depth",
         reads="""ls list outdated audit view info show why explain version root bin prefix whoami
-        search         fund doctor query licenses help pkg:get config:get config:list config:ls
+        search fund doctor query licenses help pkg:get config:get config:list config:ls
         cache:verify workspaces:info store:path diff ping repo docs pm:ls""",
-        works="""init test t tst start stop restart build pack prune dedupe ddp rebuild import patch
+        works="""init it cit test t tst start stop restart build pack prune dedupe ddp rebuild
+        import patch workspaces:foreach workspaces:run
         pkg:set version shrinkwrap audit:fix link cache:clean update up""",
         asks={
             "remote_state": "publish unpublish deprecate owner access dist-tag team hook star npm "
@@ -167,6 +190,8 @@ def _fetched_tool(call: Call, words: list[str]) -> Stream | None:
     bare = re.sub(r"(?<=.)@[^/]*$", "", name)
     if bare in KNOWN_TOOLS or (bare and installed(call, bare)):
         call.work(reason=f"It runs {bare}, a tool of the project.")
+        if not call.follower.knows(bare):
+            return check_worker(call.part(words[1:], name=bare))
         return call.runs([bare, *words[1:]])
     call.ask("remote_code", f"It fetches {name.replace(UNKNOWN, '…') or 'a package'} and runs it.")
     return None
@@ -247,6 +272,7 @@ _UV = verbs(
 
 def _project_tool(call: Call) -> Stream | None:
     """poetry, pipenv, pdm, hatch, bundle, conda: `run` runs a command of the project."""
+    ask_elsewhere(call)
     words = call.options(
         "-C -P --directory --project -n --name -p --prefix -e", permute=False
     ).operands

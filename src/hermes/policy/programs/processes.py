@@ -7,12 +7,14 @@ import re
 from hermes.policy.call import Call, Check
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
-from hermes.policy.shell.state import ANYTHING, Stream
+from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 POWER_UNITS = re.compile(
     r"^(poweroff|reboot|halt|kexec|soft-reboot|rescue|emergency|shutdown|hibernate|suspend)"
     r"(\.target)?$"
 )
+# When a line of a crontab is to run.
+PLANNED = re.compile(r"^\s*(@\w+|([\d*/,a-zA-Z-]+\s+){5})\s*")
 DEBUGGER_RUNS = re.compile(
     r"(?:shell|!|python|pipe|call|print|source|make|platform shell)\s*(.*)", re.DOTALL
 )
@@ -79,6 +81,9 @@ def _kill(call: Call) -> Stream | None:
 
 
 def _pkill(call: Call) -> Stream | None:
+    names = call.options("-u -U -g -G -P -s -t -n --signal --euid --uid").operands
+    if call.name == "pkill" and names and set(names) <= {".", ".*", "", "^", "$", ".+"}:
+        call.never("process_kill", "it kills every process")
     call.ask("process_kill", "It ends every process that fits a name.")
     return None
 
@@ -111,6 +116,8 @@ def _gdb(call: Call) -> Stream | None:
 def _crontab(call: Call) -> Stream | None:
     if call.arguments not in (["-l"], ["-V"]) and not call.options("-u").has("-l"):
         call.ask("persistence", "It changes what runs by itself at set times.")
+        for line in call.stdin.text.replace(UNKNOWN, "").split("\n")[:50]:
+            call.probes(PLANNED.sub("", line))
     return ANYTHING
 
 
@@ -121,7 +128,15 @@ def _at(call: Call) -> Stream | None:
     return None
 
 
+def _server(call: Call) -> Stream | None:
+    """nginx and its like: testing a configuration is reading, the rest runs or stops it."""
+    if not call.options("-c -p -g -f -C").has("-t", "-T", "-v", "-V", "-S", "configtest"):
+        call.ask("services", "It starts, stops or changes a service.")
+    return None
+
+
 PROCESSES: dict[str, Check] = {
+    **dict.fromkeys(("nginx", "apachectl", "apache2ctl", "httpd", "haproxy", "lighttpd"), _server),
     "systemctl": _systemctl,
     **dict.fromkeys(("service", "rc-service", "invoke-rc.d", "initctl", "sv"), _service),
     "kill": _kill,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import base64
+import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hermes.policy.call import Call
+from hermes.policy.exposure import shown_secrets
 from hermes.policy.shell.state import SOME, UNKNOWN
 
 RUN_TEXT = frozenset(
@@ -46,6 +49,8 @@ WRITES: dict[str, tuple[int, ...]] = {
     "os.mkfifo": (0,),
 }
 PATH_WRITES = frozenset("write_text write_bytes touch mkdir symlink_to hardlink_to chmod".split())
+# What a name ends with that stands for a path, not for a text that was read from one.
+PATHS = ("Path()", "Path.home()", "Path.cwd()", ".parent", "joinpath()", "with_suffix()")
 PATH_DELETES = frozenset(("unlink", "rmdir", "rmtree", "removedirs"))
 NETWORK = frozenset(
     """
@@ -63,6 +68,18 @@ HIDDEN = frozenset(
     builtins.eval
     """.split()
 )
+DECODERS: dict[str, Callable[[str], str]] = {
+    "b64decode": lambda text: base64.b64decode(text + "===").decode("utf-8", "replace"),
+    "urlsafeb64decode": lambda text: base64.urlsafe_b64decode(text + "===").decode(
+        errors="replace"
+    ),
+    "b32decode": lambda text: base64.b32decode(text).decode("utf-8", "replace"),
+    "b16decode": lambda text: base64.b16decode(text, True).decode("utf-8", "replace"),
+    "fromhex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
+    "unhexlify": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
+    "hex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
+    "rot13": lambda text: codecs.decode(text, "rot13"),
+}
 OTHERS = {
     "os.kill": ("process_kill", "Its code ends another process."),
     "os.killpg": ("process_kill", "Its code ends other processes."),
@@ -82,6 +99,7 @@ def check_python(call: Call, code: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     call.work(reason="It runs a piece of Python.")
+    shown_secrets(call, code)
     reader = _Reader(call)
     reader.imports(tree)
     for node in ast.walk(tree):
@@ -108,9 +126,12 @@ class _Reader:
         self._call = call
         self._names: dict[str, str] = {}
         self._values: dict[str, str] = {}
+        self._strings: list[str] = []
 
     def imports(self, tree: ast.Module) -> None:
         for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
+                self._strings.append(node.value)
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     top = alias.name if alias.asname else alias.name.partition(".")[0]
@@ -134,9 +155,14 @@ class _Reader:
         if not isinstance(target, ast.Name):
             return
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            self._values[target.id] = value.value
+            same = self._values.get(target.id, value.value) == value.value
+            self._values[target.id] = value.value if same else UNKNOWN
         elif isinstance(value, ast.Attribute | ast.Call) and (name := self._dotted(value)):
             self._names[target.id] = name
+            if "Path" in name or name.startswith("os.path."):
+                text = self._text(value)
+                same = self._values.get(target.id, text) == text
+                self._values[target.id] = text if same else UNKNOWN
 
     def _listed(self, target: ast.expr, source: ast.expr) -> None:
         """`for path in Path("src").rglob("*.py")`: something below that folder."""
@@ -170,6 +196,11 @@ class _Reader:
             self._runs_words(node, name)
         elif name in OTHERS:
             self._call.ask(*OTHERS[name])
+            if name == "os.kill" and node.args and ast.unparse(node.args[0]) == "-1":
+                self._call.never("process_kill", "it kills every process")
+        elif name in ("sys.path.insert", "sys.path.append", "site.addsitedir") and node.args:
+            if not self._call.here(self._text(node.args[-1])):
+                self._call.ask("shell_escape", "Its code loads code from outside the workspace.")
         elif tail == "fork":
             self._call.ask("unclear", "Its code starts copies of itself.")
         else:
@@ -187,7 +218,7 @@ class _Reader:
             self._opens(node, name)
         elif tail in PATH_WRITES:
             call.writes(self._owner(node))
-        elif tail in ("rename", "replace") and "Path" in name:
+        elif tail in ("rename", "replace") and name.rpartition(".")[0].endswith(PATHS):
             call.writes(self._owner(node), *(self._text(each) for each in node.args[:1]))
         else:
             self._reaches(node, name)
@@ -227,6 +258,13 @@ class _Reader:
 
     def _runs_text(self, text: str) -> None:
         self._call.runs_text(text)
+        if UNKNOWN in text:
+            # It may be put together from any of the texts in the code.
+            texts = self._strings[:40]
+            for each in texts:
+                self._call.probes(each)
+            if len(texts) > 1:
+                self._call.probes(" ".join(texts))
 
     def _runs_words(self, node: ast.Call, name: str) -> None:
         words = node.args[0] if node.args else None
@@ -300,6 +338,9 @@ class _Reader:
 
     def _called_text(self, node: ast.Call, args: list[ast.expr]) -> str:
         name = self._dotted(node.func)
+        if (plain := self._decoded(node, name)) is not None:
+            self._call.ask("obfuscated", "Its code hides a text in another one.")
+            return plain
         if name.endswith("Path.home"):
             return self._call.paths.home
         if name.endswith(("Path.cwd", "os.getcwd")):
@@ -309,6 +350,22 @@ class _Reader:
                 return self._text(args[0])
             return self._owner(node)
         return UNKNOWN
+
+    def _decoded(self, node: ast.Call, name: str) -> str | None:
+        """Text that was hidden in another text, read as the code would read it."""
+        tail = name.rpartition(".")[2]
+        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if tail in ("decode", "encode") and isinstance(inner, ast.Call):
+            return self._text(inner)
+        if tail in ("decode", "encode") and name.startswith(("codecs.", "base64.")):
+            tail = self._text(node.args[1]) if len(node.args) > 1 else "b64decode"
+        decode = DECODERS.get(tail.replace("-", "").replace("_", "").lower())
+        if decode is None or not node.args:
+            return None
+        try:
+            return decode(self._text(node.args[0]))
+        except ValueError:
+            return UNKNOWN
 
 
 def strings(code: str) -> Iterator[str]:

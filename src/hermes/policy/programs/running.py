@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hermes.policy.call import Call
 from hermes.policy.paths import inside
+from hermes.policy.programs.vocabulary import destroying
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 # Scripts that every project of their kind has, and whose orders are known.
@@ -14,8 +15,13 @@ def run_stream(call: Call, stream: Stream) -> Stream:
     """A shell that takes its commands from a stream."""
     if stream.origin == "network":
         call.ask("remote_code", "It runs what it fetches from elsewhere.")
+    elif stream.origin == "own":
+        call.work(reason="It runs a script of the project.")
+        return ANYTHING
     elif not stream.known:
         call.ask("obfuscated", "It runs text that is only known when it runs.")
+    elif stream.origin == "decoded":
+        call.ask("obfuscated", "It runs text that it decodes first.")
     if stream.text.replace(UNKNOWN, "").strip():
         return call.follower.text(stream.text.replace(UNKNOWN, " "), call.state.copy(), ANYTHING)
     return ANYTHING
@@ -36,7 +42,7 @@ def own_program(call: Call, text: str) -> bool:
         call.ask("unclear", "It runs a file whose name its text does not tell.")
     elif fetched(call, path):
         call.ask("remote_code", f"It runs {path}, which it has fetched from elsewhere.")
-    elif not call.here(text):
+    elif not call.here(text) and not any(inside(path, each) for each in call.state.own):
         call.ask("unknown_program", f"It runs {path}, which is not part of the workspace.")
     else:
         return True
@@ -74,11 +80,19 @@ def check_path_program(call: Call) -> Stream | None:
     if own_program(call, call.name):
         call.work(reason=f"It runs the project's own {call.name}.")
         program = path.rpartition("/")[2]
-        if "/bin/" in path or "/.bin/" in path or program in OWN_RUNNERS:
+        known = call.follower.knows(program)
+        if known and ("/bin/" in path or "/.bin/" in path or program in OWN_RUNNERS):
             # The tools of a virtual environment or of node_modules do what their names say.
             return call.runs([program, *call.arguments])
         call.reads(*(each for each in call.arguments if each[:1] in "/~"))
+        ask_ended(call, call.arguments)
     return None
+
+
+def ask_ended(call: Call, arguments: list[str]) -> None:
+    """Orders to the project's own programs that their names give away."""
+    if order := destroying([each for each in arguments if not each.startswith("-")][:2]):
+        call.ask("database", f"`{order}` sounds as if it deletes something for good.")
 
 
 def check_shell(call: Call) -> Stream | None:

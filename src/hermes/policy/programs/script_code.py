@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
+from hermes.policy.exposure import shown_secrets
+from hermes.policy.hosts import far
 from hermes.policy.programs.python_code import strings
 from hermes.policy.shell.state import UNKNOWN
 
@@ -18,7 +20,14 @@ RUNNER = r"""(?: \b(?: system | exec | execSync | execFile | execFileSync | exec
     | do\s+shell\s+script )"""
 STRING = r"""(?: '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )"""
 RUNS = re.compile(
-    rf"(?x) {RUNNER} \s* [(\[{{,]* \s* [(\[]* \s* ({STRING} (?: [\s,\[\]]* {STRING} )*)"
+    rf"(?x) {RUNNER} \s* [(\[{{,]* \s* [(\[]* \s*"
+    rf"({STRING} (?: [\s,\[\]{{]* (?:\w+\s*:)? [\s\[]* {STRING} )*)"
+)
+QW = re.compile(rf"(?x) {RUNNER} \s* \(? \s* qw \s* [(\[{{<|/] ([^)\]}}>|/]*(?:/[^)\]}}>|]*)*)")
+# Code that can start programs, by whatever name it calls the function then.
+STARTS = re.compile(
+    r"child_process|\bOpen3\b|\bIPC::|\bos\.execute\b|\bproc_open\b|System\.Process|sys\.process"
+    r"|getRuntime|ProcessBuilder|\bDeno\.(run|Command)|\bBun\.spawn|\bqw\b|\bsystem\b|\bexec\w*\b"
 )
 BACKTICKS = re.compile(
     r"`([^`]*)`|(?:\bqx|%x)\s*(?:\{([^}]*)\}|\(([^)]*)\)|\[([^\]]*)\]|<([^>]*)>|([/|!#~])(.*?)\6)",
@@ -42,7 +51,7 @@ SAID: tuple[tuple[str, str, str], ...] = (
         r"\b(Socket|TCPSocket|UDPSocket|TCPServer|IO::Socket|LWP|HTTP::Tiny|Net::\w+|open-uri"
         r"|fsockopen|stream_socket_client|curl_exec|curl_init|fetch|axios|XMLHttpRequest|WebSocket"
         r"|http\.request|https\.request|http\.get|https\.get|net\.connect|net\.createConnection"
-        r"|dgram|socket\.(tcp|connect)|url-retrieve|Faraday|HTTParty|inet_pton|sockaddr_in)\b",
+        r"|dgram|socket\.(tcp|connect)|s\.tcp\(\)|\w+:connect|url-retrieve|Faraday|HTTParty|inet_pton|sockaddr_in)\b",
         "network_out",
         "Its code talks to another machine.",
     ),
@@ -59,7 +68,8 @@ SAID: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"\b(File\.(write|open|rename|chmod|symlink)|IO\.write|file_put_contents|fopen|fwrite"
-        r"|writeFile\w*|appendFile\w*|createWriteStream|fs\.(rename|chmod|copy|symlink|cp)\w*"
+        r"|(?:write|append|copy)File\w*|createWriteStream|fs\.(rename|chmod|copy|symlink|cp)\w*"
+        r"|(?:rename|chmod|symlink|link|truncate|cp|mkdir|utimes|chown)Sync"
         r"|FileUtils\.\w+|io\.open|write-region|rename|Deno\.write\w*|copy)\b\s*[(\s]",
         "overwrite",
         "",
@@ -69,14 +79,33 @@ SAID: tuple[tuple[str, str, str], ...] = (
         "process_kill",
         "Its code ends other processes.",
     ),
-    (r"\bfork\s+while\s+fork\b|\bwhile\b[^}]*\bfork\b|\bloop\s*\{\s*fork", "power", ""),
+    (
+        r"\bfork\s+while\b|\bfork\(?\)?\s+while\b|\bwhile\b[^}]*\bfork\b|\bloop\s*\{\s*fork",
+        "power",
+        "",
+    ),
 )
 PERL_OPEN = re.compile(r"\bopen\b[^;]*['\"]\s*(\||[+>]?>)|\bopen\b[^;]*\|\s*['\"]")
+OPENED = re.compile(r"\+?>{1,2}\s*[/~\w.]")
 FETCHES = re.compile(
-    r"\b(file_get_contents|fopen|readfile|simplexml_load_file|include|require|open|URI|copy)"
+    r"\b(file_get_contents|fopen|readfile|simplexml_load_file|include|require|open|URI|copy|source"
+    r"|dofile|import|load|url|download(?:\.file)?|slurp|get)"
     r"\s*\(?\s*['\"](https?|ftp)://"
 )
+MODULES = re.compile(
+    r"['\"](?:node:)?(?:https?|http2|net|tls|dgram|socket|Net::HTTP|net/http|open-uri)['\"]\)?"
+    r"[^'\"]*\.(?:request|get|connect|createConnection|createSocket|post|write|put|start)\b"
+)
 HOME = re.compile(r"Dir\.home|homedir\(\)|ENV\W+HOME|process\.env\.HOME|getenv\W+HOME")
+# A function handed over by its name in quotes: array_map("unlink", …).
+BY_NAME = re.compile(
+    r"['\"](unlink|rmdir|system|exec|shell_exec|passthru|popen|proc_open|rename|eval|assert)['\"]\s*,"
+)
+INSTALLS = re.compile(
+    r"\b(install\.packages|Pkg\.(add|develop|update)|remotes::|devtools::install|pak::|BiocManager::"
+    r"|Mix\.install|luarocks|npm\s+i(nstall)?)\b"
+)
+SERVES = re.compile(r"(^|[\s;])httpd($|[\s;])")
 PATTERNS = tuple((re.compile(pattern), category, reason) for pattern, category, reason in SAID)
 
 
@@ -87,6 +116,10 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
     if not backticks:
         bare = re.sub(r"`[^`]*`", "``", bare)
     ran = _run_texts(call, code, backticks=backticks)
+    if STARTS.search(code):
+        if not ran:
+            call.ask("shell_escape", "Its code runs other commands.")
+        _probe(call, code)
     for pattern, category, reason in PATTERNS:
         if not pattern.search(bare):
             continue
@@ -96,22 +129,50 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
             _written(call, code)
         elif category == "delete":
             _deleted(call, code)
+        elif category == "network_out" and _all_near(code):
+            continue
         elif not (category == "shell_escape" and ran):
             call.ask(category, reason)
-    if FETCHES.search(code):
+    shown_secrets(call, code)
+    if BY_NAME.search(code):
+        call.ask("obfuscated", "Its code hands over a dangerous function by its name.")
+    if INSTALLS.search(code):
+        call.ask("package_install", "Its code installs packages from elsewhere.")
+    if call.name == "tclsh":
+        for found in re.finditer(r"\bexec\s+([^\n;\]]+)", code):
+            call.runs_text(found[1])
+    if call.name == "ruby" and SERVES.search(code):
+        call.ask("network_listen", "It shows files to everybody on the network.")
+    if MODULES.search(code) and not _all_near(code):
+        call.ask("network_out", "Its code talks to another machine.")
+    if FETCHES.search(code) and not _all_near(code):
         call.ask("network_out", "Its code talks to another machine.")
     if PERL_OPEN.search(code):
         call.ask("shell_escape", "Its code opens a command or a file to write.")
+        call.writes(*(text.lstrip("+> ") for text in strings(code) if OPENED.match(text)))
     for text in strings(code):
         if 3 < len(text) < 200 and " " not in text and ("/" in text or text[0] in "~."):
             call.reads(text)
 
 
+def _probe(call: Call, code: str) -> None:
+    """Code that starts programs may put their words together from any of its texts."""
+    texts = [text for text in strings(code) if text.strip()][:40]
+    for text in texts:
+        call.probes(text)
+    if len(texts) > 1:
+        call.probes(" ".join(texts))
+
+
 def _run_texts(call: Call, code: str, *, backticks: bool) -> bool:
     """Follows the commands that stand there in plain text; False when one does not."""
     found = [list(strings(match[1])) for match in RUNS.finditer(code)]
+    found += [match[1].split() for match in QW.finditer(code)]
     if backticks:
-        found += [[max(filter(None, each.groups()), key=len)] for each in BACKTICKS.finditer(code)]
+        quoted = [[max(filter(None, each.groups()), key=len)] for each in BACKTICKS.finditer(code)]
+        if any("#{" in text or "$" in text for each in quoted for text in each):
+            _probe(call, code)
+        found += quoted
     for words in found:
         plain = [_unknown_parts(word) for word in words]
         if len(plain) > 1:
@@ -128,6 +189,8 @@ def _unknown_parts(text: str) -> str:
 
 def _written(call: Call, code: str) -> None:
     paths = [text for text in strings(code) if _like_path(text)]
+    if any(far(path) for path in paths):
+        call.ask("network_out", "Its code writes to another machine.")
     if not paths:
         call.ask("overwrite", "Its code writes a file whose name its text does not tell.")
     call.writes(*paths)
@@ -139,8 +202,22 @@ def _deleted(call: Call, code: str) -> None:
         paths.append("~")
     if not paths:
         call.ask("delete", "Its code deletes something whose name its text does not tell.")
-    deep = bool(re.search(r"rm_rf|rm_r|rmtree|remove_tree|recursive|rmSync|rmdir", code))
+    deep = bool(
+        re.search(r"rm_rf|rm_r|rmtree|remove_tree|recursive|rmSync|rmdir|delete-directory", code)
+    )
     call.deletes(*paths, recursive=deep)
+
+
+def _all_near(code: str) -> bool:
+    """Every address in the code is this machine's."""
+    urls = [text for text in strings(code) if "://" in text]
+    return (
+        bool(urls)
+        and UNKNOWN not in code
+        and "+" not in code
+        and "${" not in code
+        and not any(far(url) for url in urls)
+    )
 
 
 def _like_path(text: str) -> bool:

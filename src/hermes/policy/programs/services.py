@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call, Check, shown
+from hermes.policy.exposure import SECRET_NAME
+from hermes.policy.findings import Finding, Level
+from hermes.policy.hosts import far
 from hermes.policy.options import Options
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.programs.vocabulary import only_looks
 from hermes.policy.shell.state import NOTHING, UNKNOWN, Stream
 
 DOCKER = Verbs(
@@ -69,8 +73,19 @@ def _docker(call: Call) -> Stream | None:
     if plain[:1] == ["cp"]:
         _copy(call, plain[1:])
         return None
+    if plain[:1] in (["load"], ["import"]) and call.stdin.origin == "network":
+        call.ask("remote_code", "It takes in an image that comes from elsewhere.")
     if plain[:1] and plain[0] in ("save", "export"):
         call.writes(*Options(rest[1:], "-o --output").values("-o", "--output"))
+    if plain[:1] == ["inspect"] and re.search(r"\.Env\b|Environment", " ".join(words)):
+        call.ask("credentials", "It shows the variables of a container, secrets included.")
+    if "build" in plain[:2]:
+        for name in Options(rest, DOCKER.taking).values("-f", "--file"):
+            own_program(call, name)
+        for folder in Options(rest, DOCKER.taking).operands[-1:]:
+            call.reads_all(folder)
+    if "build" in plain[:2] and (places := [word for word in plain[1:] if far(word)]):
+        call.ask("remote_code", f"It builds what {places[0]} holds.")
     if plain[:1] == ["compose"]:
         for name in Options(rest, DOCKER.taking).values("-f", "--file"):
             own_program(call, name)
@@ -97,6 +112,10 @@ def _run(call: Call, words: list[str]) -> Stream | None:
         if fields.get("type", "bind") == "bind":
             source = fields.get("source") or fields.get("src") or UNKNOWN
             mounts[fields.get("target") or fields.get("dst") or "/"] = source
+    for name in options.values("-e", "--env"):
+        if SECRET_NAME.search(name):
+            call.ask("credentials", f"It gives the secret ${name} to a container.")
+    call.reads(*options.values("--env-file"))
     for source in mounts.values():
         call.reads(source)
         if not call.here(source):
@@ -107,12 +126,21 @@ def _run(call: Call, words: list[str]) -> Stream | None:
 
 
 def _inside(call: Call, command: list[str], mounts: dict[str, str]) -> None:
-    """What the container does to folders of this machine that it was given."""
+    """What the container does to folders of this machine that it was given, and whether it
+    runs what it fetches."""
+    if command and not any(UNKNOWN in word for word in command):
+        elsewhere = call.part(call.arguments, call.state.copy())
+        elsewhere.state.cwd = UNKNOWN
+        elsewhere.probes(shown(command), keep=_fetched)
     translated = [_outside(word, mounts) for word in command]
     if command and translated != command:
         call.runs(translated)
     elif any(UNKNOWN in word for word in command):
         call.ask("unclear", "What the container runs is only known when it runs.")
+
+
+def _fetched(finding: Finding) -> bool:
+    return finding.category == "remote_code"
 
 
 def _outside(word: str, mounts: dict[str, str]) -> str:
@@ -128,17 +156,14 @@ def _exec(call: Call, words: list[str]) -> Stream | None:
     command = options.operands[1:]
     if options.has("--privileged") or options.value("-u", "--user") in ("root", "0"):
         call.ask("container", "It runs inside a container with all rights.")
-    before = len(_asked(call))
+    before = len(call.follower.findings)
     if command:
         call.runs(command, NOTHING)
-    reading = {"ls", "cat", "ps", "env", "pwd", "id", "whoami", "df", "head", "tail", "grep"}
-    if not command or command[0] not in reading or len(_asked(call)) > before:
+    told = call.follower.findings[before:]
+    if not command or any(each.level >= Level.ASKED for each in told):
         call.ask("container", "It runs a command inside a container.")
+    call.work(reason="It looks into a container or works in it.")
     return None
-
-
-def _asked(call: Call) -> list[object]:
-    return list(getattr(call.follower, "findings", ()))
 
 
 def _copy(call: Call, names: list[str]) -> None:
@@ -202,7 +227,8 @@ def _aws(call: Call) -> Stream | None:
         f"{service} {verb}",
     )
     reading = re.match(
-        r"(describe|list|get|ls|head|batch-get|scan|query|lookup|search|help|wait)", verb
+        r"(describe|list|get|ls|head|batch-get|scan|query|lookup|search|help|wait|tail|validate)",
+        verb,
     )
     if service == "configure" and verb not in ("list", "list-profiles"):
         call.ask("credentials", "It shows or changes the keys of the cloud.")
@@ -226,15 +252,7 @@ def _cloud(call: Call) -> Stream | None:
         r"print-\w*token|get-credentials|secrets?\b|keys?\b|login|password|auth:token", text
     ):
         call.ask("credentials", "It shows or changes keys of the cloud.")
-    elif not words or (
-        re.search(
-            r"\b(list|describe|show|get|ls|info|status|version|help|account show|logs)\b",
-            text,
-        )
-        and not re.search(
-            r"\b(delete|create|update|remove|destroy|set|add|deploy|run|ssh|exec)\b", text
-        )
-    ):
+    elif not words or only_looks(words[1:] or words):
         call.work("network", "It looks at the cloud.")
     else:
         call.ask("remote_state", "It changes something in the cloud.")
@@ -246,6 +264,8 @@ def _gh(call: Call, verb: str, options: Options) -> None:
         method = (options.value("-X", "--method") or "GET").upper()
         if method != "GET" or options.has("-f", "-F", "--field", "--raw-field", "--input"):
             call.ask("remote_state", "It changes something on the forge.")
+    if verb.startswith("auth:status") and options.has("--show-token", "-t"):
+        call.ask("credentials", "It shows the token of the forge.")
     if verb.startswith("gist:create"):
         call.reads(*options.operands[2:])
 
@@ -273,10 +293,10 @@ _GH = verbs(
 )
 _TERRAFORM = verbs(
     Verbs(
-        reads="""show output validate version providers graph state:list state:show state:pull
+        reads="""show output validate version providers graph state:list state:show
         workspace:list workspace:show fmt get metadata test console""",
         works="init plan fmt workspace:new workspace:select get refresh",
-        asks={"credentials": "login logout"},
+        asks={"credentials": "login logout state:pull"},
         otherwise="remote_state",
     )
 )
@@ -284,6 +304,8 @@ _TERRAFORM = verbs(
 
 def _terraform(call: Call) -> Stream | None:
     # Its options have one dash and stand before or after.
+    if any(word.startswith("-from-module") for word in call.arguments):
+        call.ask("remote_code", "It takes in a module that comes from elsewhere.")
     words = [word for word in call.arguments if not re.match(r"-[a-z]", word)]
     return _TERRAFORM(call.part(words))
 
@@ -295,6 +317,9 @@ def _remote(reads: str = "", works: str = "", bare: str = "read", **asks: str) -
 def _ansible(call: Call) -> Stream | None:
     options = call.options("-m -a -i -e -u -l -t -f --module-name --args --inventory --limit")
     if options.has("--version", "--list-hosts", "--syntax-check", "--list-tasks", "-h", "--help"):
+        return None
+    if call.name == "ansible-playbook" and options.has("-C", "--check"):
+        call.work("network", "It only shows what it would do.")
         return None
     call.ask("remote_state", "It works on other machines.")
     if options.value("-m", "--module-name") in ("shell", "command", "raw", "script"):
@@ -317,16 +342,25 @@ SERVICES: dict[str, Check] = {
     "helm": _remote(
         "list ls status get:values get:all get:notes history show search env version lint template "
         "repo:list dependency:list verify plugin:list",
-        "dependency:update dependency:build package create repo:update repo:add pull",
+        "dependency:update dependency:build dep:update dep:build dep:up package create "
+        "repo:update repo:add pull",
     ),
+    **dict.fromkeys(
+        ("surge", "now", "cf", "gh-pages", "salt", "cap"), _remote(bare="remote_state")
+    ),
+    "adb": _remote("devices logcat version get-state help"),
+    "fastlane": _remote("lanes env", "test tests scan snapshot gym build_app lint"),
+    "airflow": _remote("info version dags:list dags:show tasks:list", "tasks:test dags:test"),
+    "wandb": _remote("status", "offline disabled"),
+    "kcat": _remote("", bare="remote_state"),
+    "skopeo": _remote("inspect list-tags"),
     "minikube": _remote("status version ip profile logs", "", container="stop delete start"),
     "kind": _remote("get version", "", container="delete create load"),
     "vagrant": _remote(
         "status global-status version box:list ssh-config validate", "", container="destroy"
     ),
     "pulumi": _remote("preview version whoami stack:ls stack:output about logs config"),
-    "serverless": _remote("info print version"),
-    "sls": _remote("info print version"),
+    **dict.fromkeys(("serverless", "sls"), _remote("info print version", "offline package")),
     "cdk": _remote("ls list synth diff doctor version", "synth"),
     "sam": _remote("validate list logs", "build local"),
     "eb": _remote("status list logs health"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
+from hermes.policy.exposure import shown_secrets
+from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
@@ -16,15 +18,24 @@ def check_awk(call: Call) -> Stream | None:
         own_program(call, name)
     if not options.values("-f", "--file"):
         code, files = (files[0] if files else ""), files[1:]
-        _awk_code(call, code)
+        # A value that is given before the code is as if it stood in it.
+        given = "".join(_assigned(each) for each in options.values("-v", "--assign"))
+        _awk_code(call, given + code)
     call.reads(*(each for each in files if "=" not in each))
     origin = call.stdin.origin if not files else "file"
     return Stream(text=UNKNOWN, origin=origin)
 
 
+def _assigned(text: str) -> str:
+    name, _, value = text.partition("=")
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{name}="{escaped}";' if UNKNOWN not in value else ""
+
+
 def _awk_code(call: Call, code: str) -> None:
     if UNKNOWN in code:
         call.ask("obfuscated", "It runs code that is only known when it runs.")
+    shown_secrets(call, code)
     texts = dict(re.findall(r"\b(\w+)\s*=\s*\"((?:[^\"\\]|\\.)*)\"", code))
     for found in re.finditer(r"\bsystem\s*\(\s*(?:\"((?:[^\"\\]|\\.)*)\"|(\w+)\s*\))?", code):
         text = found[1] if found[1] is not None else texts.get(found[2] or "", UNKNOWN)
@@ -33,6 +44,9 @@ def _awk_code(call: Call, code: str) -> None:
         call.runs_text(found[2].replace('\\"', '"') if found[2] else UNKNOWN, ANYTHING)
     for found in re.finditer(r"\"((?:[^\"\\]|\\.)*)\"\s*\|\s*getline", code):
         call.runs_text(found[1])
+    if re.search(r"\bsystem\b|\|", code):
+        for text in strings(code):
+            call.probes(text)
     bare = re.sub(r"/(?:[^/\\\n]|\\.)*/", "//", code)
     for found in re.finditer(r"print[^;}\n]*?>{1,2}\s*(\"([^\"]*)\"|[\w$]+)", bare):
         call.writes(found[2] if found[2] is not None else UNKNOWN)

@@ -6,8 +6,9 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
-from hermes.policy.programs.building import check_worker
+from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
+from hermes.policy.programs.workers import ask_elsewhere, check_worker
 from hermes.policy.shell.state import Stream
 
 NEW = "package_install"
@@ -21,6 +22,7 @@ def _cargo(call: Call) -> Stream | None:
     for setting in options.values("--config"):
         if re.search(r"runner|wrapper|rustc|linker|alias|rustdoc|source|registr", setting):
             call.ask("shell_escape", "It makes cargo use another program.")
+    ask_elsewhere(call)
     call.writes(*options.values("--target-dir"))
     return _CARGO(call.part(words, name="cargo"))
 
@@ -49,8 +51,14 @@ def _go(call: Call) -> Stream | None:
     if any(re.match(r"-(toolexec|exec|overlay|modfile|ldflags=.*-extld)", word) for word in rest):
         call.ask("shell_escape", "It makes go use another program.")
     names = [word for word in rest if not word.startswith("-")]
-    if verb == "run" and names and ("@" in names[0] or re.match(r"[\w-]+\.[a-z]+/", names[0])):
+    if (
+        verb == "run"
+        and names
+        and ("@" in names[0] or "://" in names[0] or re.match(r"[\w-]+\.[a-z]+/", names[0]))
+    ):
         call.ask("remote_code", f"It fetches {names[0]} and runs it.")
+    elif verb in ("run", "generate") and names and names[0].startswith(("/", "~", "..")):
+        own_program(call, names[0])
     if verb == "env" and any(word in ("-w", "-u") for word in rest):
         call.ask("system_config", "It changes the settings of go.")
     if verb in ("get", "install") and any(not name.startswith(".") for name in names):
@@ -62,14 +70,47 @@ def _go(call: Call) -> Stream | None:
         return None
     known = "build test run fmt mod generate clean tool work get install fix telemetry"
     if verb in known.split():
+        ask_elsewhere(call)
         call.work("network", "It builds or fetches what the project names.")
     elif verb:
         call.ask("unknown_program", f"`go {verb}` is not known.")
     return None
 
 
+def _conda(call: Call) -> Stream | None:
+    options = call.options("-f --file -n --name -p --prefix")
+    files = options.values("-f", "--file")
+    verb = options.operands[:2]
+    if verb in (["env", "create"], ["env", "update"]) and files and all(map(call.here, files)):
+        call.work("network", "It installs what the project names.")
+        return None
+    return _CONDA(call)
+
+
+_CONDA = verbs(
+    Verbs(
+        reads="list info search config:--show env:list --version env:export",
+        works="activate deactivate run",
+        otherwise="package_install",
+    )
+)
+
+
+def _conan(call: Call) -> Stream | None:
+    names = call.options("-o -s -pr -if -of --build --options --settings --profile").operands
+    places = names[1:]
+    local = [each for each in places if each[:1] in "./" and "@" not in each and call.here(each)]
+    if names[:1] == ["install"] and places and local == places:
+        call.work("network", "It installs what the project names.")
+        return None
+    return _CONAN(call)
+
+
 def _system(reads: str, works: str = "") -> Check:
     return verbs(Verbs(reads=reads, works=works, taking="-o -c -t", otherwise="package_install"))
+
+
+_CONAN = _system("search list inspect", "build")
 
 
 def _dotnet(call: Call) -> Stream | None:
@@ -118,16 +159,7 @@ TOOLCHAINS: dict[str, Check] = {
     ),
     "snap": _system("list info find version changes connections services"),
     "flatpak": _system("list info search remotes history"),
-    **dict.fromkeys(
-        ("conda", "mamba", "micromamba"),
-        verbs(
-            Verbs(
-                reads="list info search config:--show env:list --version env:export",
-                works="activate deactivate run",
-                otherwise="package_install",
-            )
-        ),
-    ),
+    **dict.fromkeys(("conda", "mamba", "micromamba"), _conda),
     "corepack": _system(""),
     "volta": _system("list which"),
     "fnm": _system("list current ls", "use"),
@@ -145,11 +177,11 @@ TOOLCHAINS: dict[str, Check] = {
         )
     ),
     "opam": _system("list show switch:list env config var"),
-    "pod": _system("env", "install"),
+    "pod": _system("env", "install update"),
     "luarocks": _system("list show"),
     "nuget": _system("list", "restore"),
     "vcpkg": _system("list search"),
-    "conan": _system("search list inspect", "build"),
+    "conan": _conan,
     "asdf": _system("list current where which plugin:list"),
     "mise": _system("ls list current where which doctor", "run exec"),
     "dpkg": _query(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from hermes.codec.values import Value
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
+from hermes.policy.programs.vocabulary import only_looks
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 Extra = Callable[[Call, str, Options], None]
@@ -45,13 +47,22 @@ def verbs(table: Verbs, extra: Extra | None = None) -> Check:
             call.ask(asks[verb], f"`{call.name} {told}`: {REASONS.get(asks[verb], 'asked')}.")
         elif verb in works:
             call.work(reason=f"`{call.name} {told}` works in the project.")
+        elif table.otherwise == "remote_state" and _asks_secret(words[1:]):
+            call.ask("credentials", f"`{call.name} {told}` shows a secret.")
         elif verb not in reads and not (options.has("--help") or words[0] == "help"):
-            _unlisted(call, table.otherwise, told)
+            if table.otherwise and only_looks(words):
+                call.work("network", f"`{call.name} {told}` only looks.")
+            else:
+                _unlisted(call, table.otherwise, told)
         return None
 
     return check
 
 
+SECRET_WORD = re.compile(
+    r"(?i)(^|[-_/.:])(passw(or)?d|secret|credential|private[-_]?key|api[-_]?key|access[-_]?key)s?"
+    r"($|[-_/.:])|[-_/](token|key)s?$"
+)
 REASONS = {
     "remote_state": "it changes something that others share",
     "container": "it ends containers or removes their data",
@@ -72,6 +83,10 @@ REASONS = {
     "unknown_program": "it is not known what it does",
     "unclear": "it is not known what it does",
 }
+
+
+def _asks_secret(words: list[str]) -> bool:
+    return words[:1] != ["search"] and any(SECRET_WORD.search(word) for word in words[:4])
 
 
 def _bare(call: Call, bare: str) -> None:

@@ -6,7 +6,8 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from hermes.policy.call import Call, Check
+from hermes.policy.call import Call, Check, shown
+from hermes.policy.programs.running import run_stream
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
 from hermes.policy.surroundings import check_variable
 
@@ -37,6 +38,9 @@ PLAIN: dict[str, tuple[str, int]] = {
     "noglob": ("", 0),
     "nocorrect": ("", 0),
     "entr": ("", 0),
+    "watchexec": ("-e -w -i -f -d -s --exts --watch --ignore --filter --debounce --signal", 0),
+    "cargo-watch": ("-x -w -i -d", 0),
+    "reflex": ("-r -R -g -G -d", 0),
     "strace": ("-e -o -p -s -a -u -E -P -I -O -S -X", 0),
     "ltrace": ("-e -o -p -s -a -u -n -l -x", 0),
     "valgrind": ("", 0),
@@ -83,6 +87,10 @@ RIGHTS: dict[str, tuple[str, int]] = {
 }
 
 
+# Commands that may stand behind options which take more words than one.
+GIVEN = frozenset("sh bash rm dd mkfs shutdown reboot".split())
+
+
 def _inner(call: Call, taking: str, skipped: int) -> list[str]:
     words = call.options(taking, permute=False).operands
     while words and "=" in words[0] and words[0].partition("=")[0].isidentifier():
@@ -96,7 +104,11 @@ def _plain(call: Call) -> Stream | None:
     taking, skipped = PLAIN[call.name]
     inner = _inner(call, taking, skipped)
     if call.name in ("strace", "ltrace", "time"):
-        call.writes(*call.options(taking, permute=False).values("-o", "--output"))
+        for name in call.options(taking, permute=False).values("-o", "--output"):
+            if name[:1] in ("|", "!"):
+                call.ask("shell_escape", "It gives what it finds out to another program.")
+                call.runs_text(name[1:])
+            call.writes(name)
     return call.runs(inner) if inner else None
 
 
@@ -110,7 +122,21 @@ def _rights(call: Call) -> Stream | None:
         return call.runs_text(text)
     if inner and inner[0] == "--":
         inner = inner[1:]
+    for place, word in enumerate(call.arguments[1:20], 1):
+        if word in GIVEN:
+            call.probes(shown(call.arguments[place:]))
+    if call.name == "sudo":
+        _enter(call, options.value("-D", "--chdir"))
+        if not inner and options.has("-s", "-i", "--shell", "--login"):
+            return run_stream(call, call.stdin)
     return call.runs(inner) if inner else None
+
+
+def _enter(call: Call, folder: str | None) -> None:
+    """The command inside works in another folder."""
+    if folder is not None:
+        call.state = call.state.copy()
+        call.state.cwd = call.path(folder)
 
 
 def _su(call: Call) -> Stream | None:
@@ -126,7 +152,11 @@ def _env(call: Call) -> Stream | None:
     while words:
         word = words[0]
         if word in ("-u", "-C", "--unset", "--chdir") and len(words) > 1:
+            _enter(call, words[1] if word in ("-C", "--chdir") else None)
             del words[:2]
+        elif word.startswith(("--chdir=", "-C")):
+            _enter(call, word.removeprefix("--chdir=").removeprefix("-C"))
+            del words[0]
         elif word in ("-S", "--split-string") or word.startswith(("-S", "--split-string=")):
             text = word.removeprefix("--split-string=").removeprefix("-S")
             rest = words[1:] if text and text != "--split-string" else words[2:]
@@ -140,7 +170,7 @@ def _env(call: Call) -> Stream | None:
             del words[0]
         else:
             return call.runs(words)
-    return ANYTHING
+    return Stream(origin="environment")
 
 
 def _words(text: str) -> list[str]:
@@ -162,7 +192,8 @@ def _xargs(call: Call) -> Stream | None:
         stdin = call.state.files.get(call.path(name), ANYTHING)
     command = options.operands or ["echo"]
     marker = options.value("-I", "-J", "--replace") or ("{}" if options.has("-i", "-I") else "")
-    values = _arguments(stdin, lines=bool(marker))
+    nulls = options.has("-0", "--null") or options.value("-d", "--delimiter") is not None
+    values = _arguments(stdin, lines=bool(marker), nulls=nulls)
     if marker:
         for value in values:
             call.runs([each.replace(marker, value) for each in command], NOTHING)
@@ -170,10 +201,14 @@ def _xargs(call: Call) -> Stream | None:
     return call.runs([*command, *values], NOTHING)
 
 
-def _arguments(stdin: Stream, *, lines: bool) -> list[str]:
+def _arguments(stdin: Stream, *, lines: bool, nulls: bool = False) -> list[str]:
     if stdin.text.strip() == UNKNOWN:
         return [UNKNOWN]
-    found = stdin.text.split("\n") if lines else stdin.text.replace("\0", " ").split()
+    if nulls:
+        # What find prints stands in lines here.
+        found = re.split(r"[\0\n]", stdin.text)
+    else:
+        found = stdin.text.split("\n") if lines else stdin.text.replace("\0", " ").split()
     found = [each.strip("'\"") for each in found if each.strip()]
     return [*found[:20], UNKNOWN] if len(found) > 20 else found
 
@@ -231,8 +266,11 @@ def _flock(call: Call) -> Stream | None:
 def _script(call: Call) -> Stream | None:
     options = call.options("-c -T -t -o -E -O -B -I -m --command --timing --log-out")
     call.writes(*options.operands[:1])
-    for text in options.values("-c", "--command"):
+    texts = options.values("-c", "--command")
+    for text in texts:
         call.runs_text(text)
+    if not texts and not options.has("--version", "-V", "--help", "-h"):
+        call.ask("unclear", "It starts a shell that waits for commands.")
     return None
 
 

@@ -8,22 +8,27 @@ from collections.abc import Iterator
 from hermes.policy.redact.names import Weight, weight
 from hermes.policy.redact.page import Page
 from hermes.policy.redact.spans import Span
-from hermes.policy.redact.strength import is_secret, kind_of_name
+from hermes.policy.redact.strength import is_chosen, is_secret, kind_of_name, looks_random
 
 # Words that a name which tells has in it. Each costs a search through the whole text.
 _STEMS = (b"key", b"token", b"secret", b"pass", b"pwd", b"credential", b"auth", b"psk")
-_EXACT_STEMS = (b"_PAT=", b"PW=")
+_EXACT_STEMS = (b"_PAT=", b"PW=", b"_SK=", b"_SK:", b"API_HASH=")
 # What can follow the rest of a name when a value stands near.
 _LEADS = re.compile(
-    rb"[a-z0-9_-]{0,32}(?:[\"'`\])>\\:=]|[ \t]+(?:[^ \t\na-z]|is|was|are|to|of|now|for|[^\s]*[\d'])"
-    rb"|\s*-?\s*value)"
+    rb"[a-z0-9_-]{0,32}(?:[\"'`\])<>\\:=%&]| \d{1,2}:"
+    rb"|[ \t]+(?:[^ \t\na-z]|is|was|are|as|to|of|now|for|[^\s]*[\d'])|\s*-?\s*value)"
 )
+# Letters in no order of a word, where only the letters as they are written can tell.
+_LED = re.compile(rb"[A-Za-z0-9_-]{0,32}[ \t]+\S*[a-z]\S*[A-Z]")
 _BEFORE = re.compile(r"[A-Za-z0-9_.-]*\Z")
 _WORD_BEFORE = re.compile(r"\b([A-Za-z]{2,16}) \Z")
 _IMAGE_VARIABLE = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|#define)[ \t]+\Z")
 _AFTER = re.compile(r"[A-Za-z0-9_-]*")
 # What stands between a name and its value.
-_SIGN = re.compile(r"""(?:\\?["'`\])]){0,3}[ \t]{0,8}(?::=|=>|==?|:(?!:))|["']\s*,\s*(?=["'])""")
+_SIGN = re.compile(
+    r"""(?:\\{0,7}["'`\])]){0,3}(?: \d{1,2}(?=:))?[ \t]{0,8}(?::=|=>|->|→|==?|:(?!:))"""
+    r"""|["']\s*,\s*(?=["'])"""
+)
 _SPACE = re.compile(r"[ \t]+(?=\S)")
 _SPOKEN = re.compile(
     r"[ \t]+(?:(?:for|of|to) (?:the |my |our )?[\w@.-]+ )?"
@@ -31,13 +36,34 @@ _SPOKEN = re.compile(
 )
 _TAG = re.compile(r"(?:\s[^<>]{0,200})?>(?=[^<\s])")
 _NEXT = re.compile(
-    r"""["']?\s*,?\s*(?:-\s*)?["']?(?:value|Value|VALUE|val|default)["']?\s*[:=]\s*"""
+    r"""["']?\s*[,:]?\s*\{?\s*(?:-\s*)?["']?(?:value|Value|VALUE|val|default|content)["']?\s*[:=]\s*"""
+    r"""|["']?\s*\{\s*(?:\w{1,20}\s*=\s*[^\n]{1,80}\n\s*){0,3}?default\s*=\s*"""
+    r"""|</\w{1,20}>\s*<(?:string|value|Value|data)>(?=[^<\s])"""
 )
+# In a URL or a page, where signs are written in another way.
+_CODED = re.compile(
+    r"""(?x) (?:%(?:25)*2[27]|&quot;|&\#0?3[49];|\\u002[27]|\\{0,7}["'])?
+    (?:\s|%(?:25)*20|\+){0,3} (?::|=|%(?:25)*3[aAdD]) (?:\s|%(?:25)*20|\+){0,3}
+    (?:%(?:25)*2[27]|&quot;|&\#0?3[49];|\\u002[27])
+    (?P<value>(?:(?!%(?:25)*2[267])[^\s&"'\\<>]){4,2048})"""
+)
+_WRAPPED = re.compile(
+    r"""[ \t]*(?:new[ ]|\[\])?(?P<call>[A-Za-z_][\w.]{0,40})\(\s*[rbuf]?"""
+    r"""(?P<quote>["'])(?P<value>[^"'\n]{1,512})(?P=quote)"""
+)
+_FETCHING = re.compile(
+    r"(?i)env|get|read|load|find|input|path|hash|sha|name|prompt|lookup|ref|field|column|arg|type"
+)
+# What is taken when nothing is found where it was looked for.
+_OTHERWISE = re.compile(r"""["']\s*,\s*["'](?P<value>[^"'\n]{8,256})["']""")
+_LIST = re.compile(r"""[ \t]*\[[ \t]*(?=["'])""")
 _STATEMENT = re.compile(r"(?i)\s*(?:with \w+ )?(?:by\s+)?(?:password\s*)?\(?(?=')")
 
+_PROPERTY = re.compile(r"""["'][^<>\n]{0,100}>(?=[^<\s])""")
+_DECLARED = re.compile(r"(?i)[ \t]+as[ \t]+\w{1,20}[ \t]*=[ \t]*")
 _TYPE = re.compile(r"[ \t]*[A-Za-z_&*\[][\w.\[\]|<>&*' ]{0,40}[ \t]*=(?!=)[ \t]*")
 _QUOTED = re.compile(
-    r"""(?x) [ \t]* [rbuf@$]{0,2} (?P<quote>\\?(?:\"\"\"|'''|["'`]))
+    r"""(?x) [ \t]* [rbuf@$]{0,2} (?P<quote>\\{0,7}(?:\"\"\"|'''|["'`]))
     (?P<value>(?:(?!(?P=quote))[^\n]){0,2048}?) (?P=quote)"""
 )
 _BARE = re.compile(r"""[ \t]*(?P<value>[^\s"'`,;<>()\[\]{}&|\\][^\s"'`,;<>\[\]{}&|\\]*)""")
@@ -70,7 +96,7 @@ def in_fields(page: Page) -> Iterator[Span]:
 def _hits(page: Page) -> Iterator[int]:
     for stem in _STEMS:
         for at in page.places(stem):
-            if _LEADS.match(page.low, at):
+            if _LEADS.match(page.low, at) or _LED.match(page.data, at):
                 yield at
     yield from page.places(b"identified by")
     for stem in _EXACT_STEMS:
@@ -83,6 +109,11 @@ def _field(text: str, at: int) -> _Field:
     start = before.start() if before else at
     # Of a dotted name the last part counts: `spring.datasource.password`.
     name = text[start:end].rstrip(".-").rpartition(".")[2]
+    if text[start - 1 : start] == ":" and "arn:" in text[max(0, start - 80) : start]:
+        # The name of a resource, and not of a field.
+        return _Field(text, name, Weight.NONE, start, end)
+    if text[max(0, start - 2) : start] == "${":
+        return _Field(text, name, Weight.NONE, start, end)
     if text[at : at + 13].lower() == "identified by":
         return _Field(text, "password", Weight.PASSWORD, start, at + 10)
     if name in ("key", "Key", "token") and (
@@ -112,10 +143,18 @@ class _Field:
         text, end = self.text, self.end
         if following := _NEXT.match(text, end):
             return self._assigned(following.end())
+        if self.found >= Weight.TOKEN and (inner := _PROPERTY.match(text, end)):
+            random = _not_any_word(self.found)
+            return self._checked(_OPEN.match(text, inner.end()), quoted=True, found=random)
+        if declared := _DECLARED.match(text, end):
+            return self._checked(_QUOTED.match(text, declared.end()), quoted=True)
+        if (coded := _CODED.match(text, end)) and self.found >= Weight.TOKEN:
+            return self._checked(coded, quoted=True)
         if sign := _SIGN.match(text, end):
             return self._assigned(sign.end()) if self._can_assign(sign) else None
         if self.found < Weight.TOKEN:
-            return None
+            option = text[self.start : self.start + 2] == "--"
+            return self._option() if option and text[end : end + 1] == " " else None
         if table := _TABLE.match(text, end):
             random = _not_any_word(self.found)
             return self._checked(_OPEN.match(text, table.end()), quoted=True, found=random)
@@ -129,18 +168,39 @@ class _Field:
                 return self._option()
             if statement := _STATEMENT.match(text, end):
                 return self._checked(_QUOTED.match(text, statement.end()), quoted=True)
-            if "_" in self.name and (space := _SPACE.match(text, end)):
+            if (
+                "_" in self.name
+                and self.found < Weight.PASSWORD
+                and (space := _SPACE.match(text, end))
+            ):
                 # `aws configure set aws_secret_access_key …`
                 return self._checked(_OPEN.match(text, space.end()), found=Weight.HINT)
+            if (space := _SPACE.match(text, end)) and self.name.lower() != "bearer":
+                return self._next(space.end())
             if self.name.lower() == "password" and "login " in text[max(0, self.start - 120) : end]:
                 return self._checked(_OPEN.match(text, end), quoted=True)
+        return None
+
+    def _next(self, at: int) -> Span | None:
+        """`use the token 0123…`: long and by chance, or it is the next word of a sentence.
+        After `password` it may be shorter if no word looks like it."""
+        match = _OPEN.match(self.text, at)
+        if match is None:
+            return None
+        if len(match["value"]) >= 24:
+            return self._checked(match, found=Weight(self.found - 1))
+        if self.found is Weight.PASSWORD and is_chosen(match["value"]):
+            return self._checked(match, quoted=True)
         return None
 
     def _can_assign(self, sign: re.Match[str]) -> bool:
         if sign[0].endswith("=="):
             return _QUOTED.match(self.text, sign.end()) is not None
         # A comma is one only in a call such as define('NAME', 'value'), not in a list.
-        return "," not in sign[0] or self.text[max(0, self.start - 2) : self.start] in ('("', "('")
+        return "," not in sign[0] or (
+            self.text[max(0, self.start - 2) : self.start].strip() in ('("', "('", '"', "'")
+            and "(" in self.text[max(0, self.start - 4) : self.start]
+        )
 
     def _in_tag(self) -> bool:
         return self.text[max(0, self.start - 40) : self.start].rpartition("<")[2].strip(
@@ -176,12 +236,23 @@ class _Field:
             at = scheme.end()
             self.found = max(self.found, Weight.TOKEN)
             return self._checked(_OPEN.match(text, at), quoted=True)
+        if wrapped := _WRAPPED.match(text, at):
+            return self._wrapped(wrapped)
+        at = _end(_LIST, text, at)
         environment = self.name.isupper() and at == self.end + 1 and text[at - 1] == "="
         if quoted := _QUOTED.match(text, at):
             return self._checked(quoted, quoted=True)
         if environment:
             return self._checked(_ENVIRONMENT.match(text, at), environment=True)
         return self._checked(_BLOCK.match(text, at) or _BARE.match(text, at))
+
+    def _wrapped(self, call: re.Match[str]) -> Span | None:
+        """`SecretStr("…")`, `[]byte("…")`, and what a look-up falls back to."""
+        if not _FETCHING.search(call["call"]):
+            random = looks_random(call["value"], strict=False)
+            return self._checked(call, quoted=True) if random else None
+        spare = _OTHERWISE.match(self.text, call.end() - 1)
+        return self._checked(spare, quoted=True) if spare and is_chosen(spare["value"]) else None
 
     def _checked(
         self,

@@ -11,6 +11,7 @@ from hermes.codec.values import Value
 from hermes.policy.redact.lookalikes import is_dummy
 from hermes.policy.redact.page import Page
 from hermes.policy.redact.spans import Span
+from hermes.policy.redact.strength import looks_random
 
 # Characters of which tokens are made, and the shortest run of them that is looked at.
 _TOKEN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
@@ -24,17 +25,22 @@ _LONGEST_WORD = 24
 # Keys that are meant to be seen by everybody.
 _PUBLIC = re.compile(r"(?:pk|pub|public|publishable)[_-]\Z")
 _PREFIX = re.compile(r"[A-Za-z0-9]+[_.-]")
-_LINE = re.compile(r"(?P<mixed>!?)(?P<kind>\w+) +(?:<(?P<part>[^>]+)> )?(?P<pattern>.+)")
+# What stands beside a key in the same call or pair.
+_NEIGHBOUR = re.compile(r"[\"']\s*[,:]\s*[\"'](?P<secret>[A-Za-z0-9_+/=-]{20,128})[\"']")
+_BEGINNING = re.compile(r"[A-Za-z0-9_:.-]+")
+_LINE = re.compile(r"(?P<mixed>[!~]?)(?P<kind>\w+) +(?:<(?P<part>[^>]+)> )?(?P<pattern>.+)")
 
 
 class Format(Value):
     """`mixed` ones need a digit and a letter after their prefix. `part` is what a text must hold
-    to be searched for a format that has no beginning of its own."""
+    to be searched for a format that has no beginning of its own; `beginning` is one that is worth
+    a search of its own, because signs that end a run stand in the format."""
 
     kind: str
     pattern: str
     mixed: bool = False
     part: str = ""
+    beginning: str = ""
 
 
 @cache
@@ -47,18 +53,33 @@ def formats() -> tuple[Format, ...]:
                 Format(
                     kind=match["kind"],
                     pattern=match["pattern"],
-                    mixed=bool(match["mixed"]),
+                    mixed=match["mixed"] == "!",
                     part=match["part"] or "",
+                    beginning=_beginning(match["pattern"]) if match["mixed"] == "~" else "",
                 )
             )
     return tuple(found)
+
+
+def _beginning(pattern: str) -> str:
+    found = _BEGINNING.match(pattern)
+    return found[0] if found else ""
+
+
+@cache
+def _begun() -> tuple[tuple[bytes, re.Pattern[str], Format], ...]:
+    return tuple(
+        (each.beginning.encode(), _bounded(each.pattern), each)
+        for each in formats()
+        if each.beginning
+    )
 
 
 @cache
 def _with_beginning() -> tuple[re.Pattern[str], tuple[tuple[re.Pattern[str], Format], ...]]:
     """One expression for all, and one for each. The large one has no groups: so it can tell by
     the first letter that an alternative does not fit."""
-    known = [each for each in formats() if not each.part]
+    known = [each for each in formats() if not each.part and not each.beginning]
     known_expressions = tuple((_bounded(each.pattern), each) for each in known)
     return _bounded("|".join(each.pattern for each in known)), known_expressions
 
@@ -74,6 +95,7 @@ def _bounded(pattern: str) -> re.Pattern[str]:
 
 def in_formats(page: Page) -> Iterator[Span]:
     """Secrets of known form."""
+    yield from _from_beginnings(page)
     expression, known = _with_beginning()
     for start, end in _runs(page.data):
         for match in expression.finditer(page.text, start, end):
@@ -82,8 +104,23 @@ def in_formats(page: Page) -> Iterator[Span]:
             mixed = not form.mixed or _is_mixed(match[0])
             if mixed and not public and not is_dummy(match[0]):
                 yield Span(start=match.start(), end=match.end(), kind=form.kind)
+                yield from _beside(page.text, match.end())
         if end - start >= _LONG:
             yield from _around(page.text, max(0, start - _NEAR), end + _NEAR)
+
+
+def _beside(text: str, at: int) -> Iterator[Span]:
+    match = _NEIGHBOUR.match(text, at)
+    if match and not is_dummy(match["secret"]) and looks_random(match["secret"], strict=True):
+        yield Span(start=match.start("secret"), end=match.end("secret"), kind="secret")
+
+
+def _from_beginnings(page: Page) -> Iterator[Span]:
+    for beginning, expression, form in _begun():
+        for at in page.places(beginning, exact=True):
+            match = expression.match(page.text, at)
+            if match and not is_dummy(match[0]):
+                yield Span(start=match.start(), end=match.end(), kind=form.kind)
 
 
 def _around(text: str, start: int, end: int) -> Iterator[Span]:
@@ -107,7 +144,8 @@ def _runs(data: bytes) -> Iterator[tuple[int, int]]:
             end = len(marks)
         run = data[start:end]
         digits = len(run) - len(run.translate(None, _DIGITS))
-        if digits or len(run) > _LONGEST_WORD or run.isupper():
+        named = run.islower() or not (b"_" in run or b"-" in run)
+        if digits or len(run) > _LONGEST_WORD or run.isupper() or not named:
             yield start, end
         start = marks.find(_RUN, end)
 

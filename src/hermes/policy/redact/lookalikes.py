@@ -7,14 +7,15 @@ import re
 _DUMMY = re.compile(
     r"(?i)x{5,}|\*{3,}|\.{3}|…|your|[-_]here$|placeholder|change[-_]?me|replace[-_]?(?:me|this|with)"
     r"|insert[-_]|redacted|dummy|fake[-_]?(?:key|token|secret|api)|<[a-z]|not[-_]?a?[-_]?real"
-    r"|(?<![a-z])(?:example|sample)[-_.]|^(?:my|the|some|test|a)[-_](?:secret|token|key|password|api)"
+    r"|(?<![a-z])(?:example|sample)[-_.]|(?-i:EXAM[PB]LE)|^(?:example|sample)|^(?-i:X{3,})(?:[/_-]|$)|^(?:my|the|some|test|a)[-_](?:secret|token|key|password|api)"
 )
 # The part after the prefix says nothing: one or two letters, over and over.
 _EMPTY = re.compile(r"(?i)[-_]?([x0*.#-])\1*$")
 # A value that is fetched at run time, or stands for something that is filled in later.
 _LOOKUP = re.compile(
     r"""(?ix) ^(?:
-      [$%]\{? [\w(] | \{\{ | \{[\w.!:]*\}$ | <[^>]*>?$ | %\( | %[sdv]$ | @[\w.{]
+      (?!\$(?:1|5|6|y|apr1)\$)[$%]\{? [\w(]
+    | base64\( | \{\{ | \{[\w.!:]*\}$ | <[^>]*>?$ | %\( | %[sdv]$ | @[\w.{]
     | (?:os\.|process\.|import\.meta\.|deno\.|bun\.|std::|system\.)?(?:env|environ|getenv)\b
     | (?:os|process|sys|settings|config|cfg|conf|self|this|options|opts|args|ctx|props|params
        | request|req|state|data|user|session|secrets?|vault|environ|environment|app|client)[.\[\-?]
@@ -48,7 +49,7 @@ WORDS = frozenset(
     self cls arg args param params env environment file path url uri header cookie session
     readonly write read always never latest stable utf-8 ascii hex base64 aes rsa sha256 md5 ssl
     prompt ask manual automatic varchar char blob uuid guid date time float double decimal json
-    yaml xml
+    yaml xml postgres mysql root guest admin administrator rabbitmq minioadmin toor changeit
     """.split()
 )
 PROSE = frozenset(
@@ -60,7 +61,7 @@ PROSE = frozenset(
     """.split()
 )
 _HASHED = re.compile(
-    r"(?i)^(?:sha(?:1|224|256|384|512)|md5|blake2b?)[-:=~$]|^\$2[aby]\$|^\$argon2|^\$6\$|^\$5\$|^[{]ssha"
+    r"(?i)^(?:sha(?:1|224|256|384|512)|md5|blake2b?)[-:=~$]|^\$2[aby]\$|^\$argon2|^[{]ssha"
 )
 _PATH = re.compile(
     r"^(?:~|\.{1,2})?/[\w./~@-]*$|^[A-Za-z]:\\|^(?:https?|ssh|git|s3|gs|file)://[^@]*$"

@@ -32,9 +32,10 @@ _TOKENS = frozenset(
     connectionstring webhooksecret sessiontoken refreshtoken authkey apppassword signingkey
     encryptionkey licensekey cookie sessionid phpsessid jsessionid sid xsrf csrftoken otp mnemonic
     seedphrase masterkey deploykey botsecret bottoken oauthtoken idtoken consumersecret
-    sharedsecret
+    sharedsecret apihash
     """.split()
 )
+_ENDINGS = ("password", "passwd", "passphrase", "passwort", "storepass", "keypass")
 # Words before "key" with which it is one that must be kept.
 _KEYS = frozenset(
     """
@@ -67,7 +68,8 @@ _OTHERS = frozenset(
     """
     public primary foreign sort cache partition row column dict map object translation message
     page next previous prev continuation cursor pad eos bos unk mask sep cls special stop end start
-    first last cancel cancellation idempotency routing hot shortcut keyboard press index lookup
+    verify verification lock request change upload export import
+    first last cancel cancellation idempotency hot shortcut keyboard press index lookup
     group join natural surrogate composite candidate unique hash range pagination sync i18n
     locale query react list item sub max min total num input output completion prompt reasoning
     cached new old each this other same no without per by with lexer parser syntax lexical current
@@ -86,7 +88,7 @@ def weight(name: str) -> Weight:
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
-    if not words or words[-1] in _ABOUT:
+    if not words or (words[-1] in _ABOUT and words[-2:] != ["api", "hash"]):
         return Weight.NONE
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     if before in _OTHERS:
@@ -95,7 +97,7 @@ def weight(name: str) -> Weight:
         return Weight.TOKEN if last == "pass" else Weight.HINT
     if before in ("key", "secret", "token") and last in _MATERIAL:
         return Weight.TOKEN
-    if last in _PASSWORDS or last.endswith(("password", "passwd", "passphrase", "passwort")):
+    if last in _PASSWORDS or last.endswith(_ENDINGS):
         return Weight.PASSWORD
     if (
         last in _TOKENS
@@ -114,6 +116,8 @@ def weight(name: str) -> Weight:
         "secrets",
         "keys",
         "tokens",
+        "sk",
+        "appid",
     ):
         return Weight.HINT
     return Weight.NONE

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from hermes.policy.redact.columns import in_columns
 from hermes.policy.redact.lookalikes import is_no_secret
 from hermes.policy.redact.names import Weight, weight
+from hermes.policy.redact.operands import clients, commands, devices, kept_words
 from hermes.policy.redact.page import Page
 from hermes.policy.redact.spans import Span
+from hermes.policy.redact.spoken import announced
 from hermes.policy.redact.strength import looks_random
 
 _BLOCK = re.compile(
@@ -16,7 +19,15 @@ _BLOCK = re.compile(
     r"(?P<body>.{0,32768}?-----END (?P=what)-----|(?:\\[nr]|[A-Za-z0-9+/=\s:,-])*)",
     re.S,
 )
-_PUTTY = re.compile(r"Private-Lines: \d+\r?\n(?P<secret>(?:[A-Za-z0-9+/=]{4,}\r?\n?)+)")
+_PUTTY = re.compile(
+    r"Private-Lines: \d+\r?\n(?P<secret>(?:(?!Private)[A-Za-z0-9+/=]{4,}\r?\n?)+)"
+    r"|Private-MAC: (?P<mac>[0-9a-f]{40,})"
+)
+_STATIC = re.compile(
+    r"-{4,5} ?BEGIN (?:OpenVPN Static key V\d|SSH2 ENCRYPTED PRIVATE KEY) ?-{4,5}"
+    r"(?P<secret>[\s\S]{20,8192}?)(?:-{4,5} ?END|\Z)"
+)
+_DIGEST = re.compile(r"(?i)digest [^\n]{0,600}?\bresponse=[\"']?(?P<secret>[0-9a-f]{32,128})")
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){2,4}")
 _JWK = re.compile(r'"(?:d|p|q|dp|dq|qi|k)"\s*:\s*"(?P<secret>[A-Za-z0-9_-]{16,})"')
 _USER_INFO = re.compile(
@@ -25,9 +36,12 @@ _USER_INFO = re.compile(
 _URL = re.compile(r"[^\s\"'<>`]{4,4096}")
 _PARAMETER = re.compile(r"[?&](?:amp;)?(?P<name>[\w.\[\]-]{1,40})=(?P<secret>[^\s&#\"'<>`;)]{4,})")
 _SIGNED = frozenset("sig signature x-amz-signature x-goog-signature x-amz-security-token".split())
-_ALWAYS = frozenset("key auth sid session token secret jwt".split())
+_ALWAYS = frozenset("key auth sid session token secret jwt appid app_key".split())
 _SCHEME = re.compile(r"(?i)(?:bearer|basic)[ \t]+(?P<secret>[A-Za-z0-9._~+/=-]{12,})")
-_COOKIES = re.compile(r"(?i)cookies?[\"']?\s*[:=]\s*[\"']?(?P<all>[^\n\"']{3,4096})")
+_COOKIES = re.compile(
+    r"(?i)cookies?(?:[\"']?\s*(?:[:=]|,\s*[\"']value[\"']\s*:)\s*|[ \t]+(?=[\"']?[\w.%-]+=))"
+    r"[\"']?(?P<all>[^\n\"']{3,4096})"
+)
 _COOKIE = re.compile(r"(?P<name>[\w.%-]+)=(?P<secret>[^;,\s\"']{6,})")
 _ATTRIBUTES = frozenset(
     "path domain expires max-age samesite priority version secure httponly partitioned".split()
@@ -36,25 +50,9 @@ _WEBHOOK = re.compile(
     r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/\d+/"
     r"|\.webhook\.office\.com/webhookb2/|hooks\.zapier\.com/hooks/catch/\d+/"
     r"|maker\.ifttt\.com/(?:trigger/\w+/)?with/key/|api\.telegram\.org/(?:file/)?bot"
-    r"|/open-apis/bot/v2/hook/)(?P<secret>[A-Za-z0-9_:/@.=&%-]{8,})"
+    r"|/open-apis/bot/v2/hook/|infura\.io/(?:ws/)?v3/|alchemy\.com/v2/|quiknode\.pro/"
+    r"|ankr\.com/\w+/|webhook\.site/(?=[0-9a-f])|discord(?:app)?\.com/api/webhooks/\d+/)(?P<secret>[A-Za-z0-9_:/@.=&%-]{8,})"
 )
-# Options that bring a password with them in some programs.
-_OPTION = re.compile(rb" -(?:[uawbU] |p|passin|passout|pass |k )")
-_OPERANDS = re.compile(
-    r"""(?x)
-      \b(?:curl|wget|https?)\s [^\n|;]*? (?<=\s)
-        (?:-u|--user)[ =]?["']?[^\s:"']+:(?P<c1>[^\s"'@]{3,})
-    | sshpass\s+-p\s*["']?(?P<c2>[^\s"']{3,})
-    | (?:mysql\w*|mariadb)\s [^\n|;]*? (?<=\s)-p(?P<c3>[^\s"'-][^\s"']{2,})
-    | redis-cli\s [^\n|;]*? (?<=\s)-a\s+["']?(?P<c4>[^\s"']{4,})
-    | (?:docker|az)\slogin [^\n|;]*? \s-p\s+["']?(?P<c5>[^\s"']{4,})
-    | openssl [^\n|;]*? \s-(?:passin|passout|pass|k)\s+pass:(?P<c6>[^\s"']{3,})
-    | htpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+(?P<c7>[^\s"']{4,})
-    | ldap\w+\s [^\n|;]*? \s-w\s+["']?(?P<c8>[^\s"']{4,})
-    | smbclient [^\n|;]*? -U\s*["']?[^\s%"']+%(?P<c9>[^\s"']{3,})
-    """
-)
-_PGPASS = re.compile(r"(?m)^[\w.*-]+:(?:\d{2,5}|\*):[\w.*-]+:[\w.*-]+:(?P<secret>\S{4,})$")
 _EXAMPLE_WORDS = frozenset("password pass passwd pw secret pwd token key".split())
 
 
@@ -66,7 +64,11 @@ def key_blocks(page: Page) -> Iterator[Span]:
             if len(match["body"].strip()) > len(match["what"]) + 30:
                 yield Span(start=match.start(), end=match.end(), kind="private_key")
     if "Private-Lines" in text:
-        yield from _secrets(_PUTTY, text, "private_key")
+        for match in _PUTTY.finditer(text):
+            group = "secret" if match["secret"] else "mac"
+            yield _span(match, group, "private_key")
+    if "OpenVPN Static" in text or "BEGIN SSH2" in text:
+        yield from _secrets(_STATIC, text, "private_key")
 
 
 def signed_tokens(page: Page) -> Iterator[Span]:
@@ -100,6 +102,9 @@ def addresses(page: Page) -> Iterator[Span]:
 
 def _user_info(match: re.Match[str]) -> Iterator[Span]:
     word, user = match["word"], match["user"]
+    if word and word == user and word.isalpha() and word.islower():
+        # `guest:guest`, as it comes out of the box.
+        return
     if word and len(word) > 3 and word.lower() not in _EXAMPLE_WORDS and not is_no_secret(word):
         yield _span(match, "word", "url_password")
     if len(user) >= 12 and not is_no_secret(user) and looks_random(user, strict=bool(word)):
@@ -128,6 +133,9 @@ def headers(page: Page) -> Iterator[Span]:
                 continue
             if looks_random(match["secret"], strict=False):
                 yield _span(match, "secret", "authorization")
+    for at in page.places(b"digest "):
+        if match := _DIGEST.match(page.text, at):
+            yield _span(match, "secret", "authorization")
     done = 0
     for at in page.places(b"cookie"):
         if at >= done and (line := _COOKIES.match(page.text, at)):
@@ -143,24 +151,6 @@ def _is_cookie(name: str, value: str) -> bool:
         return False
     told = weight(name) >= Weight.TOKEN or "sess" in low or "auth" in low or "sid" in low
     return told or looks_random(value, strict=True)
-
-
-def commands(page: Page) -> Iterator[Span]:
-    """Passwords as operands of programs."""
-    done = 0
-    for option in _OPTION.finditer(page.data):
-        at = option.start()
-        if at < done:
-            continue
-        start = page.data.rfind(b"\n", 0, at) + 1
-        end = page.data.find(b"\n", at)
-        done = min(at + 300, end if end >= 0 else len(page.data))
-        for match in _OPERANDS.finditer(page.text, max(start, at - 200), done):
-            group = next((name for name, value in match.groupdict().items() if value), "")
-            if group and not is_no_secret(match[group]):
-                yield _span(match, group, "password")
-    if ":*:" in page.text or ":5432:" in page.text:
-        yield from _secrets(_PGPASS, page.text, "password")
 
 
 def _secrets(expression: re.Pattern[str], text: str, kind: str) -> Iterator[Span]:
@@ -179,4 +169,9 @@ SHAPES: tuple[Callable[[Page], Iterator[Span]], ...] = (
     addresses,
     headers,
     commands,
+    devices,
+    clients,
+    kept_words,
+    announced,
+    in_columns,
 )

@@ -22,6 +22,10 @@ _OPEN_QUOTE = re.compile(
     r"([\"'`])(?:(?!\1)[^\n]){0,512}\Z"
 )
 _LINE_COMMAND = re.compile(r"(?m)^[^\n]*\s-\w+[^\n]*\Z")
+# What follows in the same line tells whether something before it is secret.
+_LATER_TOLD = re.compile(
+    r"(?im)^[^\n]*(?:\becho |\bprintf |mnemonic|phrase|app.?pass|jwt\.|bcrypt\.)[^\n]*\Z"
+)
 
 
 class RedactedStream:
@@ -72,7 +76,7 @@ class RedactedStream:
         if len(held) > LONGEST_HELD:
             return len(held)
         start = self._open_block(held)
-        for expression in (_LAST_WORD, _OPEN_FIELD, _OPEN_QUOTE, _LINE_COMMAND):
+        for expression in (_LAST_WORD, _OPEN_FIELD, _OPEN_QUOTE, _LINE_COMMAND, _LATER_TOLD):
             # Only the end can be open, and a search through all of it would cost too much.
             found = expression.search(held, max(0, len(held) - 2 * CONTEXT))
             if found:

@@ -65,6 +65,8 @@ class CodeFinding(Value):
     line: int
     severity: Severity
     text: str = ""
+    start: int = 0
+    end: int = 0
 
 
 def in_files(texts: Mapping[str, str]) -> Iterator[CodeFinding]:
@@ -93,7 +95,13 @@ def in_code(text: str, name: str) -> Iterator[CodeFinding]:
             line = text.count("\n", 0, match.start()) + 1
             words = " ".join(match[0].split())[:120]
             yield CodeFinding(
-                id=pattern.id, file=name, line=line, severity=pattern.severity, text=words
+                id=pattern.id,
+                file=name,
+                line=line,
+                severity=pattern.severity,
+                text=words,
+                start=match.start(),
+                end=match.end(),
             )
             break
 

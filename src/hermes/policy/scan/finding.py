@@ -10,6 +10,8 @@ from hermes.codec.values import Value
 from hermes.policy.scan.rules import RANK, Rule, Scope, compiled, rules
 
 _WORD = re.compile(r"[a-z0-9']+")
+# A word does not begin after one of these.
+_INSIDE = frozenset("abcdefghijklmnopqrstuvwxyz0123456789'_")
 _ENDINGS = ("", "s", "es", "d", "ed", "ing")
 
 
@@ -52,17 +54,27 @@ def signs(plain: str, scope: Scope, kind: str) -> Iterator[Sign]:
     """Everything that a rule fits to, in the folded text."""
     padded = "\n" + plain
     starts = _starts(scope, kind)
-    for match in _WORD.finditer(padded):
-        rules = starts.words.get(match[0])
-        if rules is not None and padded[match.start() - 1] != "_":
-            for start, rule in rules:
-                if padded.startswith(start, match.start()):
-                    yield from _fits(rule, padded, match.start(), len(start))
+    words = set(_WORD.findall(padded))
+    present: dict[str, dict[int, Rule]] = {}
+    for word in words & starts.words.keys():
+        for start, rule in starts.words[word]:
+            if words.issuperset(_WORD.findall(start)[1:-1]):
+                present.setdefault(start, {})[id(rule)] = rule
+    for start, fitting in present.items():
+        for at in _places(padded, start):
+            if padded[at - 1] not in _INSIDE and padded[at - 2 : at] != "--":
+                for rule in fitting.values():
+                    yield from _fits(rule, padded, at, len(start))
     for start, rule in starts.others:
-        at = padded.find(start)
-        while at >= 0:
+        for at in _places(padded, start):
             yield from _fits(rule, padded, at, len(start))
-            at = padded.find(start, at + 1)
+
+
+def _places(padded: str, start: str) -> Iterator[int]:
+    at = padded.find(start)
+    while at >= 0:
+        yield at
+        at = padded.find(start, at + 1)
 
 
 def _fits(rule: Rule, padded: str, at: int, length: int) -> Iterator[Sign]:

@@ -23,7 +23,7 @@ def hidden(text: str) -> Iterator[tuple[int, str, str]]:
     that says how a file is written is none."""
     start = 1 if text.startswith("\ufeff") else 0
     seen: set[str] = set()
-    if not text.isascii():
+    if not text.isascii() and (_INVISIBLE.search(text, start) or _SELECTORS.search(text)):
         for match in _INVISIBLE.finditer(text, start):
             name = f"invisible_unicode_U+{ord(match[0]):04X}"
             if name not in seen and not _belongs(text, match.start()):

@@ -15,7 +15,8 @@ _SPEAKER = re.compile(
     r"|assistants?|claude|gpt|hermes|bots?)"
     r"|detect\w*|scann(?:er|ing)\w*|scans?\b|flag(?:s|ged|ging)\b|block(?:s|ed|ing|list)\b"
     r"|reject\w*|refus\w+|filters\b|sanitiz\w+"
-    r"|match(?:es|ing)\b|recogni[sz]\w+|prevent\w*|mitigat\w+|defen[cds]\w*|protects?\b"
+    r"|match(?:es|ing)\b|recogni[sz]\w+|prevent\w*|mitigat\w+|defen[cds]\w*"
+    r"|protects? (?:against|from)"
     r"|guards? against|classif\w+"
     r"|such as|e\.g\.|for example|for instance|known as|phrases?\b|strings? like|patterns?\b"
     r"|regex\w*|wording|sentences? like"
@@ -37,26 +38,55 @@ _QUOTING = re.compile(
 _REPORTING = re.compile(
     r"(?:^|[\s\W])(?:do not|don't|never|must not|should not|shouldn't|cannot|can't|may not"
     r"|refuse to|refuses to|declines? to|won't|not to|without)\W{1,3}\Z"
+    # A sentence that begins with an aim explains how to reach it.
+    r"|^\W*(?:in order )?to\W{1,3}\Z"
+)
+# In an example that is set apart, what is said before and after it tells what it is.
+_SET_APART = re.compile(r"[ \t]*(?:>|\||[-+] |\d+[.)] )")
+_ATTACK = re.compile(
+    r"\b(?:attack\w*|prompt injections?|injected|payloads?|jailbreak\w*|red[- ]team\w*|adversarial"
+    r"|exploit\w*|malicious|test cases?|flagged|blocked|detected)\b"
 )
 _OPENERS = "\"'`“‘«‹「『（(["
 _CLOSERS = "\"'`”’»›」』）)]"
 _SENTENCE = re.compile(r"[.!?;。！？]\s|\n\s*\n|\n\s*(?:[-*#>|]|\d+\.)\s")
+# The value of a field is not a quotation.
+_VALUE = re.compile(r"[\"'\w]\s{0,2}[:=]\s{0,2}[\"'`][^\"'`]*\Z")
 _FENCE = re.compile(r"^\s*(?:```|~~~)", re.M)
+
+
+def spoken_of(text: str, start: int) -> bool:
+    """The sentence forbids or reports what begins at `start`."""
+    sentence = _SENTENCE.split(text[max(0, start - 280) : start])[-1]
+    return _REPORTING.search(sentence) is not None or _SPEAKER.search(sentence) is not None
 
 
 def mentioned(text: str, start: int, end: int) -> bool:
     """The words between `start` and `end` are reported, quoted as an example, or forbidden."""
+    if text[end - 1 : end] in _CLOSERS:
+        end -= 1
     before = text[max(0, start - 280) : start]
     breaks = [match.end() for match in _SENTENCE.finditer(before)]
     sentence = before[breaks[-1] :] if breaks else before
     if _REPORTING.search(sentence):
         return True
-    spoken_of = _SPEAKER.search(sentence) is not None
+    reported = _SPEAKER.search(sentence) is not None
     if _quoted(text, start, end):
         wider = before[breaks[-2] :] if len(breaks) > 1 else before
         near = _SPEAKER.search(wider) or _QUOTING.search(sentence)
-        return spoken_of or near is not None or _spoken_after(text, end)
-    return spoken_of
+        if reported or near is not None or _spoken_after(text, end):
+            return True
+    return reported or _is_example(text, start, end)
+
+
+def _is_example(text: str, start: int, end: int) -> bool:
+    """A line of a list, a table or a quotation that belongs to words about attacks."""
+    line = text.rfind("\n", 0, start) + 1
+    if not _SET_APART.match(text, line):
+        return False
+    return _ATTACK.search(text, max(0, line - 240), line) is not None or (
+        text[line:].lstrip().startswith(">") and _ATTACK.search(text, end, end + 160) is not None
+    )
 
 
 def _spoken_after(text: str, end: int) -> bool:
@@ -77,6 +107,8 @@ def _quoted(text: str, start: int, end: int) -> bool:
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", end)
     before = text[line_start:start]
+    if _VALUE.search(before):
+        return False
     after = text[end : line_end if line_end >= 0 else len(text)]
     for opener, closer in zip(_OPENERS[:9], _CLOSERS[:9], strict=True):
         if opener == "'":

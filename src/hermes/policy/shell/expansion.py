@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from fnmatch import translate
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 
 from hermes.policy.shell.state import MOST_VALUES, UNKNOWN, State, Stream, few
 from hermes.policy.shell.tree import (
@@ -15,6 +15,7 @@ from hermes.policy.shell.tree import (
     Substitution,
     Text,
     Tube,
+    Unclear,
     Variable,
     Word,
 )
@@ -25,6 +26,7 @@ RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.-?\d+)?")
 SLICE = re.compile(r"\s*(-?\d+)(?:\s*:\s*(-?\d+))?\s*")
 NUMBERS = {"?": "0", "#": "1", "$": "4711", "!": "%last", "RANDOM": "7", "LINENO": "1"}
 MOST_WORDS = 512
+MOST_BRACES = 64
 Fields = tuple[str, ...]
 
 
@@ -38,14 +40,17 @@ class Expander:
 
     def commands(self, words: Iterable[Word]) -> list[Fields]:
         """Every list of words that the command may turn out to be, most likely first."""
-        whole: list[Fields] = [()]
+        whole: list[list[str]] = [[]]
         for word in words:
             choices = self.fields(word)
             if len(choices) == 1:
-                whole = [(*begun, *choices[0]) for begun in whole]
+                for begun in whole:
+                    begun += choices[0]
                 continue
-            whole = _few([(*begun, *more) for begun, more in product(whole, choices)])
-        return list(dict.fromkeys(whole))
+            kept = _few([(*begun, *more) for begun, more in product(whole, choices)])
+            whole = [list(each) for each in kept]
+            self._state.budget.spend(sum(map(_length, kept)))
+        return list(dict.fromkeys(tuple(each) for each in whole))
 
     def fields(self, word: Word) -> list[Fields]:
         if len(word) == 1 and isinstance(word[0], Text) and "{" not in word[0].text:
@@ -69,6 +74,7 @@ class Expander:
                 continue
             values = [" ".join(fields) for fields in self._values(part)]
             found = list(few(begun + value for begun, value in product(found, values)))
+            self._state.budget.spend(sum(map(len, found)))
         return few(found)
 
     def _split(self, word: Word) -> list[Fields]:
@@ -87,6 +93,9 @@ class Expander:
                 self._grown(done, open_, value, quoted)
                 for (done, open_), value in product(states[:MOST_VALUES], values[:MOST_VALUES])
             ]
+            self._state.budget.spend(
+                sum(_length(done) + len(open_ or "") for done, open_ in states)
+            )
         return _few([done if open_ is None else (*done, open_) for done, open_ in states])
 
     def _grown(
@@ -186,6 +195,10 @@ class Expander:
         return [(value,) for value in state.variables.get(name, (UNKNOWN,))]
 
 
+def _length(fields: Fields) -> int:
+    return len(fields) + sum(map(len, fields))
+
+
 def _few(choices: list[Fields]) -> list[Fields]:
     """Not more than can be followed; what looks worst stays, the rest becomes unknown."""
     kept = list(dict.fromkeys(choices))
@@ -280,6 +293,8 @@ def braces(word: Word) -> list[Word]:
         # What is run inside still is.
         rest = (part for part in word if not isinstance(part, Text))
         return [(Text(text=UNKNOWN), *rest, Text(text=UNKNOWN))]
+    if sum(part.text.count("{") for part in word if isinstance(part, Text)) > MOST_BRACES:
+        raise Unclear("more braces than can be followed")
     signs: list[Part] = []
     for part in word:
         if isinstance(part, Text) and not part.quoted:
@@ -305,12 +320,13 @@ def _expanded(signs: list[Part]) -> list[list[Part]]:
         if _is(sign, "{") and (found := _alternatives(signs, start)):
             end, choices = found
             tails = _expanded(signs[end + 1 :])
-            return [
+            made = (
                 [*signs[:start], *inner, *tail]
                 for choice in choices
                 for inner in _expanded(choice)
                 for tail in tails
-            ][: MOST_WORDS + 1]
+            )
+            return list(islice(made, MOST_WORDS + 1))
     return [signs]
 
 

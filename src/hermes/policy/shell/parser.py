@@ -23,6 +23,7 @@ from hermes.policy.shell.tree import (
 LONGEST = 100_000
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]\n]*\])?(\+?)=", re.ASCII)
 FUNCTION = re.compile(r"([^ \t\n'\"\\$`;|&<>()]+)([ \t]*\([ \t]*\))?")
+KEY = re.compile(r"^\[[^\]=]*\]\+?=")
 IN = re.compile(r"in(?=[ \t\n;])")
 TIME_OPTION = re.compile(r"-p(?=\s)")
 CASE_END = re.compile(r";;&|;;|;&")
@@ -330,7 +331,15 @@ class _Parser(Lines):
             word = self._word()
             if not word:
                 raise Unclear("an array of an unusual kind")
-            items.append(word)
+            items.append(self._without_key(word))
+
+    @staticmethod
+    def _without_key(word: Word) -> Word:
+        """`[key]=value` in an array is the value."""
+        first = word[0]
+        if isinstance(first, Text) and not first.quoted:
+            return (replace(first, text=KEY.sub("", first.text)), *word[1:])
+        return word
 
     def _literal_word(self) -> str:
         word = self._word()

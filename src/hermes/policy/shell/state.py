@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hermes.codec.values import Value
-from hermes.policy.shell.tree import Command
+from hermes.policy.shell.tree import Command, Unclear
 
 # Stands for any text. Part of a string, so that prefixes and patterns still work on the rest.
 UNKNOWN = "\ufffc"
 # Stands for the name of something below the folder before it, never `..`, never all of it.
 SOME = "\ufffb"
 MOST_VALUES = 24
+MOST_TEXT = 400_000
 LASTING = frozenset(("HOME", "PATH", "USER", "LOGNAME", "SHELL", "IFS", "TMPDIR", "0"))
 
 
@@ -26,7 +27,8 @@ def few(values: Iterable[str]) -> tuple[str, ...]:
 
 class Stream(Value):
     """What flows between commands, or the content of a file. `origin` is "network" for text
-    that comes from elsewhere, "secret" for text that holds credentials."""
+    that comes from elsewhere, "decoded" for text that was hidden in other text, "environment" for
+    the variables that programs are given."""
 
     text: str = UNKNOWN
     origin: str = ""
@@ -40,18 +42,36 @@ NOTHING = Stream(text="")
 ANYTHING = Stream()
 
 
+class Budget:
+    """How much text a script may still make. Values that double with each line would otherwise
+    fill the memory long before there are too many commands."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = MOST_TEXT
+
+    def spend(self, signs: int) -> None:
+        self._left -= signs
+        if self._left < 0:
+            raise Unclear("more text than can be followed")
+
+
 class State:
     """`variables` hold every value that may be there, `files` what this script has written,
-    `links` where symbolic links lead that it has made."""
+    `links` where symbolic links lead that it has made, `own` what it has built or copied from
+    the project to elsewhere."""
 
     __slots__ = (
         "aliases",
         "arguments",
         "arrays",
+        "budget",
         "cwd",
         "files",
         "functions",
         "links",
+        "own",
         "variables",
     )
 
@@ -64,6 +84,8 @@ class State:
         self.arguments: tuple[str, ...] | None = None
         self.files: dict[str, Stream] = {}
         self.links: dict[str, str] = {}
+        self.own: set[str] = set()
+        self.budget = Budget()
 
     def copy(self) -> State:
         """For a subshell: what it changes is not seen outside, but for files and links."""
@@ -74,6 +96,8 @@ class State:
         other.arguments = self.arguments
         other.files = self.files
         other.links = self.links
+        other.own = self.own
+        other.budget = self.budget
         return other
 
     def set(self, name: str, values: tuple[str, ...]) -> None:

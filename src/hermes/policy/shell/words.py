@@ -118,6 +118,9 @@ class Words:
         following = self._text[self._at + 1 : self._at + 2]
         self._at += 2
         if following == "":
+            if any(not isinstance(part, Text) or part.quoted for part in parts):
+                # Bash keeps it after plain letters, and drops it after others.
+                raise Unclear("a backslash with nothing behind it")
             parts.append(Text(text="\\", quoted=True))
         elif following != "\n":
             parts.append(Text(text=following, quoted=True))

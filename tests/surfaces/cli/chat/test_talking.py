@@ -29,7 +29,7 @@ def test_a_question_is_answered_and_a_way_back_is_told(new_pane: NewPane) -> Non
     pane.wait(lambda text: text.rstrip().endswith("\n$"))
     banner, _, talk = steady(pane.everything()).partition("❯ read notes.txt\n")
     assert banner.split("\n")[1].startswith("⚕ Hermes ")
-    assert "offline-assistant (offline) · asks before risky effects · /help" in banner
+    assert "offline-assistant (offline) · asks before risky effects · commands " in banner
     assert talk.startswith("┊ 📖 read      notes.txt  TIME\n\n")
     assert talk.endswith(
         "❯ /quit\n\n"

@@ -44,5 +44,22 @@ class _LazyNearby:
 
 
 def scan_of(app: App) -> Scan:
-    """What files pass before they are shown to a model."""
-    return unscanned
+    """What files pass before they are shown to a model. A person is told what was found."""
+    wanted = app.settings.security.context_scan
+    if wanted == "off":
+        return unscanned
+
+    def scan(name: str, text: str) -> str:
+        # Few folders have such files.
+        from hermes.policy.scan.context import judge_context
+
+        found = judge_context(text)
+        if not found.suspicious:
+            return text
+        if wanted == "block":
+            app.news.append(found.blocked(name))
+            return found.blocked(name)
+        app.news.append(found.warning(name))
+        return f"{found.warning(name)}\n\n{text}"
+
+    return scan

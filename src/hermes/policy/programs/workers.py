@@ -1,0 +1,158 @@
+"""What any tool of a project may do: read it, write into it, run its code, and nothing beyond."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.call import Call
+from hermes.policy.hosts import far
+from hermes.policy.paths import inside
+from hermes.policy.programs.running import fetched
+from hermes.policy.programs.vocabulary import destroying
+from hermes.policy.shell.state import SOME, UNKNOWN, Stream
+
+OUTPUT = re.compile(
+    r"^(?:-o|-d|--out|--output|--outdir|--out-dir|--outfile|--output-dir|--output-file|--outDir"
+    r"|--prefix|--target-dir|--dest|--destination|--directory|-B|--install-dir|--dist-dir"
+    r"|--report|--junitxml|--html|--cov-report|--cache-dir|--basetemp)(?:=(.*))?$"
+)
+LAST_IS_OUTPUT = frozenset(
+    ("ffmpeg", "convert", "magick", "cwebp", "sox", "gs", "pdftk", "montage")
+)
+# First words of a script or target that reach beyond this machine.
+OUTWARD = re.compile(
+    r"^(?:[\w-]+:)?(deploy|publish|unpublish|upload|ship|destroy|teardown|tear-down|nuke|wipe|rollout|promote"
+    r"|release-publish|push|purge|provision|terminate|yank|login|logout)"
+    r"(?=$|[:_.-])"
+)
+CODE_OPTIONS = re.compile(
+    r"^-{1,2}(shell-escape|enable-write18|wrapper|toolexec|fplugin=|Xplugin|javaagent|agentpath)"
+)
+# A shell by its path, or code that starts a program, as a word for a tool that needs none.
+HANDED_OVER = re.compile(
+    r"^(/usr)?(/local)?/bin/(ba|da|z|k|c|tc|fi|a)?sh$|\\write18|%pipe%|^(msl|ephemeral|mvg):|^\|"
+    r"|\b(system|exec[lv]?p?e?|popen\d?|spawn\w*|callCommand|os\.execute|shell_exec|qx|run)\s*"
+    r"[({]?\s*['\"`].*\b(sh|rm|curl|wget|nc)\b|^`.*`$"
+)
+RUN_OPTIONS = re.compile(r"^--?(?:exec|on-success|onSuccess|run-cmd|command)(?:=(.*))?$")
+# Options of other names that say where something goes.
+GOES = re.compile(r"^--?[\w-]*(?:out|dest|target|prefix|log|write|save|filename)[\w-]*=(.+)$")
+
+
+TESTERS = frozenset(
+    "pytest py.test behave robot jest mocha vitest ava rspec phpunit bats prove tox nox".split()
+)
+EDITS = frozenset("black isort rustfmt swiftformat rubocop perltidy mogrify jpegoptim".split())
+EDITING = re.compile(r"^(--write|--fix|--in-?place|-i|-w|--fix-type|--autocorrect|-A)$")
+# Options whose value is read or written as data, or only looked through for headers.
+HARMLESS_OPTION = re.compile(
+    r"(?i)out|cache|log|report|te?mp|profile|cov|dump|trace|result|save|write|dest|data|input|^-i$"
+    r"|^-[oILdDB]$|isystem|include|socket|pid|junit|html|archive|store|home|prefix|dir$|^--?ss?o?$"
+)
+CODE_SEARCH = re.compile(r"^(-B|--rulesdir|--plugin-dir|--lua-dir|--rootdir|--prefix-dir)$")
+GRABS = re.compile(
+    r"-f (x11grab|gdigrab|avfoundation|dshow|pulse|alsa|v4l2|video4linux2|kmsgrab)\b|(^| )-d( |$)"
+)
+OPEN_TO_ALL = re.compile(r"\.(token|password)=(''|\"\")?( |$)|--(no-auth|auth[= ]none|insecure)\b")
+CODE_FILE = re.compile(r"(?i)\.(git|py|js|mjs|ts|sh|rb|r|jar|go|pl|php|lua|whl|tgz|zip)(#.*)?$")
+
+
+def ask_elsewhere(call: Call) -> None:
+    """A tool runs the code of the folder it is called in. Whose is that?"""
+    cwd = call.state.cwd
+    if UNKNOWN in cwd or SOME in cwd:
+        return
+    if fetched(call, cwd):
+        call.ask("remote_code", "It builds or runs what was fetched from elsewhere.")
+    elif foreign(call, cwd):
+        call.ask("unknown_program", f"It builds or runs what lies in {cwd}, outside the workspace.")
+
+
+def check_worker(call: Call) -> Stream | None:
+    ask_elsewhere(call)
+    call.work(reason=f"`{call.name}` works in the project.")
+    words = call.arguments
+    _told_words(call, words)
+    if any(CODE_OPTIONS.match(word) or HANDED_OVER.search(word) for word in words):
+        call.ask("shell_escape", f"It makes `{call.name}` run another program.")
+    orders = [] if call.name == "dotnet" else call.options().operands[:2]
+    if call.name not in TESTERS and (order := destroying(orders)):
+        call.ask("remote_state", f"`{order}` sounds as if it deletes something for good.")
+    if target := next((each for each in orders if OUTWARD.match(each)), ""):
+        call.ask("remote_state", f"`{target}` sounds as if it changes something elsewhere.")
+    _reaches_out(call, words)
+    for place, word in enumerate(words):
+        _told_to_run(call, word, words[place + 1 : place + 2])
+        if goes := GOES.match(word):
+            call.writes(goes[1])
+        found = OUTPUT.match(word)
+        if found:
+            target = found[1] if found[1] is not None else (words[place + 1 : place + 2] or [""])[0]
+            if target[:1] in "/~." and target:
+                call.writes(target)
+                call.state.own.add(call.path(target))
+        elif word.startswith("-o") and call.name in ("gcc", "g++", "cc", "clang", "clang++"):
+            call.writes(word[2:])
+        elif word[:1] != "-":
+            call.reads(word)
+    if call.name in LAST_IS_OUTPUT and words:
+        if far(words[-1]):
+            call.ask("network_out", f"It sends what it makes to {words[-1]}.")
+        call.writes(words[-1])
+    return None
+
+
+def _reaches_out(call: Call, words: list[str]) -> None:
+    """Tools run what their settings, plugins and tests say, and some change what they are given:
+    that is the project's business only as long as it is the project's."""
+    edits = call.name in EDITS or any(EDITING.match(word) for word in words)
+    for place, word in enumerate(words):
+        option, value = _option(word, (words[place + 1 : place + 2] or [""])[0])
+        data = HARMLESS_OPTION.search(option) and not CODE_SEARCH.match(option)
+        if option and foreign(call, value) and not data:
+            call.ask("unknown_program", f"`{option}` makes it use {value}, outside the workspace.")
+        elif not option and foreign(call, word) and (place == 0 or words[place - 1][:1] != "-"):
+            if call.name in TESTERS:
+                call.ask("unknown_program", f"It runs {word}, outside the workspace.")
+            elif edits:
+                call.writes(word)
+
+
+def _option(word: str, following: str) -> tuple[str, str]:
+    """The name and the value of an option, however the two are joined."""
+    if word[:1] != "-":
+        return "", ""
+    if found := re.match(r"(-[A-Za-z])([/~].*)$|(--?[\w.-]+)=(.*)$", word):
+        return found[1] or found[3], found[2] or found[4]
+    return word, following
+
+
+def foreign(call: Call, text: str) -> bool:
+    """A path that belongs neither to the project nor to the system."""
+    if text[:1] not in ("/", "~") and not text.startswith(".."):
+        return False
+    path = call.path(text)
+    if UNKNOWN in path or call.here(text) or any(inside(path, each) for each in call.state.own):
+        return False
+    return call.paths.place(path) in ("scratch", "outside", "home")
+
+
+def _told_words(call: Call, words: list[str]) -> None:
+    """What a worker must not do: look at the screen, be open to all, take in code from afar."""
+    text = " ".join(words)
+    if call.name in ("ffmpeg", "sox") and GRABS.search(text):
+        call.ask("credentials", "It records the screen, the microphone or a camera.")
+    if OPEN_TO_ALL.search(text):
+        call.ask("network_listen", "It lets everybody on the network use this machine.")
+    names = call.options().operands
+    if call.name == "jupyter" and "install" in names[:2]:
+        call.ask("package_install", "It installs something new.")
+    for word in words:
+        if far(word) and CODE_FILE.search(word):
+            call.ask("remote_code", f"It runs {word}, which comes from elsewhere.")
+
+
+def _told_to_run(call: Call, word: str, following: list[str]) -> None:
+    found = RUN_OPTIONS.match(word)
+    if found and call.name in ("nodemon", "tsup", "concurrently", "air", "watchexec"):
+        call.runs_text(found[1] or (following or [""])[0])

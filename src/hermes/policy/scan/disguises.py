@@ -1,0 +1,231 @@
+"""Other readings of a text: what a model may read behind spelling, codes and turned letters."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import re
+from collections.abc import Callable, Iterator
+
+from hermes.policy.scan.normal import folded, is_astral
+
+_SPELLED = re.compile(r"\b(?:\w[ .\-_*·•]){2,}\w\b")
+# Letters, digits that stand for letters, and what may stand between spelled letters.
+_CLASSES = bytes(
+    48 if byte in b"013457@$!" else 97 if chr(byte).isalnum() else 32 if byte in b" .-_" else 120
+    for byte in range(256)
+)
+_LEET = bytes.maketrans(b"013457@$!", b"oieastasi")
+# Nobody writes these with digits in them, or torn apart, without a reason.
+_TELLING = (
+    *(b"ignore", b"disregard", b"forget", b"previous", b"instructions", b"prompt", b"bypass"),
+    *(b"password", b"secret", b"reveal", b"execute", b"rules"),
+)
+_WORDS = {
+    *("ignore", "disregard", "forget", "override", "bypass", "all", "any", "the", "your", "my"),
+    *("previous", "prior", "above", "earlier", "system", "safety", "instructions", "instruction"),
+    *("rules", "prompt", "guidelines", "directives", "and", "then", "reveal", "print", "show"),
+    *("send", "execute", "run", "delete", "obey", "me", "to", "of", "user", "password", "secret"),
+    *("passwords", "secrets", "keys", "key", "api", "files", "everything", "you", "are", "now"),
+}
+_TORN = re.compile("(?:" + "|".join(sorted(_WORDS, key=len, reverse=True)) + ")")
+_PAIRS = (b"ignoreall", b"ignoreprevious", b"ignoreyour", b"ignorethe", b"disregardall",
+          b"disregardthe", b"disregardyour", b"disregardprevious", b"forgetall", b"forgetyour",
+          b"forgetprevious", b"previousinstructions", b"allinstructions", b"systemprompt",
+          b"yourinstructions", b"previousrules")  # fmt: skip
+_NOT_LETTERS = bytes(byte for byte in range(256) if not (chr(byte).isalpha() and byte < 128))
+_RUNS = bytes(97 if (chr(b).isalnum() and b < 128) or b in b"+/_-=" else 32 for b in range(256))
+_RUN = b"a" * 24
+_MOST_RUNS = 50
+_ESCAPES = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|&#?\w{1,8};")
+_READABLE = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f]+")
+_LETTER = "abcdefghijklmnopqrstuvwxyz"
+_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{24,}|(?:[0-9a-fA-F]{2}[ :,]){11,}[0-9a-fA-F]{2}")
+_BITS = re.compile(r"(?:[01]{8}[ ,]?){8,}")
+_CODES = re.compile(r"(?:\d{2,3}(?:, ?| )){11,}\d{2,3}")
+_TURNED = ("erongi", "snoitcurtsni", "drager", "tegrof", "tpmorp", "drowssap", "stercels", "laever",
+           " eht ", " dna ", "etucexe")  # fmt: skip
+
+
+def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
+    """A name of the disguise, and what may be read behind it. Lines stay in place where that is
+    possible."""
+    data = plain.encode("latin-1", "replace")
+    marks = data.translate(_CLASSES)
+    if b"a a a a" in marks or b"a  a  a" in marks:
+        read = _SPELLED.sub(lambda match: re.sub(r"[\W_]", "", match[0]), plain)
+        # Without a longer space between its words the whole sentence becomes one.
+        yield "spelled_out", _apart(read)
+    if b"a0a" in marks or b" 0a" in marks:
+        spelt = data.translate(_LEET)
+        if any(spelt.count(word) > data.count(word) for word in _TELLING):
+            yield "digits_for_letters", spelt.decode("latin-1")
+    yield from _torn(data)
+    if any(sign in text for sign in ("\\u", "\\x", "%", "&")) and _ESCAPES.search(text):
+        yield "escaped", folded(_unescaped(text))
+    if sum(word in plain for word in _TURNED) > 1:
+        yield "reversed", "\n".join(line[::-1] for line in plain.split("\n"))
+    words = set(plain.split())
+    for shift, turned in _SHIFTED.items():
+        if len(words & turned) > 1:
+            yield f"rot{26 - shift}", plain.translate(_ROTATIONS[shift])
+    if is_astral(text) and (tags := _tags(text)):
+        yield "hidden_tags", folded(tags)
+    yield from _coded(text)
+
+
+_ROTATIONS = {
+    shift: str.maketrans(_LETTER[shift:] + _LETTER[:shift], _LETTER) for shift in range(1, 26)
+}
+_SHIFTED = {
+    shift: frozenset(
+        word.translate(str.maketrans(_LETTER, _LETTER[shift:] + _LETTER[:shift]))
+        for word in ("ignore", "disregard", "instructions", "previous", "your", "and", "the", "all")
+    )
+    for shift in range(1, 26)
+}
+
+
+def _apart(text: str) -> str:
+    """Words that were run together, one by one."""
+    return re.sub(
+        r"[a-z]{12,}",
+        lambda run: " ".join(_TORN.findall(run[0])) if _is_run(run[0]) else run[0],
+        text,
+    )
+
+
+def _is_run(letters: str) -> bool:
+    words = _TORN.findall(letters)
+    return len(words) > 2 and sum(map(len, words)) >= len(letters) * 0.8
+
+
+def _torn(data: bytes) -> Iterator[tuple[str, str]]:
+    """Words with spaces or signs inside of them: two that belong together are found once the
+    signs are gone, but not as they stand."""
+    letters = data.translate(None, _NOT_LETTERS)
+    for pair in _PAIRS:
+        at = letters.find(pair)
+        if at >= 0 and letters.count(pair) > _as_written(data, pair):
+            yield "torn_words", _apart(letters[at : at + 200].decode("latin-1"))
+            return
+
+
+def _as_written(data: bytes, pair: bytes) -> int:
+    first = next(word.encode() for word in _FIRST if pair.startswith(word.encode()))
+    second = pair[len(first) :]
+    return len(re.findall(first + rb"[^a-z]{1,3}" + second, data)) + data.count(pair)
+
+
+_FIRST = ("ignore", "disregard", "forget", "previous", "all", "system", "your")
+
+
+_TAGS = (0xE0020, 0xE007E)
+
+
+def _unescaped(text: str) -> str:
+    def one(match: re.Match[str]) -> str:
+        found = match[0]
+        if found[0] == "&":
+            return html.unescape(found)
+        return chr(int(found.lstrip("\\ux%"), 16) if found.lstrip("\\ux%") else 0)
+
+    return _ESCAPES.sub(one, text)
+
+
+def _tags(text: str) -> str:
+    """What is written in tag characters, which no screen shows and every model can read."""
+    first, last = _TAGS
+    return "".join(chr(ord(c) - 0xE0000) for c in text if first <= ord(c) <= last)
+
+
+def _coded(text: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    for name, start, words in _decoded(text):
+        # As many lines before it as in the text, so that findings name the right one.
+        yield name, "\n" * text.count("\n", 0, start) + folded(words)
+        if depth < 2:
+            yield from _coded(words, depth + 1)
+
+
+def _decoded(text: str) -> Iterator[tuple[str, int, str]]:
+    data = text.encode("latin-1", "replace")
+    for packed, start in _packed(data):
+        for name, decode in (("base64", _base64), ("base32", _base32)):
+            if words := _readable(decode, packed):
+                yield name, start, words
+    for name, signs, shortest, expression, decode in _NUMBERS:
+        marks = data.translate(signs)
+        at = marks.find(b"1" * shortest)
+        for _ in range(_MOST_RUNS):
+            if at < 0:
+                break
+            end = marks.find(b" ", at)
+            end = end if end >= 0 else len(marks)
+            for match in expression.finditer(text, at, end):
+                if words := _readable(decode, match[0].encode()):
+                    yield name, match.start(), words
+            at = marks.find(b"1" * shortest, end)
+
+
+def _signs(letters: bytes) -> bytes:
+    return bytes(49 if byte in letters else 32 for byte in range(256))
+
+
+def _readable(decode: Callable[[bytes], bytes], packed: bytes) -> str:
+    try:
+        raw = decode(packed)
+        words = raw.decode("utf-16-le" if raw[1:8:2] == b"\0\0\0\0" else "utf-8")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""
+    spaced = " " in words or _RUN_ALONE.fullmatch(words)
+    return words if _READABLE.fullmatch(words) and spaced else ""
+
+
+_RUN_ALONE = re.compile(r"[A-Za-z0-9+/=]{40,}")
+
+
+def _base64(packed: bytes) -> bytes:
+    packed = packed.replace(b"+", b"-").replace(b"/", b"_").rstrip(b"=")
+    return base64.b64decode(packed + b"=" * (-len(packed) % 4), altchars=b"-_")
+
+
+def _base32(packed: bytes) -> bytes:
+    packed = packed.rstrip(b"=")
+    return base64.b32decode(packed + b"=" * (-len(packed) % 8))
+
+
+def _hex(packed: bytes) -> bytes:
+    digits = re.sub(rb"[ :,]|0x", b"", packed)
+    return bytes.fromhex(digits[: len(digits) & ~1].decode())
+
+
+def _bits(packed: bytes) -> bytes:
+    digits = re.sub(rb"[ ,]", b"", packed)
+    return bytes(int(digits[at : at + 8], 2) for at in range(0, len(digits) - 7, 8))
+
+
+def _codes(packed: bytes) -> bytes:
+    return bytes(map(int, re.findall(rb"\d+", packed)))
+
+
+# A code by numbers: its digits with what stands between them, and the shortest run of those.
+_NUMBERS = (
+    ("hex", _signs(b"0123456789abcdefABCDEF"), 24, _HEX, _hex),
+    ("hex", _signs(b"0123456789abcdefABCDEF :,"), 35, _HEX, _hex),
+    ("bits", _signs(b"01 ,"), 64, _BITS, _bits),
+    ("codes", _signs(b"0123456789 ,"), 35, _CODES, _codes),
+)
+
+
+def _packed(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """Long runs of the letters of base64, and where they begin."""
+    marks = data.translate(_RUNS)
+    at = marks.find(_RUN)
+    for _ in range(_MOST_RUNS):
+        if at < 0:
+            return
+        end = marks.find(b" ", at)
+        end = end if end >= 0 else len(marks)
+        yield data[at:end], at
+        at = marks.find(_RUN, end)

@@ -1,0 +1,251 @@
+"""Reads a text as a row of ideas and finds the rows that an injection consists of."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import islice
+
+from hermes.codec.json import convert
+from hermes.codec.values import Value
+from hermes.policy.scan.finding import Sign
+from hermes.policy.scan.lexicon import Entry, Phrase, lexicon
+from hermes.policy.scan.rules import RANK, Scope
+
+END, FILLER, DENIAL = "|", "_", "n"
+_MOST = 40
+# Texts are read in blocks of about this many letters, so that the place of a row is found fast.
+_BLOCK = 4000
+_COMMON = (
+    r"\.(?:ssh(?!/\S*\.pub)|aws|netrc|npmrc|pypirc|gnupg|kube|cursor|git-credentials"
+    r"|env(?!\.(?:ex|te|sa|di)))\b|/etc/(?:shadow|passwd)\b|://|@(?=\w+[\w.-]*\.)"
+    r"|(?<!\w)--[a-z][\w-]*|[.!?;](?=\s|$|[\"')\]])|\n[ \t]*(?:\n|[-*#>|]|\d+\.)|[:,\n]"
+)
+_LATIN = r"[a-z][a-z0-9]*(?:['’][a-z]+)?|\d+(?:\.\d+)*[a-z]*"
+_PLAIN = re.compile(f"{_LATIN}|{_COMMON}")
+# Scripts with spaces between their words, and what must be cut in another way.
+_LETTERS = re.compile(rf"{_LATIN}|[^\W\d_]+(?:['’]\w+)?|{_COMMON}|[؟]")
+_UNUSUAL = re.compile("[\u0900-\u0e7f\u3001-\u9fff\uac00-\ud7af]")
+_SIGNS = {":": ":", ",": ",", "\n": "/", "://": "d", "@": "d"}
+_ENDS = frozenset(".!?;\n。！？।؟")
+_JOINED = (("\u0e00", "\u0e7f"), ("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\uac00", "\ud7af"))
+_RANGES = "".join(f"{low}-{high}" for low, high in _JOINED)
+# Somebody at the beginning of a sentence, a sign, and an order.
+_CALLED = re.compile(
+    r"([|/:][_.]{0,3})(G_*[,:](?=[^|/]{0,3}?[mesvxoRihwlnyOQ])"
+    r"|a_*(?:,|[^|:]{0,4}:)(?=[^|/]{0,9}?[mesvxoRihwlnyOQ])"
+    r"|t_*[_.]{0,2}:(?=[^|/]{0,3}?[mesvxoRihwlnyOQ]))"
+)
+_ASKED = re.compile(r"(n[^|,:]{0,8})N")
+_GAPS = {
+    ".": r"[^|]?",
+    "..": r"[^|]{0,4}?",
+    "...": r"[^|]{0,9}?",
+    "~": r"[^|n]{0,9}?",
+    "^": r"[|/:][m,_.]{0,2}?",
+    ">>": r".{0,16}?",
+}
+
+
+class Sense(Value, forbid_unknown_fields=True):
+    """One family of meanings; the fields are explained in the file."""
+
+    id: str
+    scope: Scope
+    weight: str
+    shapes: tuple[str, ...]
+    denied: bool = False
+    fits: str = ""
+
+
+class _File(Value, forbid_unknown_fields=True):
+    sense: tuple[Sense, ...]
+
+
+class _Shape(Value):
+    """`needs` are ideas without which no row has the shape."""
+
+    sense: Sense
+    expression: re.Pattern[str]
+    needs: frozenset[str]
+
+
+@cache
+def senses() -> tuple[Sense, ...]:
+    text = files("hermes.policy.scan").joinpath("senses.toml").read_text(encoding="utf-8")
+    return convert(_File, tomllib.loads(text)).sense
+
+
+@cache
+def _shapes(scope: Scope, kind: str) -> tuple[_Shape, ...]:
+    return tuple(
+        _shape(sense, shape)
+        for sense in senses()
+        if RANK[sense.scope] <= RANK[scope] and sense.fits in ("", kind)
+        for shape in sense.shapes
+    )
+
+
+def _shape(sense: Sense, shape: str) -> _Shape:
+    parts = shape.split()
+    return _Shape(
+        sense=sense,
+        expression=re.compile("".join(_GAPS.get(part) or f"[{part}]_*" for part in parts)),
+        needs=frozenset(part for part in parts if len(part) == 1 and part not in _GAPS),
+    )
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    """Also for scripts other than Latin. Where words are not set apart, those that are known are
+    cut out, and what cannot begin one counts as a word by sixes."""
+    known = sorted(lexicon().joined, key=len, reverse=True)
+    first = "".join(sorted({word[0] for word in known}))
+    others = "".join(_without(first))
+    return re.compile(
+        rf"{_LATIN}|[{others}]{{1,6}}|(?:{'|'.join(map(re.escape, known))})|[{re.escape(first)}]"
+        rf"|[\u0900-\u0963\u0966-\u0dff]+|(?:[^\W\d_{_RANGES}])+(?:['’]\w+)?|{_COMMON}|[。！？।؟]"
+    )
+
+
+def _without(letters: str) -> Iterator[str]:
+    """The letters of the joined scripts but these, as ranges of an expression."""
+    for low, high in _JOINED:
+        at = ord(low)
+        for each in (*(ord(letter) for letter in letters if low <= letter <= high), ord(high) + 1):
+            if at < each:
+                yield f"{chr(at)}-{chr(each - 1)}"
+            at = each + 1
+
+
+def _expression_for(plain: str) -> re.Pattern[str]:
+    if plain.isascii():
+        return _PLAIN
+    return _words() if _UNUSUAL.search(plain) else _LETTERS
+
+
+class Row:
+    """The ideas of a text in order, with a sign for every end of a sentence."""
+
+    def __init__(self, plain: str) -> None:
+        self._plain = plain
+        self._expression = _expression_for(plain)
+        self.ideas = _called(END + "".join(_ideas(self._expression.findall(plain))))
+
+    def place(self, first: int, last: int) -> tuple[int, int]:
+        """Where the ideas from `first` to `last` stand in the text."""
+        found = self._expression.finditer(self._plain)
+        spans = [match.span() for match in islice(found, max(first - 1, 0), last)]
+        return (spans[0][0], spans[-1][1]) if spans else (0, 0)
+
+
+def _ideas(words: list[str]) -> list[str]:
+    known = {word: _entry(word) for word in set(words)}
+    ideas = [known[word].idea for word in words]
+    opening = {word for word, entry in known.items() if entry.opens}
+    done = 0
+    for at, word in enumerate(words):
+        if word in opening and at >= done:
+            done = _phrased(known[word], words, ideas, at)
+    return ideas
+
+
+def _phrased(entry: Entry, words: list[str], ideas: list[str], at: int) -> int:
+    """Writes what a phrase means in the place of its words; the place after it."""
+    second = words[at + 1] if at + 1 < len(words) else ""
+    for phrase in entry.phrases.get(second) or entry.loose:
+        end = at + 1 + len(phrase.rest)
+        if _follows(phrase, words[at + 1 : end]):
+            ideas[at:end] = phrase.idea.ljust(end - at, FILLER)
+            return end
+    return at + 1
+
+
+def _follows(phrase: Phrase, words: list[str]) -> bool:
+    return len(words) == len(phrase.rest) and all(map(_same, phrase.rest, words))
+
+
+def _same(wanted: str, word: str) -> bool:
+    return word.startswith(wanted[:-1]) if wanted.endswith("*") else word == wanted
+
+
+@lru_cache(maxsize=20_000)
+def _entry(word: str) -> Entry:
+    if word in _SIGNS:
+        return Entry(idea=_SIGNS[word])
+    if word[0] == "-":
+        return lexicon().words.get(word, Entry())
+    if word[0] == "/":
+        return Entry(idea="k")
+    if word[0] in _ENDS:
+        return Entry(idea="k" if word[0] == "." and len(word) > 1 else END)
+    if word.count(".") == 3:
+        return Entry(idea="d")
+    joined = lexicon().joined.get(word)
+    return Entry(idea=joined) if joined else lexicon().entry(word.replace("’", "'"))
+
+
+def _called(ideas: str) -> str:
+    """Who is called at the beginning of a sentence is spoken to. Never to do something without a
+    question is the opposite of doing it without one."""
+    asked = _ASKED.sub(r"\1.", ideas) if "N" in ideas else ideas
+    return _CALLED.sub(
+        lambda found: found[1] + ("T" if found[2][0] == "t" else "A") + found[2][1:], asked
+    )
+
+
+def speaks_to_machine(plain: str) -> bool:
+    """Somebody who is no person is called, or told what to do."""
+    return "A" in Row(plain).ideas
+
+
+def rows(plain: str) -> Iterator[tuple[int, Row]]:
+    """A text, in small letters, as rows, and where each of them begins."""
+    for start, block in _blocks(plain):
+        yield start, Row(block)
+
+
+def in_sense(row: Row, start: int, scope: Scope, kind: str = "") -> Iterator[Sign]:
+    """Everything in a row, which begins at `start` of the text, that means what an injection
+    means."""
+    ideas = frozenset(row.ideas)
+    for shape in _shapes(scope, kind):
+        if shape.needs <= ideas:
+            yield from _fits(shape, row, start)
+
+
+def _blocks(plain: str) -> Iterator[tuple[int, str]]:
+    """Parts of the text that end with a paragraph or a line, and where they begin."""
+    start = 0
+    while start < len(plain):
+        end = len(plain)
+        if end - start > _BLOCK:
+            for sign in ("\n\n", "\n", ". ", " "):
+                found = plain.rfind(sign, start + _BLOCK // 2, start + _BLOCK)
+                if found > 0:
+                    end = found + len(sign)
+                    break
+            else:
+                end = start + _BLOCK
+        yield start, plain[start:end]
+        start = end
+
+
+def _fits(shape: _Shape, row: Row, start: int) -> Iterator[Sign]:
+    for match in islice(shape.expression.finditer(row.ideas), _MOST):
+        if shape.sense.denied or not _is_denied(row.ideas, match.start()):
+            first, last = row.place(match.start(), match.end() - 1)
+            yield Sign(
+                id=shape.sense.id,
+                start=start + first,
+                end=start + last,
+                strong=shape.sense.weight == "strong",
+            )
+
+
+def _is_denied(ideas: str, at: int) -> bool:
+    before = ideas[max(0, at - 3) : at].rpartition(END)[2].replace(FILLER, "")[-2:]
+    return DENIAL in before or ideas[at + 1 : at + 2] == DENIAL
