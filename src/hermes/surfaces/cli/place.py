@@ -24,7 +24,9 @@ def home_of(ctx: click.Context) -> Home:
 
 def config_of(ctx: click.Context, *, tell: bool = True) -> Config:
     """Faults of the files are told, unless the command is about them."""
-    config = load(home_of(ctx), flags=flag_values(_options(ctx)))
+    given = _options(ctx)
+    use_file = not given.get("ignore_config")
+    config = load(home_of(ctx), flags=flag_values(given), use_file=use_file)
     if tell:
         tell_faults(ctx, config.findings)
     return config
