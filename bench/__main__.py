@@ -5,7 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 
-BENCHES = ("start", "prompt", "rounds", "shell", "append", "search", "concurrency", "history")
+BENCHES = (
+    "start",
+    "prompt",
+    "rounds",
+    "shell",
+    "append",
+    "search",
+    "recall",
+    "concurrency",
+    "history",
+)
 
 
 def main() -> None:

@@ -1,7 +1,9 @@
 """How much of what was said is found again: questions about long dialogues, asked as they are.
 
-Prints one JSON line for each store and way of finding. The floor is SQLite's own full-text index
-with stemming, asked for any of the words that are no stop words; both see the same messages.
+Prints one JSON line for each store and way of finding. In the chats a question mostly shares a word
+with its answer, which is told once and named in many sessions; in the dialogues it mostly does not.
+The floor is SQLite's own full-text index with stemming, asked for any of the words that are no stop
+words; both see the same messages.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from hermes.journal.intake import import_lines
 from hermes.journal.journal import SqliteJournal
 from hermes.recall.archive import Archive, Wanted
 from hermes.recall.page import findings
-from tests.recall.dialogues import Dialogue, Question, dialogues, held_out, moment, tuned
+from tests.recall import chats, dialogues
+from tests.recall.dialogues import Dialogue, Question, moment
 
 PAGE_BYTES = 6_500
-HITS = 10
 SESSIONS = 5
 FIRST_MESSAGE = 2
 _HEAD = re.compile(r"\[([^\]]+)\] ")
@@ -86,7 +88,7 @@ def lines(some: Iterable[Dialogue], *, named: bool, copies: int = 1) -> Iterator
 
 
 class Ours:
-    """The default call of the tool, and `hermes sessions search` with its default limit."""
+    """The default call of the tool."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "hermes.db"
@@ -100,24 +102,25 @@ class Ours:
         await self.index.catch_up()
 
     async def ask(self, query: str) -> Answer:
-        hits = await self.index.search(query, limit=HITS)
-        sessions = list(dict.fromkeys(hit.session_id for hit in hits))
         found = await self._archive.discover(query, Wanted())
         page = findings(found, most_sessions=20) if found.passages else ""
-        return Answer(sessions, shown_in(page), len(page.encode()))
+        shown = shown_in(page)
+        sessions = list(dict.fromkeys(session for session, _ in shown))
+        return Answer(sessions, set(shown), len(page.encode()))
 
     async def close(self) -> None:
         await self._journal.close()
 
 
-def shown_in(page: str) -> set[Place]:
-    found: set[Place] = set()
+def shown_in(page: str) -> list[Place]:
+    """The lines of a page, in their order."""
+    found: list[Place] = []
     session = ""
     for line in page.splitlines():
         if head := _HEAD.match(line):
             session = head[1]
         elif place := _LINE.match(line):
-            found.add((session, int(place[1]) - FIRST_MESSAGE))
+            found.append((session, int(place[1]) - FIRST_MESSAGE))
     return found
 
 
@@ -167,20 +170,39 @@ def summed(
     return {kind: tally.facts() for kind, tally in sorted(tallies.items())}
 
 
-async def measure(some: Sequence[Dialogue], *, named: bool, copies: int, label: str) -> None:
-    questions = [question for dialogue in some for question in dialogue.questions]
-    said = list(lines(dialogues(), named=named, copies=copies))
+class Part(NamedTuple):
+    """Questions about some dialogues of a store."""
+
+    corpus: str
+    label: str
+    asked: Sequence[Dialogue]
+    stored: Sequence[Dialogue]
+
+
+def parts() -> tuple[Part, ...]:
+    return tuple(
+        Part(corpus, label, asked, stored)
+        for corpus, stored, both in (
+            ("chats", chats.chats(), (chats.tuned(), chats.held_out())),
+            ("dialogues", dialogues.dialogues(), (dialogues.tuned(), dialogues.held_out())),
+        )
+        for label, asked in zip(("tuned", "held-out"), both, strict=True)
+    )
+
+
+async def measure(part: Part, *, named: bool, copies: int) -> None:
+    questions = [question for dialogue in part.asked for question in dialogue.questions]
+    said = list(lines(part.stored, named=named, copies=copies))
     with tempfile.TemporaryDirectory() as folder:
         ours = Ours(Path(folder))
         await ours.take(said)
-        answers = {question.text: await ours.ask(question.text) for question in questions}
         begun = time.process_time()
-        for question in questions:
-            await ours.index.search(question.text)
+        answers = {question.text: await ours.ask(question.text) for question in questions}
         spent = (time.process_time() - begun) / len(questions)
         text = sum(len(json.loads(line)["text"].encode()) for line in said)
         facts = {
-            "store": label,
+            "corpus": part.corpus,
+            "part": part.label,
             "names": named,
             "messages": len(said),
             "cpu_ms": round(spent * 1000, 1),
@@ -199,13 +221,13 @@ async def measure(some: Sequence[Dialogue], *, named: bool, copies: int, label: 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--copies", type=int, default=1, help="how often the dialogues are stored")
+    parser.add_argument("--corpus", choices=("chats", "dialogues"))
     parser.add_argument("--only", choices=("tuned", "held-out"))
     options = parser.parse_args()
-    sets = {"tuned": tuned(), "held-out": held_out()}
-    for label, some in sets.items():
-        if options.only in (None, label):
+    for part in parts():
+        if options.corpus in (None, part.corpus) and options.only in (None, part.label):
             for named in (True, False):
-                asyncio.run(measure(some, named=named, copies=options.copies, label=label))
+                asyncio.run(measure(part, named=named, copies=options.copies))
 
 
 if __name__ == "__main__":

@@ -52,6 +52,11 @@ class Dialogue(NamedTuple):
     questions: tuple[Question, ...]
 
 
+Written = list[Line]
+Asked = tuple[str, list[str], str]
+"""The letter of its kind, the labels of its evidence, and the question."""
+
+
 @cache
 def dialogues() -> tuple[Dialogue, ...]:
     return tuple(map(_dialogue, sorted((FOLDER / "dialogues").glob("*.txt"))))
@@ -66,16 +71,35 @@ def held_out() -> tuple[Dialogue, ...]:
 
 
 def _dialogue(path: Path) -> Dialogue:
+    speakers, written, asked = read(path)
+    return arranged(path.stem, speakers, _padded(path.stem, speakers, written), asked)
+
+
+def read(path: Path) -> tuple[tuple[str, str], list[tuple[float, Written]], list[Asked]]:
+    """Who speaks, what is written of each session, and what is asked."""
     head, *blocks = path.read_text().split("\n== ")
     speakers = (head.split()[1], head.split()[2])
-    asked: list[tuple[str, list[str], str]] = []
-    written: list[tuple[float, list[Line]]] = []
+    asked: list[Asked] = []
+    written: list[tuple[float, Written]] = []
     for block in blocks:
         moment, *rows = block.splitlines()
         at = datetime.strptime(moment, "%Y-%m-%d %H:%M").replace(tzinfo=UTC).timestamp()
         written.append((at, [_line(row, speakers) for row in rows if not row.startswith("? ")]))
         asked += [_asked(row) for row in rows if row.startswith("? ")]
-    sessions = _padded(path.stem, speakers, written)
+    return speakers, written, asked
+
+
+def arranged(
+    name: str,
+    speakers: tuple[str, str],
+    made: list[tuple[float, Written]],
+    asked: list[Asked],
+) -> Dialogue:
+    """The sessions by time, with their names; the questions with the places of their evidence."""
+    sessions = tuple(
+        Session(f"{name}-{number:02}", at, tuple(lines))
+        for number, (at, lines) in enumerate(sorted(made, key=lambda one: one[0]), 1)
+    )
     places = {
         line.label: (session.id, number)
         for session in sessions
@@ -86,7 +110,7 @@ def _dialogue(path: Path) -> Dialogue:
         Question(KINDS[kind], text, tuple(places[label] for label in labels))
         for kind, labels, text in asked
     ]
-    return Dialogue(path.stem, speakers, sessions, tuple(questions))
+    return Dialogue(name, speakers, sessions, tuple(questions))
 
 
 def _line(row: str, speakers: tuple[str, str]) -> Line:
@@ -96,27 +120,27 @@ def _line(row: str, speakers: tuple[str, str]) -> Line:
     return Line(speaker, found["text"], found["label"] or "")
 
 
-def _asked(row: str) -> tuple[str, list[str], str]:
+def _asked(row: str) -> Asked:
     head, _, text = row.removeprefix("? ").partition(" | ")
     kind, *labels = head.split()
     return kind, labels, text
 
 
 def _padded(
-    name: str, speakers: tuple[str, str], written: list[tuple[float, list[Line]]]
-) -> tuple[Session, ...]:
+    name: str, speakers: tuple[str, str], written: list[tuple[float, Written]]
+) -> list[tuple[float, Written]]:
     """The written sessions with small talk before and after, and sessions of small talk."""
     chance = random.Random(name)
-    talk = _asides()
+    talk = asides()
     chance.shuffle(talk)
     aside = iter(talk)
-    made: list[tuple[float, list[Line]]] = [
+    made: list[tuple[float, Written]] = [
         (
             at,
             [
-                *_spoken(next(aside), speakers, chance),
+                *spoken(next(aside), speakers, chance),
                 *lines,
-                *_spoken(next(aside), speakers, chance),
+                *spoken(next(aside), speakers, chance),
             ],
         )
         for at, lines in written
@@ -125,20 +149,16 @@ def _padded(
     for number in range(_SESSIONS_OF_ASIDES):
         at = first + (last - first) * (number + 0.5) / _SESSIONS_OF_ASIDES + chance.random() * _DAY
         some = [next(aside, None) for _ in range(3)]
-        made.append((at, [line for one in some if one for line in _spoken(one, speakers, chance)]))
-    made.sort(key=lambda session: session[0])
-    return tuple(
-        Session(f"{name}-{number:02}", at, tuple(lines))
-        for number, (at, lines) in enumerate(made, 1)
-    )
+        made.append((at, [line for one in some if one for line in spoken(one, speakers, chance)]))
+    return made
 
 
-def _asides() -> list[list[str]]:
+def asides() -> list[list[str]]:
     blocks = (FOLDER / "asides.txt").read_text().strip().split("\n\n")
     return [block.splitlines() for block in blocks]
 
 
-def _spoken(rows: list[str], speakers: tuple[str, str], chance: random.Random) -> list[Line]:
+def spoken(rows: list[str], speakers: tuple[str, str], chance: random.Random) -> list[Line]:
     order = chance.sample(speakers, 2)
     return [Line(order[int(row[0]) - 1], row[3:]) for row in rows]
 

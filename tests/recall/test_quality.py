@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from bench.recall import Ours, Plain, lines, summed
-from tests.recall.dialogues import KINDS, dialogues, held_out, tuned
+from tests.recall import chats, dialogues
+from tests.recall.dialogues import KINDS, Dialogue
 
 
-def test_the_dialogues_are_long_and_their_questions_have_evidence() -> None:
-    assert len(dialogues()) >= 10
-    assert all(len(dialogue.sessions) >= 20 for dialogue in dialogues())
-    questions = [question for dialogue in dialogues() for question in dialogue.questions]
+@pytest.mark.parametrize("corpus", [dialogues.dialogues(), chats.chats()])
+def test_the_dialogues_are_long_and_their_questions_have_evidence(
+    corpus: Sequence[Dialogue],
+) -> None:
+    assert len(corpus) >= 10
+    assert all(len(dialogue.sessions) >= 20 for dialogue in corpus)
+    questions = [question for dialogue in corpus for question in dialogue.questions]
     assert len(questions) >= 300
     assert {question.kind for question in questions} == set(KINDS.values())
     assert all(question.evidence for question in questions)
-    assert len(held_out()) + len(tuned()) == len(dialogues())
 
 
-@pytest.mark.parametrize(("named", "five", "shown"), [(True, 60.0, 70.0), (False, 55.0, 60.0)])
+def test_nothing_is_both_tuned_and_held_out() -> None:
+    for room in (dialogues, chats):
+        assert room.held_out()
+        assert not set(room.tuned()) & set(room.held_out())
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked", "named", "five", "shown"),
+    [
+        (chats.chats(), chats.held_out(), True, 84.0, 90.0),
+        (chats.chats(), chats.held_out(), False, 82.0, 84.0),
+        (dialogues.dialogues(), dialogues.held_out(), True, 66.0, 80.0),
+        (dialogues.dialogues(), dialogues.held_out(), False, 55.0, 60.0),
+    ],
+    ids=["chats", "chats without names", "dialogues", "dialogues without names"],
+)
 async def test_sessions_and_evidence_are_found(
-    tmp_path: Path, named: bool, five: float, shown: float
+    tmp_path: Path,
+    stored: Sequence[Dialogue],
+    asked: Sequence[Dialogue],
+    named: bool,
+    five: float,
+    shown: float,
 ) -> None:
-    said = list(lines(dialogues(), named=named))
-    questions = [question for dialogue in held_out() for question in dialogue.questions]
+    said = list(lines(stored, named=named))
+    questions = [question for dialogue in asked for question in dialogue.questions]
     ours = Ours(tmp_path)
     await ours.take(said)
     answers = {question.text: await ours.ask(question.text) for question in questions}

@@ -35,7 +35,7 @@ class SkillSettings(Value):
     creation_nudge_interval: Annotated[
         Count, "Tool calls after which the agent is asked what to keep; 0 for never."
     ] = 10
-    index_max_chars: Annotated[Count, "Characters of the list of skills in the prompt."] = 1_900
+    index_max_chars: Annotated[Count, "Characters of the list of skills in the prompt."] = 2_000
     hub_urls: Annotated[
         dict[str, str],
         "Addresses to use instead of the usual: github_api, github_raw, skills_sh, clawhub, "

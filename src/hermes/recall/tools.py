@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, cast, get_args
 
-from msgspec import Meta
-
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, ReadHistory
 from hermes.core.errors import NotFound, ToolError
@@ -17,6 +15,8 @@ from hermes.recall import page
 from hermes.recall.archive import Archive, Found, Wanted
 
 BROWSED = 15
+MOST_SESSIONS = 30
+MOST_AROUND = 20
 NOTHING = "Nothing was found. Try other words for it, or leave out role_filter and when."
 CLOSED = "Past sessions cannot be searched here."
 
@@ -38,9 +38,9 @@ async def session_search(
     ctx: ToolContext,
     query: Annotated[str, "A question or words, as they come; omit to list recent sessions"] = "",
     session_id: Annotated[str, "Look in this session only; without query: scroll in it"] = "",
-    around_message_id: Annotated[int, "Message number to scroll to", Meta(ge=0)] = 0,
-    window: Annotated[int, "Messages before and after it", Meta(ge=1, le=20)] = 5,
-    limit: Annotated[int, "Sessions at most", Meta(ge=1, le=30)] = 20,
+    around_message_id: Annotated[int, "Message number to scroll to"] = 0,
+    window: Annotated[int, "Messages around it"] = 5,
+    limit: Annotated[int, "Sessions at most"] = 20,
     role_filter: Annotated[str, "user, assistant, tool; comma-separated"] = "user,assistant",
     when: Annotated[str, "Only from then: 'May 2023', 'last week', '2024-02-01..2024-03-15'"] = "",
     sort: Literal["relevance", "newest", "oldest"] = "relevance",
@@ -60,12 +60,19 @@ async def session_search(
                 include_current=include_current,
             )
             found = await recall.archive.discover(query, wanted)
-            return _discovered(found, limit, sort)
+            return _discovered(found, _within(limit, MOST_SESSIONS), sort)
         if session_id:
-            return await _scrolled(recall.archive, session_id, around_message_id, window)
+            return await _scrolled(
+                recall.archive, session_id, max(0, around_message_id), _within(window, MOST_AROUND)
+            )
         return ToolOutput.text(page.browsed(await recall.archive.recent(BROWSED)))
     except NotFound as error:
         raise ToolError(str(error)) from error
+
+
+def _within(wanted: int, most: int) -> int:
+    """A model that asks for too much gets what there is, not an error."""
+    return max(1, min(wanted, most))
 
 
 def _discovered(found: Found, limit: int, sort: page.Sort) -> ToolOutput:

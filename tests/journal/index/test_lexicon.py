@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.journal.index.lexicon import is_stop_word, related
+from hermes.journal.index.lexicon import is_stop_word, is_weak_word, related
 
 
 def test_forms_that_no_ending_makes() -> None:
@@ -37,3 +37,8 @@ def test_unknown_words_are_themselves() -> None:
 def test_small_words_say_nothing() -> None:
     assert all(map(is_stop_word, ("the", "what", "did", "für", "что")))
     assert not any(map(is_stop_word, ("dog", "deploy", "die", "war", "")))
+
+
+def test_words_of_questions_count_for_a_part() -> None:
+    assert all(map(is_weak_word, ("activities", "steps", "became")))
+    assert not any(map(is_weak_word, ("dog", "pottery", "the", "")))

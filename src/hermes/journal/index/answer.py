@@ -161,7 +161,7 @@ class _Search:
         for start in range(0, len(candidates), _READ_AT_ONCE):
             hints = {
                 self._lookup.scopes[one.scope].segment.id_of(one.number): Hint(
-                    one.shares, one.extra, one.own
+                    one.shares, one.extra, one.own, one.factor
                 )
                 for one in candidates[start : start + _READ_AT_ONCE]
             }

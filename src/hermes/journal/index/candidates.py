@@ -4,9 +4,7 @@ or beside them."""
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -15,6 +13,7 @@ from hermes.journal.index.build import SIZES, size_term
 from hermes.journal.index.docs import Docs
 from hermes.journal.index.filters import Scope
 from hermes.journal.index.lookup import Evidence, rarity
+from hermes.journal.index.people import People
 from hermes.journal.index.periods import Period
 
 _MOST_COUNTED = 8_192
@@ -23,7 +22,7 @@ _MOST_ALIKE = 512
 _SMALL = 20_000
 _NEIGHBOUR = 0.5
 _SECOND_NEIGHBOUR = 0.15
-_NAMED_IN_SESSION = 0.4
+_WIDE = 3
 _IN_PERIOD = 0.5
 _MOST_FOR_PERIOD = 2.5
 _LEAST_FACTOR = min(factor for _, factor in SIZES)
@@ -32,7 +31,8 @@ _LEAST_FACTOR = min(factor for _, factor in SIZES)
 class Candidate(NamedTuple):
     """A message by its scope and number. `shares` says for each wish how much of it the message or
     one beside it fulfils, times the rarity of the wish; `extra` is what else speaks for it;
-    `own` whether it has any of the words itself."""
+    `own` whether it has any of the words itself; `factor` is below 1 in a session that is about
+    other people."""
 
     worth: float
     scope: int
@@ -40,6 +40,7 @@ class Candidate(NamedTuple):
     shares: tuple[float, ...]
     extra: float
     own: bool
+    factor: float = 1.0
 
 
 Share = dict[int, float]
@@ -60,16 +61,18 @@ def choose(
         return []
     counted = _affordable(sought, total)
     spans = min(len(one.docs) for one in sought)
+    people = People(wishes, scopes[:spans], total)
+    wide = most * _WIDE if people else most
     tallies = [
-        _Tally(wishes, counted, scope, place, total, period, most)
+        _Tally(wishes, counted, scope, place, total, period, people, wide)
         for place, scope in enumerate(scopes[:spans])
     ]
-    ranked = heapq.nsmallest(most, (rank for tally in tallies for rank in tally.ranked()))
+    ranked = heapq.nsmallest(wide, (rank for tally in tallies for rank in tally.ranked()))
     found = [tallies[place].candidate(-number, -worth) for worth, place, number in ranked]
     for tally in tallies:
         if len(found) < most and not tally.has_found:
             found += tally.newest(most - len(found))
-    return sorted(found, key=_order)
+    return heapq.nsmallest(most, found, key=_order)
 
 
 def _order(candidate: Candidate) -> tuple[float, int, int]:
@@ -115,9 +118,11 @@ class _Tally:
         place: int,
         total: int,
         period: Period | None,
+        people: People,
         most: int,
     ) -> None:
         self._wishes = wishes
+        self._people = people
         self._most = most
         self._scope = scope
         self._place = place
@@ -125,7 +130,6 @@ class _Tally:
         self._own: set[int] = set()
         self._shares: list[Share] = [{} for _ in wishes]
         self._totals: Share = {}
-        self._sorted: dict[int, list[int]] = {}
         common: list[int] = []
         for number, one in enumerate(wishes):
             if id(one.clause) in counted:
@@ -260,29 +264,15 @@ class _Tally:
         return weighed
 
     def candidate(self, number: int, worth: float) -> Candidate:
-        shares = tuple(share.get(number, 0.0) for share in self._shares)
-        named = sum(self._named(place, number) for place, share in enumerate(shares) if not share)
+        shares = tuple([share.get(number, 0.0) for share in self._shares])
+        named, factor = 0.0, 1.0
+        if self._people:
+            said = self._people.said(self._place, number)
+            named = sum([value for place, value in said.items() if not shares[place]])
+            factor = 1.0 if said else self._people.elsewhere
         extra = named + self._extra.get(number, 0.0)
-        return Candidate(worth + named, self._place, number, shares, extra, number in self._own)
-
-    def _named(self, place: int, number: int) -> float:
-        """A name concerns all of the session in which it is said."""
-        one = self._wishes[place]
-        if not one.clause.name or not one.docs:
-            return 0.0
-        begins = self._begins
-        at = bisect_right(begins, number)
-        first, end = begins[at - 1] if at else 0, begins[at]
-        names = self._sorted.get(place)
-        if names is None:
-            names = self._sorted[place] = sorted(_numbers(one.docs[self._place]))
-        at = bisect_left(names, first)
-        said = at < len(names) and names[at] < end
-        return _NAMED_IN_SESSION * self._rarities[place] if said else 0.0
-
-    @cached_property
-    def _begins(self) -> list[int]:
-        return sorted(self._scope.begins)
+        worth = (worth + named) * factor
+        return Candidate(worth, self._place, number, shares, extra, number in self._own, factor)
 
 
 def _is_countable(frequency: int, total: int) -> bool:

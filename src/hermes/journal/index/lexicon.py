@@ -26,6 +26,7 @@ class Related(NamedTuple):
 
 class _Lexicon(NamedTuple):
     stop: frozenset[str]
+    weak: frozenset[str]
     forms: dict[str, list[str]]
     near: dict[str, list[str]]
     kinds: dict[str, list[str]]
@@ -34,6 +35,11 @@ class _Lexicon(NamedTuple):
 def is_stop_word(word: str) -> bool:
     """Whether a folded word says nothing of what is meant."""
     return word in _lexicon().stop
+
+
+def is_weak_word(word: str) -> bool:
+    """Whether a folded word says more of the question than of what is asked for."""
+    return word in _lexicon().weak
 
 
 def related(word: str) -> Related:
@@ -63,7 +69,7 @@ def _entry(table: dict[str, list[str]], word: str) -> list[str]:
 
 @cache
 def _lexicon() -> _Lexicon:
-    stop: set[str] = set()
+    sets: dict[str, set[str]] = {"stop": set(), "weak": set()}
     tables: dict[str, dict[str, list[str]]] = {name: {} for name in ("forms", "near", "kinds")}
     forms: defaultdict[str, list[str]] = defaultdict(list)
     part = ""
@@ -74,11 +80,12 @@ def _lexicon() -> _Lexicon:
             part = line[1:-1]
             continue
         head, *rest = words = line.replace(":", "").split()
-        if part == "stop":
-            stop.update(words)
+        if part in sets:
+            sets[part].update(words)
         elif part == "forms":
             for word in words:
                 forms[word] += [other for other in words if other not in (word, *forms[word])]
         else:
             tables[part].setdefault(head, []).extend(rest)
-    return _Lexicon(frozenset(stop), dict(forms), tables["near"], tables["kinds"])
+    stop, weak = frozenset(sets["stop"]), frozenset(sets["weak"])
+    return _Lexicon(stop, weak, dict(forms), tables["near"], tables["kinds"])

@@ -49,7 +49,7 @@ class Evidence(NamedTuple):
     near: tuple[NearWord, ...] = ()
 
     def rarity(self, total: int) -> float:
-        return rarity(self.frequency, total)
+        return rarity(self.frequency, total) * self.clause.weight
 
     @property
     def is_known(self) -> bool:

@@ -48,6 +48,7 @@ class Clause(Value):
     there where `left` and `right` say so; otherwise a match inside a word has its own weight.
     With a stem, any form of the word will do. A message that has only the pieces counts a little.
     Near words are looked up as well; a name concerns the whole session in which it is said.
+    `weight` is what the wish counts beside others that are as rare.
     """
 
     atoms: tuple[Atom, ...]
@@ -61,6 +62,7 @@ class Clause(Value):
     pieces: tuple[Clause, ...] = ()
     near: tuple[Near, ...] = ()
     name: bool = False
+    weight: float = 1.0
 
 
 def parse(query: str) -> tuple[Clause, ...]:

@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.codec.values import Value
 from hermes.journal.index import forms, periods
-from hermes.journal.index.lexicon import is_stop_word, related
+from hermes.journal.index.lexicon import is_stop_word, is_weak_word, related
 from hermes.journal.index.periods import Period
 from hermes.journal.index.query import Atom, Clause, Near, parse
 from hermes.journal.index.words import fold
@@ -18,6 +18,7 @@ _HOW_MUCH = re.compile(r"how (many|much|long|often|far|old|fast|high|tall|big|cl
 _WHEN = re.compile(r"when\b|(what|which) (date|day|year|month|time)\b|since when|how long ago")
 _SENTENCE_ENDS = ".!?:;"
 _OWNER = re.compile(r"['’]s$|['’]$")
+_WEAK = 0.5
 _MARKS = "\"'’“”„«»()[]{}.,:;!?"
 
 Asks = Literal["anything", "time", "amount"]
@@ -84,7 +85,8 @@ def _enriched(clause: Clause, names: frozenset[str]) -> Clause:
     known = related(clause.word)
     near = [Near(atom=_atom(word), weight=1.0) for word in known.forms]
     near += [Near(atom=_atom(word), weight=weight) for word, weight in known.near]
-    return msgspec.structs.replace(clause, near=tuple(near))
+    weight = _WEAK if is_weak_word(clause.word) else 1.0
+    return msgspec.structs.replace(clause, near=tuple(near), weight=weight)
 
 
 def _atom(word: str) -> Atom:

@@ -32,9 +32,13 @@ _TELLS_TIME = 0.4
 _TELLS_AMOUNT = 0.25
 _TELLING_WITHIN = 2_000
 _ROLE_WEIGHTS = {"user": 1.01, "assistant": 1.0, "tool": 0.75}
+_SPEAKS = 1.5
+_SPOKEN_OF = 0.8
 _MOST_SPANS = 32
 _FEW_SPANS = 6
 
+# Who speaks, where that is written before the words: a name of one word or two.
+_SPEAKER = re.compile(r"(\w+)(?: \w+)?: ")
 
 Span = tuple[int, int, float]
 """Where a match begins and ends in the folded text, and what it is worth."""
@@ -67,11 +71,12 @@ class Judged(NamedTuple):
 
 class Hint(NamedTuple):
     """What the index knows of a message: how much it or one beside it fulfils of each wish, what
-    else speaks for it, and whether it has any of the words itself."""
+    else speaks for it, whether it has any of the words itself, and what all of it counts."""
 
     shares: Sequence[float]
     extra: float = 0.0
     own: bool = False
+    factor: float = 1.0
 
 
 class Judge:
@@ -121,17 +126,20 @@ class Judge:
     def _score(self, row: Row, folded: str, found: list[list[Span]], hint: Hint) -> float:
         length = len(folded)
         relevance = hint.extra
-        for (_, rarity, _), spans, share in zip(self._wishes, found, hint.shares, strict=True):
-            if spans:
+        for (clause, rarity, _), spans, share in zip(self._wishes, found, hint.shares, strict=True):
+            if not spans:
+                relevance += share * _brevity(length)
+            elif clause.name and (speaker := _SPEAKER.match(folded)):
+                relevance += rarity * (_SPEAKS if speaker[1] == clause.word else _SPOKEN_OF)
+            else:
                 best = max([weight for _, _, weight in spans])
                 relevance += rarity * best * _frequency(len(spans), length)
-            else:
-                relevance += share * _brevity(length)
         factor = 1 + _PROXIMITY * _closeness(found) + self._tells(folded)
         telling = 0.5 + 0.5 * min(1.0, length / _TELLING_LENGTH)
         days = max(0.0, self._newest_at - row.at) / 86_400
         freshness = 1 + _RECENCY / (1 + days / _RECENT_DAYS)
-        return relevance * factor * telling * freshness * _ROLE_WEIGHTS[ROLES[row.kind]]
+        weight = _ROLE_WEIGHTS[ROLES[row.kind]] * hint.factor
+        return relevance * factor * telling * freshness * weight
 
     def _tells(self, folded: str) -> float:
         """Whether there is an answer of the wanted kind in the text."""

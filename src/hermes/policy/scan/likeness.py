@@ -64,7 +64,10 @@ def likeness(passage: str, kind: str) -> float:
 
 
 def resembling(row: Row, start: int, kind: str) -> Iterator[Sign]:
-    """Passages of a row, which begins at `start` of the text, that are much like injections."""
+    """Passages of a row, which begins at `start` of the text, that are much like injections. A
+    skill is made of orders, so that it is like one says nothing about it."""
+    if kind == "skill":
+        return
     done = 0
     for first, last in passages(row.ideas):
         passage = row.ideas[first:last]

@@ -1,0 +1,84 @@
+"""Whom a question names, and which sessions they have to do with."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from hermes.journal.index import docs as sets
+from hermes.journal.index.filters import Scope
+from hermes.journal.index.lookup import Evidence
+
+_NAMED_IN_SESSION = 0.4
+_OTHER_PEOPLE = 0.45
+_OTHER_TALK = 0.95
+_PER_MENTION = 0.2
+_MOST_MENTIONS = 400
+
+
+class People:
+    """The names among the wishes; those that nobody ever wrote do not count."""
+
+    def __init__(self, wishes: Sequence[Evidence], scopes: Sequence[Scope], total: int) -> None:
+        self._docs = {
+            place: one.docs
+            for place, one in enumerate(wishes)
+            if one.clause.name and one.docs and one.frequency
+        }
+        self._worth = {p: _NAMED_IN_SESSION * wishes[p].rarity(total) for p in self._docs}
+        self._scopes = scopes
+        self._begins: dict[int, list[int]] = {}
+        self._mentions: dict[tuple[int, int], list[int]] = {}
+        self._known: dict[tuple[int, int], Mapping[int, float]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._docs)
+
+    def said(self, scope: int, number: int) -> Mapping[int, float]:
+        """The names that are said in the session of a message, by the place of their wish, and
+        what each is worth there: a name concerns the whole session."""
+        begins = self._beginnings(scope)
+        session = bisect_right(begins, number)
+        if (scope, session) not in self._known:
+            first, end = begins[session - 1] if session else 0, begins[session]
+            self._known[scope, session] = {
+                place: worth
+                for place, worth in self._worth.items()
+                if _any_between(self._said(scope, place), first, end)
+            }
+        return self._known[scope, session]
+
+    @cached_property
+    def elsewhere(self) -> float:
+        """What a message counts in a session that says none of the names: less when they are of
+        people who are named often wherever they are named, as those who speak are."""
+        often = max((self._often(place) for place in self._docs), default=1.0)
+        return max(_OTHER_PEOPLE, _OTHER_TALK - _PER_MENTION * (often - 1))
+
+    def _often(self, place: int) -> float:
+        """How often a name is said in a session that says it, as far as the first tell."""
+        mentions = sessions = 0
+        for scope in range(len(self._docs[place])):
+            some = self._said(scope, place)[:_MOST_MENTIONS]
+            begins = self._beginnings(scope)
+            mentions += len(some)
+            sessions += len({bisect_right(begins, number) for number in some})
+            if mentions >= _MOST_MENTIONS:
+                break
+        return mentions / max(1, sessions)
+
+    def _said(self, scope: int, place: int) -> list[int]:
+        if (scope, place) not in self._mentions:
+            self._mentions[scope, place] = sorted(sets.members(self._docs[place][scope]))
+        return self._mentions[scope, place]
+
+    def _beginnings(self, scope: int) -> list[int]:
+        if scope not in self._begins:
+            self._begins[scope] = sorted(self._scopes[scope].begins)
+        return self._begins[scope]
+
+
+def _any_between(numbers: list[int], first: int, end: int) -> bool:
+    at = bisect_left(numbers, first)
+    return at < len(numbers) and numbers[at] < end
