@@ -99,6 +99,12 @@ def test_the_first_page_leads_to_all_others() -> None:
     assert missing == {"index.md"}
 
 
+def test_the_site_has_every_page_once() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    assert sorted(re.findall(r": (\S+\.md)$", nav, re.MULTILINE)) == sorted(pages)
+
+
 def shown_commands(text: str) -> Iterator[str]:
     """The commands of ours in the shell blocks of a page."""
     for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
@@ -116,7 +122,7 @@ def named_commands(text: str) -> Iterator[str]:
 def understand(line: str, *, whole: bool = True) -> None:
     """Parse the words as a run would, without running anything. A file that a page speaks of need
     not exist here, and one that is not `whole` may lack arguments."""
-    words = shlex.split(line.split(" < ")[0], comments=True)
+    words = shlex.split(re.split(" [<>] ", line)[0], comments=True)
     command: click.Command = root
     name, parent = "hermes", None
     while True:

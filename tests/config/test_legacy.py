@@ -54,3 +54,12 @@ def test_settings_of_today_stay_the_very_same() -> None:
     data = {"model": "m", "providers": {"box": {"base_url": "http://box.lan/v1"}}}
     assert modernised(data) is data
     assert modernised({"custom_providers": "nonsense"}) == {"custom_providers": "nonsense"}
+
+
+def test_how_long_sessions_are_kept_may_be_written_as_it_was(tmp_path: Path) -> None:
+    config = read(tmp_path, "sessions: {auto_prune: true, retention_days: 30, record: true}\n")
+    kept = config.settings.sessions
+    assert (kept.retention.mode, kept.retention.days, kept.record) == ("prune", 30, True)
+    assert config.findings == ()
+    config = read(tmp_path, "sessions: {auto_prune: true, retention: {mode: archive}}\n")
+    assert config.settings.sessions.retention.mode == "archive"

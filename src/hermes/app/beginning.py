@@ -33,7 +33,7 @@ def beginning(
     only_look: bool = False,
 ) -> Beginning:
     """Who will `only_look` leaves the home as it is."""
-    names = wanted_names(app.settings, reduced=choice.reduced)
+    names = wanted_names(app.settings, platform=opening.platform, reduced=choice.reduced)
     tools = app.tools.direct(names, app.settings.context.direct_tool_tokens)
     skills = skill_index(
         app.settings,

@@ -333,7 +333,8 @@ class App:
         began: float,
         after: int = 0,
     ) -> Parts:
-        tools = self.tools.choose(opened.tools, wanted_names(self.settings))
+        names = wanted_names(self.settings, platform=opening.platform)
+        tools = self.tools.choose(opened.tools, names)
         policy = session_rules(self, workspace, opening, began)
         taped = self._taped(session_id, opening, workspace, after)
         tuned = self.tuned[session_id] = Tuning(self.settings, policy)

@@ -69,4 +69,5 @@ def _directory(app: App, opened: SessionOpened) -> object:
     from hermes.app.toolbox import wanted_names
     from hermes.tools.discovery import Directory
 
-    return Directory(lambda: app.tools.hidden(opened.tools, wanted_names(app.settings)))
+    names = wanted_names(app.settings, platform=opened.source)
+    return Directory(lambda: app.tools.hidden(opened.tools, names))

@@ -30,7 +30,8 @@ def start(
     env = environment()
     place = resolve_home(env, explicit=Path(home) if home else None, profile=options.get("profile"))
     flags = {**flag_values(options), **(settings or {})}
-    config = load(place, flags=flags, env=env)
+    use_file = not options.get("ignore_config")
+    config = load(place, flags=flags, env=env, use_file=use_file)
     secrecy = Secrecy(config, env)
     log_files = start_logging(config, redact=secrecy.line, verbose=bool(options.get("verbose")))
     world = World(reach=_kill_points(env))

@@ -82,9 +82,12 @@ class Tools:
         return sum(-(-len(encode(spec)) // _BYTES_PER_TOKEN) for spec in specs)
 
 
-def wanted_names(settings: Settings, *, reduced: bool = False) -> tuple[str, ...]:
-    """A model that is too small for tools gets none."""
+def wanted_names(
+    settings: Settings, *, platform: str = "", reduced: bool = False
+) -> tuple[str, ...]:
+    """The tools of sessions on a surface. A model that is too small for tools gets none."""
     if reduced:
         return ()
-    enabled = (*settings.toolsets, *PROVIDER_TOOLSETS[settings.memory.provider])
+    chosen = settings.platform_toolsets.get(platform, settings.toolsets)
+    enabled = (*chosen, *PROVIDER_TOOLSETS[settings.memory.provider])
     return resolve_toolsets(enabled, settings.agent.disabled_toolsets)

@@ -26,4 +26,5 @@ def flag_values(options: Mapping[str, Any]) -> dict[str, JsonValue]:
         found["approvals.mode"] = "off"
     if options.get("toolsets"):
         found["toolsets"] = [name.strip() for name in options["toolsets"].split(",")]
+        found["platform_toolsets"] = {}
     return found

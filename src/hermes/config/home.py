@@ -69,11 +69,15 @@ def resolve_home(
     start = explicit or _from_environment(env)
     name = profile or env.get("HERMES_PROFILE", "")
     if name:
-        return _profile_home(Home(_root_of(start)), name)
+        return profile_home(Home(_root_of(start)), name)
     home = Home(start)
-    if home.profile != "default" or not (sticky := _sticky_profile(home)):
+    if home.profile != "default" or not (sticky := sticky_profile(home)):
         return home
-    return _profile_home(home, sticky)
+    try:
+        return profile_home(home, sticky)
+    except (NotFound, UsageError) as error:
+        words = f"{home.active_profile} names {sticky!r}, which is no profile of this home"
+        raise ConfigError(f"{words}; `hermes -p default profile use default` mends it.") from error
 
 
 def _from_environment(env: Mapping[str, str]) -> Path:
@@ -92,35 +96,47 @@ def _account_folder() -> str:
         return "/"
 
 
+def root_home(home: Home) -> Home:
+    """The home in which this one is a profile; itself if it is none."""
+    return Home(_root_of(home.root))
+
+
 def _root_of(path: Path) -> Path:
     return path.parent.parent if path.parent.name == PROFILES else path
 
 
-def _sticky_profile(home: Home) -> str:
+def sticky_profile(home: Home) -> str:
+    """The profile that is used when none is named; "" for the root home itself."""
     try:
         return home.active_profile.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeError):
         return ""
 
 
-def _profile_home(root: Home, name: str) -> Home:
+def profile_home(root: Home, name: str) -> Home:
+    """The home of a profile, by name; UsageError, or NotFound with the names there are."""
     if name == "default":
         return root
-    if not re.fullmatch(PROFILE_NAME, name):
-        raise UsageError(
-            f"{name!r} cannot name a profile; use small letters, digits, '-' and '_', at most 64."
-        )
+    check_profile_name(name)
     folder = root.profiles / name
     if not folder.is_dir():
-        known = _profile_names(root)
+        known = profile_names(root)
         hint = f"; there are {', '.join(known)}" if known else ""
         raise NotFound(f"There is no profile {name!r} at {folder}{hint}.", near=known)
     return Home(folder)
 
 
-def _profile_names(root: Home) -> tuple[str, ...]:
+def check_profile_name(name: str) -> None:
+    if not re.fullmatch(PROFILE_NAME, name):
+        raise UsageError(
+            f"{name!r} cannot name a profile; use small letters, digits, '-' and '_', at most 64."
+        )
+
+
+def profile_names(root: Home) -> tuple[str, ...]:
     try:
-        return tuple(sorted(entry.name for entry in root.profiles.iterdir() if entry.is_dir()))
+        folders = (entry.name for entry in root.profiles.iterdir() if entry.is_dir())
+        return tuple(sorted(name for name in folders if not name.startswith(".")))
     except OSError:
         return ()
 

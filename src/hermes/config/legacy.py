@@ -1,4 +1,5 @@
-"""Older ways to write down endpoints and fallbacks, read as if they were written today."""
+"""Older ways to write down endpoints, fallbacks and old sessions, read as if they were written
+today."""
 
 from __future__ import annotations
 
@@ -16,6 +17,12 @@ _MODES = {
 # Other names of the settings of an endpoint.
 _NAMES = {"api": "base_url", "url": "base_url", "transport": "api_mode", "model": "default_model"}
 
+_RETENTION = {
+    "auto_prune": "mode",
+    "retention_days": "days",
+    "min_interval_hours": "min_interval_hours",
+}
+
 
 def modernised(data: JsonObject) -> JsonObject:
     """The same settings in today's keys; the document itself when it needs no change. What is
@@ -30,6 +37,8 @@ def modernised(data: JsonObject) -> JsonObject:
     if (spare := found.pop("fallback_model", None)) is not None:
         chain = found.get("fallback_providers")
         found["fallback_providers"] = [*(chain if isinstance(chain, list) else ()), _spare(spare)]
+    if isinstance(sessions := found.get("sessions"), dict):
+        found["sessions"] = _sessions(sessions)
     return found if found != data else data
 
 
@@ -59,6 +68,15 @@ def _endpoint(held: JsonValue) -> JsonValue:
     if isinstance(models := whole.get("models"), list):
         whole["models"] = {str(name): {} for name in models}
     return whole if whole != held else held
+
+
+def _sessions(held: JsonObject) -> JsonObject:
+    """`auto_prune`, `retention_days` and `min_interval_hours` stand in `retention` today."""
+    kept = {key: value for key, value in held.items() if key not in _RETENTION}
+    meant: JsonObject = {_RETENTION[key]: held[key] for key in _RETENTION if key in held}
+    if "mode" in meant and isinstance(meant["mode"], bool):
+        meant["mode"] = "prune" if meant["mode"] else "off"
+    return {**kept, "retention": {**meant, **_mapping(kept.get("retention"))}} if meant else held
 
 
 def _spare(given: JsonValue) -> JsonValue:

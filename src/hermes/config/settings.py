@@ -211,6 +211,15 @@ class LocalSettings(Value):
     )
 
 
+class UpdateSettings(Value):
+    """What `hermes update` does first."""
+
+    pre_update_backup: Annotated[
+        Literal["quick", "full", "off"], "Back up settings, keys and sessions, or the whole home."
+    ] = "quick"
+    backup_keep: Annotated[Positive, "Quick backups before updates that are kept."] = 5
+
+
 class NetworkSettings(Value):
     """How the outside world is reached."""
 
@@ -277,6 +286,9 @@ class Settings(Value):
     """All settings of a home, with their defaults."""
 
     toolsets: Annotated[tuple[str, ...], "Toolsets that are offered."] = ("hermes-cli",)
+    platform_toolsets: Annotated[
+        dict[str, tuple[str, ...]], "Toolsets by surface (`cli`, `acp`), in place of `toolsets`."
+    ] = {}
     file_read_max_chars: Annotated[Positive, "Characters that one read of a file may give."] = (
         100_000
     )
@@ -312,6 +324,7 @@ class Settings(Value):
     network: NetworkSettings = NetworkSettings()
     privacy: PrivacySettings = PrivacySettings()
     security: SecuritySettings = SecuritySettings()
+    updates: UpdateSettings = UpdateSettings()
     model_aliases: Annotated[dict[str, str], "Short names for models: `fast: openrouter:…`."] = {}
     fallback_providers: Annotated[
         tuple[FallbackSettings, ...], "Models that go on when the chosen one cannot, in order."

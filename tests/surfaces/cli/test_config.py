@@ -186,3 +186,12 @@ def test_wrong_usage_has_its_own_code(hermes: Terminal) -> None:
     assert hermes("config", "get").code == 2
     assert hermes("config", "get", "a..b").code == 2
     assert hermes("config", "nosuch").code == 2
+
+
+def test_a_run_may_do_without_the_file(hermes: Terminal) -> None:
+    hermes.write("agent: {max_turns: 7}\n")
+    assert hermes("config", "get", "agent.max_turns").out == "7\n"
+    assert hermes("--ignore-user-config", "config", "get", "agent.max_turns").out == "90\n"
+    hermes.write("agent: [\n")
+    result = hermes("--ignore-user-config", "--provider", "offline", "-z", "calculate 6*7")
+    assert (result.code, result.out, result.err) == (0, "6*7 = 42\n", "")

@@ -142,10 +142,48 @@ def test_a_program_that_is_needed_and_missing_is_an_error(
     hermes: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert levels(hermes, "Programs") == ["error", "warn", "warn"]
+    # Neither `hermes` nor bash nor what is only useful.
+    assert levels(hermes, "Programs") == ["warn", "error", "warn", "warn"]
 
 
 def test_the_interpreter_and_packages_are_named(hermes: Terminal) -> None:
     out = hermes("doctor").out
     assert "Python {}.{}.{}".format(*sys.version_info[:3]) in out
     assert "✓ msgspec" in out
+
+
+def test_what_sessions_are_shown_is_measured(hermes: Terminal) -> None:
+    hermes.write("toolsets: []\ncontext_file_max_chars: 100\n")
+    (hermes.home / "memories").mkdir()
+    (hermes.home / "memories" / "MEMORY.md").write_text("x" * 3_000)
+    (hermes.home / "SOUL.md").write_text("Be kind.")
+    found = {each["text"]: each["level"] for each in hermes("doctor", "--json").json}
+    assert found[f"{hermes.home}/memories/MEMORY.md has 3,000 characters, and 2,200 are shown"] == (
+        "warn"
+    )
+    assert found[f"{hermes.home}/SOUL.md has 8 of 100 characters"] == "ok"
+    assert found["sessions are offered no tools"] == "warn"
+
+
+def test_a_toolset_that_does_not_exist_is_an_error(hermes: Terminal) -> None:
+    hermes.write("toolsets: [terminl]\n")
+    result = hermes("doctor")
+    assert result.code == 1
+    assert "✗ There is no toolset named 'terminl'. Did you mean terminal?" in result.out
+
+
+def test_a_profile_with_broken_settings_is_told(hermes: Terminal) -> None:
+    hermes("profile", "create", "work")
+    hermes("profile", "create", "home")
+    (hermes.home / "profiles" / "work" / "config.yaml").write_text("agent: [\n")
+    assert levels(hermes, "Profiles") == ["ok", "warn"]
+
+
+def test_a_profile_that_is_gone_is_told_with_the_way_back(hermes: Terminal) -> None:
+    hermes.write("")
+    (hermes.home / "active_profile").write_text("gone\n")
+    result = hermes("doctor")
+    assert result.code == 1
+    assert "`hermes -p default profile use default` mends it" in result.err
+    assert hermes("-p", "default", "profile", "use", "default").code == 0
+    assert hermes("config", "path").code == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hermes.app.models.choice import CUSTOM, WITHIN, Wish
+from hermes.app.models.choice import CUSTOM, OFFLINE, OFFLINE_MODEL, WITHIN, Wish
 from hermes.app.models.models import Models
 from hermes.app.models.near import near_names
 from hermes.app.models.places import Place
@@ -99,6 +99,8 @@ class Shelf:
     async def cards(self, provider: str, *, refresh: bool = False) -> Cards:
         """From the provider's own list, kept or asked for within a few seconds, else from what is
         shipped. UsageError or ConfigError when the provider cannot be used."""
+        if provider == OFFLINE:
+            return Cards(cards=(self.card(OFFLINE_MODEL, OFFLINE),), live=True)
         place = self._resolver.places.get(provider)
         endpoint = self._resolver.endpoint(Wish(provider=place.name))
         listing, problem = await self._models.lists.of(place, endpoint, refresh=refresh)

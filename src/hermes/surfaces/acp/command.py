@@ -38,6 +38,9 @@ async def _serve(options: dict[str, Any]) -> int:
 
 async def _check(options: dict[str, Any]) -> int:
     async with start(options) as app:
+        for finding in app.config.findings:
+            if finding.level == "error":
+                click.echo(f"warning: {finding.text}; {finding.fix}.", err=True)
         try:
             choice = await app.models.choose()
         except HermesError as error:

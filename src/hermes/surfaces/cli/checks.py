@@ -68,6 +68,17 @@ def certificate_findings(settings: Settings) -> list[Finding]:
     return [warning("certificates", "the system has no certificates", fix=fix)]
 
 
+def command_findings() -> list[Finding]:
+    """Whether `hermes` in a shell is the one that runs now."""
+    found = shutil.which("hermes")
+    if found is None:
+        fix = f"put {Path(sys.prefix) / 'bin'} into PATH, or link its `hermes` into ~/.local/bin"
+        return [warning("command", "`hermes` is not found in PATH", fix=fix)]
+    if Path(found).resolve().parent != (Path(sys.prefix) / "bin").resolve():
+        return [fine(f"`hermes` in PATH is {found}; this one runs from {sys.prefix}")]
+    return [fine(f"`hermes` in PATH is {found}")]
+
+
 def program_findings() -> list[Finding]:
     return [_program(name, *about) for name, about in PROGRAMS.items()]
 

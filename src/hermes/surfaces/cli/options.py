@@ -34,6 +34,7 @@ OPTIONS = (
     Option("--max-turns", "max_turns", "count", "Most model calls in one turn.", "N"),
     Option("--yolo", "yolo", "flag", "Do not ask; what is never allowed stays so."),
     Option("--ignore-rules", "ignore_rules", "flag", "No project files, no SOUL.md."),
+    Option("--ignore-user-config", "ignore_config", "flag", "As if there were no config.yaml."),
     Option("-w --worktree", "worktree", "flag", "Work in a git worktree of its own."),
     Option("--checkpoints", "checkpoints", "flag", "Keep what is needed for `hermes undo`."),
     Option("--record", "record", "flag", "Keep what model calls said, for `hermes replay`."),

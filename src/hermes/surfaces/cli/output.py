@@ -16,11 +16,9 @@ from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue, Value
 from hermes.commands.visible import one_line
-from hermes.surfaces.cli.style import styled
+from hermes.surfaces.cli.place import tell_faults
 
 T = TypeVar("T")
-
-TOLD = "hermes.faults_told"
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -30,21 +28,10 @@ def with_app(ctx: click.Context, work: Callable[[App], Coroutine[Any, Any, T]]) 
 
     async def whole() -> T:
         async with start(ctx.find_root().obj or {}) as app:
-            _tell_faults(ctx, app)
+            tell_faults(ctx, app.config.findings)
             return await work(app)
 
     return asyncio.run(whole())
-
-
-def _tell_faults(ctx: click.Context, app: App) -> None:
-    """Settings that cannot be read at all would otherwise be missed in silence."""
-    if ctx.meta.setdefault(TOLD, False):
-        return
-    ctx.meta[TOLD] = True
-    sign = styled("warning:", "warn", to=sys.stderr)
-    for finding in app.config.findings:
-        if finding.level == "error":
-            print(f"{sign} {finding.text}; {finding.fix}.", file=sys.stderr)
 
 
 def print_json(value: object) -> None:

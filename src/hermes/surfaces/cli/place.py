@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
+from hermes.config.findings import Finding
 from hermes.config.flags import flag_values
 from hermes.config.home import Home, resolve_home
 from hermes.config.load import Config, load
 from hermes.config.secrets import environment
+from hermes.surfaces.cli.style import styled
+
+TOLD = "hermes.faults_told"
 
 
 def home_of(ctx: click.Context) -> Home:
     return resolve_home(environment(), profile=_options(ctx).get("profile"))
 
 
-def config_of(ctx: click.Context) -> Config:
-    return load(home_of(ctx), flags=flag_values(_options(ctx)))
+def config_of(ctx: click.Context, *, tell: bool = True) -> Config:
+    """Faults of the files are told, unless the command is about them."""
+    given = _options(ctx)
+    use_file = not given.get("ignore_config")
+    config = load(home_of(ctx), flags=flag_values(given), use_file=use_file)
+    if tell:
+        tell_faults(ctx, config.findings)
+    return config
+
+
+def tell_faults(ctx: click.Context, findings: Iterable[Finding]) -> None:
+    """Settings that cannot be read at all would otherwise be missed in silence. Once in a run."""
+    if ctx.meta.setdefault(TOLD, False):
+        return
+    ctx.meta[TOLD] = True
+    sign = styled("warning:", "warn", to=sys.stderr)
+    for finding in findings:
+        if finding.level == "error":
+            print(f"{sign} {finding.text}; {finding.fix}.", file=sys.stderr)
 
 
 def _options(ctx: click.Context) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def show(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         _print_json({e.key: {"value": _shown(e), "source": str(e.source)} for e in explanations})
         return
-    _warn(config.findings)
+    _warn(finding for finding in config.findings if finding.level != "error")
     section = None
     for explanation in explanations:
         parent = format_key(explanation.setting.path[:-1]) or "(top level)"
@@ -67,7 +67,6 @@ def _print_line(explanation: Explanation) -> None:
 @click.pass_context
 def get(ctx: click.Context, key: str, with_source: bool, as_json: bool) -> None:
     config = config_of(ctx)
-    _warn(finding for finding in config.findings if finding.level == "error")
     if value := config.secrets.get(key):
         _print_value(key, masked(value), config.secrets.source(key), with_source, as_json)
         return
@@ -104,7 +103,6 @@ def _print_value(
 @click.pass_context
 def explain(ctx: click.Context, key: str, as_json: bool) -> None:
     config = config_of(ctx)
-    _warn(finding for finding in config.findings if finding.level == "error")
     if key == "model":
         # Which model answers follows from more than one setting.
         from hermes.surfaces.cli.explained import explain_model
@@ -177,14 +175,14 @@ def edit(ctx: click.Context) -> None:
     if not home.config.exists():
         replace_file(home, home.config, NEW_FILE)
     click.edit(filename=str(home.config))
-    _warn(config_of(ctx).findings)
+    _warn(config_of(ctx, tell=False).findings)
 
 
 @command.command(help="Say what is wrong with config.yaml and .env.")
 @as_json_option
 @click.pass_context
 def check(ctx: click.Context, as_json: bool) -> int:
-    findings = check_files(config_of(ctx))
+    findings = check_files(config_of(ctx, tell=False))
     if as_json:
         _print_json([plain(finding) for finding in findings])
     else:

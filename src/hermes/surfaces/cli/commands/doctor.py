@@ -6,6 +6,12 @@ import asyncio
 
 import click
 
+from hermes.app.checkups import (
+    login_findings,
+    memory_findings,
+    profile_findings,
+    tool_findings,
+)
 from hermes.app.health import (
     index_findings,
     journal_findings,
@@ -23,6 +29,7 @@ from hermes.config.load import Config
 from hermes.surfaces.cli.checks import (
     approval_findings,
     certificate_findings,
+    command_findings,
     package_findings,
     program_findings,
     python_findings,
@@ -38,11 +45,11 @@ Section = tuple[str, list[Finding]]
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(ctx: click.Context, mend: bool, as_json: bool) -> int:
-    config = config_of(ctx)
+    config = config_of(ctx, tell=False)
     if mend:
         for line in mended(config.home):
             click.echo(f"{styled('mended', 'ok')} {line}", err=as_json)
-        config = config_of(ctx)
+        config = config_of(ctx, tell=False)
     sections = asyncio.run(examined(config))
     if as_json:
         print(encode([_plain(name, found) for name, group in sections for found in group]).decode())
@@ -61,11 +68,15 @@ async def examined(config: Config) -> list[Section]:
         ("Certificates", certificate_findings(settings)),
         ("Home", list(check_home(config.home))),
         ("Settings", list(check_files(config))),
+        ("Profiles", profile_findings(config.home)),
         ("Model", model_findings(config)),
+        ("Logins", await login_findings(config)),
         ("Journal", await journal_findings(config.home)),
         ("Search index", await index_findings(config.home)),
+        ("Memory", memory_findings(config)),
         ("Skills", skill_findings(config)),
-        ("Programs", program_findings()),
+        ("Tools", tool_findings(config)),
+        ("Programs", [*command_findings(), *program_findings()]),
         ("Protection", [*approval_findings(settings), *await workplace_findings(config)]),
     ]
 

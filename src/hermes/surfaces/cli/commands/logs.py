@@ -26,6 +26,13 @@ FOLLOW_SECONDS = 0.25
 _HEAD = re.compile(
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) ([A-Z]+) \[([^\]]*)\] ([^\s:]+): (.*)", re.DOTALL
 )
+# Where the lines of each part come from, by the beginning of their logger's name.
+COMPONENTS = {
+    "agent": ("hermes.app", "hermes.context", "hermes.core", "hermes.memory", "hermes.skills"),
+    "cli": ("hermes.surfaces.cli",),
+    "providers": ("hermes.credentials", "hermes.providers"),
+    "tools": ("hermes.tools", "hermes.undo", "hermes.web", "hermes.workspaces"),
+}
 _AGE_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -45,12 +52,14 @@ class Wanted(Value):
     level: str = "DEBUG"
     session: str = ""
     since: str = ""
+    component: str = ""
 
     def __contains__(self, entry: Entry) -> bool:
         return (
             LEVELS.index(entry.level) >= LEVELS.index(self.level)
             and entry.session.startswith(self.session)
             and entry.at >= self.since
+            and entry.logger.startswith(COMPONENTS.get(self.component, ("",)))
         )
 
 
@@ -60,6 +69,7 @@ class Wanted(Value):
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written from now on.")
 @click.option("--level", type=click.Choice(LEVELS, case_sensitive=False), default="DEBUG")
 @click.option("--session", default="", metavar="ID", help="Only this session (or its beginning).")
+@click.option("--component", type=click.Choice(sorted(COMPONENTS)), help="Only this part.")
 @click.option("--since", metavar="AGE", help="Only what is younger: 30m, 12h, 2d.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per entry.")
 @click.pass_context
@@ -70,6 +80,7 @@ def command(
     follow: bool,
     level: str,
     session: str,
+    component: str | None,
     since: str | None,
     as_json: bool,
 ) -> None:
@@ -77,7 +88,12 @@ def command(
     if name == "list":
         _print_files(home, as_json)
         return
-    wanted = Wanted(level=level, session=session, since=_moment(since) if since else "")
+    wanted = Wanted(
+        level=level,
+        session=session,
+        since=_moment(since) if since else "",
+        component=component or "",
+    )
     path = home.logs / f"{name}.log"
     if not path.exists():
         print(f"There is no {path} yet; the first session writes it.", file=sys.stderr)

@@ -13,7 +13,7 @@ from hermes.app.opening import Opening
 from hermes.commands.visible import clean, one_line
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.transcript import fold
-from hermes.surfaces.cli.commands import sessions_files, sessions_removal
+from hermes.surfaces.cli.commands import sessions_browse, sessions_files, sessions_removal
 from hermes.surfaces.cli.commands.session_filters import chosen, filter_options, is_narrowed
 from hermes.surfaces.cli.output import (
     ago,
@@ -209,6 +209,7 @@ def stats(ctx: click.Context, as_json: bool) -> None:
 
 
 for each in (
+    sessions_browse.browse,
     sessions_files.export,
     sessions_files.import_,
     sessions_files.verify,

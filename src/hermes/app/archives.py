@@ -1,0 +1,148 @@
+"""Folders as zip files: which files belong in them, and how they come out safely."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import BinaryIO
+
+from hermes.core.errors import ConfigError, NotFound, UsageError
+
+SECRET_FILES = frozenset((".env", "auth.json"))
+# Made again by themselves, or by installing them again.
+_REGENERABLE = frozenset(("cache", "checkpoints", "locks", "models"))
+_BACKUPS = frozenset(("backups", "state-snapshots"))
+_DEPENDENCIES = frozenset(("node_modules", ".venv", "venv", "__pycache__", ".git"))
+_PASSING = (".lock", ".draft", ".part", ".pid", "-wal", "-shm", "-journal")
+_DATABASE = ".db"
+# Derived from the journal.
+_DERIVED = frozenset(("index.db",))
+
+Wanted = Callable[[PurePosixPath], bool]
+
+
+def is_lasting(path: PurePosixPath) -> bool:
+    """Whether a file of a home cannot be made again, by its path in the home."""
+    inside_profile = path.parts[2:] if path.parts[0] == "profiles" else path.parts
+    first = inside_profile[0] if inside_profile else ""
+    return not (
+        first in _REGENERABLE | _BACKUPS
+        or first in _DERIVED
+        or _DEPENDENCIES & {*path.parts}
+        or path.name.endswith(_PASSING)
+    )
+
+
+def files_of(root: Path, wanted: Wanted = is_lasting) -> Iterator[PurePosixPath]:
+    """The wanted files below a folder, sorted; links are left out, wherever they lead."""
+    for folder, names, files in os.walk(root):
+        names.sort()
+        here = Path(folder)
+        for name in sorted(files):
+            place = PurePosixPath((here / name).relative_to(root).as_posix())
+            if wanted(place) and stat.S_ISREG((here / name).lstat().st_mode):
+                yield place
+
+
+def pack(root: Path, target: Path, wanted: Wanted = is_lasting) -> int:
+    """Write the wanted files to a new private zip file; how many. It appears whole or not at
+    all; UsageError when there is such a file already."""
+    if target.exists():
+        raise UsageError(f"{target} exists already; choose another name.")
+    draft = target.with_name(f".{target.name}.{os.urandom(4).hex()}.draft")
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file, TemporaryDirectory(dir=target.parent) as scratch:
+            count = _fill(file, root, Path(scratch), wanted)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise ConfigError(f"{target} cannot be written ({why}); choose another place.") from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return count
+
+
+def _fill(file: BinaryIO, root: Path, scratch: Path, wanted: Wanted) -> int:
+    count = 0
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for place in files_of(root, wanted):
+            source = root / place
+            if place.name.endswith(_DATABASE):
+                source = _database_copy(source, scratch / "copy.db")
+            try:
+                archive.write(source, str(place))
+            except FileNotFoundError:
+                continue  # gone since it was listed
+            count += 1
+    return count
+
+
+def _database_copy(source: Path, target: Path) -> Path:
+    """As it is at one moment, also while somebody writes it. What is no database is copied as it
+    is: a damaged one may still be mended."""
+    target.unlink(missing_ok=True)
+    try:
+        copy_database(source, target)
+    except sqlite3.Error:
+        target.write_bytes(source.read_bytes())
+    return target
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """In one transaction of the target, so that others who have it open see all or nothing."""
+    with (
+        closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as old,
+        closing(sqlite3.connect(target)) as new,
+    ):
+        old.backup(new)
+
+
+class Packed:
+    """A zip file that can be trusted to stay inside the folder it is unpacked to."""
+
+    def __init__(self, path: Path) -> None:
+        """NotFound, or UsageError when it is no such file."""
+        self.path = path
+        try:
+            with zipfile.ZipFile(path) as archive:
+                entries = archive.infolist()
+        except FileNotFoundError:
+            raise NotFound(f"There is no file {path}.") from None
+        except (OSError, zipfile.BadZipFile) as error:
+            raise UsageError(f"{path} is not a zip file that can be read ({error}).") from error
+        self.names = tuple(_checked(path, entry) for entry in entries if not entry.is_dir())
+
+    def unpack(self, root: Path, wanted: Wanted = is_lasting) -> list[PurePosixPath]:
+        """Put the wanted files into a folder, which may not hold any of them yet."""
+        done = []
+        with zipfile.ZipFile(self.path) as archive:
+            for name in self.names:
+                if not wanted(name):
+                    continue
+                target = root / name
+                for parent in reversed((target, *target.parents)[1 : len(name.parts)]):
+                    parent.mkdir(mode=0o700, exist_ok=True)
+                descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(descriptor, "wb") as file, archive.open(str(name)) as source:
+                    while block := source.read(1 << 20):
+                        file.write(block)
+                done.append(name)
+        return done
+
+
+def _checked(path: Path, entry: zipfile.ZipInfo) -> PurePosixPath:
+    name = PurePosixPath(entry.filename)
+    is_link = stat.S_ISLNK(entry.external_attr >> 16)
+    if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or is_link:
+        raise UsageError(f"{path} holds {entry.filename!r}, which leads out of it; not used.")
+    return name

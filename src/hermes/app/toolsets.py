@@ -1,0 +1,89 @@
+"""Which toolsets sessions are offered, everywhere or on one surface, and how that is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.app.toolbox import wanted_names
+from hermes.codec.values import JsonValue, Value
+from hermes.config.schema import Path
+from hermes.config.settings import Settings
+from hermes.core.errors import NotFound
+from hermes.tools.toolsets import TOOLSETS, resolve_toolsets
+
+# The surfaces that sessions begin on.
+PLATFORMS = ("cli", "acp", "api")
+
+
+class ToolsetState(Value):
+    """`enabled` when all its tools are offered; `partly` when only some are."""
+
+    name: str
+    tools: tuple[str, ...]
+    enabled: bool = False
+    partly: bool = False
+
+
+def states(settings: Settings, platform: str = "") -> tuple[ToolsetState, ...]:
+    offered = {*wanted_names(settings, platform=platform)}
+    return tuple(_state(name, offered) for name in _elementary())
+
+
+def _state(name: str, offered: set[str]) -> ToolsetState:
+    tools = resolve_toolsets((name,))
+    held = offered & {*tools}
+    whole = len(held) == len(tools)
+    return ToolsetState(name=name, tools=tools, enabled=whole, partly=bool(held) and not whole)
+
+
+def _elementary() -> tuple[str, ...]:
+    """Those that are not only made of others."""
+    return tuple(name for name, held in TOOLSETS.items() if held.tools)
+
+
+def changes(
+    settings: Settings, names: Sequence[str], *, on: bool, platform: str = ""
+) -> dict[Path, JsonValue]:
+    """What to write so that these toolsets are offered, or not any more; NotFound."""
+    for name in names:
+        if name not in TOOLSETS:
+            # Only a slip needs the comparison of words.
+            import difflib
+
+            near = tuple(difflib.get_close_matches(name, TOOLSETS, n=3, cutoff=0.5))
+            hint = f"did you mean {near[0]}?" if near else "`hermes tools list` shows them."
+            raise NotFound(f"There is no toolset {name!r}; {hint}", near=near)
+    if platform:
+        return _for_platform(settings, names, on=on, platform=platform)
+    toolsets, off = list(settings.toolsets), list(settings.agent.disabled_toolsets)
+    for name in names:
+        off = [each for each in off if each != name]
+        if on:
+            if not _covers(toolsets, name):
+                toolsets.append(name)
+        else:
+            toolsets = [each for each in toolsets if each != name]
+            if _touches(toolsets, name):
+                off.append(name)
+    found: dict[Path, JsonValue] = {}
+    if tuple(toolsets) != settings.toolsets:
+        found["toolsets",] = list(toolsets)
+    if tuple(off) != settings.agent.disabled_toolsets:
+        found["agent", "disabled_toolsets"] = list(off)
+    return found
+
+
+def _for_platform(
+    settings: Settings, names: Sequence[str], *, on: bool, platform: str
+) -> dict[Path, JsonValue]:
+    now = [each.name for each in states(settings, platform) if each.enabled or each.partly]
+    changed = {*now} | {*names} if on else {*now} - {*names}
+    return {("platform_toolsets", platform): sorted(changed)} if changed != {*now} else {}
+
+
+def _covers(toolsets: Sequence[str], name: str) -> bool:
+    return {*resolve_toolsets((name,))} <= {*resolve_toolsets(toolsets)}
+
+
+def _touches(toolsets: Sequence[str], name: str) -> bool:
+    return bool({*resolve_toolsets((name,))} & {*resolve_toolsets(toolsets)})

@@ -1,0 +1,65 @@
+"""`hermes claw`: move in from OpenClaw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import click
+
+from hermes.app.moving.openclaw import read_openclaw
+from hermes.app.moving.taking import SkillConflict, Wish
+from hermes.codec.values import replace
+from hermes.config.secrets import environment
+from hermes.core.errors import UsageError
+from hermes.surfaces.cli.moving import move_in
+from hermes.surfaces.cli.output import as_json_option
+
+CONFLICTS = ("skip", "overwrite", "rename")
+
+
+@click.group(help="Move in from OpenClaw. Its files are only read.")
+def command() -> None:
+    pass
+
+
+@command.command(help="Take in its identity, memory, skills and model; FOLDER is ~/.openclaw.")
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option(
+    "--preset",
+    type=click.Choice(["user-data", "full"]),
+    default="full",
+    help="user-data: without settings and keys.",
+)
+@click.option("--overwrite", is_flag=True, help="Also what is there already.")
+@click.option("--migrate-secrets", is_flag=True, help="Keys too.")
+@click.option("--skill-conflict", type=click.Choice(CONFLICTS), default="skip")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@as_json_option
+@click.pass_context
+def migrate(
+    ctx: click.Context,
+    folder: Path | None,
+    dry_run: bool,
+    preset: str,
+    overwrite: bool,
+    migrate_secrets: bool,
+    skill_conflict: str,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    full = preset == "full"
+    if migrate_secrets and not full:
+        raise UsageError("--preset user-data takes no keys; leave out --migrate-secrets.")
+    root = folder or Path(environment().get("HOME", "~")).expanduser() / ".openclaw"
+    found = read_openclaw(root.absolute())
+    wish = Wish(
+        secrets=migrate_secrets,
+        settings=full,
+        overwrite=overwrite,
+        skill_conflict=cast(SkillConflict, skill_conflict),
+        dry_run=dry_run,
+    )
+    foreign = found if full else replace(found, secrets={})
+    move_in(ctx, foreign, wish, yes=yes, as_json=as_json)

@@ -1,0 +1,111 @@
+"""`hermes completion`: scripts that complete commands and options without starting Hermes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+# What may follow the words of a command: (subcommands, options).
+Table = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
+
+HOW = {
+    "bash": "hermes completion bash > ~/.local/share/bash-completion/completions/hermes",
+    "zsh": "hermes completion zsh > ~/.zfunc/_hermes  (a folder of your fpath)",
+    "fish": "hermes completion fish > ~/.config/fish/completions/hermes.fish",
+}
+
+
+@click.command(help="Print the completion script for a shell.")
+@click.argument("shell", type=click.Choice(sorted(HOW)))
+@click.pass_context
+def command(ctx: click.Context, shell: str) -> None:
+    table = dict(rows(ctx.find_root().command, ""))
+    write = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script}[shell]
+    click.echo(f"# To use it: {HOW[shell]}\n{write(table)}", nl=False)
+
+
+def rows(
+    command: click.Command, path: str
+) -> Iterator[tuple[str, tuple[tuple[str, ...], tuple[str, ...]]]]:
+    """Every command with what may follow it."""
+    options = tuple(
+        name for param in command.params if isinstance(param, click.Option) for name in param.opts
+    )
+    below: tuple[str, ...] = ()
+    if isinstance(command, click.Group):
+        ctx = click.Context(command)
+        below = tuple(command.list_commands(ctx))
+        for name in below:
+            found = command.get_command(ctx, name)
+            assert found is not None
+            yield from rows(found, f"{path} {name}".strip())
+    yield path, (below, (*options, "--help"))
+
+
+def _cases(table: Table, indent: str) -> str:
+    """For shells that know `case`: the words behind each path."""
+    lines = (
+        f'{indent}"{path}") words="{" ".join((*below, *options))}" ;;\n'
+        for path, (below, options) in sorted(table.items())
+    )
+    return "".join(lines)
+
+
+def _paths(table: Table) -> str:
+    return "|".join(f'"{path}"' for path in sorted(table) if path)
+
+
+BASH = """\
+_hermes() {{
+    local word path="" words=""
+    for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+        case "${{path:+$path }}$word" in
+            {paths}) path="${{path:+$path }}$word" ;;
+        esac
+    done
+    case "$path" in
+{cases}    esac
+    COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+}}
+complete -o default -F _hermes hermes
+"""
+ZSH = """\
+#compdef hermes
+_hermes() {{
+    local word here="" words=""
+    for word in "${{(@)words[2,CURRENT-1]}}"; do
+        case "${{here:+$here }}$word" in
+            {paths}) here="${{here:+$here }}$word" ;;
+        esac
+    done
+    case "$here" in
+{cases}    esac
+    compadd -- ${{=words}}
+}}
+compdef _hermes hermes
+"""
+
+
+def bash_script(table: Table) -> str:
+    return BASH.format(paths=_paths(table), cases=_cases(table, " " * 8))
+
+
+def zsh_script(table: Table) -> str:
+    # `words` is the shell's own name for the command line.
+    cases = _cases(table, " " * 8).replace(' words="', ' found="')
+    text = ZSH.replace('local word here="" words=""', 'local word here="" found=""')
+    return text.replace("${{=words}}", "${{=found}}").format(paths=_paths(table), cases=cases)
+
+
+def fish_script(table: Table) -> str:
+    lines = ["complete -c hermes -f -n __fish_use_subcommand"]
+    for path, (below, options) in sorted(table.items()):
+        seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in path.split())
+        when = f"'{seen}'" if seen else "__fish_use_subcommand"
+        if below:
+            lines.append(f"complete -c hermes -n {when} -a '{' '.join(below)}'")
+        for name in options:
+            kind = f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
+            lines.append(f"complete -c hermes -n {when} {kind}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,135 @@
+"""`hermes profile`: several homes in one, each with settings, memory and sessions of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hermes.app.profiles import DEFAULT, ProfileInfo, Profiles
+from hermes.config.home import root_home
+from hermes.core.errors import UsageError
+from hermes.surfaces.cli.asking import confirm_by_name
+from hermes.surfaces.cli.output import as_json_option, columns, print_json
+from hermes.surfaces.cli.place import home_of
+from hermes.surfaces.cli.style import mark, styled
+
+
+@click.group(help="Homes inside this home, each with settings, memory and sessions of its own.")
+def command() -> None:
+    pass
+
+
+def profiles_of(ctx: click.Context) -> Profiles:
+    from hermes.surfaces.cli.root import COMMANDS
+
+    return Profiles(root_home(home_of(ctx)), COMMANDS)
+
+
+@command.command("list", help="All profiles; the one in use is marked.")
+@as_json_option
+@click.pass_context
+def list_(ctx: click.Context, as_json: bool) -> None:
+    profiles = profiles_of(ctx)
+    found = [profiles.info(name) for name in profiles.names()]
+    if as_json:
+        print_json(columns(found))
+        return
+    for info in found:
+        line = f"{'*' if info.active else ' '} {info.name:<20} {_model(info)}"
+        print(styled(line, "bold") if info.active else line)
+    if len(found) == 1:
+        print(styled("`hermes profile create NAME` makes another.", "dim"))
+
+
+@command.command(help="One profile; without a name the one in use.")
+@click.argument("name", default="")
+@as_json_option
+@click.pass_context
+def show(ctx: click.Context, name: str, as_json: bool) -> None:
+    info = profiles_of(ctx).info(name or home_of(ctx).profile)
+    if as_json:
+        print_json(columns(info))
+        return
+    print(f"{styled(info.name, 'bold')}{'  (in use)' if info.active else ''}")
+    print(f"  home      {info.home}")
+    print(f"  model     {_model(info)}")
+    print(f"  sessions  {'yes' if info.sessions else 'none yet'}")
+    print(f"  skills    {info.skills}")
+    if info.used_by:
+        print(f"  open in   process {', '.join(info.used_by)}")
+
+
+def _model(info: ProfileInfo) -> str:
+    if not info.model:
+        return "no model chosen"
+    return f"{info.model} ({info.provider})" if info.provider else info.model
+
+
+@command.command(help="Make a profile: empty, or like another one.")
+@click.argument("name")
+@click.option("--clone", is_flag=True, help="With settings, keys, memory and skills of this one.")
+@click.option("--clone-all", is_flag=True, help="With all of it but its past and its logins.")
+@click.option("--clone-from", metavar="NAME", help="Clone this profile instead of the one in use.")
+@click.pass_context
+def create(
+    ctx: click.Context, name: str, clone: bool, clone_all: bool, clone_from: str | None
+) -> None:
+    like = clone_from or (home_of(ctx).profile if clone or clone_all else "")
+    home = profiles_of(ctx).create(name, like=like, everything=clone_all)
+    print(f"{mark('ok')} {name} is at {home.root}" + (f", like {like}." if like else "."))
+    print(f"  hermes -p {name}          talk there\n  hermes profile use {name}  from now on")
+
+
+@command.command(help="Use a profile whenever none is named; `default` is the home itself.")
+@click.argument("name")
+@click.pass_context
+def use(ctx: click.Context, name: str) -> None:
+    home = profiles_of(ctx).use(name)
+    print(f"{mark('ok')} `hermes` works in {home.root} from now on.")
+
+
+@command.command(help="Give a profile another name.")
+@click.argument("old")
+@click.argument("new")
+@click.pass_context
+def rename(ctx: click.Context, old: str, new: str) -> None:
+    home = profiles_of(ctx).rename(old, new)
+    print(f"{mark('ok')} {old} is {new} now, at {home.root}.")
+
+
+@command.command(help="Remove a profile with its settings, memory and sessions, for ever.")
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_context
+def delete(ctx: click.Context, name: str, yes: bool) -> None:
+    profiles = profiles_of(ctx)
+    info = profiles.info(name)
+    if name != DEFAULT and not yes:
+        confirm_by_name(f"{info.home} goes, with all that is in it.", name)
+    profiles.delete(name)
+    print(f"{mark('ok')} {name} is removed.")
+
+
+@command.command(help="Write a profile to a file, without keys and logins.")
+@click.argument("name")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The file.")
+@click.pass_context
+def export(ctx: click.Context, name: str, output: Path | None) -> None:
+    target = output or Path(f"hermes-profile-{name}.zip")
+    count = profiles_of(ctx).export(name, target.absolute())
+    print(f"{mark('ok')} {count} files are in {target}; keys and logins are not.")
+
+
+@command.command("import", help="Make a profile from an exported file.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--name", default="", help="Its name here; else that of the file.")
+@click.pass_context
+def import_(ctx: click.Context, file: Path, name: str) -> None:
+    wanted = name or file.stem.removeprefix("hermes-profile-")
+    if not wanted:
+        raise UsageError("Give it a name with --name.")
+    home = profiles_of(ctx).take_in(file, wanted)
+    print(
+        f"{mark('ok')} {wanted} is at {home.root}; `hermes -p {wanted} auth add …` gives it keys."
+    )

@@ -1,0 +1,151 @@
+"""`hermes setup`: the settings that matter, one question after the other."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from hermes.config.edit import set_from_text
+from hermes.config.home import Home
+from hermes.config.load import Config
+from hermes.config.schema import describe
+from hermes.config.secrets import environment, shown
+from hermes.core.errors import HermesError
+from hermes.surfaces.cli.commands.model_wizard import run_wizard
+from hermes.surfaces.cli.commands.tools import choose
+from hermes.surfaces.cli.place import config_of, home_of
+from hermes.surfaces.cli.style import mark, styled
+
+QUESTIONS = {
+    "terminal": ("terminal.backend", "terminal.cwd", "terminal.timeout"),
+    "agent": (
+        "agent.max_turns",
+        "approvals.mode",
+        "display.tool_progress",
+        "compression.threshold",
+        "checkpoints.enabled",
+    ),
+    "memory": ("memory.memory_enabled", "memory.user_profile_enabled", "memory.provider"),
+}
+# What one choice makes necessary to know.
+FURTHER = {
+    "docker": ("terminal.docker_image",),
+    "podman": ("terminal.docker_image",),
+    "ssh": ("terminal.ssh_host", "terminal.ssh_user"),
+    "singularity": ("terminal.singularity_image",),
+}
+SECTIONS = ("model", "terminal", "agent", "tools", "memory")
+WITHOUT_QUESTIONS = """\
+Nobody can be asked here. The same without questions:
+  hermes auth add PROVIDER --api-key KEY     a key
+  hermes model set NAME --provider PROVIDER  who answers
+  hermes config set terminal.backend local   where commands run
+  hermes tools enable NAME                   what sessions may use
+  hermes status                              what is set now"""
+
+
+@click.command(help="Choose what matters: all of it, or one section.")
+@click.argument("section", required=False, type=click.Choice(SECTIONS))
+@click.option("--quick", is_flag=True, help="Only what is missing.")
+@click.option("--reset", is_flag=True, help="Begin with the defaults; the old file is kept.")
+@click.option("--reconfigure", is_flag=True, help="Ask everything again (the default).")
+@click.option("--non-interactive", is_flag=True, help="Say how to do it without questions.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    section: str | None,
+    quick: bool,
+    reset: bool,
+    reconfigure: bool,
+    non_interactive: bool,
+) -> None:
+    home = home_of(ctx)
+    if non_interactive or not sys.stdin.isatty():
+        print(WITHOUT_QUESTIONS)
+        return
+    if kept := _kept(home, aside=reset):
+        print(styled(f"The settings as they were are in {kept}.", "dim"))
+    elif claw := _other_agent():
+        print(f"{claw} is here: `hermes claw migrate` takes its memory and skills along.")
+    for name in (section,) if section else _wanted(config_of(ctx), quick=quick):
+        print(styled(f"\n{name}", "bold") + styled("  (Enter keeps, Ctrl+C leaves)", "dim"))
+        _ask_section(ctx, name)
+    _summary(config_of(ctx))
+
+
+def _wanted(config: Config, *, quick: bool) -> tuple[str, ...]:
+    """Quick is for who begins: what answers is the one thing without a good default."""
+    if not quick:
+        return SECTIONS
+    return () if config.settings.model.default or config.settings.local.model else ("model",)
+
+
+def _kept(home: Home, *, aside: bool) -> str:
+    """Where a copy of config.yaml is now, or the file itself when it is set `aside`."""
+    if not home.config.exists():
+        return ""
+    copy = home.config.with_name(f"config.yaml.bak.{time.strftime('%Y%m%d-%H%M%S')}")
+    if aside:
+        home.config.rename(copy)
+    else:
+        shutil.copy2(home.config, copy)
+    return str(copy)
+
+
+def _other_agent() -> str:
+    place = Path(environment().get("HOME", "~")).expanduser() / ".openclaw"
+    return str(place) if place.is_dir() else ""
+
+
+def _ask_section(ctx: click.Context, name: str) -> None:
+    if name == "model":
+        run_wizard(ctx, refresh=False)
+    elif name == "tools":
+        choose(ctx)
+    else:
+        for key in _keys(ctx, name):
+            _ask(ctx, key)
+
+
+def _keys(ctx: click.Context, section: str) -> Iterator[str]:
+    for key in QUESTIONS[section]:
+        yield key
+        if key == "terminal.backend":
+            yield from FURTHER.get(config_of(ctx).settings.terminal.backend, ())
+
+
+def _ask(ctx: click.Context, key: str) -> None:
+    """Until the answer can be used; each is written at once, so leaving keeps what was said."""
+    held = config_of(ctx).explain(key)
+    now = shown(held.value, secret=held.setting.secret)
+    print(f"  {held.setting.meaning} {styled(describe(held.setting.kind), 'dim')}")
+    while True:
+        text = click.prompt(f"  {key}", default=_word(now), show_default=True)
+        if text == _word(now):
+            return
+        try:
+            edited = set_from_text(home_of(ctx), key, text)
+        except HermesError as error:
+            print(f"  {mark('error')} {error}")
+            continue
+        print(f"  {mark('ok')} {edited.key} = {edited.shown}")
+        return
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
+
+
+def _summary(config: Config) -> None:
+    model = config.settings.model.default or config.settings.local.model
+    print()
+    if model:
+        print(f"{mark('ok')} {model} answers. `hermes` begins a conversation.")
+    else:
+        print(f"{mark('warn')} No model is chosen; `hermes model` does that.")
+    print("`hermes status` shows what is set, `hermes doctor` whether it works.")

@@ -1,0 +1,60 @@
+"""`hermes uninstall`: say what goes, then remove it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import click
+
+from hermes.app.backup import refuse_if_used
+from hermes.app.profiles import Profiles
+from hermes.app.updating import installation, remove_package
+from hermes.config.home import Home, profile_home, root_home, unwritable
+from hermes.core.errors import ConfigError
+from hermes.surfaces.cli.asking import confirm_by_name
+from hermes.surfaces.cli.place import home_of
+from hermes.surfaces.cli.style import mark
+
+
+@click.command(help="Remove Hermes. The home with settings, memory and sessions stays.")
+@click.option("--full", is_flag=True, help="The home too, with all profiles, for ever.")
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_context
+def command(ctx: click.Context, full: bool, dry_run: bool, yes: bool) -> None:
+    home, here = root_home(home_of(ctx)), installation()
+    goes = full and home.root.is_dir()
+    if here.kind == "package":
+        print(f"The package goes from {here.place}.")
+    else:
+        print(f"This is a checkout; remove the folder {here.place} yourself.")
+    print(f"{home.root} {'goes, with all that is in it' if goes else 'stays'}.")
+    if dry_run or (here.kind == "checkout" and not goes):
+        return
+    if goes:
+        _check(home)
+    if not yes:
+        confirm_by_name("This cannot be taken back.", "uninstall")
+    if goes:
+        _remove(home)
+    if here.kind == "package":
+        asyncio.run(remove_package(here))
+    print(f"{mark('ok')} Removed.")
+
+
+def _check(home: Home) -> None:
+    """A wrong HERMES_HOME must not cost somebody a folder that is no home at all."""
+    signs = (home.config, home.journal, home.env_file, home.memories, home.soul)
+    if home.root in (Path.home(), Path("/")) or not any(path.exists() for path in signs):
+        raise ConfigError(f"{home.root} does not look like a home; remove it yourself if it is.")
+    for name in Profiles(home).names():
+        refuse_if_used(profile_home(home, name))
+
+
+def _remove(home: Home) -> None:
+    try:
+        shutil.rmtree(home.root)
+    except OSError as error:
+        raise unwritable(home.root, error) from error

@@ -1,0 +1,194 @@
+"""Every command there is: run as it should be, with wrong words, in a home that cannot be written
+and with settings that cannot be read. None of these has a terminal to ask in."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from hermes.surfaces.cli.running import run
+from tests.surfaces.cli.lines import COMMANDS, LINES
+from tests.surfaces.cli.program import Program
+from tests.surfaces.cli.rights import modes_heeded
+from tests.surfaces.cli.terminal import Result
+
+SETTINGS = "# mine\nmodel: {default: assistant, provider: offline}\n"
+DAMAGED = f"{SETTINGS}agent: [\n"
+# They answer from the home, from the words they were given or from stdin.
+WITHOUT_SETTINGS = {
+    "backup",
+    "completion",
+    "config edit",
+    "config env-path",
+    "config path",
+    "logs",
+    "model",
+    "model install",
+    "model remove",
+    "policy check",
+    "policy redact",
+    "policy scan",
+    "profile create",
+    "profile delete",
+    "profile export",
+    "profile import",
+    "profile list",
+    "profile rename",
+    "profile show",
+    "profile use",
+    "setup",
+    "uninstall",
+    "update",
+}
+# A port that nobody listens at: who wants to leave this machine learns so at once.
+NOWHERE = "http://127.0.0.1:9"
+
+
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with one session."""
+    home = tmp_path_factory.mktemp("lived-in") / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.yaml").write_text(SETTINGS)
+    (home / "config.yaml").chmod(0o600)
+    (home / "profiles" / "home").mkdir(parents=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HERMES_HOME", str(home))
+        assert run(["-z", "calculate 6*7"]) == 0
+    return home
+
+
+@pytest.fixture
+def copied(program: Program, lived_in: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
+    """Such a home, a network that leads nowhere, and nobody at the keyboard."""
+    for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, NOWHERE)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    # What is asked of a remote or of the package index is refused without leaving this machine.
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "none")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    shutil.copytree(lived_in, program.home)
+    (program.work / "workspace").mkdir()
+    (program.work / "SOUL.md").write_text("Be kind.\n")
+    with Path("/dev/null").open() as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        yield program
+
+
+def line_of(path: str, program: Program) -> list[str]:
+    session = str(program.sessions()[0]["id"]) if "{session}" in LINES[path] else ""
+    places = {"file": program.work / "new.file", "old": program.work, "claw": program.work}
+    words = LINES[path].format(session=session, **places)
+    return [*path.split(), *shlex.split(words)]
+
+
+def tidy(result: Result) -> None:
+    """A failure is a sentence or two, never a traceback; wrong usage says nothing else."""
+    assert result.code in (0, 1, 2), result
+    assert "Traceback" not in result.err, result.err
+    assert "Hermes has failed" not in result.err, result.err
+    if result.code:
+        assert result.err or result.out, "it failed without a word"
+
+
+def is_closed(command: click.Command) -> bool:
+    """Whether it takes only so many arguments."""
+    return not isinstance(command, click.Group) and all(
+        param.nargs > 0 for param in command.params if isinstance(param, click.Argument)
+    )
+
+
+def checked_options() -> Iterator[tuple[str, str]]:
+    """Options that do not take any text, with the command they belong to."""
+    for path, command in COMMANDS.items():
+        for param in command.params:
+            picky = isinstance(param.type, click.Choice | click.IntRange)
+            if isinstance(param, click.Option) and picky and not param.is_flag:
+                yield path, param.opts[-1]
+
+
+def test_every_command_has_its_line() -> None:
+    assert set(COMMANDS) == set(LINES)
+
+
+@pytest.mark.parametrize("path", LINES)
+def test_it_runs_where_nobody_can_be_asked(copied: Program, path: str) -> None:
+    result = copied(*line_of(path, copied))
+    tidy(result)
+    if result.code == 0:
+        assert "error:" not in result.err
+
+
+@pytest.mark.parametrize("path", LINES)
+def test_wrong_words_are_told_and_nothing_is_done(program: Program, path: str) -> None:
+    before = path.split()
+    result = program(*before, "--nosuch-option")
+    assert (result.code, result.out) == (2, ""), result
+    assert result.err.startswith("error: No such option '--nosuch-option'"), result
+    assert result.err.count("\n") == 1, result
+    assert not program.home.exists()
+
+
+@pytest.mark.parametrize("path", [path for path, command in COMMANDS.items() if is_closed(command)])
+def test_a_word_too_many_is_told_and_nothing_is_done(program: Program, path: str) -> None:
+    result = program(*path.split(), *["1"] * 9)
+    assert (result.code, result.out) == (2, ""), result
+    assert result.err.startswith("error: "), result
+    assert f"See `hermes {path} --help`." in result.err or "There is no" in result.err, result
+    assert result.err.count("\n") == 1, result
+    assert not program.home.exists()
+
+
+@pytest.mark.parametrize(("path", "option"), list(checked_options()))
+def test_a_value_of_the_wrong_kind_is_told_and_nothing_is_done(
+    program: Program, path: str, option: str
+) -> None:
+    result = program(*path.split(), option, "nonsense")
+    assert (result.code, result.out) == (2, ""), result
+    assert result.err.startswith("error: Invalid value for '"), result
+    assert result.err.count("\n") == 1, result
+    assert not program.home.exists()
+
+
+@pytest.mark.parametrize("path", LINES)
+def test_settings_that_cannot_be_read_stop_nothing_that_does_not_write_them(
+    copied: Program, path: str
+) -> None:
+    line = line_of(path, copied)
+    copied.write(DAMAGED)
+    result = copied(*line)
+    tidy(result)
+    assert (copied.home / "config.yaml").read_text() == DAMAGED
+    if result.code != 2 and path not in WITHOUT_SETTINGS:
+        said = [*result.err.splitlines(), *result.out.splitlines()]
+        # Who also wanted to write them says why that was not done.
+        assert sum("line 4, column 1" in line for line in said) in (1, 2), result
+
+
+def locked(home: Path) -> None:
+    for path in (*home.rglob("*"), home):
+        if not path.is_symlink():
+            path.chmod(0o500 if path.is_dir() else 0o400)
+
+
+def content(home: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(home)): path.read_bytes() if path.is_file() else b""
+        for path in home.rglob("*")
+    }
+
+
+@pytest.mark.parametrize("path", LINES)
+def test_a_home_that_cannot_be_written_is_read_or_told(copied: Program, path: str) -> None:
+    line = line_of(path, copied)
+    locked(copied.home)
+    before = content(copied.home)
+    with modes_heeded():
+        result = copied(*line)
+    tidy(result)
+    assert content(copied.home) == before

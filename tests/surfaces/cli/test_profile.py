@@ -1,0 +1,149 @@
+"""Profiles: made, used, renamed, taken elsewhere and removed, each with a life of its own."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from hermes.app.backup import used_by
+from hermes.config.home import Home
+from hermes.journal.leases import lock_folder
+from hermes.journal.locks import Owner
+from tests.surfaces.cli.program import Program
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_profiles_share_nothing(program: Program) -> None:
+    assert program("profile", "create", "work").code == 0
+    program("-p", "work", "config", "set", "agent.max_turns", "7")
+    program("-p", "work", "--provider", "offline", "-z", "calculate 6*7")
+    assert program("config", "get", "agent.max_turns").out == "90\n"
+    assert program("-p", "work", "config", "get", "agent.max_turns").out == "7\n"
+    assert program.sessions() == []
+    assert len(program("-p", "work", "sessions", "list", "--json").json) == 1
+
+
+def test_a_used_profile_stays_in_use_until_another_is(program: Program) -> None:
+    program("profile", "create", "work")
+    program("profile", "use", "work")
+    assert program("config", "path").out == f"{program.home}/profiles/work/config.yaml\n"
+    assert program("-p", "default", "config", "path").out == f"{program.home}/config.yaml\n"
+    assert [row["active"] for row in program("profile", "list", "--json").json] == [False, True]
+    program("profile", "use", "default")
+    assert program("config", "path").out == f"{program.home}/config.yaml\n"
+
+
+def test_a_clone_has_manners_and_no_past(program: Program) -> None:
+    program.write("agent: {max_turns: 7}\n")
+    program("config", "set", "OPENROUTER_API_KEY", "sk-or-v1-0123456789abcdef")
+    program("auth", "add", "anthropic", "--api-key", "sk-ant-0123456789abcdef")
+    (program.home / "SOUL.md").write_text("Be kind.")
+    program.ask("calculate 6*7")
+    program("profile", "create", "work", "--clone")
+    work = program.home / "profiles" / "work"
+    assert {"config.yaml", ".env", "SOUL.md"} <= files(work)
+    assert not {"hermes.db", "auth.json"} & files(work)
+    assert stat.S_IMODE(work.stat().st_mode) == 0o700
+    assert stat.S_IMODE((work / ".env").stat().st_mode) == 0o600
+    assert program("-p", "work", "config", "get", "agent.max_turns").out == "7\n"
+
+
+def test_a_whole_clone_has_all_but_the_past_and_logins(program: Program) -> None:
+    program("config", "set", "agent.max_turns", "7")
+    (program.home / "notes").mkdir()
+    (program.home / "notes" / "a.md").write_text("mine")
+    program.ask("calculate 6*7")
+    program("profile", "create", "one", "--clone-all")
+    found = files(program.home / "profiles" / "one")
+    assert {"config.yaml", "notes/a.md"} <= found
+    assert not any(name.startswith(("hermes.db", "sessions/", "profiles/")) for name in found)
+
+
+@pytest.mark.parametrize("name", ["default", "hermes", "sessions", "Work", "../x", "-x", "a" * 65])
+def test_a_name_that_means_something_else_is_refused(program: Program, name: str) -> None:
+    result = program("profile", "create", "--", name)
+    assert (result.code, result.out) == (2, "")
+    assert not (program.home / "profiles").exists()
+
+
+def test_a_profile_is_made_once(program: Program) -> None:
+    program("profile", "create", "work")
+    assert program("profile", "create", "work").code == 2
+    assert program("profile", "create", "other", "--clone-from", "nosuch").code == 1
+
+
+def test_renaming_keeps_what_is_in_use(program: Program) -> None:
+    program("profile", "create", "work")
+    program("-p", "work", "config", "set", "agent.max_turns", "7")
+    program("profile", "use", "work")
+    program("profile", "rename", "work", "job")
+    assert program("config", "get", "agent.max_turns").out == "7\n"
+    assert [row["name"] for row in program("profile", "list", "--json").json] == ["default", "job"]
+
+
+def test_removing_the_profile_in_use_leads_back_to_the_home(program: Program) -> None:
+    program("profile", "create", "work")
+    program("profile", "use", "work")
+    asked = program("profile", "delete", "work")
+    assert (asked.code, asked.out) == (2, "")
+    assert "add --yes" in asked.err
+    assert program("profile", "delete", "work", "--yes").code == 0
+    assert program("config", "path").out == f"{program.home}/config.yaml\n"
+    assert not list((program.home / "profiles").iterdir())
+    assert program("profile", "delete", "default", "--yes").code == 2
+
+
+def test_a_profile_that_is_open_elsewhere_stays(program: Program) -> None:
+    program("profile", "create", "work")
+    home = Home(program.home / "profiles" / "work")
+    owner = Owner(lock_folder(home.root))
+    owner.prove()
+    try:
+        assert len(used_by(home)) == 1
+        for line in (("delete", "work", "--yes"), ("rename", "work", "job")):
+            result = program("profile", *line)
+            assert result.code == 1
+            assert "is in use by process" in result.err
+    finally:
+        owner.leave()
+    assert program("profile", "delete", "work", "--yes").code == 0
+
+
+def test_an_exported_profile_has_no_secrets_and_comes_back(program: Program) -> None:
+    program("profile", "create", "work")
+    program("-p", "work", "config", "set", "agent.max_turns", "7")
+    program("-p", "work", "config", "set", "OPENROUTER_API_KEY", "sk-or-v1-0123456789abcdef")
+    program("-p", "work", "--provider", "offline", "-z", "calculate 6*7")
+    exported = program("-p", "work", "sessions", "export", "--no-redact").out
+    program("profile", "export", "work", "-o", "w.zip")
+    with zipfile.ZipFile("w.zip") as archive:
+        assert "config.yaml" in archive.namelist()
+        assert not {".env", "auth.json"} & {*archive.namelist()}
+    assert program("profile", "import", "w.zip", "--name", "again").code == 0
+    assert program("-p", "again", "config", "get", "agent.max_turns").out == "7\n"
+    assert program("-p", "again", "sessions", "export", "--no-redact").out == exported
+
+
+@pytest.mark.parametrize("name", ["../out.md", "/tmp/out.md", "a/../../out.md", "a\\..\\out"])
+def test_an_archive_cannot_lead_out_of_its_folder(program: Program, name: str) -> None:
+    with zipfile.ZipFile("bad.zip", "w") as archive:
+        archive.writestr("config.yaml", "agent: {}")
+        archive.writestr(name, "gotcha")
+    result = program("profile", "import", "bad.zip")
+    assert result.code == 2
+    assert "leads out of it" in result.err
+    assert not (program.home / "profiles" / "bad").exists()
+
+
+def test_an_archive_may_not_hold_links(program: Program) -> None:
+    with zipfile.ZipFile("bad.zip", "w") as archive:
+        link = zipfile.ZipInfo("config.yaml")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+    assert program("profile", "import", "bad.zip").code == 2
