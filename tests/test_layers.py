@@ -29,6 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "memory": {"codec", "core"},
     "skills": {"codec", "core"},
     "context": {"codec", "core"},
+    "learning": {"codec", "core", "skills", "memory"},
     "testing": {"codec", "core"},
 }
 ROOMS["app"] = set(ROOMS)

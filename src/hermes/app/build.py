@@ -58,6 +58,7 @@ log = logging.getLogger(__name__)
 
 INBOX_SECONDS = 0.25
 Arrange = Callable[[str, Parts], None]
+Beside = Callable[["App", Session], Coroutine[Any, Any, None]]
 
 
 class App:
@@ -95,6 +96,8 @@ class App:
         self.reaches_out = True
         self.judged_then: Callable[[], bool] = lambda: False
         self.engines: dict[str, EngineMaker] = {}
+        # More that goes on beside sessions in which somebody stays.
+        self.beside: list[Beside] = []
         self._log_files = log_files
         self._budget = budget
         self._budgets = Budgets(config, env)
@@ -163,6 +166,7 @@ class App:
             upkeep(self, session),
             watching.name(self, session),
             watching.review(self, session),
+            *(work(self, session) for work in self.beside),
             self.models.acquaint(session.transcript.model, session.transcript.provider),
         ):
             tasks.append(asyncio.ensure_future(_quietly(work)))
