@@ -7,6 +7,7 @@ import asyncio
 import os
 import re
 from pathlib import Path
+from typing import Protocol
 
 from hermes.app.build import App
 from hermes.app.lessons import learn
@@ -22,7 +23,6 @@ from hermes.core.world import World
 from hermes.learning.looking import REVIEW
 from hermes.skills.history import Version
 from hermes.testing.request import Request
-from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
 
 NAME = "release-build"
@@ -102,12 +102,16 @@ class Pupil:
         return calls("skill_manage", action="create", name=NAME, content=content, category="work")
 
 
+class Reached(Protocol):
+    @property
+    def url(self) -> str: ...
+
+
 class School:
-    def __init__(self, folder: Path, server: ScriptedServer, more: str = "") -> None:
+    def __init__(self, folder: Path, server: Reached) -> None:
         self.home = folder / "home"
         self.work = folder / "work"
         self.server = server
-        self.more = more
         self.notices: list[str] = []
         for each in (self.home, self.work):
             each.mkdir(exist_ok=True)
