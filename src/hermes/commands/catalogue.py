@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.commands import context, memory, model, rollback, session, skills
+from hermes.commands import context, insights, memory, model, rollback, session, skills
 
 COMMANDS = (
     *session.COMMANDS,
@@ -11,5 +11,6 @@ COMMANDS = (
     *context.COMMANDS,
     *memory.COMMANDS,
     *skills.COMMANDS,
+    *insights.COMMANDS,
 )
 EXTRA = skills.SkillCommands()

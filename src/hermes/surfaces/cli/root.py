@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "curator": ("curator", "Unused skills of the agent's own: archive and restore."),
     "doctor": ("doctor", "Check this installation and say how to mend it."),
     "fallback": ("fallback", "Models that go on when the chosen one cannot."),
+    "insights": ("insights", "What was done lately: tokens, cost, tools, skills, hours."),
     "login": ("login", "Log in at a provider."),
     "logout": ("logout", "Log out of a provider."),
     "logs": ("logs", "Read the log files."),

@@ -12,9 +12,10 @@ from hermes.app.opening import Opening
 from hermes.app.skilled import skilled
 from hermes.codec.json import plain
 from hermes.commands.visible import clean
+from hermes.config.findings import Level
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.output import as_json_option, print_json, with_app
-from hermes.surfaces.cli.style import Level, mark
+from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
     from hermes.app.skilled import Skilled
@@ -76,7 +77,8 @@ def rehearse(
         print_json({**plain(done), "trials": trials, "verdict": done.verdict})
     else:
         print(clean("\n".join(map(str, done.trials))))
-        print(f"{mark(SIGNS[done.verdict])} {done.skill} {done.version}: {SAYS[done.verdict]} {words}".rstrip())
+        sign, says = mark(SIGNS[done.verdict]), f"{SAYS[done.verdict]} {words}".rstrip()
+        print(f"{sign} {done.skill} {done.version}: {says}")
     if done.verdict == "refuse":
         ctx.exit(1)
 
