@@ -121,7 +121,7 @@ class School:
     def needs(self, flag: str) -> None:
         (self.work / "build.sh").write_text(BUILD.format(flag=flag))
 
-    def app(self, world: World | None = None, **more: object) -> App:
+    def app(self, world: World | None = None, settings: JsonObject | None = None) -> App:
         flags: JsonObject = {
             "model.provider": "custom",
             "model.default": "scripted",
@@ -129,7 +129,7 @@ class School:
             "memory.nudge_interval": 0,
             "approvals.mode": "off",
             "auxiliary.title_generation.provider": "none",
-            **more,
+            **(settings or {}),
         }
         env = {"OPENAI_API_KEY": "k", "PATH": os.environ["PATH"]}
         config = load(Home(self.home), flags=flags, env=env)

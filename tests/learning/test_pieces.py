@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hermes.core.events import (
@@ -147,6 +148,12 @@ DONE = Outcome(end="done", calls=4, failures=1, tokens=1000)
 )
 def test_what_is_worse_is_said(after: Outcome, words: tuple[str, ...]) -> None:
     assert worse(DONE, after) == words
+
+
+def test_more_work_is_no_harm_where_less_of_it_was_corrected() -> None:
+    more = Outcome(end="done", calls=9, failures=1, tokens=9000)
+    assert worse(msgspec.structs.replace(DONE, corrected=True), more) == ()
+    assert worse(msgspec.structs.replace(DONE, end="failed"), more) == ()
 
 
 def trial(**after: object) -> Trial:

@@ -13,6 +13,7 @@ from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.app.rehearsing import ledger_of
 from hermes.codec.json import decode
+from hermes.codec.values import JsonObject
 from hermes.core.commands import Say
 from hermes.learning.looking import REVIEW
 from hermes.skills.history import Cause
@@ -119,12 +120,12 @@ async def test_it_can_be_switched_off_and_what_waits_for_a_person_is_not_tried(
     pupil = Pupil()
     async with ScriptedServer(pupil) as server:
         school = School(tmp_path, server)
-        off = {"skills.review_calls": 0, "skills.creation_nudge_interval": 0}
-        async with school.app(**off) as app:
+        off: JsonObject = {"skills.review_calls": 0, "skills.creation_nudge_interval": 0}
+        async with school.app(settings=off) as app:
             await say(await school.attended(app), TASK)
             await asyncio.sleep(0.2)
         assert pupil.reviews == 0
-        async with school.app(**{"skills.write_approval": True}) as app:
+        async with school.app(settings={"skills.write_approval": True}) as app:
             await say(await school.attended(app), TASK)
             await eventually(looked(school, app), 30)
             (waiting,) = school.skills(app).shelf.proposals()
@@ -134,7 +135,7 @@ async def test_it_can_be_switched_off_and_what_waits_for_a_person_is_not_tried(
 async def test_without_a_rehearsal_the_settings_decide(tmp_path: Path) -> None:
     async with ScriptedServer(Pupil()) as server:
         school = School(tmp_path, server)
-        async with school.app(**{"skills.unrehearsed": "none"}) as app:
+        async with school.app(settings={"skills.unrehearsed": "none"}) as app:
             await say(await school.attended(app), TASK)
             await eventually(looked(school, app), 30)
             (waiting,) = school.skills(app).shelf.proposals()

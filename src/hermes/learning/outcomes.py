@@ -62,14 +62,16 @@ def outcome_of(events: Iterable[Event], *, unknown: str = "", corrected: bool = 
 
 
 def worse(before: Outcome, after: Outcome) -> tuple[str, ...]:
-    """What got worse, in words; nothing means that nothing did. Calls whose result is not known
-    make all that follows a guess, so that numbers behind them count only where they are sure."""
+    """What got worse, in words; nothing means that nothing did. More work is no harm where the
+    person was not content with less of it; and behind a call whose result is not known, how much
+    work there is would be a guess."""
     found = []
     if before.end == "done" and after.end != "done":
         found.append(f"it ended {after.end or 'never'} instead of done")
     if after.failures > before.failures:
         found.append(f"{after.failures} calls failed instead of {before.failures}")
-    if not after.unknown:
+    was_good = before.end == "done" and not before.corrected
+    if was_good and not after.unknown:
         if after.calls > before.calls:
             found.append(f"{after.calls} calls instead of {before.calls}")
         if after.tokens > before.tokens * TOKENS_FACTOR + TOKENS_MORE:

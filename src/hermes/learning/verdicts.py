@@ -35,8 +35,7 @@ class Trial(Value, omit_defaults=False):
         gains = (
             self.after.calls < self.before.calls,
             self.after.failures < self.before.failures,
-            self.before.end != "done",
-            self.before.corrected,
+            self.before.end != "done" and self.after.end == "done",
         )
         return "better" if any(gains) else "same"
 

@@ -13,6 +13,7 @@ from hermes.app.skilled import skilled
 from hermes.codec.json import plain
 from hermes.commands.visible import clean
 from hermes.config.findings import Level
+from hermes.core.commands import Retitle
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.output import as_json_option, print_json, with_app
 from hermes.surfaces.cli.style import mark
@@ -69,6 +70,9 @@ def rehearse(
         done = await Rehearsals(app, skills, purse.meter).rehearse(
             wanted, most=most or app.settings.skills.rehearse, session=only
         )
+        if any(not trial.problem for trial in done.trials):
+            title = await app.library.free_title(f"Rehearsal of {wanted.name}")
+            await purse.send(Retitle(title=title))
         return done, learning.decide(app, skills, wanted, done) if decide else ""
 
     done, words = with_app(ctx, work)
