@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.app.rehearsing import ledger_of
+from hermes.app.skill_stats import skill_stats
 from hermes.testing.server import ScriptedServer
 from tests.durability.observing import eventually
 from tests.learning.school import NAME, Pupil, School, commands_in, say
@@ -57,6 +58,8 @@ async def test_a_skill_is_learned_used_mended_and_defended(tmp_path: Path) -> No
         assert commands_in(text) == ["sh build.sh --slow", "sh check.sh"]
         kept = ledger_of(app).rehearsal(refused.id)
         assert kept is not None and kept.trials[0].session == third.id
+        (stats,) = [s for s in await skill_stats(app, school.skills(app)) if s.name == NAME]
+        assert sorted(v.successes for v in stats.versions.values()) == [1, 1]
         costs = {line.cause for line in await app.library.spending()}
         assert {"background_review", "rehearsal"} <= costs
         await app.close()

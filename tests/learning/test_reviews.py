@@ -11,10 +11,12 @@ import msgspec
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.app.rehearsing import ledger_of
+from hermes.app.rehearsing import Rehearsals, ledger_of
 from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
-from hermes.core.commands import Say
+from hermes.core.commands import Answer, Say
+from hermes.core.events import ApprovalAsked
+from hermes.core.session import Session
 from hermes.learning.looking import REVIEW
 from hermes.skills.history import Cause
 from hermes.skills.shelf import Change
@@ -213,3 +215,33 @@ def change(action: str, flag: str) -> Change:
     return Change(
         name=NAME, action=action, cause=Cause(who="agent", session="s"), files={MAIN: content}
     )
+
+
+async def test_what_a_person_allowed_then_is_allowed_in_a_rehearsal(tmp_path: Path) -> None:
+    """And what would be a new question is no failure: it waits for the person."""
+    async with ScriptedServer(Pupil()) as server:
+        school = School(tmp_path, server)
+        careful: JsonObject = {"approvals.mode": "manual"}
+        reaching = 'test "$1" = "--slow" || { echo "wrong mode: needs --slow"; exit 2; }\n'
+        (school.work / "build.sh").write_text(reaching + "touch out\n")
+        async with school.app(settings=careful) as app:
+            shelf = school.skills(app).shelf
+            shelf.apply(change("create", "--slow; sudo -n true"))
+            left = await app.open(Opening(source="cli", attended=True, cwd=str(school.work)))
+            asked = asyncio.ensure_future(allow_everything(left))
+            await say(left, TASK)
+            asked.cancel()
+            same = shelf.propose(change("edit", "--slow; sudo -n true"))
+            other = shelf.propose(change("edit", "--slow; sudo -n false"))
+            rehearsals = Rehearsals(app, school.skills(app), left.meter)
+            found = await rehearsals.rehearse(same, most=1)
+            assert [trial.judgement for trial in found.trials] == ["same"], found
+            found = await rehearsals.rehearse(other, most=1)
+            assert [trial.judgement for trial in found.trials] == ["unclear"], found
+
+
+async def allow_everything(session: Session) -> None:
+    async for record in session.subscribe():
+        if isinstance(record.event, ApprovalAsked):
+            await asyncio.sleep(0.02)
+            await session.send(Answer(id=record.event.id, text="once"))

@@ -35,8 +35,10 @@ class Outcome(Value, omit_defaults=False):
         return f"{self.end or 'open'}, {', '.join(parts)}"
 
 
-def outcome_of(events: Iterable[Event], *, unknown: str = "", corrected: bool = False) -> Outcome:
-    """`unknown` is how the result of a call begins that was never really made."""
+def outcome_of(
+    events: Iterable[Event], *, unknown: tuple[str, ...] = (), corrected: bool = False
+) -> Outcome:
+    """`unknown` is how results of calls begin that were never really made."""
     end, calls, failures, missing, tokens = "", 0, 0, 0, 0
     for event in events:
         match event:
@@ -44,7 +46,7 @@ def outcome_of(events: Iterable[Event], *, unknown: str = "", corrected: bool = 
                 calls += len(message.calls)
                 tokens += usage.prompt + usage.output
             case ToolFinished(result=result) if result.failed:
-                is_unknown = bool(unknown) and result.text.startswith(unknown)
+                is_unknown = result.text.startswith(unknown)
                 missing += is_unknown
                 failures += not is_unknown
             case TurnEnded(reason=reason):
