@@ -53,7 +53,7 @@ async def test_a_skill_is_learned_used_mended_and_defended(tmp_path: Path) -> No
         await eventually(lambda: school.versions(app)[-1].state == "refused", 20)
         refused = school.versions(app)[-1]
         assert refused.reason.startswith(f"worse in session {third.id} from record ")
-        assert "1 calls failed instead of 0" in refused.reason
+        assert "1 failed calls instead of 0" in refused.reason
         text = (school.home / "skills" / "work" / NAME / "SKILL.md").read_text()
         assert commands_in(text) == ["sh build.sh --slow", "sh check.sh"]
         kept = ledger_of(app).rehearsal(refused.id)

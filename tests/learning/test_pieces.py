@@ -140,7 +140,7 @@ DONE = Outcome(end="done", calls=4, failures=1, tokens=1000)
         (DONE, ()),
         (Outcome(end="done", calls=3, tokens=2200), ()),
         (Outcome(end="failed", calls=1), ("it ended failed instead of done",)),
-        (Outcome(end="done", calls=4, failures=2), ("2 calls failed instead of 1",)),
+        (Outcome(end="done", calls=4, failures=2), ("2 failed calls instead of 1",)),
         (Outcome(end="done", calls=5), ("5 calls instead of 4",)),
         (Outcome(end="done", calls=4, tokens=9000), ("9000 tokens instead of 1000",)),
         (Outcome(end="done", calls=9, tokens=9000, unknown=1), ()),

@@ -55,10 +55,11 @@ def _overview(found: Insights, paint: Paint) -> list[str]:
     mean = usage.prompt + usage.output
     return [
         paint(head, "bold"),
-        f"  {found.sessions} sessions, {found.messages} messages, {found.tool_calls} tool calls",
+        f"  {_many(found.sessions, 'session')}, {_many(found.messages, 'message')}, "
+        f"{_many(found.tool_calls, 'tool call')}",
         f"  {_count(usage.prompt)} tokens in ({_count(usage.cache_read)} from a cache), "
         f"{_count(usage.output)} out, cost {_price(usage, found.unpriced)}",
-        f"  {found.active_days} active days, {found.streak} in a row; on average "
+        f"  {_many(found.active_days, 'active day')}, {found.streak} in a row; on average "
         f"{_count(mean // found.sessions)} tokens a session",
         f"  {_spark(found.days)}",
     ]
@@ -141,6 +142,10 @@ def _time(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}{'s' if number != 1 else ''}"
 
 
 def _count(number: int) -> str:

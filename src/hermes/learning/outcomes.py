@@ -71,7 +71,7 @@ def worse(before: Outcome, after: Outcome) -> tuple[str, ...]:
     if before.end == "done" and after.end != "done":
         found.append(f"it ended {after.end or 'never'} instead of done")
     if after.failures > before.failures:
-        found.append(f"{after.failures} calls failed instead of {before.failures}")
+        found.append(f"{after.failures} failed calls instead of {before.failures}")
     was_good = before.end == "done" and not before.corrected
     if was_good and not after.unknown:
         if after.calls > before.calls:
