@@ -142,9 +142,8 @@ async def test_without_a_rehearsal_the_settings_decide(tmp_path: Path) -> None:
             await eventually(looked(school, app), 30)
             (waiting,) = school.skills(app).shelf.proposals()
             assert waiting.name == NAME
-            assert school.notices == [
-                f"A change of the skill {NAME} waits: `/skills diff {waiting.id}` shows it."
-            ]
+            words = f"A change of the skill {NAME} waits: `/skills diff {waiting.id}` shows it."
+            await eventually(lambda: school.notices == [words])
 
 
 async def test_a_look_back_that_was_left_is_taken_up_by_the_next_session(tmp_path: Path) -> None:
