@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Arrange = Callable[[str, Parts], None]
+Beside = Callable[["App", Session], Coroutine[Any, Any, None]]
 
 
 class App:
@@ -99,6 +100,8 @@ class App:
         self.has_begun = False
         self.judged_then: Callable[[], bool] = lambda: False
         self.engines: dict[str, EngineMaker] = {}
+        # More that goes on beside sessions in which somebody stays.
+        self.beside: list[Beside] = []
         self._log_files = log_files
         self._budget = budget
         self._budgets = Budgets(config, env)
@@ -171,6 +174,7 @@ class App:
             upkeep(self, session),
             watching.name(self, session),
             watching.review(self, session),
+            *(work(self, session) for work in self.beside),
             self.models.acquaint(session.transcript.model, session.transcript.provider),
         ):
             tasks.append(asyncio.ensure_future(_quietly(work)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 from hermes.app.auxiliary import Auxiliary
 from hermes.app.judging import rules_for
@@ -23,10 +24,11 @@ from hermes.core.messages import (
     UserMessage,
     user_says,
 )
+from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
-from hermes.core.session import Session
 from hermes.core.subscription import Subscription
 from hermes.core.tools import ToolOutput
+from hermes.core.transcript import Transcript
 from hermes.memory.entries import Source
 from hermes.memory.nudges import nudge
 from hermes.memory.tools import Call, Desk, carry_out, memory, wishes_of
@@ -41,11 +43,25 @@ NOTICE = "Memory was updated: {}"
 DENIED = "Not allowed, and nobody is asked now. Leave it."
 
 
+class Reviewed(Protocol):
+    """A session that is looked back upon: one that is open, or one of the past. Costs are booked
+    by `meter`."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def transcript(self) -> Transcript: ...
+    @property
+    def meter(self) -> Meter: ...
+    @property
+    def tell(self) -> Callable[[str], None]: ...
+
+
 class MemoryReview:
     """For one session. It may call the memory tool and nothing else; nothing that takes a question
     is done, and where strangers' words are in view, nothing at all."""
 
-    def __init__(self, app: App, session: Session, opened: SessionOpened) -> None:
+    def __init__(self, app: App, session: Reviewed, opened: SessionOpened) -> None:
         self._app = app
         self._session = session
         self._opened = opened
@@ -80,16 +96,16 @@ class MemoryReview:
         known = (await self._app.memory.of().snapshot()).text or "Memory is empty."
         said = digest(self._session.transcript.messages)
         messages: tuple[Message, ...] = (user_says(f"{known}\n\n{said}"),)
-        desk = await self._desk(turn_id)
+        desk = await self.desk(turn_id)
         for number in range(MOST_ROUNDS):
             prompt = Prompt(system=words, messages=messages, tools=(memory.spec,))
             reply = await self._auxiliary().ask(TASK, prompt, self._session.meter)
             if not reply.message.calls:
                 return
-            results = [await self._answer(desk, number, call) for call in reply.message.calls]
+            results = [await self.answer(desk, number, call) for call in reply.message.calls]
             messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
 
-    async def _answer(self, desk: Desk, number: int, call: ToolCall) -> ToolResult:
+    async def answer(self, desk: Desk, number: int, call: ToolCall) -> ToolResult:
         try:
             output = await self._carry_out(desk, number, call)
         except (ToolError, DecodeError) as error:
@@ -115,7 +131,7 @@ class MemoryReview:
             if not isinstance(rules.decide(effect, self._opened.principal, origins), Allow):
                 raise ToolError(DENIED)
 
-    async def _desk(self, turn_id: str) -> Desk:
+    async def desk(self, turn_id: str) -> Desk:
         """Changes have the words that the turn answered as their source."""
         records = await self._app.journal.read(self._session.id)
         n = heard_at(records, turn_id)
@@ -146,7 +162,7 @@ class MemoryReview:
         )
 
 
-class _Nowhere:
+class Nowhere:
     """Where effects of memory take place: in no folder."""
 
     cwd = "/"
@@ -155,7 +171,7 @@ class _Nowhere:
         return path
 
 
-_NOWHERE = _Nowhere()
+_NOWHERE = Nowhere()
 
 
 def digest(messages: list[Message]) -> str:

@@ -212,9 +212,9 @@ class Skilled:
             raise UsageError(f"There is no older version of {name}.")
         return older[-1]
 
-    def approve(self, version: Version) -> Version:
+    def approve(self, version: Version, reason: str = "") -> Version:
         """What waited comes into use, and counts as a change from now on."""
-        done = self.shelf.promote(version)
+        done = self.shelf.promote(version, reason)
         if done.action == "create":
             self.usages.created(done.name, "agent")
         else:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes.app.build import App
+from hermes.app.lessons import learn
 from hermes.app.secrecy import Secrecy
 from hermes.codec.values import JsonValue
 from hermes.config.flags import flag_values
@@ -35,7 +36,9 @@ def start(
     secrecy = Secrecy(config, env)
     log_files = start_logging(config, redact=secrecy.line, verbose=bool(options.get("verbose")))
     world = World(reach=_kill_points(env))
-    return App(config, env=env, world=world, log_files=log_files, budget=budget, secrecy=secrecy)
+    app = App(config, env=env, world=world, log_files=log_files, budget=budget, secrecy=secrecy)
+    app.beside.append(learn)
+    return app
 
 
 def _kill_points(env: Mapping[str, str]) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hermes.app.toolbox import wanted_names
 from hermes.codec.values import JsonValue, Value
+from hermes.config.home import Home
 from hermes.config.schema import Path
 from hermes.config.settings import Settings
 from hermes.core.errors import NotFound
@@ -39,6 +40,16 @@ def _state(name: str, offered: set[str]) -> ToolsetState:
 def _elementary() -> tuple[str, ...]:
     """Those that are not only made of others."""
     return tuple(name for name, held in TOOLSETS.items() if held.tools)
+
+
+def switch(home: Home, name: str, *, on: bool) -> None:
+    """In the settings as they are now, for sessions that start from now on; NotFound."""
+    # Looking is common, changing is not.
+    from hermes.config.edit import write_settings
+    from hermes.config.load import load
+
+    if found := changes(load(home, env={}).settings, (name,), on=on):
+        write_settings(home, found)
 
 
 def changes(

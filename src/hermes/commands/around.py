@@ -8,7 +8,7 @@ import sys
 
 from hermes.app.models.shelf import ProviderRow, Shelf
 from hermes.app.toolbox import wanted_names
-from hermes.app.toolset_choice import switch_toolset, toolset_rows
+from hermes.app.toolsets import ToolsetState, states, switch
 from hermes.codec.json import encode, plain
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
 from hermes.commands.tuning import choices
@@ -34,7 +34,7 @@ async def tools(here: Here, argument: str) -> Outcome:
     verb, _, name = argument.partition(" ")
     name = name.strip()
     if verb in ("enable", "disable"):
-        switch_toolset(here.app, name, on=verb == "enable")
+        switch(here.app.home, name, on=verb == "enable")
         return Shown(text=f"{name} is {verb}d in chats that start from now on.")
     if verb not in ("", "list"):
         raise UsageError("Use /tools [list|enable TOOLSET|disable TOOLSET].")
@@ -52,10 +52,13 @@ async def tools(here: Here, argument: str) -> Outcome:
 
 async def toolsets(here: Here, argument: str) -> Outcome:
     lines = [
-        f"{'●' if row.on else '○'} {row.name:<16} {', '.join(row.members)}"
-        for row in toolset_rows(here.app.settings)
+        f"{_sign(row)} {row.name:<16} {', '.join(row.tools)}" for row in states(here.app.settings)
     ]
     return Shown(text="\n".join((*lines, "/tools enable NAME or disable NAME, for new sessions.")))
+
+
+def _sign(row: ToolsetState) -> str:
+    return "●" if row.enabled else "◐" if row.partly else "○"
 
 
 async def config(here: Here, argument: str) -> Outcome:

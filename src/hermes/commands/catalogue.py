@@ -7,6 +7,7 @@ from hermes.commands import (
     attaching,
     context,
     curator,
+    insights,
     mcp,
     memory,
     model,
@@ -33,5 +34,6 @@ COMMANDS = (
     *curator.COMMANDS,
     *around.COMMANDS,
     *attaching.COMMANDS,
+    *insights.COMMANDS,
 )
 EXTRA = quick.QuickCommands(skills.SkillCommands())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from hermes.codec.values import Value
 from hermes.config.kinds import Count, Positive, Seconds
@@ -33,8 +33,19 @@ class SkillSettings(Value):
     ] = True
     write_approval: Annotated[bool, "What the agent writes waits for `/skills approve`."] = False
     creation_nudge_interval: Annotated[
-        Count, "Tool calls after which the agent is asked what to keep; 0 for never."
+        Count, "Tool calls of a session after which it is looked back upon; 0 for never."
     ] = 10
+    review_calls: Annotated[
+        Count, "Tool calls of one task after which it is looked back upon; 0 for never."
+    ] = 5
+    rehearse: Annotated[
+        Count, "Recorded sessions that a change is tried on before it is used; 0 for none."
+    ] = 3
+    unrehearsed: Annotated[
+        Literal["new", "all", "none"],
+        "What comes into use where no session can be played again: new skills, also changes, or "
+        "nothing before you approve it.",
+    ] = "new"
     index_max_chars: Annotated[Count, "Characters of the list of skills in the prompt."] = 2_000
     hub_urls: Annotated[
         dict[str, str],

@@ -80,7 +80,12 @@ def _text(entries: Sequence[Entry], described: set[str], *, hidden: int) -> str:
 
 
 def _line(entry: Entry) -> str:
+    return listed_line(entry.name, entry.skill.description)
+
+
+def listed_line(name: str, description: str) -> str:
+    """How one skill stands in the list."""
     # What a stranger wrote cannot close the list.
-    words = entry.skill.description.replace("<", "‹").replace(">", "›")
+    words = description.replace("<", "‹").replace(">", "›")
     short = words if len(words) <= LONGEST_LINE else words[: LONGEST_LINE - 1].rstrip() + "…"
-    return f"- {entry.name}: {short}"
+    return f"- {name}: {short}"

@@ -143,7 +143,7 @@ class Shelf:
             version, tree = self._intend(change, proposal=False)
             return self._activate(version, tree)
 
-    def promote(self, version: Version) -> Version:
+    def promote(self, version: Version, reason: str = "") -> Version:
         """A proposal comes into use; UsageError when the skill has changed since it was made."""
         with sole_writer(self.folder):
             present = self._waiting(version)
@@ -153,7 +153,7 @@ class Shelf:
                     "refuse it and propose again."
                 )
             self._settle(present, "intended")
-            return self._activate(present, self._history.tree(present))
+            return self._activate(present, self._history.tree(present), reason)
 
     def refuse(self, version: Version, reason: str) -> Version:
         with sole_writer(self.folder):
@@ -222,14 +222,14 @@ class Shelf:
         self._world.reach("skill.intended")
         return version, after
 
-    def _activate(self, version: Version, tree: Tree) -> Version:
+    def _activate(self, version: Version, tree: Tree, reason: str = "") -> Version:
         folder = self.folder / version.place
         if version.removed:
             drop_folder(folder, self._staging)
         else:
             self._write(folder, tree)
         self._world.reach("skill.written")
-        self._settle(version, "active")
+        self._settle(version, "active", reason)
         return self._history.version(version.name, version.id)
 
     def _write(self, folder: Path, tree: Tree) -> None:

@@ -109,25 +109,49 @@ async def skill_manage(
     """Save how to do a kind of task, or mend a skill. Prefer patch; name the kind of task, not the
     case; no passing failures. Steps, pitfalls, verification."""
     desk = ctx.kept(Skills).desk
-    steps: dict[Action, Callable[[], Version]] = {
-        "create": lambda: desk.create(ctx.call_id, name, content, category),
-        "edit": lambda: desk.edit(ctx.call_id, name, content),
-        "patch": lambda: desk.patch(
-            ctx.call_id, name, file_path or MAIN, old_string, new_string, replace_all
-        ),
-        "write_file": lambda: desk.write_file(ctx.call_id, name, file_path, file_content),
-        "remove_file": lambda: desk.remove_file(ctx.call_id, name, file_path),
-        "delete": lambda: desk.delete(ctx.call_id, name, absorbed_into),
-    }
     try:
         if action != "create":
             await _directed(ctx, desk, name)
-        version = await asyncio.to_thread(steps[action])
+        arguments: JsonObject = {
+            "action": action,
+            "name": name,
+            "content": content,
+            "category": category,
+            "old_string": old_string,
+            "new_string": new_string,
+            "replace_all": replace_all,
+            "file_path": file_path,
+            "file_content": file_content,
+            "absorbed_into": absorbed_into,
+        }
+        version = await asyncio.to_thread(change, desk, ctx.call_id, arguments)
     except NotFound as error:
         raise ToolError(f"{error} skills_list shows all.") from error
     except HermesError as error:
         raise ToolError(str(error)) from error
     return _told(desk, version)
+
+
+def change(desk: Desk, call_id: str, given: JsonObject) -> Version:
+    """What the decoded arguments of `skill_manage` ask for."""
+    name, path = given["name"], given["file_path"]
+    steps: dict[Action, Callable[[], Version]] = {
+        "create": lambda: desk.create(call_id, name, given["content"], given["category"]),
+        "edit": lambda: desk.edit(call_id, name, given["content"]),
+        "patch": lambda: desk.patch(
+            call_id,
+            name,
+            path or MAIN,
+            given["old_string"],
+            given["new_string"],
+            given["replace_all"],
+        ),
+        "write_file": lambda: desk.write_file(call_id, name, path, given["file_content"]),
+        "remove_file": lambda: desk.remove_file(call_id, name, path),
+        "delete": lambda: desk.delete(call_id, name, given["absorbed_into"]),
+    }
+    action: Action = given["action"]
+    return steps[action]()
 
 
 async def _directed(ctx: ToolContext, desk: Desk, name: str) -> None:

@@ -67,6 +67,11 @@ class Performance:
             copy=copy,
         )
 
+    @property
+    def results(self) -> Results:
+        """What tools give behind a divergence."""
+        return self._play.results
+
     async def begin(self, place: int) -> None:
         """Everything before this place is as it was."""
         self._home.mkdir(mode=0o700)

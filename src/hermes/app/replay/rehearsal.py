@@ -11,6 +11,7 @@ from hermes.app.limits import limits_of
 from hermes.app.models.choice import EMBEDDED, OFFLINE, Wish
 from hermes.app.models.resolver import Resolver
 from hermes.app.opening import Opening
+from hermes.app.replay.approvals import AnsweredThen
 from hermes.app.replay.compactions import PlayedEngine
 from hermes.app.replay.conductor import Conductor
 from hermes.app.replay.cues import side_calls
@@ -125,6 +126,8 @@ class Rehearsal(App):
         # The results of then have these words in them already.
         parts.remark = None
         parts.preflight = self._lasting
+        if self._play.then is not None:
+            parts.policy = AnsweredThen(parts.policy, self._play.score)
         parts.engine = PlayedEngine(means_of(self, session_id, opened), self._gates)
         return parts
 

@@ -41,7 +41,8 @@ class Score:
     """`place` is the next line to be played, up to `end`. Events are compared as they are noted,
     which is before they are committed: that is their order in the journal. `goes_on` means that
     what comes behind a divergence is wanted too; `is_closed` that nobody plays any more. `asks_on`
-    tells whether one more request was made by this process than its events show."""
+    tells whether one more request was made by this process than its events show. `leaves_after` is
+    the place of a line that was changed on purpose: the next reply is somebody else's."""
 
     def __init__(self, lines: Sequence[Line], *, goes_on: bool = False) -> None:
         self.lines = lines
@@ -54,6 +55,7 @@ class Score:
         self.pulse = Pulse()
         self.asks_on: Callable[[], bool] = bool
         self.other_booking: tuple[int, bytes, bytes] | None = None
+        self.leaves_after: int | None = None
         self._goes_on = goes_on
 
     def open(self, start: int, end: int) -> None:
@@ -128,6 +130,11 @@ class Score:
         self.place += 1
         self.pulse.beat()
         return True
+
+    def leave_if_changed(self) -> None:
+        """What is asked now has the changed line in it."""
+        if self.leaves_after is not None and self.place > self.leaves_after:
+            self.diverge("request")
 
     def check_turn(self, place: int, turn_id: str) -> None:
         recorded = self.lines[place].turn_id

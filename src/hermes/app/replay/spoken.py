@@ -123,6 +123,7 @@ class Continuing:
         )
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        self._score.leave_if_changed()
         if not self._score.is_free:
             try:
                 async with aclosing(self._inner.reply(prompt)) as items:

@@ -44,6 +44,10 @@ class Results:
         self._kept = kept
         self._made = _made(events)
 
+    def also(self, events: list[DurableEvent]) -> None:
+        """What calls gave in another session, for those that this one never made."""
+        self._made += _made(events)
+
     def output(self, result: ToolResult) -> ToolOutput:
         """As the tool gave it: whole, and without the words that were added behind it."""
         parts, details = result.parts, dict(result.details)

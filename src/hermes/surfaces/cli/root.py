@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dump": ("dump", "A summary to paste where you ask for help."),
     "fallback": ("fallback", "Models that go on when the chosen one cannot."),
     "import": ("import_", "Restore a backup, or move in from Hermes Agent."),
+    "insights": ("insights", "What was done lately: tokens, cost, tools, skills, hours."),
     "login": ("login", "Log in at a provider."),
     "logout": ("logout", "Log out of a provider."),
     "logs": ("logs", "Read the log files."),

@@ -15,7 +15,12 @@ from hermes.commands.skill_lines import shelf_lines
 from hermes.commands.visible import clean, one_line
 from hermes.config.edit import set_from_text, write_settings
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.commands import skills_hub, skills_shipped, skills_versions
+from hermes.surfaces.cli.commands import (
+    skills_hub,
+    skills_rehearse,
+    skills_shipped,
+    skills_versions,
+)
 from hermes.surfaces.cli.output import (
     as_json_option,
     columns,
@@ -237,5 +242,10 @@ def trust(ctx: click.Context, folder: str, revoke: bool) -> None:
     print(f"{mark('ok')} Skills of {path} are {verb} ({', '.join(there) or 'it has none yet'}).")
 
 
-for each in (*skills_hub.COMMANDS, *skills_shipped.COMMANDS, *skills_versions.COMMANDS):
+for each in (
+    *skills_hub.COMMANDS,
+    *skills_shipped.COMMANDS,
+    *skills_versions.COMMANDS,
+    skills_rehearse.rehearse,
+):
     command.add_command(each)

@@ -1,0 +1,32 @@
+"""Whether a person's words correct what was just done: a guess by how such words begin."""
+
+from __future__ import annotations
+
+import re
+
+# Long texts are new tasks, whatever they begin with.
+MOST_CHARS = 600
+_BEGINS = re.compile(
+    r"""(?xi) ^ \W*
+    (?: no \b (?! \s+ (?:problem|worries|rush|hurry|need)) | nope | nah \b | wrong | incorrect
+      | stop \b | don'?t \b | do \s not \b | never \b | (?:not \s (?:that|like|what|so|quite|right))
+      | (?:that|this|it) (?:'s|\s is|\s was|\s isn'?t|\s wasn'?t) \s* (?:not|wrong|incorrect|right)
+      | (?:i \s (?:said|meant|told \s you|asked (?:\s for)?|wanted|did\s?n'?t)) \b
+      | you \s (?:should \s have|should\s?n'?t|forgot|missed|broke|were \s supposed|did\s?n'?t)
+      | actually \b | instead \b | please \s (?:don'?t|stop|always|never) | always \b
+      | next \s time | from \s now \s on
+      | nein \b | falsch | nicht \s so | non \b | pas \s comme | ce \s n'est \s pas | mal \b
+      | eso \s no | no \s es
+    )"""
+)
+_HOLDS = re.compile(
+    r"(?i)\b(?:not what i (?:asked|wanted|meant)|you (?:should have|forgot to)|that(?:'s| is) wrong"
+    r"|instead of what you|use \S+ instead|rather than what)\b"
+)
+
+
+def corrects(text: str) -> bool:
+    """Words to a turn that ended. Better a look too many than a lesson that is lost."""
+    if not text or len(text) > MOST_CHARS:
+        return False
+    return bool(_BEGINS.search(text) or _HOLDS.search(text))

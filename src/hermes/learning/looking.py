@@ -1,0 +1,77 @@
+"""What somebody who looks back is told: the words, and what was said and done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hermes.codec.json import encode
+from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from hermes.learning.occasions import Why
+
+MOST_CHARS = 16_000
+RESULT_CHARS = 600
+ARGUMENT_CHARS = 400
+WORDS_CHARS = 2_000
+
+REVIEW = (
+    "Look back over the task below. Is there a way of working in it that will be needed again? "
+    "Then save it, in this order of preference: patch the skill that was loaded; patch another "
+    "skill of yours that covers this kind of task; add a file to one; only then create a skill. "
+    "Name a skill after the kind of task, never after this case. Write the steps that worked, "
+    "the pitfalls and how to verify; leave out the detours. What the person corrected belongs "
+    "into the skill that governs that work; facts about the person or this environment go to "
+    "memory. Do not save failures of the moment, missing programs, or that a tool does not work. "
+    "One change for each skill: say all of it at once. If nothing is worth keeping, which is "
+    "often so, say “nothing to save” and stop."
+)
+WHY: dict[Why, str] = {
+    "task": "It took {calls} tool calls.",
+    "session": "Much was done since anything was saved.",
+    "correction": "The person corrected the work: find out what would have made that needless.",
+}
+
+
+def words_for(why: Why, calls: int) -> str:
+    return f"{REVIEW}\n\n{WHY[why].format(calls=calls)}"
+
+
+def digest(messages: Iterable[Message]) -> str:
+    """Who said and did what, as much of the end as fits. Calls stand with their results."""
+    lines: list[str] = []
+    for message in messages:
+        lines += _lines(message)
+    text = "\n\n".join(lines)
+    return text if len(text) <= MOST_CHARS else "[…]\n" + text[-MOST_CHARS:]
+
+
+def shelf_words(skills: Sequence[tuple[str, str, bool]]) -> str:
+    """Names and descriptions of the skills, and which of them may be changed."""
+    lines = [f"- {name}: {about}{'' if own else ' (not yours)'}" for name, about, own in skills]
+    return "\n".join(("Skills there are:", *lines)) if lines else "There are no skills yet."
+
+
+def _lines(message: Message) -> list[str]:
+    match message:
+        case UserMessage(origin="user"):
+            return [f"User: {_cut(message.text, WORDS_CHARS)}"]
+        case UserMessage():
+            return []
+        case AssistantMessage():
+            said = [f"Assistant: {_cut(message.text, WORDS_CHARS)}"] if message.text else []
+            return said + [
+                f"Call {call.name} {_cut(encode(call.arguments).decode(), ARGUMENT_CHARS)}"
+                for call in message.calls
+            ]
+        case ToolMessage(results=results):
+            return [
+                f"{'Failed' if result.failed else 'Result'} of {result.name}: "
+                f"{_cut(result.text, RESULT_CHARS)}"
+                for result in results
+            ]
+
+
+def _cut(text: str, most: int) -> str:
+    """Both ends: errors stand at the end, what was asked for at the beginning."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]} […] {text[-most // 2 :]}"

@@ -1,0 +1,70 @@
+"""When a task is worth a look back: much was done, or the person had to correct it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hermes.codec.values import Value
+from hermes.core.events import Event, MessageReceived, ToolFinished, TurnEnded, TurnStarted
+from hermes.learning.corrections import corrects
+
+CHANGES = "skill_manage"
+# Looking something up about oneself is no work.
+OWN_TOOLS = frozenset(("skills_list", "skill_view", CHANGES, "memory", "todo", "clarify"))
+
+Why = Literal["task", "session", "correction"]
+
+
+class Occasion(Value):
+    why: Why
+    calls: int
+
+
+class Watch:
+    """Follows the events of a session, from its beginning. 0 switches a limit off."""
+
+    def __init__(self, *, task_calls: int, session_calls: int) -> None:
+        self._task_calls = task_calls
+        self._session_calls = session_calls
+        self._calls = 0
+        self._since = 0
+        self._is_answered = False
+        self._is_corrected = False
+        self._has_saved = False
+
+    def note(self, event: Event) -> Occasion | None:
+        """What the end of a turn gives occasion for, if that is what the event is."""
+        match event:
+            case MessageReceived(message=message):
+                if message.origin == "user" and self._is_answered and corrects(message.text):
+                    self._is_corrected = True
+            case TurnStarted():
+                self._calls, self._has_saved = 0, False
+            case ToolFinished(result=result) if result.name == CHANGES and not result.failed:
+                self._since, self._has_saved = 0, True
+            case ToolFinished(result=result) if result.name not in OWN_TOOLS:
+                self._calls += 1
+                self._since += 1
+            case TurnEnded(reason=reason):
+                return self._ended(done=reason == "done")
+            case _:
+                pass
+        return None
+
+    def _ended(self, *, done: bool) -> Occasion | None:
+        self._is_answered = done
+        why = self._why() if done else None
+        if why is None:
+            return None
+        self._since, self._is_corrected = 0, False
+        return Occasion(why=why, calls=self._calls)
+
+    def _why(self) -> Why | None:
+        if self._is_corrected:
+            return "correction"
+        # What the agent has saved by itself needs no second look.
+        if self._has_saved:
+            return None
+        if 0 < self._task_calls <= self._calls:
+            return "task"
+        return "session" if 0 < self._session_calls <= self._since else None

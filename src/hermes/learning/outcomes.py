@@ -1,0 +1,81 @@
+"""How a task went, in numbers that two runs of it can be compared by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hermes.codec.values import Value
+from hermes.core.events import Event, ReplyAdded, ToolFinished, TurnEnded
+
+# A text that says more costs more; that alone is no harm.
+TOKENS_FACTOR = 1.25
+TOKENS_MORE = 1_000
+
+
+class Outcome(Value, omit_defaults=False):
+    """Of one turn. `end` is its reason, "" for one that has none yet. `failures` are calls that
+    went wrong, `unknown` those whose result nobody knows; `corrected` when the person's next words
+    were a correction, which only a turn that really happened can tell."""
+
+    end: str = ""
+    calls: int = 0
+    failures: int = 0
+    unknown: int = 0
+    tokens: int = 0
+    corrected: bool = False
+
+    def __str__(self) -> str:
+        parts = [f"{self.calls} calls", f"{self.tokens} tokens"]
+        if self.failures:
+            parts.append(f"{self.failures} failed")
+        if self.unknown:
+            parts.append(f"{self.unknown} of unknown result")
+        if self.corrected:
+            parts.append("corrected")
+        return f"{self.end or 'open'}, {', '.join(parts)}"
+
+
+def outcome_of(
+    events: Iterable[Event], *, unknown: tuple[str, ...] = (), corrected: bool = False
+) -> Outcome:
+    """`unknown` is how results of calls begin that were never really made."""
+    end, calls, failures, missing, tokens = "", 0, 0, 0, 0
+    for event in events:
+        match event:
+            case ReplyAdded(message=message, usage=usage):
+                calls += len(message.calls)
+                tokens += usage.prompt + usage.output
+            case ToolFinished(result=result) if result.failed:
+                is_unknown = result.text.startswith(unknown)
+                missing += is_unknown
+                failures += not is_unknown
+            case TurnEnded(reason=reason):
+                end = reason
+            case _:
+                pass
+    return Outcome(
+        end=end,
+        calls=calls,
+        failures=failures,
+        unknown=missing,
+        tokens=tokens,
+        corrected=corrected,
+    )
+
+
+def worse(before: Outcome, after: Outcome) -> tuple[str, ...]:
+    """What got worse, in words; nothing means that nothing did. More work is no harm where the
+    person was not content with less of it; and behind a call whose result is not known, how much
+    work there is would be a guess."""
+    found = []
+    if before.end == "done" and after.end != "done":
+        found.append(f"it ended {after.end or 'never'} instead of done")
+    if after.failures > before.failures:
+        found.append(f"{after.failures} failed calls instead of {before.failures}")
+    was_good = before.end == "done" and not before.corrected
+    if was_good and not after.unknown:
+        if after.calls > before.calls:
+            found.append(f"{after.calls} calls instead of {before.calls}")
+        if after.tokens > before.tokens * TOKENS_FACTOR + TOKENS_MORE:
+            found.append(f"{after.tokens} tokens instead of {before.tokens}")
+    return tuple(found)

@@ -1,0 +1,95 @@
+"""A recorded event as it would have been, had a skill had another text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hermes.codec.values import replace
+from hermes.core.errors import UsageError
+from hermes.core.events import DurableEvent, MessageReceived, SessionOpened, ToolFinished
+from hermes.core.messages import Text, ToolResult, UserMessage
+from hermes.skills.index import listed_line
+from hermes.skills.skill import MAIN, parse
+
+VIEW = "skill_view"
+# Where the text of a skill ends in what the model is given.
+NOTES = "\n\n[Skill directory: "
+HEAD = "# Skill {}\n\n"
+GONE = "The skill {} has no file {!r}."
+
+
+class Revision:
+    """`new` are the files of the skill as they would be; `old` as they are, for the line that the
+    list of skills has. Nothing else of a session changes."""
+
+    def __init__(self, name: str, old: Mapping[str, bytes], new: Mapping[str, bytes]) -> None:
+        self.name = name
+        self._new = new
+        self._body = _body(new)
+        self._lines = (_line(name, old), _line(name, new))
+
+    def loads(self, event: DurableEvent) -> bool:
+        """Whether this event brought the skill into its session."""
+        match event:
+            case ToolFinished(result=result):
+                return self._is_view(result)
+            case MessageReceived(message=message):
+                return HEAD.format(self.name) in message.text
+            case _:
+                return False
+
+    def revised(self, event: DurableEvent) -> DurableEvent:
+        """The same event where nothing would have been different."""
+        match event:
+            case ToolFinished(result=result) if self._is_view(result):
+                return replace(event, result=self._result(result))
+            case MessageReceived(message=message) if self.loads(event):
+                return replace(event, message=self._message(message))
+            case SessionOpened(system=system):
+                before, after = self._lines
+                changed = before != after and before in system
+                return replace(event, system=system.replace(before, after)) if changed else event
+            case _:
+                return event
+
+    def _is_view(self, result: ToolResult) -> bool:
+        return result.name == VIEW and not result.failed and result.details.get("name") == self.name
+
+    def _result(self, result: ToolResult) -> ToolResult:
+        text = result.text
+        if file := str(result.details.get("file", "")):
+            data = self._new.get(file)
+            if data is None:
+                words = GONE.format(self.name, file)
+                return replace(result, parts=(Text(text=words),), failed=True)
+            return replace(result, parts=(Text(text=data.decode("utf-8", "replace")),))
+        _, found, notes = text.rpartition(NOTES)
+        folder = notes.partition("]")[0] if found else ""
+        body = self._body.replace("${HERMES_SKILL_DIR}", folder)
+        return replace(result, parts=(Text(text=f"{body}{found}{notes}" if found else body),))
+
+    def _message(self, message: UserMessage) -> UserMessage:
+        """The skill stands between its heading and the note on its folder."""
+        head = HEAD.format(self.name)
+        before, _, rest = message.text.partition(head)
+        _, found, notes = rest.partition(NOTES)
+        folder = notes.partition("]")[0] if found else ""
+        body = self._body.replace("${HERMES_SKILL_DIR}", folder)
+        others = tuple(part for part in message.parts if not isinstance(part, Text))
+        return replace(message, parts=(Text(text=f"{before}{head}{body}{found}{notes}"), *others))
+
+
+def _body(tree: Mapping[str, bytes]) -> str:
+    try:
+        return parse(tree[MAIN].decode("utf-8"))[1].strip()
+    except (KeyError, UsageError, UnicodeDecodeError):
+        return ""
+
+
+def _line(name: str, tree: Mapping[str, bytes]) -> str:
+    """As the list of skills in the prompt has it."""
+    try:
+        description = parse(tree[MAIN].decode("utf-8"))[0].description
+    except (KeyError, UsageError, UnicodeDecodeError):
+        return ""
+    return listed_line(name, description)

@@ -1,0 +1,81 @@
+"""What follows from playing sessions again with a changed skill."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hermes.codec.values import Value
+from hermes.learning.outcomes import Outcome, worse
+
+Judgement = Literal["better", "same", "worse", "unclear"]
+Verdict = Literal["promote", "refuse", "keep", "unrehearsed"]
+
+
+class Trial(Value, omit_defaults=False):
+    """One session once more. `n` is the record from which on it went another way; `problem` says
+    why it could not be played at all."""
+
+    session: str
+    turn: str = ""
+    n: int = 0
+    before: Outcome = Outcome()
+    after: Outcome = Outcome()
+    problem: str = ""
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        return () if self.problem else worse(self.before, self.after)
+
+    @property
+    def judgement(self) -> Judgement:
+        if self.problem or (self.after.unknown and not self.worse):
+            return "unclear"
+        if self.worse:
+            return "worse"
+        gains = (
+            self.after.calls < self.before.calls,
+            self.after.failures < self.before.failures,
+            self.before.end != "done" and self.after.end == "done",
+        )
+        return "better" if any(gains) else "same"
+
+    def __str__(self) -> str:
+        if self.problem:
+            return f"{self.session}: {self.problem}"
+        why = f" ({'; '.join(self.worse)})" if self.worse else ""
+        return f"{self.session}: {self.judgement}{why}. Then: {self.before}. Now: {self.after}."
+
+
+class Rehearsal(Value, omit_defaults=False):
+    """All trials of one version of a skill."""
+
+    skill: str
+    version: str
+    at: float = 0.0
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """One session that got worse is enough to refuse, one that cannot be told to wait."""
+        judged = {trial.judgement for trial in self.trials if not trial.problem}
+        if not judged:
+            return "unrehearsed"
+        if "worse" in judged:
+            return "refuse"
+        return "keep" if "unclear" in judged else "promote"
+
+    @property
+    def words(self) -> str:
+        """One sentence for the history."""
+        harmful = next((trial for trial in self.trials if trial.judgement == "worse"), None)
+        if harmful is not None:
+            return (
+                f"worse in session {harmful.session} from record {harmful.n} on: "
+                f"{'; '.join(harmful.worse)}"
+            )
+        played = [trial for trial in self.trials if not trial.problem]
+        if not played:
+            return "unrehearsed"
+        calls = sum(trial.before.calls for trial in played), sum(t.after.calls for t in played)
+        names = ", ".join(trial.session for trial in played)
+        return f"rehearsed in {names}: {calls[0]} calls before, {calls[1]} now"

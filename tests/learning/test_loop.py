@@ -1,0 +1,66 @@
+"""Learning from beginning to end: a task makes a skill, the next one uses it, it is mended, and
+what would harm is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes.app.rehearsing import ledger_of
+from hermes.app.skill_stats import skill_stats
+from hermes.testing.server import ScriptedServer
+from tests.durability.observing import eventually
+from tests.learning.school import NAME, Pupil, School, commands_in, say
+
+
+async def test_a_skill_is_learned_used_mended_and_defended(tmp_path: Path) -> None:
+    pupil = Pupil()
+    async with ScriptedServer(pupil) as server:
+        school = School(tmp_path, server)
+        app = school.app()
+
+        # The first time everything must be found out.
+        first = await school.attended(app)
+        assert await say(first, "Build a release.") == 6
+        await eventually(lambda: [v.state for v in school.versions(app)] == ["active"])
+        (created,) = school.versions(app)
+        assert (created.cause.who, created.cause.session) == ("review", first.id)
+        assert created.cause.model == "scripted" and created.reason == "unrehearsed"
+        await app.leave(first)
+
+        # The second time the list has it, and fewer calls do, though the world has changed.
+        school.needs("--slow")
+        second = await school.attended(app)
+        assert second.transcript.opened is not None
+        assert f"- {NAME}:" in second.transcript.opened.system
+        assert await say(second, "Build a release.") == 4
+
+        # The person says so; the wrong step is mended after it was tried.
+        pupil.patch = ("--fast", "--slow")
+        await say(second, "No, use --slow from now on.")
+        await eventually(lambda: len(school.versions(app)) == 2, 20)
+        await eventually(lambda: school.versions(app)[-1].state == "active", 20)
+        mended = school.versions(app)[-1]
+        assert mended.reason == f"rehearsed in {second.id}: 4 calls before, 3 now"
+        await app.leave(second)
+
+        third = await school.attended(app)
+        assert await say(third, "Build a release.") == 3
+
+        # What would harm is refused, and the session that shows it is named.
+        pupil.patch = ("--slow", "--fast")
+        await say(third, "Actually, always build with --fast.")
+        await eventually(lambda: len(school.versions(app)) == 3, 20)
+        await eventually(lambda: school.versions(app)[-1].state == "refused", 20)
+        refused = school.versions(app)[-1]
+        assert refused.reason.startswith(f"worse in session {third.id} from record ")
+        assert "1 failed calls instead of 0" in refused.reason
+        text = (school.home / "skills" / "work" / NAME / "SKILL.md").read_text()
+        assert commands_in(text) == ["sh build.sh --slow", "sh check.sh"]
+        kept = ledger_of(app).rehearsal(refused.id)
+        assert kept is not None and kept.trials[0].session == third.id
+        (stats,) = [s for s in await skill_stats(app, school.skills(app)) if s.name == NAME]
+        assert sorted(v.successes for v in stats.versions.values()) == [1, 1]
+        costs = {line.cause for line in await app.library.spending()}
+        assert {"background_review", "rehearsal"} <= costs
+        await app.close()
+    assert pupil.reviews == 3

@@ -1,0 +1,251 @@
+"""The small judgements that learning is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hermes.core.events import (
+    DurableEvent,
+    MessageReceived,
+    ReplyAdded,
+    SessionOpened,
+    ToolFinished,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.core.messages import (
+    AssistantMessage,
+    Text,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    Usage,
+    user_says,
+)
+from hermes.learning.corrections import corrects
+from hermes.learning.ledger import Ledger
+from hermes.learning.looking import MOST_CHARS, digest
+from hermes.learning.occasions import Occasion, Watch
+from hermes.learning.outcomes import Outcome, outcome_of, worse
+from hermes.learning.revision import Revision
+from hermes.learning.verdicts import Rehearsal, Trial
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No, use the other file.",
+        "that's wrong",
+        "That is not what I asked for",
+        "I said the slow mode!",
+        "Stop doing that",
+        "Don't touch the tests",
+        "Actually, always answer in French.",
+        "you forgot to run the tests",
+        "Nein, das andere.",
+        "This is fine, but you should have asked",
+    ],
+)
+def test_words_that_correct(text: str) -> None:
+    assert corrects(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Thanks!",
+        "Now do the same for b.txt",
+        "No problem, go on",
+        "What does the noble gas do?",
+        "Notes are in notes.txt, read them",
+        "Great. Build a release.",
+        "No " + "long story " * 100,
+    ],
+)
+def test_words_that_do_not(text: str) -> None:
+    assert not corrects(text)
+
+
+def result(name: str = "terminal", *, failed: bool = False, text: str = "x") -> ToolFinished:
+    return ToolFinished(
+        result=ToolResult(call_id="c", name=name, parts=(Text(text=text),), failed=failed)
+    )
+
+
+def said(text: str) -> MessageReceived:
+    return MessageReceived(message=user_says(text))
+
+
+def ended(reason: str = "done") -> TurnEnded:
+    return TurnEnded(reason=reason, usage=Usage())  # type: ignore[arg-type]
+
+
+def occasions(*events: DurableEvent, task: int = 5, session: int = 10) -> list[Occasion]:
+    watch = Watch(task_calls=task, session_calls=session)
+    found = [watch.note(event) for event in events]
+    return [each for each in found if each is not None]
+
+
+START = TurnStarted(takes=())
+
+
+def test_five_calls_are_worth_a_look_and_four_are_not() -> None:
+    assert occasions(START, *[result()] * 4, ended()) == []
+    assert occasions(START, *[result()] * 5, ended()) == [Occasion(why="task", calls=5)]
+    assert occasions(START, *[result()] * 5, ended(), task=0) == []
+
+
+def test_calls_of_a_session_add_up_and_what_is_saved_starts_anew() -> None:
+    turn: tuple[DurableEvent, ...] = (START, *[result()] * 4, ended())
+    assert occasions(*turn, *turn, *turn) == [Occasion(why="session", calls=4)]
+    saved: tuple[DurableEvent, ...] = (START, result("skill_manage"), ended())
+    assert occasions(*turn, *turn, *saved, *turn) == []
+
+
+def test_looking_at_skills_is_no_work_and_a_turn_that_failed_teaches_nothing() -> None:
+    assert occasions(START, *[result("skill_view")] * 9, ended()) == []
+    assert occasions(START, *[result()] * 9, ended("failed")) == []
+
+
+def test_a_correction_counts_only_after_an_answer() -> None:
+    wrong = (said("No, wrong."), START, ended())
+    assert occasions(*wrong) == []
+    assert occasions(said("Do."), START, ended(), *wrong) == [Occasion(why="correction", calls=0)]
+
+
+def test_an_outcome_is_counted_from_events() -> None:
+    call = ToolCall(id="c", name="terminal")
+    reply = ReplyAdded(
+        message=AssistantMessage(parts=(call,)),
+        usage=Usage(input=7, output=3),
+        model="",
+        provider="",
+    )
+    events = (reply, result(failed=True), reply, result(failed=True, text="never made"), ended())
+    assert outcome_of(events, unknown=("never made",)) == Outcome(
+        end="done", calls=2, failures=1, unknown=1, tokens=20
+    )
+
+
+DONE = Outcome(end="done", calls=4, failures=1, tokens=1000)
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        (DONE, ()),
+        (Outcome(end="done", calls=3, tokens=2200), ()),
+        (Outcome(end="failed", calls=1), ("it ended failed instead of done",)),
+        (Outcome(end="done", calls=4, failures=2), ("2 failed calls instead of 1",)),
+        (Outcome(end="done", calls=5), ("5 calls instead of 4",)),
+        (Outcome(end="done", calls=4, tokens=9000), ("9000 tokens instead of 1000",)),
+        (Outcome(end="done", calls=9, tokens=9000, unknown=1), ()),
+    ],
+)
+def test_what_is_worse_is_said(after: Outcome, words: tuple[str, ...]) -> None:
+    assert worse(DONE, after) == words
+
+
+def test_more_work_is_no_harm_where_less_of_it_was_corrected() -> None:
+    more = Outcome(end="done", calls=9, failures=1, tokens=9000)
+    assert worse(msgspec.structs.replace(DONE, corrected=True), more) == ()
+    assert worse(msgspec.structs.replace(DONE, end="failed"), more) == ()
+
+
+def trial(**after: object) -> Trial:
+    return Trial(session="s1", n=7, before=DONE, after=Outcome(end="done", **after))  # type: ignore[arg-type]
+
+
+def test_one_bad_trial_refuses_and_one_unclear_trial_waits() -> None:
+    good, bad, unclear = trial(calls=3), trial(calls=9), trial(calls=3, unknown=1)
+    broken = Trial(session="s2", problem="gone")
+    verdicts = {
+        (): "unrehearsed",
+        (broken,): "unrehearsed",
+        (good,): "promote",
+        (good, broken): "promote",
+        (good, unclear): "keep",
+        (good, unclear, bad): "refuse",
+    }
+    for trials, verdict in verdicts.items():
+        assert Rehearsal(skill="a", version="v", trials=trials).verdict == verdict
+    words = Rehearsal(skill="a", version="v", trials=(good, bad)).words
+    assert words == "worse in session s1 from record 7 on: 9 calls instead of 4"
+
+
+def skill(body: str, about: str = "Things") -> dict[str, bytes]:
+    return {"SKILL.md": f"---\nname: a\ndescription: {about}\n---\n{body}\n".encode()}
+
+
+def test_a_revision_changes_what_the_skill_said_and_nothing_else() -> None:
+    revision = Revision("a", skill("Old"), {**skill("New in ${HERMES_SKILL_DIR}"), "f.md": b"F"})
+    notes = "\n\n[Skill directory: /h/a]\n[Files: f.md]"
+    view = ToolResult(
+        call_id="c", name="skill_view", parts=(Text(text=f"Old{notes}"),), details={"name": "a"}
+    )
+    (changed,) = [revision.revised(ToolFinished(result=view))]
+    assert isinstance(changed, ToolFinished)
+    assert changed.result.text == f"New in /h/a{notes}"
+    other = ToolFinished(result=ToolResult(call_id="c", name="skill_view", parts=view.parts))
+    assert revision.revised(other) is other
+    text = "/a go\n\n[Follow]\n\n# Skill a\n\nOld\n\n[Skill directory: /h/a]"
+    called = revision.revised(said(text))
+    assert isinstance(called, MessageReceived)
+    assert called.message.text == text.replace("Old", "New in /h/a")
+    gone = ToolResult(
+        call_id="c",
+        name="skill_view",
+        parts=(Text(text="G"),),
+        details={"name": "a", "file": "g.md"},
+    )
+    lost = revision.revised(ToolFinished(result=gone))
+    assert isinstance(lost, ToolFinished) and lost.result.failed
+
+
+def test_another_description_changes_the_list_in_the_prompt() -> None:
+    revision = Revision("a", skill("B", "Things"), skill("B", "Other things"))
+    opened = SessionOpened(
+        source="cli", cwd="/", model="m", provider="p", system="x\n- a: Things\ny"
+    )
+    changed = revision.revised(opened)
+    assert isinstance(changed, SessionOpened) and changed.system == "x\n- a: Other things\ny"
+
+
+def test_a_turn_is_claimed_twice_at_most_and_never_after_it_was_done(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "learning")
+    assert ledger.claim("s", "t1", 1.0) and ledger.claim("s", "t1", 2.0)
+    assert not ledger.claim("s", "t1", 3.0)
+    assert ledger.claim("s", "t2", 1.0)
+    ledger.done("s", "t2", 2.0)
+    assert not ledger.claim("s", "t2", 3.0)
+    assert ledger.claim("s", "t3", 5.0)
+    assert [look.turn for look in ledger.unfinished(9.0)] == ["t3"]
+    assert ledger.unfinished(5.0) == ()
+
+
+def test_a_torn_line_of_the_ledger_is_no_line(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    assert ledger.claim("s", "t", 1.0)
+    path = tmp_path / "reviews.jsonl"
+    path.write_bytes(path.read_bytes()[:-9])
+    assert ledger.claim("s", "t", 2.0) and ledger.claim("s", "t", 3.0)
+
+
+def test_a_digest_tells_calls_and_failures_and_has_an_end() -> None:
+    call = ToolCall(id="c", name="terminal", arguments={"command": "make"})
+    failed = ToolResult(call_id="c", name="terminal", parts=(Text(text="e" * 9000),), failed=True)
+    messages = (
+        user_says("Build it"),
+        AssistantMessage(parts=(Text(text="I will."), call)),
+        ToolMessage(results=(failed,)),
+    )
+    text = digest(messages)
+    assert text.startswith(
+        'User: Build it\n\nAssistant: I will.\n\nCall terminal {"command":"make"}'
+    )
+    assert "Failed of terminal: eee" in text and len(text) < 1000
+    assert len(digest(messages * 100)) <= MOST_CHARS + 4
