@@ -62,7 +62,11 @@ def test_a_route_takes_nobody_without_its_token(
     assert len(model.server.requests) == asked
 
 
-@pytest.mark.parametrize("route", [r for r in PROTECTED if "{id}" in r.path], ids=str)
+@pytest.mark.parametrize(
+    "route",
+    [r for r in PROTECTED if "{id}" in r.path],
+    ids=lambda route: f"{route.method} {route.path}",
+)
 @pytest.mark.parametrize(
     "id", ["..%2f..%2fetc%2fpasswd", "..", "%2e%2e", "x%00y", "a%0d%0aX-Evil:%201", "x" * 300]
 )
