@@ -77,6 +77,8 @@ class Said:
     def say(self, place: SourceKind, value: Any, override: Override | None) -> None:
         if override is not None:
             word = str(value).lower() if isinstance(value, bool) else str(value)
+            if isinstance(value, tuple):
+                word = ",".join(map(str, value))
             self._variables[place][override.variable] = "1" if override.when_true else word
             value = override.when_true or value
         elif place == "file":

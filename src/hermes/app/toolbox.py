@@ -12,6 +12,7 @@ from hermes.tools.catalogue import Catalogue, ChosenTools, Entry, built_in_entri
 from hermes.tools.toolsets import CORE, SEARCHING, resolve_toolsets
 
 _BYTES_PER_TOKEN = 4
+CROWDED = 0.8
 
 # What models the user brings tools of its own.
 PROVIDER_TOOLSETS: dict[str, tuple[str, ...]] = {
@@ -44,7 +45,8 @@ class Tools:
         plain = tuple(name for name in names if name not in SEARCHING)
         if not self._added and self._tokens(plain) <= tokens:
             return plain
-        left = tokens - self._tokens(SEARCHING)
+        # Where there are many, what else tells of them must fit into the request too.
+        left = int(tokens * CROWDED) - self._tokens(SEARCHING)
         kept: list[str] = []
         for name in (*CORE, *plain):
             size = self._tokens((name,)) if name in plain and name not in kept else left + 1

@@ -11,7 +11,6 @@ from hermes.codec.values import Value, replace
 from hermes.core.effects import (
     Allow,
     Ask,
-    CallServer,
     Decision,
     Deny,
     Effect,
@@ -182,9 +181,6 @@ class Rules:
         with strangers' text names them: they may be who wants it."""
         decision = case.decision
         strangers = self._cases.strangers(origins)
-        if isinstance(effect, CallServer):
-            # What a server has said is no news to it.
-            strangers = tuple(each for each in strangers if each != f"mcp:{effect.server}")
         sources = f"Text from {', '.join(strangers)} is in view, which may be what wants this."
         if isinstance(decision, Ask):
             if not strangers:

@@ -174,7 +174,9 @@ class Curator:
                 if place.startswith(".") or (self._folder / place).exists():
                     continue
                 inner = [m for m in members if m.name == place or m.name.startswith(f"{place}/")]
-                tar.extractall(self._folder, members=inner, filter="data")
+                # Python before 3.11.4 has no filters; these are copies of our own.
+                checked = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+                tar.extractall(self._folder, members=inner, **checked)
                 back.append(Path(place).name)
         return tuple(back)
 

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
-from hermes.core.effects import CallServer, Effect
+from hermes.core.effects import Effect, ReadHistory, Remember
 from hermes.core.errors import ToolError
 from hermes.core.tools import Effects, Place, ToolContext, ToolOutput, tool
 from hermes.memory.honcho.client import HonchoError
@@ -48,15 +48,20 @@ class HonchoDesk:
             raise ToolError(str(error)) from error
 
 
-def _asks(name: str) -> Effects:
+def _asks(*changing: str) -> Effects:
+    """The memory of the user's own choice is looked into; with one of these arguments, changed."""
+
     def effects(_place: Place, arguments: JsonObject) -> list[Effect]:
         given = {key: value for key, value in arguments.items() if value}
-        return [CallServer(server="honcho", tool=name, arguments=encode(given).decode())]
+        text = encode(given).decode()
+        if any(name in given for name in changing):
+            return [Remember(target="honcho", action="replace", text=text)]
+        return [ReadHistory(query=text)]
 
     return effects
 
 
-@tool(effects=_asks("profile"), repeat="safe")
+@tool(effects=_asks("card"), repeat="safe")
 async def honcho_profile(
     ctx: ToolContext, card: Annotated[tuple[str, ...], "New facts; omit to read"] = ()
 ) -> ToolOutput:
@@ -73,14 +78,14 @@ async def honcho_profile(
     return _lines(await desk.use(work))
 
 
-@tool(effects=_asks("search"), repeat="safe")
+@tool(effects=_asks(), repeat="safe")
 async def honcho_search(ctx: ToolContext, query: str) -> ToolOutput:
     """Find what the user has said, by meaning."""
     desk = ctx.kept(HonchoDesk)
     return _lines(await desk.use(lambda model: model.client.search(model.user, query)))
 
 
-@tool(effects=_asks("context"), repeat="safe")
+@tool(effects=_asks(), repeat="safe")
 async def honcho_context(ctx: ToolContext) -> ToolOutput:
     """All that is known about the user, as far as it fits."""
 
@@ -91,7 +96,7 @@ async def honcho_context(ctx: ToolContext) -> ToolOutput:
     return ToolOutput.text(await ctx.kept(HonchoDesk).use(work) or NOTHING)
 
 
-@tool(effects=_asks("reasoning"), repeat="safe")
+@tool(effects=_asks(), repeat="safe")
 async def honcho_reasoning(
     ctx: ToolContext,
     query: Annotated[str, "A question about the user"],
@@ -104,7 +109,7 @@ async def honcho_reasoning(
     )
 
 
-@tool(effects=_asks("conclude"))
+@tool(effects=_asks("conclusion", "delete_id"))
 async def honcho_conclude(
     ctx: ToolContext,
     conclusion: Annotated[str, "A fact about the user"] = "",
