@@ -174,9 +174,11 @@ class Curator:
                 if place.startswith(".") or (self._folder / place).exists():
                     continue
                 inner = [m for m in members if m.name == place or m.name.startswith(f"{place}/")]
-                # Python before 3.11.4 has no filters; these are copies of our own.
-                checked = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-                tar.extractall(self._folder, members=inner, **checked)
+                # Copies of our own; and Python before 3.11.4 has no filters yet.
+                if hasattr(tarfile, "data_filter"):
+                    tar.extractall(self._folder, members=inner, filter="data")
+                else:
+                    tar.extractall(self._folder, members=inner)
                 back.append(Path(place).name)
         return tuple(back)
 

@@ -69,6 +69,7 @@ LINES: dict[str, str] = {
     "login": "nous --no-browser",
     "logout": "nous",
     "logs": "list --json",
+    "mcp": "",
     "mcp add": "x --command /nosuch --yes",
     "mcp configure": "nosuch",
     "mcp disable": "nosuch",

@@ -19,6 +19,7 @@ _FEWEST = 2
 # Without one of these ideas no passage is an injection.
 _TELLING = frozenset("AiISPhOWXQfBzNkCYDEVjlotRxU")
 LIKENESS = "resembles_injection"
+_OWN = ("skill", "memory")
 STRONG = 2.0
 _KINDS = {"memory": "kept", "skill": "kept", "tool_description": "tool"}
 
@@ -65,8 +66,8 @@ def likeness(passage: str, kind: str) -> float:
 
 def resembling(row: Row, start: int, kind: str) -> Iterator[Sign]:
     """Passages of a row, which begins at `start` of the text, that are much like injections. A
-    skill is made of orders, so that it is like one says nothing about it."""
-    if kind == "skill":
+    skill is made of orders and a memory of wishes: that they are like one says nothing."""
+    if kind in _OWN:
         return
     done = 0
     for first, last in passages(row.ideas):

@@ -87,7 +87,10 @@ def remove(ctx: click.Context, name: str) -> None:
 
 
 def _tokens(ctx: click.Context) -> Tokens:
-    return Tokens(start(ctx.find_root().obj or {}).home)
+    app = start(ctx.find_root().obj or {})
+    for line in app.news:
+        click.echo(f"warning: {line}", err=True)
+    return Tokens(app.home)
 
 
 def _print_json(value: JsonValue) -> None:

@@ -40,6 +40,8 @@ async def _serve(
     from hermes.surfaces.mcp.server import make_server
 
     async with start(options) as app:
+        for line in app.news:
+            click.echo(f"warning: {line}", err=True)
         conversations = Conversations(app)
         server = make_server(conversations, read_only=read_only)
         try:
