@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import signal
 import sqlite3
 from pathlib import Path
@@ -39,7 +40,10 @@ async def test_a_living_process_keeps_its_session(tmp_path: Path) -> None:
 async def test_a_process_that_was_stopped_for_long_comes_back_fenced(tmp_path: Path) -> None:
     worker = await start("hold", tmp_path, "one")
     assert await line(worker) == "held"
-    worker.send_signal(signal.SIGSTOP)
+    # Not in the middle of a commit: one who is stopped there holds up everybody.
+    with (tmp_path / "hermes.db.lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        worker.send_signal(signal.SIGSTOP)
     async with journal_in(tmp_path, HandClock(beats(tmp_path)[0][1] + 31)) as journal:
         lease = await journal.acquire("one")
         assert lease.fence == 2
