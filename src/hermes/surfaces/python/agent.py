@@ -67,6 +67,8 @@ class AIAgent:
         sudo_password_callback: Callback = None,
         checkpoints_enabled: bool | None = None,
     ) -> None:
+        given = dict(locals())
+        told = {name[:-9]: given[name] for name in given if name.endswith("_callback")}
         self._settings: dict[str, Any] = {
             "model.default": model,
             "model.provider": provider,
@@ -82,23 +84,8 @@ class AIAgent:
             "checkpoints.enabled": checkpoints_enabled,
         }
         self._home, self._verbose, self._budget = home, verbose_logging, iteration_budget
-        self._capture = secret_capture_callback
-        self._callbacks = Callbacks(
-            stream_delta=stream_delta_callback,
-            interim_assistant=interim_assistant_callback,
-            reasoning=reasoning_callback,
-            thinking=thinking_callback,
-            tool_gen=tool_gen_callback,
-            tool_progress=tool_progress_callback,
-            tool_start=tool_start_callback,
-            tool_complete=tool_complete_callback,
-            step=step_callback,
-            status=status_callback,
-            clarify=clarify_callback,
-            event=event_callback,
-            approval=approval_callback,
-            sudo_password=sudo_password_callback,
-        )
+        self._capture = told.pop("secret_capture")
+        self._callbacks = Callbacks(**told)
         self._opening = Opening(
             source=platform or "python",
             platform=platform or "api",
