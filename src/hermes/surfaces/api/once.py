@@ -100,10 +100,8 @@ async def keep_run(house: House, ticket: Ticket, run_id: str) -> None:
 async def _keep_answer(house: House, ticket: Ticket, given: Answer) -> None:
     headers = encode([[name.decode(), value.decode()] for name, value in given.headers]).decode()
     values = (given.status, given.body, headers, ticket.key)
-    await house.store.run(
-        lambda db: db.execute(
-            "UPDATE idempotency SET status = ?, body = ?, headers = ? WHERE key = ?", values
-        )
+    await house.store.change(
+        "UPDATE idempotency SET status = ?, body = ?, headers = ? WHERE key = ?", [values]
     )
 
 

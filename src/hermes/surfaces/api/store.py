@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -49,12 +49,21 @@ class Store:
         self._db: sqlite3.Connection | None = None
 
     async def run(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = False) -> T:
-        """Do the work in a transaction of its own."""
+        """Do the work in a transaction of its own. It returns values, never a cursor: that would be
+        freed by another thread in the middle of the next work."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._pool, self._work, work, durable)
         except sqlite3.Error as error:
             raise JournalError(f"{self._path} cannot be used: {error}.") from error
+
+    async def change(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        """Run the statement once for each row."""
+
+        def work(db: sqlite3.Connection) -> None:
+            db.executemany(statement, rows)
+
+        await self.run(work)
 
     async def tidy(self, now: float) -> None:
         """Drop what is too old to be asked for."""

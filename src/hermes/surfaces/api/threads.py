@@ -40,9 +40,7 @@ async def find_spot(house: House, hash: str) -> Spot | None:
 async def keep_spot(house: House, hashes: Sequence[str], spot: Spot) -> None:
     now = house.app.world.clock.now()
     rows = [(hash, spot.session_id, spot.n, spot.messages, now) for hash in dict.fromkeys(hashes)]
-    await house.store.run(
-        lambda db: db.executemany("INSERT OR REPLACE INTO threads VALUES (?, ?, ?, ?, ?)", rows)
-    )
+    await house.store.change("INSERT OR REPLACE INTO threads VALUES (?, ?, ?, ?, ?)", rows)
 
 
 async def spot_of(house: House, session_id: str, n: int) -> Spot:
