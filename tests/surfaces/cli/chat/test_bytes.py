@@ -86,7 +86,7 @@ def chat(tmp_path: Path, bytecode: Path, *steps: Step) -> Iterator[Line]:
             os.close(master)
 
 
-@pytest.mark.parametrize("between_seconds", [0.004, 0.015])
+@pytest.mark.parametrize("between_seconds", [0.004, 0.04])
 def test_an_answer_costs_at_most_four_times_its_own_bytes(
     tmp_path: Path, bytecode: Path, between_seconds: float
 ) -> None:
@@ -98,7 +98,7 @@ def test_an_answer_costs_at_most_four_times_its_own_bytes(
         line.send("go\r")
         line.wait("⚕ ❯")
         begun = len(line.written)
-        line.wait(words[-1], after=begun)
+        line.wait(words[-1], after=begun, seconds=120)
         written = len(line.written) - begun
     times = written / len(text.encode())
     assert times <= 4, f"{times:.1f} times their own bytes"

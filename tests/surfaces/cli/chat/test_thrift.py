@@ -14,6 +14,17 @@ def test_a_small_change_is_little_more_than_its_letters() -> None:
     assert thrift.shortened(drawn, calm=True) == "\x1b[3A word\r\x1b[3B\x1b[4C"
 
 
+def test_the_way_back_to_where_the_cursor_was_is_short() -> None:
+    thrift = Thrift()
+    first, second = "\x1b[3A one\r\x1b[3B\x1b[4C", "\x1b[3A\x1b[4C two\r\x1b[3B\x1b[4C"
+    assert thrift.shortened(first, calm=True) == first
+    assert thrift.shortened(second, calm=True) == "\x1b7\x1b[3A\x1b[4C two\x1b8"
+    assert thrift.shortened(second, calm=True) == "\x1b7\x1b[3A\x1b[4C two\x1b8"
+    typed = "x"
+    assert thrift.shortened(typed, calm=True) == typed
+    assert thrift.shortened(second, calm=True) == second
+
+
 def test_what_may_reach_the_edge_or_needs_rows_is_left_as_it_is() -> None:
     drawn = f"{HIDE}{NO_WRAP}word\r\n\r\n{WRAP}{SHOW}"
     assert Thrift().shortened(drawn, calm=False) == drawn
