@@ -7,7 +7,7 @@ from typing import Annotated
 
 import pytest
 
-from hermes.core.commands import Answer, Interrupt, Rewind, Say, Steer
+from hermes.core.commands import Answer, Interrupt, Rewind, Say, Steer, Withdraw
 from hermes.core.effects import ReadPath, RunCommand, WritePath
 from hermes.core.errors import ToolError, UsageError
 from hermes.core.events import (
@@ -305,6 +305,28 @@ async def test_messages_during_a_turn_wait_and_are_answered_in_order(run: Run) -
         *("first", "one", "more 0", "2", "more 1", "3", "more 2", "4", "more 3", "5"),
         *("more 4", "6"),
     ]
+
+
+async def test_a_message_is_either_taken_back_or_answered(run: Run) -> None:
+    slow = Step(text="reply", pace=Pace(first_seconds=0.1))
+    run.model = ScriptedProvider(slow, *(says(f"reply {n}") for n in range(1, 20)))
+    for n in range(20):
+        await run.send(Say(text=f"more {n}"))
+    withdrawn = []
+    for n, received in tuple(run.session.transcript.waiting.items()):
+        try:
+            await run.send(Withdraw(n=n))
+        except UsageError as error:
+            assert "does not wait any more" in str(error)
+        else:
+            withdrawn.append(received.message.text)
+        await asyncio.sleep(0.002)
+    await run.session.settled()
+    said = [m.text for m in run.session.transcript.messages if isinstance(m, UserMessage)]
+    assert withdrawn
+    assert sorted([*said, *withdrawn]) == sorted(f"more {n}" for n in range(20))
+    replies = [m for m in run.session.transcript.messages if isinstance(m, AssistantMessage)]
+    assert len(replies) == len(said)
 
 
 async def test_the_same_key_is_received_once(run: Run) -> None:

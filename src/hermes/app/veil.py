@@ -26,6 +26,7 @@ from hermes.core.events import (
     ToolStarted,
     TurnEnded,
     TurnStarted,
+    Withdrawn,
 )
 from hermes.core.messages import Reasoning, ToolCall, ToolResult
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
@@ -48,6 +49,7 @@ _BARE = frozenset(
         Steered,
         ToolStarted,
         TurnStarted,
+        Withdrawn,
     )
 )
 # Names and places by which things are found again, and words of our own.

@@ -23,6 +23,12 @@ class Steer(Value, tag="steer"):
     key: str = ""
 
 
+class Withdraw(Value, tag="withdraw"):
+    """Take back a message that still waits for its turn: the one of this record number."""
+
+    n: int
+
+
 class Interrupt(Value, tag="interrupt"):
     """Stop the running turn within a second. Waiting messages stay."""
 
@@ -68,5 +74,15 @@ class End(Value, tag="end"):
 
 
 Command = (
-    Say | Steer | Interrupt | Answer | SwitchModel | Rewind | Compact | Overlay | Retitle | End
+    Say
+    | Steer
+    | Withdraw
+    | Interrupt
+    | Answer
+    | SwitchModel
+    | Rewind
+    | Compact
+    | Overlay
+    | Retitle
+    | End
 )

@@ -55,6 +55,12 @@ class MessageReceived(Value, tag="message_received"):
     past: bool = False
 
 
+class Withdrawn(Value, tag="withdrawn"):
+    """Whoever sent a message took it back before its turn came."""
+
+    n: int
+
+
 class TurnStarted(Value, tag="turn_started"):
     takes: tuple[int, ...]
 
@@ -277,6 +283,7 @@ DurableEvent: TypeAlias = (
     | Compacted
     | Overlaid
     | Erased
+    | Withdrawn
 )
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

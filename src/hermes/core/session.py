@@ -22,6 +22,7 @@ from hermes.core.commands import (
     Say,
     Steer,
     SwitchModel,
+    Withdraw,
 )
 from hermes.core.effects import Decision, Effect
 from hermes.core.errors import JournalError, UsageError
@@ -40,6 +41,7 @@ from hermes.core.events import (
     Titled,
     ToolFinished,
     TurnStarted,
+    Withdrawn,
 )
 from hermes.core.gate import Gate
 from hermes.core.loop import run_turn
@@ -93,6 +95,7 @@ class Session:
         self._stop = Stop()
         self._work: asyncio.Task[None] | None = None
         self._poll_lock = asyncio.Lock()
+        self._taking = asyncio.Lock()
         self._closing = False
         # Whoever made these calls is gone; what they have cost will not be heard any more.
         recorder.note(*recorder.transcript.open_calls)
@@ -139,6 +142,8 @@ class Session:
                 await self._receive(MessageReceived(message=message, key=command.key))
             case Steer():
                 await self._steer(command)
+            case Withdraw():
+                await self._withdraw(command.n)
             case Interrupt():
                 if self.busy:
                     self._stop.set()
@@ -261,6 +266,14 @@ class Session:
         )
         await self._receive(received)
 
+    async def _withdraw(self, n: int) -> None:
+        # Not while a turn takes it: it is either withdrawn or answered.
+        async with self._taking:
+            received = self.transcript.waiting.get(n)
+            if received is None or received.steer:
+                raise UsageError("That message does not wait any more.")
+            await self._recorder.commit(Withdrawn(n=n))
+
     async def _rewind(self, turns: int) -> None:
         if self.busy:
             raise UsageError("A turn is running; interrupt it first.")
@@ -301,8 +314,8 @@ class Session:
         """Turn after turn until nothing waits."""
         try:
             await self._finish_open_turn()
-            while not self._closing and (n := self.transcript.next_turn()) is not None:
-                await self._run(self._parts.world.new_id("turn"), takes=(n,))
+            while not self._closing and await self._take_next():
+                await self._run()
         except JournalError as error:
             # Without the journal nothing may go on; what was acknowledged is safe in it.
             log.error("session stopped", extra={"why": str(error)})
@@ -312,14 +325,22 @@ class Session:
         if self.transcript.turn_id:
             for asked in tuple(self.transcript.asked.values()):
                 self._recorder.note(_withdrawn(asked.id, isinstance(asked, ApprovalAsked)))
-            await self._run(self.transcript.turn_id, takes=())
+            self._recorder.begin_turn(self.transcript.turn_id)
+            await self._run()
 
-    async def _run(self, turn_id: str, takes: tuple[int, ...]) -> None:
-        self._recorder.begin_turn(turn_id)
-        if takes:
-            await self._recorder.commit(TurnStarted(takes=takes))
-            self._parts.world.reach("turn.started")
-            await self._parts.world.pacer.turn()
+    async def _take_next(self) -> bool:
+        """Begin the turn of the oldest message that waits, if one does."""
+        async with self._taking:
+            n = self.transcript.next_turn()
+            if n is None:
+                return False
+            self._recorder.begin_turn(self._parts.world.new_id("turn"))
+            await self._recorder.commit(TurnStarted(takes=(n,)))
+        self._parts.world.reach("turn.started")
+        await self._parts.world.pacer.turn()
+        return True
+
+    async def _run(self) -> None:
         self._turn = self._new_turn()
         try:
             await run_turn(self._turn)

@@ -32,6 +32,7 @@ from hermes.core.events import (
     ToolStarted,
     TurnEnded,
     TurnStarted,
+    Withdrawn,
 )
 from hermes.core.messages import (
     AssistantMessage,
@@ -93,6 +94,8 @@ class Transcript:
                 self.waiting[record.n] = event
                 if event.past:
                     self._begin((record.n,))
+            case Withdrawn():
+                self.waiting.pop(event.n, None)
             case TurnStarted():
                 self._start_turn(record.turn_id, event)
             case Steered():

@@ -87,6 +87,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("compacted"),
     _shape("overlaid"),
     _shape("erased"),
+    _shape("withdrawn"),
 )
 
 

@@ -18,6 +18,7 @@ from hermes.core.events import (
     SessionOpened,
     Titled,
     TurnStarted,
+    Withdrawn,
 )
 from hermes.core.messages import Usage
 
@@ -152,6 +153,8 @@ class Summary:
                 self.message_count += 1
                 if not self.preview and event.message.origin == "user":
                     self.preview = " ".join(event.message.text[:500].split())[:PREVIEW_CHARS]
+            case Withdrawn():
+                self.message_count -= 1
             case ReplyAdded():
                 return self._add_reply(event, turn_id, at)
             case ModelCalled():

@@ -16,6 +16,7 @@ from hermes.core.commands import (
     Say,
     Steer,
     SwitchModel,
+    Withdraw,
 )
 from hermes.core.errors import BudgetReached
 from hermes.core.events import (
@@ -38,6 +39,7 @@ from hermes.core.events import (
     ToolFinished,
     ToolStarted,
     TurnEnded,
+    Withdrawn,
 )
 from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
 from hermes.core.messages import Image
@@ -64,6 +66,8 @@ def command_of(event: DurableEvent) -> Command | None:
             return End(reason=event.reason)
         case Rewound():
             return Rewind(turns=event.turns)
+        case Withdrawn():
+            return Withdraw(n=event.n)
         case Overlaid():
             return Overlay(name=event.name, text=event.text)
         case Compacted(cause="asked"):
@@ -117,7 +121,7 @@ def stopped_in_call(events: Sequence[DurableEvent], place: int) -> bool:
         match event:
             case TurnEnded():
                 return event.reason == "interrupted"
-            case CallSettled() | MessageReceived() | QuestionAnswered() | Titled():
+            case CallSettled() | MessageReceived() | QuestionAnswered() | Titled() | Withdrawn():
                 continue
             case _:
                 return False

@@ -18,6 +18,7 @@ from hermes.core.events import (
     ToolStarted,
     TurnEnded,
     TurnStarted,
+    Withdrawn,
 )
 from hermes.core.messages import (
     AssistantMessage,
@@ -161,14 +162,19 @@ def test_an_early_end_is_explained_unless_that_is_not_wanted() -> None:
     assert Show(turn_completion_explainer=False)(end) == ""
 
 
-def test_messages_that_wait_are_counted() -> None:
+def test_messages_that_wait_are_shown_until_they_are_taken_back() -> None:
     show = Show()
     said(show, "first")
     show(MessageReceived(message=user_says("second")), MessageReceived(message=user_says("third")))
-    assert show.live.queued == 2
-    assert show.live.activity_rows(show.paper.paint, 60, animated=False) == [
-        "2 messages wait for this turn to end"
+    assert show.live.activity_rows(show.paper.paint, 80, animated=False) == [
+        "▹ second",
+        "▹ third",
+        "2 messages wait for this turn to end · ↑ edits the last, Esc drops it",
     ]
+    newest = show._feed.newest_waiting
+    assert newest is not None and newest[1] == "third"
+    show(Withdrawn(n=newest[0]))
+    assert show.live.queued == ("second",)
 
 
 def test_words_that_join_a_turn_are_shown_when_they_do() -> None:

@@ -41,6 +41,12 @@ class Clerk:
     def asking(self) -> bool:
         return self.question_open
 
+    def waiting(self) -> bool:
+        return False
+
+    def take_back(self, *, edit: bool) -> None:
+        self.heard.put_nowait(f"take back, edit={edit}")
+
     def submit(self, text: str) -> bool:
         self.heard.put_nowait(f"said {text}")
         return True

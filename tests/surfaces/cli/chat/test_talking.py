@@ -115,6 +115,26 @@ def test_words_typed_during_a_turn_can_wait_for_it(new_pane: NewPane) -> None:
     assert order == ["❯ one", "First", "❯ two", "Second", "❯ three", "Third"]
 
 
+def test_words_that_wait_can_be_edited_or_dropped(new_pane: NewPane) -> None:
+    slow = paced(says("First " + "word " * 40), chunk=5, between_seconds=0.1)
+    pane = new_pane(slow, says("Second."), settings="display: {busy_input_mode: queue}")
+    pane.hermes()
+    pane.say("one")
+    pane.wait_for("First word")
+    pane.say("two")
+    pane.wait_for("▹ two", "1 message waits")
+    pane.say("three")
+    pane.wait_for("▹ three", "2 messages wait")
+    pane.keys("Escape")
+    pane.wait_for("1 message waits")
+    pane.keys("Up")
+    pane.wait(lambda shown: "message waits" not in shown and "❯ two" in shown)
+    pane.say(" again")
+    pane.wait_for("Second.")
+    order = re.findall(r"❯ (?:one|two again|two|three)|First|Second", pane.everything())
+    assert order == ["❯ one", "First", "❯ two again", "Second"]
+
+
 def test_words_typed_during_a_turn_can_join_it(new_pane: NewPane) -> None:
     pane = new_pane(
         calls("terminal", command="sleep 1"),

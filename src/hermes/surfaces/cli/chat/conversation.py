@@ -31,7 +31,7 @@ from hermes.commands.registry import (
     Shown,
     Suggestion,
 )
-from hermes.core.commands import Answer, End, Interrupt, Retitle, Say, Steer
+from hermes.core.commands import Answer, End, Interrupt, Retitle, Say, Steer, Withdraw
 from hermes.core.errors import HermesError
 from hermes.core.events import (
     ApprovalAnswered,
@@ -49,7 +49,7 @@ from hermes.core.session import Session
 from hermes.core.subscription import Subscription
 from hermes.surfaces.cli.chat import asking, banner
 from hermes.surfaces.cli.chat.asides import Asides
-from hermes.surfaces.cli.chat.desk import Answered, Desk, Input, Said, Stopped
+from hermes.surfaces.cli.chat.desk import Answered, Desk, Input, Said, Stopped, TakenBack
 from hermes.surfaces.cli.chat.feed import Feed
 from hermes.surfaces.cli.chat.live import FRAME_SECONDS
 from hermes.surfaces.cli.chat.panel import Panel
@@ -154,10 +154,20 @@ class Conversation:
             case Stopped():
                 self._asides.stop()
                 await self.session.send(Interrupt())
+            case TakenBack(edit=edit):
+                await self._take_back(edit=edit)
             case Answered(id=question_id, text=text):
                 await self.session.send(Answer(id=question_id, text=text))
             case _:
                 assert_never(wanted)
+
+    async def _take_back(self, *, edit: bool) -> None:
+        if (newest := self._feed.newest_waiting) is None:
+            return
+        n, text = newest
+        await self.session.send(Withdraw(n=n))
+        if edit and not self._screen.draft:
+            self._screen.draft = text
 
     async def _say(self, text: str, *, early: bool) -> None:
         if self.registry.meant(text):

@@ -37,7 +37,13 @@ class Answered(Value):
     text: str
 
 
-Input = Said | Stopped | Answered
+class TakenBack(Value):
+    """The last message that waits is not to be answered; with `edit` it is typed anew."""
+
+    edit: bool
+
+
+Input = Said | Stopped | Answered | TakenBack
 
 
 class View(Protocol):
@@ -48,6 +54,11 @@ class View(Protocol):
 
     @property
     def symbol(self) -> str: ...
+
+    @property
+    def waiting(self) -> int:
+        """How many messages could be taken back."""
+        ...
 
     def rows(self, width: int, height: int) -> list[str]: ...
 
@@ -87,6 +98,12 @@ class Desk:
     def hiding(self) -> bool:
         question = self.view.question if self.view else None
         return question is not None and question.secret
+
+    def waiting(self) -> bool:
+        return self.view is not None and self.view.waiting > 0
+
+    def take_back(self, *, edit: bool) -> None:
+        self.inputs.put_nowait(TakenBack(edit=edit))
 
     def submit(self, text: str) -> bool:
         question = self.view.question if self.view else None

@@ -23,6 +23,7 @@ from hermes.core.events import (
     ToolStarted,
     TurnEnded,
     TurnStarted,
+    Withdrawn,
 )
 from hermes.core.messages import ToolCall
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
@@ -62,6 +63,8 @@ class Feed:
             case MessageReceived() as received:
                 self._waiting[record.n] = received
                 self._at = record.at
+            case Withdrawn(n=n):
+                self._waiting.pop(n, None)
             case TurnStarted(takes=takes) | Steered(takes=takes):
                 self._live.busy = True
                 for n in takes:
@@ -92,7 +95,7 @@ class Feed:
                 self._end_turn(ended)
             case _:
                 pass
-        self._live.queued = len(self._waiting)
+        self._live.queued = tuple(_typed(each) for _, each in self._withdrawable)
 
     def notice(self, text: str, *, warning: bool = False) -> None:
         rows = [row for line in clean(text).split("\n") for row in wrapped(line, self._width)]
@@ -114,6 +117,19 @@ class Feed:
     def expect(self, waiting: dict[int, MessageReceived]) -> None:
         """Messages of an earlier run that wait for their turn."""
         self._waiting |= waiting
+
+    @property
+    def newest_waiting(self) -> tuple[int, str] | None:
+        """The number and the words of the last message that can still be taken back."""
+        if not self._withdrawable:
+            return None
+        n, received = self._withdrawable[-1]
+        return n, _typed(received)
+
+    @property
+    def _withdrawable(self) -> list[tuple[int, MessageReceived]]:
+        waiting = self._waiting.items()
+        return [(n, each) for n, each in waiting if _is_typed(each) and not each.steer]
 
     def know(self, calls: tuple[ToolCall, ...]) -> None:
         """Calls of an earlier run that are about to be answered."""
@@ -280,3 +296,11 @@ class Feed:
         self._section = section
         if gap or rows:
             self._screen.show("\n".join((*gap, *rows)))
+
+
+def _is_typed(received: MessageReceived) -> bool:
+    return received.message.origin == "user"
+
+
+def _typed(received: MessageReceived) -> str:
+    return typed_part(without_attachments(received.message.text))

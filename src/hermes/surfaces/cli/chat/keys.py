@@ -93,6 +93,7 @@ def bindings(typing: Typing) -> KeyBindings:
         event.app.renderer.erase()
         event.app.invalidate()
 
+    _take_back_with(keys, typing, in_input & is_empty & ~asking)
     for name in (*"123456789", "left", "right", "up", "down"):
         _answer_with(keys, name, typing, in_input & choosing & is_empty)
 
@@ -122,6 +123,18 @@ def _has_ghost() -> bool:
 async def edit(buffer: Buffer) -> None:
     """In the person's own editor, until that is closed."""
     await buffer.open_in_editor()
+
+
+def _take_back_with(keys: KeyBindings, typing: Typing, when: Filter) -> None:
+    when &= Condition(lambda: typing.face.waiting())
+
+    @keys.add("up", filter=when)
+    def _(event: KeyPressEvent) -> None:
+        typing.face.take_back(edit=True)
+
+    @keys.add("escape", filter=when)
+    def _(event: KeyPressEvent) -> None:
+        typing.face.take_back(edit=False)
 
 
 def _answer_with(keys: KeyBindings, name: str, typing: Typing, when: Filter) -> None:

@@ -20,6 +20,7 @@ THINKING = "thinking"
 FULL_WIDTH = 76
 COMPACT_WIDTH = 52
 BAR_CELLS = 10
+QUEUED_ROWS = 3
 
 
 class Status:
@@ -81,7 +82,7 @@ class Live:
         self.activity = ""
         self.since = 0.0
         self.running: dict[str, Running] = {}
-        self.queued = 0
+        self.queued: tuple[str, ...] = ()
         self.beside: tuple[str, ...] = ()
         self.status: Status | None = None
 
@@ -94,7 +95,7 @@ class Live:
         return self.answer.tail(width, min(most, TAIL_ROWS)) if self.answer else []
 
     def activity_rows(self, paint: Paint, width: int, *, animated: bool) -> list[str]:
-        """One row for what goes on, and one for what waits."""
+        """What goes on, what goes on beside it, and what waits."""
         rows = []
         if words := self._going_on(paint.skin.spinner, faces=animated and self.faces):
             frames = paint.skin.spinner.frames
@@ -105,8 +106,15 @@ class Live:
             more = f" and {len(self.beside) - 1} more" if len(self.beside) > 1 else ""
             rows.append(paint(cut(f"↪ {self.beside[0]}{more}", width), "dim"))
         if self.queued and self.busy:
-            noun = "message waits" if self.queued == 1 else "messages wait"
-            rows.append(paint(cut(f"{self.queued} {noun} for this turn to end", width), "dim"))
+            rows += [
+                paint(cut(f"▹ {one_line(text)}", width), "dim")
+                for text in self.queued[-QUEUED_ROWS:]
+            ]
+            noun = "message waits" if len(self.queued) == 1 else "messages wait"
+            hint = (
+                f"{len(self.queued)} {noun} for this turn to end · ↑ edits the last, Esc drops it"
+            )
+            rows.append(paint(cut(hint, width), "dim"))
         return rows
 
     def _going_on(self, spinner: Spinner, *, faces: bool) -> str:

@@ -35,6 +35,10 @@ class Panel:
         return self._screen.paint(sign, "prompt")
 
     @property
+    def waiting(self) -> int:
+        return len(self.live.queued) if self.live.busy else 0
+
+    @property
     def moves(self) -> bool:
         """Whether it looks different in a moment without anything having happened."""
         works = self.live.activity or self.live.running or self.live.beside

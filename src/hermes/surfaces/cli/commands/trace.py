@@ -33,6 +33,7 @@ from hermes.core.events import (
     ToolFinished,
     ToolIntended,
     TurnEnded,
+    Withdrawn,
 )
 from hermes.surfaces.cli.event_lines import event_line
 from hermes.surfaces.cli.output import as_json_option, moment, print_json, with_app
@@ -107,6 +108,8 @@ def describe(event: Event) -> Iterator[str]:
             yield f"shortened ({event.cause}): about {before:,} tokens became {after:,}"
         case Overlaid():
             yield f"personality: {event.name or 'none'}"
+        case Withdrawn():
+            yield f"message {event.n} taken back before its turn"
         case Rewound():
             yield f"{event.turns} turn(s) taken back"
         case Erased():
