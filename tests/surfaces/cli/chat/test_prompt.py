@@ -122,6 +122,18 @@ async def test_a_paste_never_sends() -> None:
         assert await here.hears() == "said one\ntwo\n"
 
 
+async def test_a_paste_whose_end_got_lost_does_not_swallow_what_is_typed() -> None:
+    async with seat() as here:
+        await here.press("\x1b[200~one\rtwo")
+        for _ in range(500):
+            if here.screen.draft:
+                break
+            await asyncio.sleep(0.01)
+        assert here.screen.draft == "one\ntwo"
+        await here.press("!\r")
+        assert await here.hears() == "said one\ntwo!"
+
+
 async def test_a_long_paste_is_sent_in_full() -> None:
     async with seat() as here:
         await here.press(PASTE.format("\r".join("abcdefgh")))

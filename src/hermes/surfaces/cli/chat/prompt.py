@@ -25,6 +25,7 @@ from hermes.surfaces.cli.chat.paint import Paint
 from hermes.surfaces.cli.chat.pastes import Pastes
 from hermes.surfaces.cli.chat.screen import Face
 from hermes.surfaces.cli.chat.steady import SteadyOutput, SteadyRenderer
+from hermes.surfaces.cli.chat.torn import mend_torn_pastes
 
 MENU_ROWS = 6
 REDRAW_SECONDS = 0.03
@@ -217,6 +218,7 @@ class PromptScreen:
 
     async def run(self, face: Face) -> None:
         self.face = face
+        mend_torn_pastes(self._app)
         with create_app_session(output=self._output), patch_stdout():
             try:
                 await self._prompt.prompt_async(set_exception_handler=False)
