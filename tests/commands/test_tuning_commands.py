@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.app.opening import Opening
 from hermes.commands.registry import Attached, Composing, Outcome, Shown, Suggestion
 from hermes.config.load import load
 from hermes.core.effects import Allow, Ask, RunCommand
@@ -34,6 +35,16 @@ async def test_permission_shows_and_sets_the_mode(talk: Talk) -> None:
     decision = talk.session.judge(RISKY)
     assert isinstance(decision, Ask)
     assert "Use /permission" in await shown(talk, "/permission never")
+
+
+@pytest.mark.parametrize("line", ["/yolo", "/permission off", "/permission smart"])
+async def test_nobody_but_the_owner_changes_who_decides(
+    talk: Talk, tmp_path: Path, line: str
+) -> None:
+    opening = Opening(source="test", principal="member", attended=True, cwd=str(tmp_path))
+    talk.session = await talk.app.open(opening)
+    assert "Only the owner" in await shown(talk, line)
+    assert not isinstance(talk.session.judge(RISKY), Allow)
 
 
 async def test_reasoning_sets_effort_and_visibility(talk: Talk) -> None:

@@ -53,6 +53,7 @@ async def permission(here: Here, argument: str) -> Outcome:
     if argument and argument not in MODES:
         raise UsageError(f"Use /permission [{'|'.join(MODES)}].")
     if argument:
+        _owners_only(here)
         tuned.mode = cast(ApprovalMode, argument)
     return Shown(
         text=f"{tuned.mode}: {MODE_WORDS[tuned.mode]}" + " In this session." * bool(argument)

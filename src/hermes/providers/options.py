@@ -11,6 +11,10 @@ from hermes.providers.profile import ModelProfile
 Wish = Literal["routing", "response_cache", "service_tier", "num_ctx"]
 
 
+# What a tier costs, as a multiple of the usual price; never less than what is charged.
+TIERS = {"priority": 2.0}
+
+
 class Options(Value):
     """Wishes that an endpoint does not take are left out silently, but for `body`, which is sent
     as it is. `routing` are the fields of the settings `provider_routing`; `session` names the
@@ -39,14 +43,16 @@ def with_options(
     extra = dict(profile.extra)
     if "routing" in takes and (routing := _kept(options.routing)):
         extra["provider"] = routing
+    price = profile.price
     if "service_tier" in takes and options.service_tier:
         extra["service_tier"] = options.service_tier
+        price = price and price.times(TIERS.get(options.service_tier, 1.0))
     if "num_ctx" in takes and options.num_ctx:
         extra["options"] = {"num_ctx": options.num_ctx}
     if temperature and options.temperature is not None:
         extra["temperature"] = options.temperature
     extra |= options.body
-    return replace(profile, extra=extra, conversation=options.session)
+    return replace(profile, extra=extra, price=price, conversation=options.session)
 
 
 def _kept(routing: JsonObject) -> JsonObject:

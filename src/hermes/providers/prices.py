@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from msgspec import Meta
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.messages import Usage
 
 PriceSource = Literal["official_docs_snapshot", "provider_models_api", "user_override", "none"]
@@ -29,6 +29,9 @@ class Rates(Value):
         return (spent + usage.cache_read * read + usage.cache_write * write) / _MILLION
 
 
+R = TypeVar("R", bound=Rates)
+
+
 class Price(Rates):
     """The rates of a model. Prompts of more than `above` tokens cost the rates `beyond`, as a
     whole. `version` is the date on which the price was looked up."""
@@ -37,11 +40,23 @@ class Price(Rates):
     above: int = 0
     beyond: Rates | None = None
 
+    def times(self, factor: float) -> Price:
+        """The same sheet, dearer or cheaper."""
+        beyond = _scaled(self.beyond, factor) if self.beyond is not None else None
+        return replace(_scaled(self, factor), beyond=beyond)
+
     def cost(self, usage: Usage) -> float:
         """Dollars for one call. Reasoning is part of the output."""
         if self.beyond is not None and usage.prompt > self.above:
             return self.beyond.of(usage)
         return self.of(usage)
+
+
+def _scaled(rates: R, factor: float) -> R:
+    read = None if rates.cache_read is None else rates.cache_read * factor
+    write = None if rates.cache_write is None else rates.cache_write * factor
+    input, output = rates.input * factor, rates.output * factor
+    return replace(rates, input=input, output=output, cache_read=read, cache_write=write)
 
 
 FREE = Price(input=0, output=0)

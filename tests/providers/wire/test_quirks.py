@@ -15,6 +15,7 @@ from hermes.core.messages import (
     ToolCall,
     ToolMessage,
     ToolResult,
+    Usage,
     user_says,
 )
 from hermes.core.prompt import Prompt
@@ -213,6 +214,14 @@ def test_kimi_gets_one_of_its_two_fields_and_never_both() -> None:
         for effort in ("none", "low", "high", "max"):
             profile = shipped().endpoint(kimi, model).profile
             assert len(effort_fields(profile, effort)) <= 1
+
+
+def test_a_faster_tier_is_not_booked_at_the_usual_price() -> None:
+    openai, usage = shipped().vendors["openai-api"], Usage(input=300_000, output=1000)
+    usual = shipped().endpoint(openai, "gpt-6.1-sol").profile.price
+    fast = shipped().endpoint(openai, "gpt-6.1-sol", options=Options(service_tier="priority"))
+    assert usual is not None and fast.profile.price is not None
+    assert fast.profile.price.cost(usage) == pytest.approx(2 * usual.cost(usage))
 
 
 def test_wishes_go_only_where_they_are_understood() -> None:
