@@ -21,7 +21,7 @@ LEGEND = (
     "session_search(session_id=ID, around_message_id=N)"
 )
 _LEAST_LEFT = 40
-_LEAST_SCORE = 0.12
+_LEAST_SCORE = 0.04
 _TITLE = 60
 _PREVIEW = 100
 _LONGEST_LINE = 1_500

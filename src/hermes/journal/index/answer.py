@@ -165,7 +165,8 @@ class _Search:
                 )
                 for one in candidates[start : start + _READ_AT_ONCE]
             }
-            read = self._read(list(hints))
+            read = list(self._read(list(hints)))
+            judge.hear(read)
             found += filter(None, (judge.judge(one, hints[one.row.id]) for one in read))
             enough = self._request.enough if strict else count
             if len(found) >= enough or self._characters > _MOST_CHARACTERS:

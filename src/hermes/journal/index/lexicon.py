@@ -14,6 +14,7 @@ from typing import NamedTuple
 _FILE = Path(__file__).with_name("lexicon.txt")
 _NEAR = 0.6
 _MEMBER = 0.5
+_BACKWARDS = 0.35
 _ENDINGS = (("ies", "y"), ("ing", "e"), ("ing", ""), ("ed", "e"), ("ed", ""), ("es", ""), ("s", ""))
 
 
@@ -30,6 +31,7 @@ class _Lexicon(NamedTuple):
     forms: dict[str, list[str]]
     near: dict[str, list[str]]
     kinds: dict[str, list[str]]
+    backwards: dict[str, list[str]]
 
 
 def is_stop_word(word: str) -> bool:
@@ -52,6 +54,9 @@ def related(word: str) -> Related:
             near.setdefault(other, _NEAR)
         for member in _entry(known.kinds, one):
             near.setdefault(member, _MEMBER)
+    for one in (word, *forms):
+        for head in _entry(known.backwards, one):
+            near.setdefault(head, _BACKWARDS)
     for one in (word, *forms):
         near.pop(one, None)
     return Related(tuple(forms), tuple(near.items()))
@@ -88,4 +93,15 @@ def _lexicon() -> _Lexicon:
         else:
             tables[part].setdefault(head, []).extend(rest)
     stop, weak = frozenset(sets["stop"]), frozenset(sets["weak"])
-    return _Lexicon(stop, weak, dict(forms), tables["near"], tables["kinds"])
+    near, kinds = tables["near"], tables["kinds"]
+    return _Lexicon(stop, weak, dict(forms), near, kinds, _turned_round(near, kinds))
+
+
+def _turned_round(*some: dict[str, list[str]]) -> dict[str, list[str]]:
+    """For each word the entries that name it."""
+    heads: defaultdict[str, list[str]] = defaultdict(list)
+    for table in some:
+        for head, words in table.items():
+            for word in words:
+                heads[word].append(head)
+    return dict(heads)

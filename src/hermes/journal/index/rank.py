@@ -11,6 +11,7 @@ from typing import NamedTuple
 from hermes.journal.index.forms import is_form
 from hermes.journal.index.query import Clause
 from hermes.journal.index.question import Asks
+from hermes.journal.index.speakers import Speakers
 from hermes.journal.index.texts import ROLES, Row, text_of
 from hermes.journal.index.words import continues_word, end_of_word, fold
 
@@ -32,13 +33,9 @@ _TELLS_TIME = 0.4
 _TELLS_AMOUNT = 0.25
 _TELLING_WITHIN = 2_000
 _ROLE_WEIGHTS = {"user": 1.01, "assistant": 1.0, "tool": 0.75}
-_SPEAKS = 1.5
-_SPOKEN_OF = 0.8
+_LEAST_FOR_NAME = 4.0
 _MOST_SPANS = 32
 _FEW_SPANS = 6
-
-# Who speaks, where that is written before the words: a name of one word or two.
-_SPEAKER = re.compile(r"(\w+)(?: \w+)?: ")
 
 Span = tuple[int, int, float]
 """Where a match begins and ends in the folded text, and what it is worth."""
@@ -96,6 +93,11 @@ class Judge:
         self._nothing = Hint([0.0] * len(wishes))
         self._newest_at = newest_at
         self._asks = asks
+        self._speakers = Speakers(clause.word for clause, _ in wishes if clause.name)
+
+    def hear(self, messages: Sequence[Message]) -> None:
+        """Learn from messages that are judged later who speaks in them."""
+        self._speakers.hear((one.row.kind, one.folded) for one in messages)
 
     def judge(self, message: Message, hint: Hint | None = None) -> Judged | None:
         """None when a clause that must be fulfilled is not, or none is at all."""
@@ -127,10 +129,12 @@ class Judge:
         length = len(folded)
         relevance = hint.extra
         for (clause, rarity, _), spans, share in zip(self._wishes, found, hint.shares, strict=True):
-            if not spans:
+            part = self._part(clause, row, folded, bool(spans), hint) if clause.name else None
+            if part is not None:
+                # In a store of one talk everybody is named all the time, which matters no less.
+                relevance += part * max(rarity, _LEAST_FOR_NAME)
+            elif not spans:
                 relevance += share * _brevity(length)
-            elif clause.name and (speaker := _SPEAKER.match(folded)):
-                relevance += rarity * (_SPEAKS if speaker[1] == clause.word else _SPOKEN_OF)
             else:
                 best = max([weight for _, _, weight in spans])
                 relevance += rarity * best * _frequency(len(spans), length)
@@ -140,6 +144,12 @@ class Judge:
         freshness = 1 + _RECENCY / (1 + days / _RECENT_DAYS)
         weight = _ROLE_WEIGHTS[ROLES[row.kind]] * hint.factor
         return relevance * factor * telling * freshness * weight
+
+    def _part(self, clause: Clause, row: Row, folded: str, said: bool, hint: Hint) -> float | None:
+        """What the speaker counts for a name that is said in the session."""
+        if hint.factor < 1:
+            return None
+        return self._speakers.part(clause.word, row.kind, folded, said=said)
 
     def _tells(self, folded: str) -> float:
         """Whether there is an answer of the wanted kind in the text."""
