@@ -37,7 +37,7 @@ def test_nothing_is_both_tuned_and_held_out() -> None:
         ("dialogues", True, 70.0, 88.0),
         ("dialogues", False, 58.0, 62.0),
         ("lives", True, 83.0, 88.0),
-        ("lives", False, 82.0, 81.0),
+        pytest.param("lives", False, 82.0, 81.0, marks=pytest.mark.slow),
     ],
 )
 async def test_sessions_and_evidence_are_found(
