@@ -15,7 +15,7 @@ from hermes.images.provider import (
     DEFAULT_ASPECT_RATIO,
     ImageGenProvider,
     error_response,
-    normalize_reference_images,
+    references_of,
     resolve_aspect_ratio,
     success_response,
 )
@@ -155,7 +155,7 @@ class HostedProvider(ImageGenProvider):
             prompt=str(prompt or "").strip(),
             aspect=resolve_aspect_ratio(aspect_ratio),
             model=chosen_model(self, self.studio, kwargs.get("model")),
-            sources=_sources(image_url, reference_image_urls),
+            sources=references_of(image_url, reference_image_urls),
             seed=seed if isinstance(seed, int) and seed >= 0 else None,
             upscale=kwargs.get("upscale") is True,
         )
@@ -240,12 +240,6 @@ class HostedProvider(ImageGenProvider):
             prompt=order.prompt,
             aspect_ratio=order.aspect,
         )
-
-
-def _sources(image_url: object, references: object) -> tuple[str, ...]:
-    """The picture to change first, none of them twice."""
-    first = normalize_reference_images(image_url) or []
-    return tuple(dict.fromkeys((*first, *(normalize_reference_images(references) or []))))
 
 
 def first_picture(answer: JsonObject, label: str) -> Drawn:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hermes.codec.values import JsonObject
 from hermes.images.pictures import MAX_BYTES, decoded
-from hermes.images.studio import finished, present_studio
+from hermes.images.studio import finished, in_own_thread, present_studio
 
 DEFAULT_ASPECT_RATIO = "landscape"
 VALID_ASPECT_RATIOS = ("landscape", "square", "portrait")
@@ -42,6 +42,12 @@ def normalize_reference_images(value: object) -> list[str] | None:
         given = value
     kept = [each.strip() for each in given if isinstance(each, str) and each.strip()]
     return kept or None
+
+
+def references_of(image_url: object, references: object) -> tuple[str, ...]:
+    """The picture to change first, then the others, none of them twice."""
+    first = normalize_reference_images(image_url) or []
+    return tuple(dict.fromkeys((*first, *(normalize_reference_images(references) or []))))
 
 
 def success_response(
@@ -179,11 +185,12 @@ class ImageGenProvider(ABC):
         reference_image_urls: list[str] | None = None,
         **kwargs: Any,
     ) -> JsonObject:
-        return await asyncio.to_thread(
-            self.generate,
-            prompt,
-            aspect_ratio,
-            image_url=image_url,
-            reference_image_urls=reference_image_urls,
-            **kwargs,
+        return await in_own_thread(
+            lambda: self.generate(
+                prompt,
+                aspect_ratio,
+                image_url=image_url,
+                reference_image_urls=reference_image_urls,
+                **kwargs,
+            )
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from pathlib import Path
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from hermes.codec.values import JsonObject, Value
@@ -192,3 +192,29 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
     if failure:
         raise failure[0]
     return result[0]
+
+
+async def in_own_thread(work: Callable[[], T]) -> T:
+    """What a blocking call returns. Its thread keeps nobody from leaving, also if it hangs."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(result: T | None, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(cast(T, result))
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = work()
+        except BaseException as error:
+            failure = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(tell, result, failure)
+
+    Thread(target=copy_context().run, args=(run,), daemon=True).start()
+    return await done
