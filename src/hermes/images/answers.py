@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value
+from hermes.images.pictures import media_type
 from hermes.images.provider import error_response
 
 _PRICE = re.compile(r"\$\s*(\d+(?:\.\d+)?)\s*(?:/|per)?\s*(image|picture|mp|megapixel)?\s*$", re.I)
@@ -64,7 +65,11 @@ def _fault_of_picture(answer: JsonObject) -> str:
         return ""
     if not Path(image).is_absolute():
         return "`image` is no absolute path"
-    return "" if Path(image).is_file() else "the file of `image` does not exist"
+    try:
+        with Path(image).open("rb") as file:
+            return "" if media_type(file.read(16)) else "the file of `image` is no picture"
+    except OSError:
+        return "the file of `image` does not exist"
 
 
 def _fault_of_error(answer: JsonObject) -> str:

@@ -26,7 +26,7 @@ def chosen_model(provider: ImageGenProvider, studio: Studio, asked: object = Non
     if found:
         return found
     shared = str(studio.settings.get("model") or "").strip()
-    if shared and (shared in known or not known):
+    if shared in known:
         return shared
     return provider.default_model() or ""
 

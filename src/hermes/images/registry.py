@@ -156,8 +156,12 @@ class ImageProviders:
 
     def _loaded(self, manifest: Manifest) -> ImageGenProvider | None:
         context = BundledContext(self.studio)
-        module = importlib.import_module(f"{self._package}.{manifest.folder}")
-        module.register(context)
+        try:
+            module = importlib.import_module(f"{self._package}.{manifest.folder}")
+            module.register(context)
+        except Exception:
+            log.exception("an image provider cannot be loaded", extra={"provider": manifest.name})
+            return None
         return next((each for each in context.registered if each.name == manifest.name), None)
 
     def _load(self) -> None:

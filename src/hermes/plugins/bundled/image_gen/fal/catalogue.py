@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from hermes.codec.values import JsonObject, Value
 
-_PRESETS = {
-    "landscape": {"image_size": "landscape_16_9"},
-    "square": {"image_size": "square_hd"},
-    "portrait": {"image_size": "portrait_16_9"},
-}
-_PRESETS_4_3 = {
-    "landscape": {"image_size": "landscape_4_3"},
-    "square": {"image_size": "square_hd"},
-    "portrait": {"image_size": "portrait_4_3"},
-}
-_RATIOS = {
-    "landscape": {"aspect_ratio": "16:9"},
-    "square": {"aspect_ratio": "1:1"},
-    "portrait": {"aspect_ratio": "9:16"},
-}
-_PIXELS = {
-    "landscape": {"image_size": "1536x1024"},
-    "square": {"image_size": "1024x1024"},
-    "portrait": {"image_size": "1024x1536"},
+Sizes = Literal["presets", "presets_4_3", "ratios", "pixels"]
+_SIZES: dict[Sizes, dict[str, JsonObject]] = {
+    "presets": {
+        "landscape": {"image_size": "landscape_16_9"},
+        "square": {"image_size": "square_hd"},
+        "portrait": {"image_size": "portrait_16_9"},
+    },
+    "presets_4_3": {
+        "landscape": {"image_size": "landscape_4_3"},
+        "square": {"image_size": "square_hd"},
+        "portrait": {"image_size": "portrait_4_3"},
+    },
+    "ratios": {
+        "landscape": {"aspect_ratio": "16:9"},
+        "square": {"aspect_ratio": "1:1"},
+        "portrait": {"aspect_ratio": "9:16"},
+    },
+    "pixels": {
+        "landscape": {"image_size": "1536x1024"},
+        "square": {"image_size": "1024x1024"},
+        "portrait": {"image_size": "1024x1536"},
+    },
 }
 
 
@@ -34,13 +39,13 @@ class FalModel(Value):
     speed: str = ""
     strengths: str = ""
     price: str = ""
-    sizes: dict[str, JsonObject] = _PRESETS
+    sizes: Sizes = "presets"
     edit: str = ""
     most_sources: int = 0
     fixed: JsonObject = {}
 
     def size(self, aspect: str) -> JsonObject:
-        return self.sizes[aspect]
+        return _SIZES[self.sizes][aspect]
 
     def row(self) -> JsonObject:
         return {
@@ -85,7 +90,7 @@ _ALL = (
         speed="about 8 s",
         strengths="reasoning, diagrams, changes of pictures",
         price="$0.15/image",
-        sizes=_RATIOS,
+        sizes="ratios",
         edit="fal-ai/nano-banana-pro/edit",
         most_sources=14,
     ),
@@ -94,7 +99,7 @@ _ALL = (
         display="GPT Image 1.5",
         speed="about 15 s",
         strengths="follows long descriptions",
-        sizes=_PIXELS,
+        sizes="pixels",
         edit="fal-ai/gpt-image-1.5/edit",
         most_sources=16,
         fixed={"quality": "medium"},
@@ -104,7 +109,7 @@ _ALL = (
         display="GPT Image 2",
         speed="about 20 s",
         strengths="text, many scripts",
-        sizes=_PRESETS_4_3,
+        sizes="presets_4_3",
         edit="fal-ai/gpt-image-2/edit",
         most_sources=16,
         fixed={"quality": "medium"},
