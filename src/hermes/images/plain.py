@@ -27,10 +27,10 @@ def plain_studio(
 ) -> Studio:
     """Pictures are kept in `folder`, which is also the only one that sources are read from. The
     web is guarded as ever; `private` opens this machine, for servers of tests."""
-    values = dict(env or {})
+    values, world = dict(env or {}), world or World()
     return Studio(
-        cache=ImageCache(folder, world or World()),
-        world=world or World(),
+        cache=ImageCache(folder, world),
+        world=world,
         fetcher=WebFetcher(make_urls(None, private, Blocked(), time.monotonic)),
         read=_reader(folder),
         secret=lambda name: values.get(name, ""),
