@@ -192,7 +192,7 @@ async def test_the_web_ui_draws_and_changes(make: MakeStudio, fake: Fake) -> Non
     fake.on("POST /sdapi/v1/txt2img", good)
     fake.on("POST /sdapi/v1/img2img", good)
     own = {"base_url": fake.url, "model": "sdxl", "params": {"sampler_name": "Euler a"}}
-    ui = bundled(make({"SDWEBUI_AUTH": "me:secret"}, sdwebui=own), "sdwebui")
+    ui = bundled(make({"SDWEBUI_CREDENTIALS": "me:secret"}, sdwebui=own), "sdwebui")
     assert drawn(await ui.agenerate("a corgi", "square", seed=4)) == PNG
     assert fake.asked[0].json == {
         "prompt": "a corgi",

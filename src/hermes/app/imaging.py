@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TOOL = "image_generate"
 AUTH_FILE = "auth.json"
+FOLDER = "images"
 MEGABYTE = 1024 * 1024
 # The variables without which no bundled provider needs to be looked at.
 KEYS = (
@@ -86,8 +87,13 @@ class Imaging:
 
     def tidy(self) -> int:
         """Remove old pictures as the settings say; how many went."""
+        folder = self._app.home.cache / FOLDER
+        if not folder.is_dir():
+            return 0
+        from hermes.images.cache import ImageCache
+
         settings = self._app.settings.image_gen
-        return self.providers.studio.cache.sweep(
+        return ImageCache(folder, self._app.world).sweep(
             max_days=settings.cache_days, max_bytes=settings.cache_mb * MEGABYTE
         )
 
@@ -131,7 +137,7 @@ def studio_of(app: App) -> Studio:
             raise ImageFault(f"{path} cannot be read ({why}).", kind="invalid_argument") from error
 
     return Studio(
-        cache=ImageCache(app.home.cache / "images", app.world),
+        cache=ImageCache(app.home.cache / FOLDER, app.world),
         world=app.world,
         fetcher=way_to_the_web(app, rules),
         read=read,

@@ -15,7 +15,7 @@ from hermes.images.studio import Studio
 
 USUAL = "http://127.0.0.1:7860"
 SIZES = {"landscape": (1152, 768), "square": (1024, 1024), "portrait": (768, 1152)}
-LOGIN = "SDWEBUI_AUTH"
+LOGIN = "SDWEBUI_CREDENTIALS"
 
 
 class WebUiProvider(HostedProvider):
