@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes.app.imaging_offer import AUTH_FILE, Offer, is_likely, remember, remembered, why
 from hermes.codec.json import plain
-from hermes.config.image_settings import ImageGenSettings
 from hermes.core.errors import ConfigError
-from hermes.providers.scope import usable
+from hermes.core.prompt import ToolSpec
+from hermes.core.tools import Tool
+from hermes.tools.catalogue import Entry
 
 if TYPE_CHECKING:
     from hermes.app.build import App
@@ -21,17 +24,8 @@ if TYPE_CHECKING:
     from hermes.providers.keys import Credential
 
 TOOL = "image_generate"
-AUTH_FILE = "auth.json"
 FOLDER = "images"
 MEGABYTE = 1024 * 1024
-# The variables without which no bundled provider needs to be looked at.
-KEYS = (
-    "FAL_KEY",
-    "OPENAI_API_KEY",
-    "OPENROUTER_API_KEY",
-    "REPLICATE_API_TOKEN",
-    "XAI_API_KEY",
-)
 
 
 class Imaging:
@@ -47,19 +41,28 @@ class Imaging:
 
         return ImageProviders(studio_of(self._app))
 
-    def offer(self) -> None:
-        """Give sessions that begin now the tool, if somebody can draw; take it away if not."""
-        if "providers" not in self.__dict__ and not self._is_likely():
+    def offer(self, *, only_look: bool = False) -> None:
+        """Give sessions that begin now the tool, if somebody can draw; take it away if not. Who
+        will `only_look` leaves the home as it is."""
+        loaded = "providers" in self.__dict__
+        if not loaded and not is_likely(self._app):
             return
-        from hermes.images.tools import ImageTool
-        from hermes.tools.catalogue import Entry
+        reason = "" if loaded else why(self._app)
+        offer = remembered(self._app, reason) if reason else None
+        if offer is None:
+            offer = Offer(why=reason, spec=self._spec())
+            if reason and not only_look:
+                remember(self._app, offer)
+        entry = _LateEntry(offer.spec, self._tool) if offer.spec is not None else None
+        self._app.tools.offer(TOOL, entry)
 
-        providers = self.providers
-        if providers.any_available():
-            drawn = ImageTool(providers.get_active_provider)
-            self._app.tools.offer(TOOL, Entry(drawn.spec, drawn))
-        else:
-            self._app.tools.offer(TOOL, None)
+    def _spec(self) -> ToolSpec | None:
+        return self._tool().spec if self.providers.any_available() else None
+
+    def _tool(self) -> Tool:
+        from hermes.images.tools import ImageTool
+
+        return ImageTool(self.providers.get_active_provider)
 
     def drawer(self, session_id: str) -> Drawer:
         """For one session: what its pictures cost is booked there, under its caps."""
@@ -97,12 +100,16 @@ class Imaging:
             max_days=settings.cache_days, max_bytes=settings.cache_mb * MEGABYTE
         )
 
-    def _is_likely(self) -> bool:
-        app = self._app
-        if app.settings.image_gen != ImageGenSettings():
-            return True
-        secret = app.config.secrets.get
-        return any(usable(secret(name)) for name in KEYS) or (app.home.root / AUTH_FILE).exists()
+
+class _LateEntry(Entry):
+    """A tool that is made when it is first used."""
+
+    def __init__(self, spec: ToolSpec, make: Callable[[], Tool]) -> None:
+        super().__init__(spec, "")
+        self._make = make
+
+    def load(self) -> Tool:
+        return self._make()
 
 
 def studio_of(app: App) -> Studio:

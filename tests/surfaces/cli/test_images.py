@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hermes.app.imaging_offer import KEYS
+from hermes.images.manifests import bundled_manifests
+from hermes.images.registry import BUNDLED
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import call, calls, calls_many, says
 from tests.images.fakes import B64, JPEG, PNG, Asked, Fake, Reply, faking
-from tests.surfaces.cli.program import Program, lines
+from tests.surfaces.cli.program import PROGRAM, Program, lines
 
 TOOL = "image_generate"
 LOCAL = "image_gen: {provider: local-test}\n"
@@ -106,6 +111,43 @@ def test_a_key_of_the_environment_is_enough(
     model_server.add(says("Hi."))
     scripted("-z", "hi")
     assert TOOL in tools(model_server)
+
+
+def test_who_draws_is_loaded_by_the_first_run_only(
+    scripted: Program, model_server: ScriptedServer
+) -> None:
+    """What is offered is remembered, until something changes that it depends on."""
+
+    def loads(**env: str) -> bool:
+        model_server.add(says("Hi."))
+        run = subprocess.run(
+            [sys.executable, "-X", "importtime", PROGRAM, "-z", "hi"],
+            cwd=scripted.work,
+            env=scripted.env(env),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert TOOL in tools(model_server)
+        return "hermes.images.registry" in run.stderr
+
+    assert loads(XAI_API_KEY="xai-0123456789")
+    assert not loads(XAI_API_KEY="xai-9876543210")
+    assert loads(XAI_API_KEY="xai-0123456789", FAL_KEY="fal-0123456789")
+    add(scripted, LOCAL)
+    assert loads(XAI_API_KEY="xai-0123456789", FAL_KEY="fal-0123456789")
+
+
+def test_the_variables_that_are_looked_at_are_those_of_the_manifests() -> None:
+    needed = {name for each in bundled_manifests(BUNDLED) for name in each.requires_env}
+    assert set(KEYS) == needed
+
+
+def test_the_size_of_the_prompt_counts_the_tool(program: Program) -> None:
+    program.write("model: {provider: offline}\n" + LOCAL)
+    names = [row["name"] for row in program("prompt-size", "--json").json["parts"]]
+    assert TOOL in names
+    assert not (program.home / "cache" / "image_tool.json").exists()
 
 
 def test_a_provider_that_was_chosen_and_has_no_key_says_so(
