@@ -39,10 +39,13 @@ Generate = Callable[..., Any]
 class Stub(ImageGenProvider):
     """Draws as a test says, and remembers what it was asked."""
 
-    def __init__(self, generate: Generate, *, price: object = None, most: int = 3) -> None:
+    def __init__(
+        self, generate: Generate, *, price: object = None, most: int = 3, chars: int = 0
+    ) -> None:
         self._generate = generate
         self._price = price
         self._most = most
+        self._chars = chars
         self.asked: list[dict[str, Any]] = []
 
     @property
@@ -57,7 +60,8 @@ class Stub(ImageGenProvider):
 
     def capabilities(self) -> dict[str, Any]:
         kinds = ["text", "image"] if self._most else ["text"]
-        return {"modalities": kinds, "max_reference_images": self._most}
+        can = {"modalities": kinds, "max_reference_images": self._most}
+        return {**can, "max_prompt_chars": self._chars} if self._chars else can
 
     def generate(self, prompt: str, aspect_ratio: str = "landscape", **kwargs: Any) -> Any:
         self.asked.append({"prompt": prompt, "aspect_ratio": aspect_ratio, **kwargs})
@@ -283,6 +287,33 @@ async def test_a_local_picture_goes_as_data_and_its_name_stays_here(
     assert stub.asked[0]["reference_image_urls"] == ["https://a.b/c.png"]
 
 
+class Far(LocalWorkspace):
+    @property
+    def far(self) -> bool:
+        return True
+
+
+async def test_tools_on_another_machine_get_a_copy_that_they_can_see(
+    make: MakeStudio, tmp_path: Path
+) -> None:
+    (tmp_path / "far").mkdir()
+    far = Far(str(tmp_path / "far"), state=tmp_path / "state", world=World(), env={})
+    output = await Context(far, Drawer(drawing(make, Stub(good())))).call(
+        image_generate, prompt="a corgi"
+    )
+    answer = decode(dict, output.parts[0].text)  # type: ignore[union-attr]
+    seen = answer["agent_visible_image"]
+    assert seen != answer["image"]
+    assert await far.read_bytes(seen) == PNG
+
+
+async def test_a_prompt_that_is_too_long_is_not_sent(make: MakeStudio) -> None:
+    stub = Stub(good(), chars=5)
+    answer = await drawing(make, stub).make(WISH)
+    assert (answer["error_type"], stub.asked) == ("invalid_argument", [])
+    assert "7 characters" in answer["error"]
+
+
 @pytest.mark.parametrize("name", ["missing.png", "notes.txt", "."])
 async def test_what_is_no_picture_is_not_sent(
     make: MakeStudio, room: LocalWorkspace, name: str
@@ -310,13 +341,13 @@ def test_what_a_call_does_is_known_before_it_happens(room: LocalWorkspace) -> No
         )
     )
     assert found == [
-        ReadPath(path=f"{room.root}/cat.jpg"),
-        FetchUrl(url="https://a.example/b.png"),
         CallServer(
             server="image_gen/stub",
             tool="draws.example",
             arguments='{"prompt":"a hat","images":["cat.jpg","https://a.example/b.png","data:"]}',
         ),
+        ReadPath(path=f"{room.root}/cat.jpg"),
+        FetchUrl(url="https://a.example/b.png"),
     ]
 
 

@@ -66,6 +66,10 @@ class Drawing:
             return error_response(
                 error=str(fault), error_type=fault.kind, prompt=prompt, aspect_ratio=wish.aspect
             )
+        most = capabilities_of(provider).get("max_prompt_chars")
+        if isinstance(most, int) and 0 < most < len(prompt):
+            words = f"The prompt has {len(prompt)} characters; {provider.name} takes {most}."
+            return self._failure(provider, prompt, wish, words, "invalid_argument")
         used, note = _within(provider, sources)
         async with self._slots:
             answer = await self._booked(provider, prompt, wish, used)

@@ -74,7 +74,8 @@ async def _opened(ctx: ToolContext, ref: str) -> str:
     """A local picture as a data URL, so that a provider reads no files; the rest as it is."""
     if _is_remote(ref):
         return ref
-    path = ctx.workspace.resolve(ref.removeprefix("file://"))
+    # Another machine may have to be asked.
+    path = await asyncio.to_thread(ctx.workspace.resolve, ref.removeprefix("file://"))
     info = await ctx.workspace.stat(path)
     if info is None or info.kind != "file":
         raise ToolError(f"There is no picture at {ref}.")
@@ -137,12 +138,8 @@ class ImageTool(Tool):
         return await self._inner(ctx, arguments)
 
     def _effects(self, place: Place, arguments: JsonObject) -> Iterator[Effect]:
-        """What is read comes first: what is then sent is judged with it in view."""
-        for ref in references_of(arguments.get("image_url"), arguments.get("reference_image_urls")):
-            if not _is_remote(ref):
-                yield ReadPath(path=place.resolve(ref.removeprefix("file://")))
-            elif ref[:5].lower() != "data:":
-                yield FetchUrl(url=ref)
+        """What is sent comes first: a picture that is read brings no words that could have wanted
+        it."""
         provider = self._provider()
         if provider is None:
             return
@@ -151,6 +148,11 @@ class ImageTool(Tool):
             tool=provider.host() or HERE,
             arguments=_told(arguments),
         )
+        for ref in references_of(arguments.get("image_url"), arguments.get("reference_image_urls")):
+            if not _is_remote(ref):
+                yield ReadPath(path=place.resolve(ref.removeprefix("file://")))
+            elif ref[:5].lower() != "data:":
+                yield FetchUrl(url=ref)
 
     def _provider(self) -> ImageGenProvider | None:
         """None when nobody can draw: the call itself then says why."""

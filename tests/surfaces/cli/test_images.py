@@ -222,8 +222,24 @@ def test_a_picture_of_this_folder_is_changed(
     assert answers(model_server)[0]["modality"] == "image"
     intended = next(each for each in events if each["type"] == "tool_intended")
     kinds = [each["effect"]["type"] for each in intended["judged"]]
-    assert kinds == ["read_path", "call_server"]
-    assert intended["judged"][1]["effect"]["server"] == "image_gen/openai"
+    assert kinds == ["call_server", "read_path"]
+    assert intended["judged"][0]["effect"]["server"] == "image_gen/openai"
+
+
+def test_a_picture_of_the_downloads_is_changed_without_a_question(
+    scripted: Program, model_server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a stranger's picture, but it has no words."""
+    (scripted.work.parent / "Downloads").mkdir()
+    dog = scripted.work.parent / "Downloads" / "dog.jpg"
+    dog.write_bytes(JPEG)
+    with faking() as fake:
+        openai(scripted, fake, monkeypatch)
+        fake.on("POST /v1/images/edits", Reply({"data": [{"b64_json": B64}]}))
+        model_server.add(calls(TOOL, prompt="A dog with a hat", image_url=str(dog)), says("Done."))
+        scripted("-z", "give my dog a hat")
+        assert len(fake.asked) == 1
+    assert answers(model_server)[0]["success"]
 
 
 def test_a_picture_that_was_drawn_can_be_changed_further(
