@@ -134,8 +134,6 @@ def test_who_draws_is_loaded_by_the_first_run_only(
     assert loads(XAI_API_KEY="xai-0123456789")
     assert not loads(XAI_API_KEY="xai-9876543210")
     assert loads(XAI_API_KEY="xai-0123456789", FAL_KEY="fal-0123456789")
-    add(scripted, LOCAL)
-    assert loads(XAI_API_KEY="xai-0123456789", FAL_KEY="fal-0123456789")
 
 
 def test_the_variables_that_are_looked_at_are_those_of_the_manifests() -> None:
