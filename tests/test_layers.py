@@ -30,8 +30,10 @@ ROOMS: dict[str, set[str]] = {
     "skills": {"codec", "core"},
     "context": {"codec", "core"},
     "mcp": {"codec", "core"},
+    "images": {"codec", "core", "policy", "providers", "web"},
+    "plugins": {"codec", "core", "images", "providers"},
     "learning": {"codec", "core", "skills", "memory"},
-    "testing": {"codec", "core"},
+    "testing": {"codec", "core", "images"},
 }
 ROOMS["app"] = set(ROOMS)
 ROOMS["commands"] = {"app", "core", "codec"}

@@ -17,6 +17,7 @@ from hermes.app.compacting import EngineMaker, context_engine
 from hermes.app.context_files import nearby
 from hermes.app.furnishing import furnishing
 from hermes.app.guarded import Guarded
+from hermes.app.imaging import Imaging
 from hermes.app.limits import limits_of
 from hermes.app.mcp.foreign import Foreign
 from hermes.app.models.choice import Choice
@@ -88,6 +89,7 @@ class App:
         self.models.accounts.tell_secrets(self.secrecy.watch)
         self.tools = Tools()
         self.foreign = Foreign(self)
+        self.imaging = Imaging(self)
         # Seams for whoever plays a session again: they are others then.
         self.new_recorder: Callable[..., Recorder] = Recorder
         # By session, for those that let commands use a secret; who asks a person for one unseen.
@@ -127,6 +129,7 @@ class App:
         """A session to talk to. SessionBusy when another process is in it, NotFound. A surface may
         `arrange` its parts anew: a policy that is stricter, files that are open elsewhere."""
         await self.foreign.offer()
+        self.imaging.offer()
         arrange = arrange or (lambda _id, _parts: None)
         session_id = await self._wanted(opening)
         session = await (

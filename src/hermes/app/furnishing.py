@@ -19,6 +19,8 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
         match kind.__module__:
             case "hermes.core.secret_store":
                 return _secrets(app, session_id)
+            case "hermes.images.tools":
+                return app.imaging.drawer(session_id)
             case "hermes.memory.tools":
                 return app.memory.desk(session_id, opened)
             case "hermes.memory.local.tools":

@@ -14,6 +14,8 @@ from hermes.tools.toolsets import CORE, SEARCHING, resolve_toolsets
 _BYTES_PER_TOKEN = 4
 CROWDED = 0.8
 
+# Tools that are there only while somebody says that they work.
+AT_TIMES = ("image_generate",)
 # What models the user brings tools of its own.
 PROVIDER_TOOLSETS: dict[str, tuple[str, ...]] = {
     "": (),
@@ -27,6 +29,7 @@ class Tools:
 
     def __init__(self) -> None:
         self._catalogue: Catalogue | None = None
+        self._at_times: dict[str, Entry] = {}
         self._added: dict[str, Entry] = {}
         self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], ChosenTools] = {}
 
@@ -37,12 +40,25 @@ class Tools:
         self._catalogue = None
         self._chosen.clear()
 
+    def offer(self, name: str, entry: Entry | None) -> None:
+        """A tool of this package that works only where something else is there: as it is now, or
+        not at all."""
+        if entry is None and name not in self._at_times:
+            return
+        if entry is None:
+            del self._at_times[name]
+        else:
+            self._at_times[name] = entry
+        self._catalogue = None
+        self._chosen.clear()
+
     def direct(self, names: tuple[str, ...], tokens: int) -> tuple[str, ...]:
         """Those of the tools that every request is to name: all of them if they take no more than
         so many tokens, else the most important ones and a way to find the others."""
         if not names:
             return ()
-        plain = tuple(name for name in names if name not in SEARCHING)
+        known = self._all().names
+        plain = tuple(name for name in names if name not in SEARCHING and name in known)
         if not self._added and self._tokens(plain) <= tokens:
             return plain
         # Where there are many, what else tells of them must fit into the request too.
@@ -76,7 +92,8 @@ class Tools:
 
     def _all(self) -> Catalogue:
         if self._catalogue is None:
-            self._catalogue = Catalogue((*built_in_entries(), *self._added.values()))
+            own = (entry for entry in built_in_entries() if entry.spec.name not in AT_TIMES)
+            self._catalogue = Catalogue((*own, *self._at_times.values(), *self._added.values()))
         return self._catalogue
 
     def _tokens(self, names: Iterable[str]) -> int:

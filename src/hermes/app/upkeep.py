@@ -1,7 +1,8 @@
-"""What is put in order beside a session that stays open: old sessions, unused skills."""
+"""What is put in order beside a session that stays open: old sessions, unused skills, pictures."""
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from typing import TYPE_CHECKING
 
 from hermes.core.session import Session
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 async def upkeep(app: App, session: Session) -> None:
     await retain(app, session)
     await curate(app, session)
+    await to_thread(app.imaging.tidy)
 
 
 async def retain(app: App, session: Session) -> None:
@@ -34,8 +36,6 @@ async def curate(app: App, session: Session) -> None:
     if others and now - others[0].last_at < settings.min_idle_hours * 3600:
         return
     # Once a week at most.
-    from asyncio import to_thread
-
     from hermes.app.skilled import skilled
 
     moves = await to_thread(skilled(app).curator().run)

@@ -106,6 +106,10 @@ def _clarify(call: ToolCall, details: JsonObject, root: str) -> Deed:
     return Deed(emoji="❓", verb="ask", detail=_text(call, "question"))
 
 
+def _draw(call: ToolCall, details: JsonObject, root: str) -> Deed:
+    return Deed(emoji="🎨", verb="draw", detail=_text(call, "prompt"))
+
+
 def _any(call: ToolCall, details: JsonObject, root: str) -> Deed:
     words = next((value for value in call.arguments.values() if isinstance(value, str)), "")
     return Deed(emoji="⚡", verb=call.name, detail=words)
@@ -113,6 +117,7 @@ def _any(call: ToolCall, details: JsonObject, root: str) -> Deed:
 
 _TELLERS: dict[str, Teller] = {
     "clarify": _clarify,
+    "image_generate": _draw,
     "patch": _patch,
     "process": _process,
     "read_file": _read,

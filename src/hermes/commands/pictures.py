@@ -44,7 +44,7 @@ def _kept(app: App, path: Path) -> Image:
 def _keep(app: App, data: bytes, name: str) -> Image:
     if len(data) > MOST_BYTES:
         raise UsageError(f"{name} is larger than {MOST_BYTES // 1024 // 1024} MB.")
-    media_type, ending = _kind(name, data)
+    media_type, ending = kind(name, data)
     folder = app.home.folder(app.home.cache / "images")
     kept = folder / f"{hashlib.sha256(data).hexdigest()}{ending}"
     if not kept.exists():
@@ -55,7 +55,8 @@ def _keep(app: App, data: bytes, name: str) -> Image:
     return Image(file=str(kept), media_type=media_type)
 
 
-def _kind(name: str, data: bytes) -> tuple[str, str]:
+def kind(name: str, data: bytes) -> tuple[str, str]:
+    """The media type and usual ending of a picture; UsageError when it is none."""
     for beginning, media_type, ending in KINDS:
         if data.startswith(beginning):
             return media_type, ending

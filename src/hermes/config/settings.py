@@ -1,7 +1,7 @@
 """Every setting there is, with its kind, default and meaning, and the variables that override it.
 
 Documentation, checks, `hermes config` and the loader all read these classes: a key is added here,
-in `model_settings`, `skill_settings` or `terminal_settings` and nowhere else.
+in one of the `…_settings` modules beside it and nowhere else.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from hermes.codec.values import Value
 from hermes.config.context_settings import CompressionSettings, ContextSettings
+from hermes.config.image_settings import ImageGenSettings
 from hermes.config.kinds import Count, Effort, Positive, Seconds
 from hermes.config.mcp_settings import McpServerSettings
 from hermes.config.model_settings import (
@@ -318,6 +319,7 @@ class Settings(Value):
     memory: MemorySettings = MemorySettings()
     skills: SkillSettings = SkillSettings()
     curator: CuratorSettings = CuratorSettings()
+    image_gen: ImageGenSettings = ImageGenSettings()
     logging: LoggingSettings = LoggingSettings()
     providers: dict[str, ProviderSettings] = {}
     local: LocalSettings = LocalSettings()

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from hermes.policy.urls.resolver import Resolver
 
 ONCE = ("once",)
+# Servers of this kind make pictures, see the tool that calls them.
+DRAWS = "image_gen/"
 # They fetch what a project names; with a new list of that, it is a stranger's choice.
 INSTALLERS = frozenset(
     """
@@ -180,7 +182,9 @@ class Cases:
         words = f"It would send something to {effect.server}."
         closed = leaving.is_closed(effect.arguments, seen, self._sources.of(effect))
         outward = "" if closed else words
-        return Case(decision=Allow(), outward=outward, outward_category="network_out")
+        # Pictures may be drawn side by side: none of them changes anything.
+        decision = Allow(harmless=effect.server.startswith(DRAWS))
+        return Case(decision=decision, outward=outward, outward_category="network_out")
 
     def _fed(self, effect: SignalProcess, seen: Seen | None) -> Case:
         verdict = fed(effect, self.verdict)

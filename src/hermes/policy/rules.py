@@ -11,6 +11,7 @@ from hermes.codec.values import Value, replace
 from hermes.core.effects import (
     Allow,
     Ask,
+    CallServer,
     Decision,
     Deny,
     Effect,
@@ -167,7 +168,8 @@ class Rules:
 
     def _for_others(self, effect: Effect, principal: Principal, case: Case) -> Decision:
         """Members and guests may look; more only where a rule names them."""
-        if isinstance(case.decision, Allow) and case.decision.harmless:
+        harmless = isinstance(case.decision, Allow) and case.decision.harmless
+        if harmless and not isinstance(effect, CallServer):
             return case.decision
         texts = case.texts[1:] or (target(effect),)
         if rule := self._standing.allowing(effect, principal, texts):

@@ -18,6 +18,7 @@ TARGETS = {
     "honcho_profile": "hermes.memory.honcho.tools:honcho_profile",
     "honcho_reasoning": "hermes.memory.honcho.tools:honcho_reasoning",
     "honcho_search": "hermes.memory.honcho.tools:honcho_search",
+    "image_generate": "hermes.images.tools:image_generate",
     "memory": "hermes.memory.tools:memory",
     "patch": "hermes.tools.files.patch:patch",
     "process": "hermes.tools.process:process",

@@ -37,7 +37,16 @@ TOOLSETS: dict[str, Toolset] = {
     "clarify": Toolset(tools=("clarify",)),
     "file": Toolset(tools=("patch", "read_file", "search_files", "write_file")),
     "hermes-cli": Toolset(
-        includes=("clarify", "file", "memory", "session_search", "skills", "terminal", "todo")
+        includes=(
+            "clarify",
+            "file",
+            "image_gen",
+            "memory",
+            "session_search",
+            "skills",
+            "terminal",
+            "todo",
+        )
     ),
     "honcho": Toolset(
         tools=(
@@ -48,6 +57,7 @@ TOOLSETS: dict[str, Toolset] = {
             "honcho_search",
         )
     ),
+    "image_gen": Toolset(tools=("image_generate",)),
     "memory": Toolset(tools=("memory",)),
     "session_search": Toolset(tools=("session_search",)),
     "skills": Toolset(tools=("skill_manage", "skill_view", "skills_list")),

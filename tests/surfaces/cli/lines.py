@@ -173,6 +173,7 @@ LINES: dict[str, str] = {
     "tools": "",
     "tools disable": "todo",
     "tools enable": "user_model",
+    "tools images": "--json",
     "tools list": "--json",
     "trace": "{session} --json",
     "undo": "--list --json",

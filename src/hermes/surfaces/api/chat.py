@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.commands.describe import describe
+from hermes.commands.drawn import image_part
 from hermes.core.errors import NotFound
 from hermes.core.events import ReplyAdded
 from hermes.core.messages import Usage
@@ -58,7 +59,9 @@ def run_headers(run: Run) -> Headers:
 
 
 def completion(house: House, run: Run) -> JsonObject:
-    message = {"role": "assistant", "content": run.text}
+    message: JsonObject = {"role": "assistant", "content": run.text}
+    if run.images:
+        message["images"] = [image_part(image) for image in run.images]
     return {
         "id": completion_id(run),
         "object": "chat.completion",
@@ -214,7 +217,8 @@ class ChatTeller:
     def end(self, run: Run) -> bytes:
         if (failed := failure_of(run)) is not None:
             return b"data: " + failed.body + b"\n\ndata: [DONE]\n\n"
-        choice = {"index": 0, "delta": {}, "finish_reason": finish_reason(run)}
+        delta = {"images": [image_part(image) for image in run.images]} if run.images else {}
+        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason(run)}
         usage = encode(chat_usage(usage_of(run)))
         facts = b',"hermes":' + encode(extra_facts(run))
         told = self._head + encode(choice) + b"]" + facts + b"}\n\n"

@@ -47,7 +47,9 @@ def usage_of(run: Run) -> Usage:
 
 
 def extra_facts(run: Run) -> JsonObject:
+    images = {"images": list(run.images)} if run.images else {}
     return {
+        **images,
         "session_id": run.session_id,
         "run_id": run.id,
         "tool_calls": run.calls,

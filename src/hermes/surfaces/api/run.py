@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Literal
 
+from hermes.commands.drawn import drawn
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -107,6 +108,12 @@ class Run:
         """The answer: the words of the last reply."""
         replies = self.replies
         return replies[-1].text if replies else ""
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """Paths and addresses of the pictures that were drawn."""
+        results = (r.event.result for r in self.records if isinstance(r.event, ToolFinished))
+        return tuple(image for result in results if (image := drawn(result)))
 
     @property
     def calls(self) -> int:

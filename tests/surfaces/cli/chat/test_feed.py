@@ -196,3 +196,15 @@ def test_several_tools_at_once_are_counted() -> None:
     show(reply("", *calls), *(ToolStarted(call_id=each.id) for each in calls))
     (row,) = show.live.activity_rows(show.paper.paint, 60, animated=True)
     assert row.endswith(" running 3 tools  0s")
+
+
+def test_a_picture_that_was_drawn_is_shown_by_its_whole_path() -> None:
+    wish = ToolCall(id="c1", name="image_generate", arguments={"prompt": "a corgi"})
+    path = "/home/me/.hermes/cache/images/" + "x" * 90 + ".png"
+    drew = ToolResult(call_id="c1", name="image_generate", parts=(), details={"image": path})
+    events = (reply("", wish), ToolStarted(call_id="c1"), ToolFinished(result=drew, seconds=2))
+    assert f"🖼  {path}" in Show()(*events)
+    assert "draw" in Show()(*events)
+    assert path in Show(tool_progress="off")(*events)
+    failed = replace(drew, failed=True, details={"image": None})
+    assert "🖼" not in Show()(reply("", wish), ToolFinished(result=failed, seconds=2))

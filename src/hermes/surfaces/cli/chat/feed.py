@@ -7,6 +7,7 @@ from typing import Literal
 
 from hermes.app.references import without_attachments
 from hermes.commands.describe import describe
+from hermes.commands.drawn import drawn
 from hermes.commands.endings import explain, is_error
 from hermes.commands.skill_lines import typed_part
 from hermes.commands.visible import clean, one_line
@@ -31,7 +32,12 @@ from hermes.surfaces.cli.chat.answer import Answer
 from hermes.surfaces.cli.chat.cells import cells, first_row, wrapped
 from hermes.surfaces.cli.chat.live import Live, Running
 from hermes.surfaces.cli.chat.screen import Screen
-from hermes.surfaces.cli.chat.tool_lines import diff_lines, tool_line, verbose_lines
+from hermes.surfaces.cli.chat.tool_lines import (
+    diff_lines,
+    picture_line,
+    tool_line,
+    verbose_lines,
+)
 
 Section = Literal["", "said", "tools", "words", "thoughts", "notice"]
 NOTICE_LINES = 6
@@ -261,7 +267,9 @@ class Feed:
         progress = self.display.tool_progress
         repeated = progress == "new" and result.name == self._last_tool and not result.failed
         self._last_tool = result.name
+        shown = [picture_line(image, paint)] if (image := drawn(result)) else []
         if progress == "off" or repeated:
+            self._print("tools", shown)
             return
         deed = describe(call, result.details, root=self._root)
         preview = self.display.tool_preview_length
@@ -270,7 +278,7 @@ class Feed:
             rows += verbose_lines(call, result, paint, self._width)
         elif (diff := result.details.get("diff")) and self.display.inline_diffs:
             rows += diff_lines(diff, paint, self._width)
-        self._print("tools", rows)
+        self._print("tools", rows + shown)
 
     def _end_turn(self, ended: TurnEnded) -> None:
         self._end_thoughts()

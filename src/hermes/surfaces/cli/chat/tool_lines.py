@@ -27,6 +27,12 @@ def tool_line(
     return paint(head + detail + tail, "dim") + paint(why, "error")
 
 
+def picture_line(image: str, paint: Paint) -> str:
+    """Where a picture is, whole: terminals open what is clicked."""
+    sign = "image" if paint.skin.words else "🖼 "
+    return f"{paint.skin.tool_prefix}   {sign} {paint(clean(image), 'accent')}"
+
+
 def diff_lines(diff: str, paint: Paint, width: int) -> list[str]:
     """The changed lines of a file, a few dozen at most."""
     lines = [line for line in clean(diff).rstrip("\n").split("\n") if not _is_file_name(line)]

@@ -9,10 +9,14 @@ import click
 
 from hermes.app.toolsets import PLATFORMS, ToolsetState, changes, states
 from hermes.config.edit import write_settings
+from hermes.surfaces.cli.commands.tools_images import choose as choose_images
+from hermes.surfaces.cli.commands.tools_images import command as images
 from hermes.surfaces.cli.output import as_json_option, columns, print_json
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import mark, styled
 
+# A row of the list that is no toolset.
+IMAGES = ":images"
 platform_option = click.option(
     "--platform", type=click.Choice(PLATFORMS), default=None, help="Only on this surface."
 )
@@ -45,9 +49,13 @@ def choose(ctx: click.Context) -> None:
         rows = [
             Row(text=_line(each), value=each.name, note=", ".join(each.tools)) for each in found
         ]
+        rows.append(Row(text="  Image generation …", value=IMAGES, note="who draws pictures"))
         picked = asyncio.run(Picker("Toolsets (Enter switches)", rows, chosen=chosen).run())
         if picked is None:
             return
+        if picked == IMAGES:
+            choose_images(ctx)
+            continue
         chosen = picked
         _switch(ctx, (picked,), on=not _is_on(found, picked), platform="")
 
@@ -100,3 +108,6 @@ def _switch(ctx: click.Context, names: tuple[str, ...], *, on: bool, platform: s
         return
     write_settings(config.home, wanted)
     print(f"{mark('ok')} {words}{where}, from the next session on.")
+
+
+command.add_command(images, "images")

@@ -1,0 +1,82 @@
+"""What sessions are offered of drawing, remembered from run to run: what it depends on is looked at
+quickly, while loading who draws would delay every start."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from hermes.codec.json import DecodeError, decode, encode_sorted
+from hermes.codec.values import Value
+from hermes.config.files import replace_file
+from hermes.core.errors import ConfigError
+from hermes.core.prompt import ToolSpec
+from hermes.providers.scope import usable
+from hermes.version import __version__
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+AUTH_FILE = "auth.json"
+# The variables without which no bundled provider needs to be looked at.
+KEYS = (
+    "FAL_KEY",
+    "OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "REPLICATE_API_TOKEN",
+    "XAI_API_KEY",
+)
+_FILE = "image_tool.json"
+_ENDING = "_IMAGE_MODEL"
+
+
+class Offer(Value):
+    """`spec` is None where nobody can draw. `why` stands for all that it depends on."""
+
+    why: str
+    spec: ToolSpec | None = None
+
+
+def is_likely(app: App) -> bool:
+    """Whether anything speaks for pictures: a key, a login, a setting."""
+    secret = app.config.secrets.get
+    return (
+        app.settings.image_gen != type(app.settings.image_gen)()
+        or any(usable(secret(name)) for name in KEYS)
+        or (app.home.root / AUTH_FILE).exists()
+    )
+
+
+def why(app: App) -> str:
+    """The same for as long as the same is offered. Of keys only counts that they are there."""
+    secret = app.config.secrets.get
+    names = {*app.config.secrets.names(), *app.env}
+    try:
+        auth = (app.home.root / AUTH_FILE).stat().st_mtime_ns
+    except OSError:
+        auth = 0
+    facts = (
+        __version__,
+        app.settings.image_gen,
+        [bool(usable(secret(name))) for name in KEYS],
+        secret("OPENAI_BASE_URL"),
+        sorted((name, secret(name)) for name in names if name.endswith(_ENDING)),
+        auth,
+    )
+    return hashlib.sha256(encode_sorted(facts)).hexdigest()[:32]
+
+
+def remembered(app: App, reason: str) -> Offer | None:
+    try:
+        offer = decode(Offer, (app.home.cache / _FILE).read_bytes())
+    except (OSError, DecodeError):
+        return None
+    return offer if offer.why == reason else None
+
+
+def remember(app: App, offer: Offer) -> None:
+    """Best effort: without it, the next start takes a little longer."""
+    try:
+        replace_file(app.home, app.home.cache / _FILE, encode_sorted(offer), durable=False)
+    except ConfigError:
+        return

@@ -1,0 +1,41 @@
+"""Which model of a provider draws: what was asked for, else what variables or settings say."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from hermes.images.answers import models_of
+from hermes.images.provider import ImageGenProvider
+from hermes.images.studio import Studio
+
+log = logging.getLogger(__name__)
+
+
+def model_variable(provider: str) -> str:
+    return f"{provider.upper().replace('-', '_')}_IMAGE_MODEL"
+
+
+def chosen_model(provider: ImageGenProvider, studio: Studio, asked: object = None) -> str:
+    """A provider that lists no models is sent whatever was named. Otherwise names that it does not
+    list are passed over, and never sent."""
+    known = [str(row["id"]) for row in models_of(provider.list_models())]
+    own = studio.options(provider.name).get("model")
+    named = (asked, studio.variable(model_variable(provider.name)), own)
+    found = _first(named, known, provider.name)
+    if found:
+        return found
+    shared = str(studio.settings.get("model") or "").strip()
+    if shared in known:
+        return shared
+    return provider.default_model() or ""
+
+
+def _first(named: Iterable[object], known: list[str], provider: str) -> str:
+    for name in named:
+        if not isinstance(name, str) or not (name := name.strip()):
+            continue
+        if not known or name in known:
+            return name
+        log.debug("a model that is not listed", extra={"provider": provider, "model": name})
+    return ""

@@ -1,0 +1,216 @@
+"""One picture from wish to answer: who draws it, what it may cost, how long it may take."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from hermes.codec.values import JsonObject, Value
+from hermes.core.errors import BudgetReached
+from hermes.core.events import CallSettled, ModelCalled
+from hermes.core.messages import Usage
+from hermes.core.ports import Meter
+from hermes.core.world import World
+from hermes.images.answers import Price, models_of, price_of, validated
+from hermes.images.choice import chosen_model
+from hermes.images.faults import ImageFault
+from hermes.images.provider import ImageGenProvider, error_response
+from hermes.images.registry import ImageProviders
+from hermes.images.studio import working_in
+
+log = logging.getLogger(__name__)
+
+CAUSE = "image"
+# Failures after which surely nothing is charged.
+_FREE = (
+    "auth_required",
+    "invalid_argument",
+    "rate_limited",
+    "content_policy",
+    "missing_dependency",
+)
+
+
+class Wish(Value):
+    prompt: str
+    aspect: str
+    upscale: bool = False
+
+
+class Drawing:
+    """For one session. `meter` books what pictures cost there, `clean` takes secrets out of what
+    is sent; `slots` bounds how many are drawn at once in the whole run."""
+
+    def __init__(
+        self,
+        providers: ImageProviders,
+        *,
+        meter: Callable[[], Meter | None],
+        slots: asyncio.Semaphore,
+        seconds: float = 300,
+        clean: Callable[[str], str] = str,
+    ) -> None:
+        self._providers = providers
+        self._meter = meter
+        self._slots = slots
+        self._seconds = seconds
+        self._clean = clean
+
+    async def make(self, wish: Wish, sources: tuple[str, ...] = ()) -> JsonObject:
+        """An answer of the agreed shape, whatever happens."""
+        prompt = self._clean(wish.prompt)
+        try:
+            provider = self._providers.get_active_provider()
+        except ImageFault as fault:
+            return error_response(
+                error=str(fault), error_type=fault.kind, prompt=prompt, aspect_ratio=wish.aspect
+            )
+        most = capabilities_of(provider).get("max_prompt_chars")
+        if isinstance(most, int) and 0 < most < len(prompt):
+            words = f"The prompt has {len(prompt)} characters; {provider.name} takes {most}."
+            return self._failure(provider, prompt, wish, words, "invalid_argument")
+        used, note = _within(provider, sources)
+        async with self._slots:
+            answer = await self._booked(provider, prompt, wish, used)
+        return {"note": note, **answer} if note else answer
+
+    async def _booked(
+        self, provider: ImageGenProvider, prompt: str, wish: Wish, sources: tuple[str, ...]
+    ) -> JsonObject:
+        studio = self._providers.studio
+        model = chosen_model(provider, studio)
+        booking = Booking(
+            self._meter(),
+            studio.world,
+            model=model or provider.name,
+            provider=provider.name,
+            price=price_of(models_of(provider.list_models()), model),
+        )
+        try:
+            await booking.reserve()
+        except BudgetReached as reached:
+            return error_response(
+                error=str(reached),
+                error_type="BudgetReached",
+                provider=provider.name,
+                model=model,
+                prompt=prompt,
+                aspect_ratio=wish.aspect,
+            )
+        answer: JsonObject = {}
+        try:
+            answer = await self._asked(provider, prompt, wish, sources, model)
+        finally:
+            booking.settle(answer)
+        return answer
+
+    async def _asked(
+        self,
+        provider: ImageGenProvider,
+        prompt: str,
+        wish: Wish,
+        sources: tuple[str, ...],
+        model: str,
+    ) -> JsonObject:
+        given: JsonObject = {"upscale": True} if wish.upscale else {}
+        if model:
+            given["model"] = model
+        try:
+            with working_in(self._providers.studio):
+                async with asyncio.timeout(self._seconds + 5):
+                    answer = await provider.agenerate(
+                        prompt,
+                        wish.aspect,
+                        image_url=sources[0] if sources else None,
+                        reference_image_urls=list(sources[1:]) or None,
+                        **given,
+                    )
+        except ImageFault as fault:
+            return self._failure(provider, prompt, wish, str(fault), fault.kind)
+        except TimeoutError:
+            words = f"{provider.display_name} did not finish within {self._seconds:g} s."
+            return self._failure(provider, prompt, wish, words, "timeout")
+        except Exception as error:
+            log.exception("an image provider failed", extra={"provider": provider.name})
+            words = self._clean(f"{provider.display_name} failed: {error}")
+            return self._failure(provider, prompt, wish, words, type(error).__name__)
+        return validated(answer, provider=provider.name, prompt=prompt, aspect_ratio=wish.aspect)
+
+    def _failure(
+        self, provider: ImageGenProvider, prompt: str, wish: Wish, error: str, kind: str
+    ) -> JsonObject:
+        return error_response(
+            error=error,
+            error_type=kind,
+            provider=provider.name,
+            prompt=prompt,
+            aspect_ratio=wish.aspect,
+        )
+
+
+class Booking:
+    """What one picture costs, in the accounts of the session: reserved before, settled after."""
+
+    def __init__(
+        self, meter: Meter | None, world: World, *, model: str, provider: str, price: Price | None
+    ) -> None:
+        self._meter = meter
+        self._most = Usage(requests=1, cost=None if price is None else price.usd)
+        self._estimated = price is not None and price.estimated
+        self._call = ModelCalled(
+            model=model,
+            provider=provider,
+            call=world.new_id("call"),
+            cause=CAUSE,
+            reserved=self._most,
+        )
+
+    async def reserve(self) -> None:
+        if self._meter is not None:
+            await self._meter.reserve(self._call, self._most)
+
+    def settle(self, answer: JsonObject) -> None:
+        """A picture costs its price, or what the server says; an error nothing, if that is sure."""
+        if self._meter is None:
+            return
+        told = answer.get("cost_usd")
+        usage, certain = self._most, True
+        if isinstance(told, int | float) and not isinstance(told, bool):
+            usage = Usage(requests=1, cost=float(told))
+        elif answer.get("success"):
+            usage = Usage(requests=1, cost=self._most.cost, estimated=self._estimated)
+        elif answer.get("error_type") in _FREE:
+            usage = Usage(requests=1, cost=0.0)
+        else:
+            certain = False
+        call = self._call
+        self._meter.settle(
+            CallSettled(
+                call=call.call,
+                usage=usage,
+                certain=certain,
+                model=call.model,
+                provider=call.provider,
+            )
+        )
+
+
+def capabilities_of(provider: ImageGenProvider) -> JsonObject:
+    """Nothing where a provider fails at the question."""
+    try:
+        found: object = provider.capabilities()
+    except Exception:
+        log.exception("an image provider cannot say what it can do")
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _within(provider: ImageGenProvider, sources: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """As many as the provider takes, and a note about those that were left out."""
+    most = capabilities_of(provider).get("max_reference_images")
+    if not isinstance(most, int):
+        return sources, ""
+    if not 0 < most < len(sources):
+        return sources, ""
+    return sources[:most], f"Only the first {most} of {len(sources)} pictures were used."

@@ -1,0 +1,256 @@
+"""Providers that draw by asking a server: all that they have in common."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+from hermes.codec.values import JsonObject, Value
+from hermes.images.choice import chosen_model
+from hermes.images.faults import ImageFault
+from hermes.images.line import Line
+from hermes.images.pictures import MAX_BYTES, checked, decoded
+from hermes.images.provider import (
+    DEFAULT_ASPECT_RATIO,
+    ImageGenProvider,
+    error_response,
+    references_of,
+    resolve_aspect_ratio,
+    success_response,
+)
+from hermes.images.studio import Studio, finished, working_in
+from hermes.providers.endpoint import host_of
+
+
+class Order(Value):
+    """One picture that is wanted. With `sources` it is made from those."""
+
+    prompt: str
+    aspect: str
+    model: str
+    sources: tuple[str, ...] = ()
+    seed: int | None = None
+    upscale: bool = False
+
+    @property
+    def modality(self) -> str:
+        return "image" if self.sources else "text"
+
+
+class Drawn(Value):
+    """A picture as bytes, or the address that it has for a while. `model` is set where another
+    than the wanted one drew it."""
+
+    data: bytes = b""
+    url: str = ""
+    model: str = ""
+    extra: JsonObject = {}
+
+
+class HostedProvider(ImageGenProvider):
+    """Subclasses say who they are, and how to `draw`."""
+
+    NAME: ClassVar[str]
+    LABEL: ClassVar[str]
+    URL: ClassVar[str] = ""
+    KEY: ClassVar[str] = ""
+    SIGNUP: ClassVar[str] = ""
+    TAG: ClassVar[str] = ""
+    SECONDS: ClassVar[float] = 300
+    MODELS: ClassVar[tuple[JsonObject, ...]] = ()
+    MOST_SOURCES: ClassVar[int] = 0
+
+    def __init__(self, studio: Studio) -> None:
+        self.studio = studio
+        self.url = self.URL
+
+    @property
+    def name(self) -> str:
+        return self.NAME
+
+    @property
+    def display_name(self) -> str:
+        return self.LABEL
+
+    @property
+    def options(self) -> JsonObject:
+        return self.studio.options(self.NAME)
+
+    @property
+    def seconds(self) -> float:
+        """What the settings say, else what is usual here."""
+        return float(self.studio.settings.get("timeout") or self.SECONDS)
+
+    def is_available(self) -> bool:
+        return bool(self.studio.key(self.KEY)) if self.KEY else True
+
+    def list_models(self) -> list[JsonObject]:
+        return [dict(row) for row in self.MODELS]
+
+    def get_setup_schema(self) -> JsonObject:
+        variables: list[JsonObject] = []
+        if self.KEY:
+            prompt = f"{self.LABEL} API key"
+            variables = [{"key": self.KEY, "prompt": prompt, "url": self.SIGNUP, "secret": True}]
+        badge = "" if self.KEY else "local"
+        return {"name": self.LABEL, "badge": badge, "tag": self.TAG, "env_vars": variables}
+
+    def capabilities(self) -> JsonObject:
+        most = self.most_sources(chosen_model(self, self.studio))
+        modalities = ["text", "image"] if most else ["text"]
+        return {"modalities": modalities, "max_reference_images": most}
+
+    def most_sources(self, model: str) -> int:
+        """From how many pictures this model can make one."""
+        return self.MOST_SOURCES
+
+    def host(self) -> str:
+        return host_of(self.url)
+
+    @abstractmethod
+    async def draw(self, order: Order, line: Line) -> Drawn:
+        """ImageFault says why there is no picture."""
+
+    async def headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.studio.key(self.KEY)}"} if self.KEY else {}
+
+    def missing(self) -> ImageFault:
+        """Why it cannot draw although it was chosen."""
+        return ImageFault(
+            f"{self.LABEL} needs {self.KEY}; set it up with `hermes tools images`.",
+            kind="auth_required",
+        )
+
+    def generate(
+        self,
+        prompt: str,
+        aspect_ratio: str = DEFAULT_ASPECT_RATIO,
+        *,
+        image_url: str | None = None,
+        reference_image_urls: list[str] | None = None,
+        **kwargs: Any,
+    ) -> JsonObject:
+        return finished(
+            self.agenerate(
+                prompt,
+                aspect_ratio,
+                image_url=image_url,
+                reference_image_urls=reference_image_urls,
+                **kwargs,
+            )
+        )
+
+    async def agenerate(
+        self,
+        prompt: str,
+        aspect_ratio: str = DEFAULT_ASPECT_RATIO,
+        *,
+        image_url: str | None = None,
+        reference_image_urls: list[str] | None = None,
+        **kwargs: Any,
+    ) -> JsonObject:
+        seed = kwargs.get("seed")
+        order = Order(
+            prompt=str(prompt or "").strip(),
+            aspect=resolve_aspect_ratio(aspect_ratio),
+            model=chosen_model(self, self.studio, kwargs.get("model")),
+            sources=references_of(image_url, reference_image_urls),
+            seed=seed if isinstance(seed, int) and seed >= 0 else None,
+            upscale=kwargs.get("upscale") is True,
+        )
+        try:
+            with working_in(self.studio):
+                return await self._made(order)
+        except ImageFault as fault:
+            return self._failure(order, str(fault), fault.kind)
+        except TimeoutError:
+            words = f"{self.LABEL} did not finish within {self.seconds:g} s."
+            return self._failure(order, words, "timeout")
+
+    async def _made(self, order: Order) -> JsonObject:
+        self._check(order)
+        async with asyncio.timeout(self.seconds), self.studio.http() as http:
+            headers = await self.headers()
+            line = Line(
+                http,
+                self.url,
+                label=self.LABEL,
+                world=self.studio.world,
+                headers=headers,
+                seconds=self.seconds,
+                hide=headers.get("authorization", "").partition(" ")[2],
+            )
+            drawn = await self.draw(order, line)
+            image, extra = await self._kept(drawn, line)
+        return success_response(
+            image=image,
+            model=drawn.model or order.model,
+            prompt=order.prompt,
+            aspect_ratio=order.aspect,
+            provider=self.name,
+            modality=order.modality,
+            extra={**drawn.extra, **extra},
+        )
+
+    def _check(self, order: Order) -> None:
+        if not order.prompt:
+            raise ImageFault("There is no prompt.", kind="invalid_argument")
+        if not self.is_available():
+            raise self.missing()
+        most = self.most_sources(order.model)
+        if order.sources and not most:
+            raise ImageFault(
+                f"{order.model or self.LABEL} cannot change pictures; leave them out, or choose "
+                "another model with `hermes tools images`.",
+                kind="invalid_argument",
+            )
+        if len(order.sources) > most:
+            raise ImageFault(
+                f"{order.model or self.LABEL} takes {most} pictures at most.",
+                kind="invalid_argument",
+            )
+
+    async def _kept(self, drawn: Drawn, line: Line) -> tuple[str, JsonObject]:
+        """Where the picture is; an address that cannot be saved is better than nothing."""
+        if drawn.data:
+            return str(await asyncio.to_thread(self._keep, drawn.data)), {}
+        if drawn.url[:5].lower() == "data:":
+            return str(await asyncio.to_thread(self._keep, decoded(drawn.url))), {}
+        try:
+            if line.owns(drawn.url):
+                data = await line.picture(drawn.url)
+            else:
+                data = await self.studio.download(drawn.url, timeout=60, max_bytes=MAX_BYTES)
+            return str(await asyncio.to_thread(self._keep, data)), {}
+        except ImageFault as fault:
+            if not drawn.url.startswith(("http://", "https://")):
+                raise ImageFault(f"{self.LABEL} gave no picture.", kind="api_error") from fault
+            return drawn.url, {"warning": f"The picture could not be saved: {fault}"}
+
+    def _keep(self, data: bytes) -> str:
+        return str(self.studio.cache.keep(checked(data), prefix=self.name))
+
+    def _failure(self, order: Order, error: str, kind: str) -> JsonObject:
+        return error_response(
+            error=error,
+            error_type=kind,
+            provider=self.name,
+            model=order.model,
+            prompt=order.prompt,
+            aspect_ratio=order.aspect,
+        )
+
+
+def first_picture(answer: JsonObject, label: str) -> Drawn:
+    """The picture of an answer in the format of OpenAI's images."""
+    rows = answer.get("data")
+    row = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}
+    extra: JsonObject = {}
+    if isinstance(revised := row.get("revised_prompt"), str) and revised:
+        extra["revised_prompt"] = revised
+    if isinstance(text := row.get("b64_json"), str) and text:
+        return Drawn(data=decoded(text), extra=extra)
+    if isinstance(url := row.get("url"), str) and url:
+        return Drawn(url=url, extra=extra)
+    raise ImageFault(f"{label} gave no picture.", kind="api_error")

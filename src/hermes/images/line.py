@@ -1,0 +1,150 @@
+"""The line to one server that draws: JSON and forms out, JSON and pictures in, faults by kind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from urllib.parse import urljoin, urlsplit
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject
+from hermes.core.errors import ProviderError
+from hermes.core.world import World
+from hermes.images.faults import ImageFault
+from hermes.images.multipart import Upload, form
+from hermes.images.pictures import MAX_BYTES
+from hermes.images.refusals import refusal, unreachable
+from hermes.images.studio import accepted
+from hermes.providers.http import Answer, Http, Timeouts
+
+# Refusals after which nothing was drawn and nothing is charged.
+_BUSY = (429, 503)
+_TRIES = 3
+_LONGEST_WAIT = 20.0
+_FAREWELL_SECONDS = 3.0
+
+
+class Line:
+    """`label` is how the server is called in sentences, `hide` a key that must not be in them."""
+
+    def __init__(
+        self,
+        http: Http,
+        url: str,
+        *,
+        label: str,
+        world: World,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = 300,
+        hide: str = "",
+    ) -> None:
+        self.http = http
+        self.url = url.rstrip("/")
+        self.world = world
+        self.label = label
+        self.headers = dict(headers or {})
+        self.timeouts = Timeouts(connect=10, read=seconds, whole=seconds)
+        self._hide = hide
+
+    async def post(
+        self, path: str, body: JsonObject, headers: Mapping[str, str] | None = None
+    ) -> JsonObject:
+        sent = {"content-type": "application/json", **(headers or {})}
+        return await self._json("POST", path, encode(body), sent)
+
+    async def post_form(
+        self, path: str, fields: Mapping[str, str], files: Sequence[Upload]
+    ) -> JsonObject:
+        body, headers = form(fields, files, self.world)
+        return await self._json("POST", path, body, headers)
+
+    async def get(self, path: str) -> JsonObject:
+        return await self._json("GET", path, b"", {})
+
+    async def tell(self, method: str, path: str) -> None:
+        """A request whose answer does not matter."""
+        try:
+            async with self.http.send(
+                method, self._at(path), body=b"", headers=self.headers, timeouts=self.timeouts
+            ) as answer:
+                await answer.drain()
+        except ProviderError as error:
+            raise unreachable(self.label, error) from error
+
+    async def picture(self, path: str, *, max_bytes: int = MAX_BYTES) -> bytes:
+        """A picture of the same server."""
+        try:
+            async with self.http.get(
+                self._at(path), headers=self.headers, timeouts=self.timeouts
+            ) as answer:
+                if answer.status >= 400:
+                    raise await self._refused(answer)
+                data = await answer.read(max_bytes + 1)
+                sort = answer.headers.get("content-type", "")
+        except ProviderError as error:
+            raise unreachable(self.label, error) from error
+        return accepted(data, sort, cut=False, max_bytes=max_bytes)
+
+    def owns(self, url: str) -> bool:
+        """Whether an address is of this very server: same scheme, host and port."""
+        here, there = urlsplit(self.url), urlsplit(url)
+        return (here.scheme, here.netloc) == (there.scheme, there.netloc)
+
+    async def _json(
+        self, method: str, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> JsonObject:
+        sent = {"accept": "application/json", **self.headers, **headers}
+        for left in range(_TRIES - 1, -1, -1):
+            try:
+                async with self.http.send(
+                    method, self._at(path), body=body, headers=sent, timeouts=self.timeouts
+                ) as answer:
+                    if answer.status < 400:
+                        return self._object(await answer.read())
+                    fault = await self._refused(answer)
+                    wait = _wait(answer)
+            except ProviderError as error:
+                raise unreachable(self.label, error) from error
+            if answer.status not in _BUSY or wait is None or not left:
+                raise fault
+            await self.world.clock.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    def _at(self, path: str) -> str:
+        """An address of this server: nobody else is sent the key."""
+        if not path.startswith(("http://", "https://")):
+            return f"{self.url}/{path.lstrip('/')}"
+        if not self.owns(path):
+            raise ImageFault(f"{self.label} named an address that is not its own.")
+        return urljoin(self.url, path)
+
+    def _object(self, raw: bytes) -> JsonObject:
+        try:
+            return decode(JsonObject, raw)
+        except DecodeError as error:
+            what = "a web page" if raw.lstrip()[:1] == b"<" else "something"
+            raise ImageFault(
+                f"{self.label} answered with {what} that is no JSON object; is the address right?",
+                kind="api_error",
+            ) from error
+
+    async def _refused(self, answer: Answer) -> ImageFault:
+        text = await answer.read_error()
+        return refusal(self.label, answer.status, text, answer.headers, hide=self._hide)
+
+
+def _wait(answer: Answer) -> float | None:
+    """How long a busy server wants us to wait; None when that is too long, or not said."""
+    try:
+        seconds = float(answer.headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds <= _LONGEST_WAIT else None
+
+
+async def abandoned(line: Line, method: str, path: str) -> None:
+    """Tell a server that nobody waits any more, so that it need not draw; best effort."""
+    with suppress(ImageFault, TimeoutError):
+        async with asyncio.timeout(_FAREWELL_SECONDS):
+            await line.tell(method, path)

@@ -1,0 +1,196 @@
+"""What an image provider is, and all that its author needs: sizes, answers, files."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from hermes.codec.values import JsonObject
+from hermes.images.pictures import MAX_BYTES, decoded
+from hermes.images.studio import finished, in_own_thread, present_studio
+
+DEFAULT_ASPECT_RATIO = "landscape"
+VALID_ASPECT_RATIOS = ("landscape", "square", "portrait")
+# Beside these, the name of an exception's class.
+ERROR_TYPES = (
+    "provider_error",
+    "invalid_argument",
+    "auth_required",
+    "missing_dependency",
+    "timeout",
+    "rate_limited",
+    "content_policy",
+    "io_error",
+    "api_error",
+    "invalid_provider_response",
+)
+
+
+def resolve_aspect_ratio(value: object) -> str:
+    """One of VALID_ASPECT_RATIOS; what is none of them counts as the default."""
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return word if word in VALID_ASPECT_RATIOS else DEFAULT_ASPECT_RATIO
+
+
+def normalize_reference_images(value: object) -> list[str] | None:
+    """A list of references without blanks, from one or several; None when none is left."""
+    given: Iterable[object] = [value] if isinstance(value, str) else ()
+    if isinstance(value, list | tuple):
+        given = value
+    kept = [each.strip() for each in given if isinstance(each, str) and each.strip()]
+    return kept or None
+
+
+def references_of(image_url: object, references: object) -> tuple[str, ...]:
+    """The picture to change first, then the others, none of them twice."""
+    first = normalize_reference_images(image_url) or []
+    return tuple(dict.fromkeys((*first, *(normalize_reference_images(references) or []))))
+
+
+def success_response(
+    *,
+    image: str | Path,
+    model: str,
+    prompt: str,
+    aspect_ratio: str,
+    provider: str,
+    modality: str = "text",
+    extra: JsonObject | None = None,
+) -> JsonObject:
+    """`image` is a URL or an absolute path; `extra` cannot overwrite the rest."""
+    return {
+        **(extra or {}),
+        "success": True,
+        "image": str(image),
+        "model": model,
+        "prompt": prompt,
+        "aspect_ratio": aspect_ratio,
+        "modality": modality,
+        "provider": provider,
+    }
+
+
+def error_response(
+    *,
+    error: str,
+    error_type: str = "provider_error",
+    provider: str = "",
+    model: str = "",
+    prompt: str = "",
+    aspect_ratio: str = "",
+) -> JsonObject:
+    return {
+        "success": False,
+        "image": None,
+        "error": error,
+        "error_type": error_type,
+        "model": model,
+        "prompt": prompt,
+        "aspect_ratio": aspect_ratio,
+        "provider": provider,
+    }
+
+
+def save_b64_image(b64: str, *, prefix: str, extension: str = "png") -> Path:
+    """The absolute path of the picture in `cache/images`; ImageFault when it is no base64."""
+    return present_studio().cache.keep(decoded(b64), prefix=prefix, extension=extension)
+
+
+def save_url_image(
+    url: str, *, prefix: str, timeout: float = 60, max_bytes: int = MAX_BYTES
+) -> Path:
+    """The same for a picture of the web. ImageFault when the address is refused or too slow, or
+    gives nothing, too much, or something that is no picture; then no file is left."""
+    return finished(asave_url_image(url, prefix=prefix, timeout=timeout, max_bytes=max_bytes))
+
+
+async def asave_url_image(
+    url: str, *, prefix: str, timeout: float = 60, max_bytes: int = MAX_BYTES
+) -> Path:
+    studio = present_studio()
+    data = await studio.download(url, timeout=timeout, max_bytes=max_bytes)
+    return await asyncio.to_thread(studio.cache.keep, data, prefix=prefix)
+
+
+def load_source_image(ref: str) -> tuple[bytes, str]:
+    """The bytes and a file name of what is to be changed: an http(s) address, a data URL or a path.
+    Addresses and paths are judged as for all tools; ImageFault."""
+    return finished(present_studio().source(ref))
+
+
+async def aload_source_image(ref: str) -> tuple[bytes, str]:
+    return await present_studio().source(ref)
+
+
+class ImageGenProvider(ABC):
+    """A backend that makes pictures. Only `name` and `generate` are required."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Lower case, no spaces, for ever the same: what `image_gen.provider` says."""
+
+    @property
+    def display_name(self) -> str:
+        return self.name.title()
+
+    def is_available(self) -> bool:
+        """Whether key and libraries are there. Asks nobody and takes less than 50 ms."""
+        return True
+
+    def list_models(self) -> list[JsonObject]:
+        """`{id, display, speed, strengths, price, modalities?}`; only `id` is required. A price
+        such as "$0.04/image" is booked for each picture."""
+        return []
+
+    def default_model(self) -> str | None:
+        models = self.list_models()
+        return str(models[0]["id"]) if models else None
+
+    def get_setup_schema(self) -> JsonObject:
+        """For `hermes tools`: `env_vars` are `{key, prompt, url, secret}`."""
+        return {"name": self.display_name, "badge": "", "tag": "", "env_vars": []}
+
+    def capabilities(self) -> JsonObject:
+        """Of the model that would be used now. `modalities` has "image" where pictures can be
+        changed; `supports_upscale`, `creative_controls` and `max_prompt_chars` are optional."""
+        return {"modalities": ["text"], "max_reference_images": 0}
+
+    def host(self) -> str:
+        """Where prompts are sent, for the person who is asked about it; "" for this machine."""
+        return ""
+
+    @abstractmethod
+    def generate(
+        self,
+        prompt: str,
+        aspect_ratio: str = DEFAULT_ASPECT_RATIO,
+        *,
+        image_url: str | None = None,
+        reference_image_urls: list[str] | None = None,
+        **kwargs: Any,
+    ) -> JsonObject:
+        """A `success_response` or `error_response`; may block, since it runs in a thread. With
+        `image_url` or references the picture is made from those. Unknown `kwargs` are ignored."""
+
+    async def agenerate(
+        self,
+        prompt: str,
+        aspect_ratio: str = DEFAULT_ASPECT_RATIO,
+        *,
+        image_url: str | None = None,
+        reference_image_urls: list[str] | None = None,
+        **kwargs: Any,
+    ) -> JsonObject:
+        return await in_own_thread(
+            lambda: self.generate(
+                prompt,
+                aspect_ratio,
+                image_url=image_url,
+                reference_image_urls=reference_image_urls,
+                **kwargs,
+            )
+        )

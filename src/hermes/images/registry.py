@@ -1,0 +1,186 @@
+"""Who can draw: the bundled providers and those of plugins, by name, and which one is used."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from hermes.core.errors import UsageError
+from hermes.images.faults import ImageFault
+from hermes.images.manifests import Manifest, bundled_manifests
+from hermes.images.provider import ImageGenProvider
+from hermes.images.studio import Studio
+
+log = logging.getLogger(__name__)
+
+BUNDLED = Path(__file__).parents[1] / "plugins" / "bundled" / "image_gen"
+PACKAGE = "hermes.plugins.bundled.image_gen"
+BUNDLED_SOURCE = "bundled"
+# Where several could draw and nobody chose, the first of these does; then by name.
+ORDER = ("fal", "openai", "xai", "openrouter")
+FRESH_SECONDS = 60.0
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+
+
+class BundledContext:
+    """What the `register` of a bundled provider is given."""
+
+    def __init__(self, studio: Studio) -> None:
+        self.studio = studio
+        self.registered: list[ImageGenProvider] = []
+
+    def register_image_gen_provider(self, provider: ImageGenProvider) -> None:
+        self.registered.append(provider)
+
+
+class ImageProviders:
+    """Of one run. A bundled provider is known by its manifest and loaded when it is first wanted;
+    one of a plugin stands before a bundled one of the same name until it is taken away."""
+
+    def __init__(self, studio: Studio, *, folder: Path = BUNDLED, package: str = PACKAGE) -> None:
+        self.studio = studio
+        self._package = package
+        self._manifests = {each.name: each for each in bundled_manifests(folder)}
+        self._bundled: dict[str, ImageGenProvider | None] = {}
+        self._added: dict[str, dict[str, ImageGenProvider]] = {}
+        self._loaders: list[Callable[[], None]] = []
+        self._looked = -FRESH_SECONDS
+        self._any = False
+
+    def register_provider(self, provider: ImageGenProvider, *, source: str) -> None:
+        """`source` says who brings it ("user", "pip", a plugin's key). Of one name the last wins;
+        UsageError when it is no provider, or its name is none."""
+        if not isinstance(provider, ImageGenProvider):
+            raise UsageError(f"{type(provider).__name__} is no ImageGenProvider.")
+        name: object = provider.name
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise UsageError(f"{name!r} cannot name an image provider; use small letters and '-'.")
+        held = self._added.setdefault(name, {})
+        held.pop(source, None)
+        held[source] = provider
+        self._looked = -FRESH_SECONDS
+
+    def unregister_provider(self, name: str, *, source: str) -> None:
+        """What it stood before is used again."""
+        self._added.get(name, {}).pop(source, None)
+        self._looked = -FRESH_SECONDS
+
+    def add_loader(self, load: Callable[[], None]) -> None:
+        """Called once, before anybody is looked for: registers what plugins bring."""
+        self._loaders.append(load)
+
+    def get_provider(self, name: str) -> ImageGenProvider | None:
+        self._load()
+        if added := self._added.get(name):
+            return list(added.values())[-1]
+        return self._from_bundle(name)
+
+    def list_providers(self) -> list[ImageGenProvider]:
+        """All of them, by name."""
+        found = (self.get_provider(name) for name in self.names())
+        return [provider for provider in found if provider is not None]
+
+    def names(self) -> tuple[str, ...]:
+        self._load()
+        added = (name for name, held in self._added.items() if held)
+        return tuple(sorted({*self._manifests, *added}))
+
+    def source(self, name: str) -> str:
+        """Who brings the provider; one that stands before another says so."""
+        held = list(self._added.get(name, ()))
+        if not held:
+            return BUNDLED_SOURCE
+        overrides = held[-2] if len(held) > 1 else BUNDLED_SOURCE if name in self._manifests else ""
+        return f"{held[-1]} (overrides {overrides})" if overrides else held[-1]
+
+    def get_active_provider(self) -> ImageGenProvider:
+        """The one that the settings name, even if it cannot draw now, so that it says why; else the
+        best that can. ImageFault when there is none."""
+        wanted = self.studio.wanted
+        if wanted:
+            if (provider := self.get_provider(wanted)) is not None:
+                return provider
+            known = ", ".join(self.names())
+            raise ImageFault(
+                f"image_gen.provider is {wanted!r}, which is none of {known}; "
+                "choose one with `hermes tools images`.",
+                kind="invalid_argument",
+            )
+        ready = self.available()
+        if not ready:
+            raise ImageFault(
+                "Nobody can draw here yet; set one up with `hermes tools images`.",
+                kind="provider_error",
+            )
+        return min(ready, key=lambda each: (_rank(each.name), each.name))
+
+    def available(self) -> list[ImageGenProvider]:
+        """Those that could draw now, by name. Modules whose keys are missing are not loaded."""
+        found = []
+        for name in self.names():
+            if not self._added.get(name) and not self._has_needs(self._manifests[name]):
+                continue
+            provider = self.get_provider(name)
+            if provider is not None and is_available(provider):
+                found.append(provider)
+        return found
+
+    def any_available(self) -> bool:
+        """Whether a tool is worth offering; looked at once a minute."""
+        now = self.studio.world.clock.monotonic()
+        if now - self._looked >= FRESH_SECONDS:
+            self._looked = now
+            # A chosen one is offered in any case: its own error says best what is missing.
+            chosen = bool(self.studio.wanted) and self.get_provider(self.studio.wanted) is not None
+            self._any = chosen or bool(self.available())
+        return self._any
+
+    def _has_needs(self, manifest: Manifest) -> bool:
+        studio = self.studio
+        chosen = manifest.name == studio.wanted or any(studio.options(manifest.name).values())
+        if manifest.opt_in and not chosen:
+            return False
+        if manifest.requires_login and not studio.logged_in(manifest.requires_login):
+            return False
+        return all(studio.key(name) for name in manifest.requires_env)
+
+    def _from_bundle(self, name: str) -> ImageGenProvider | None:
+        if name not in self._manifests:
+            return None
+        if name not in self._bundled:
+            self._bundled[name] = self._loaded(self._manifests[name])
+        return self._bundled[name]
+
+    def _loaded(self, manifest: Manifest) -> ImageGenProvider | None:
+        context = BundledContext(self.studio)
+        try:
+            module = importlib.import_module(f"{self._package}.{manifest.folder}")
+            module.register(context)
+        except Exception:
+            log.exception("an image provider cannot be loaded", extra={"provider": manifest.name})
+            return None
+        return next((each for each in context.registered if each.name == manifest.name), None)
+
+    def _load(self) -> None:
+        loaders, self._loaders = self._loaders, []
+        for load in loaders:
+            try:
+                load()
+            except Exception:
+                log.exception("image providers of plugins cannot be loaded")
+
+
+def is_available(provider: ImageGenProvider) -> bool:
+    """One that fails at the question cannot draw."""
+    try:
+        return bool(provider.is_available())
+    except Exception:
+        log.exception("an image provider cannot say whether it works")
+        return False
+
+
+def _rank(name: str) -> int:
+    return ORDER.index(name) if name in ORDER else len(ORDER)

@@ -1,0 +1,220 @@
+"""What image providers work with: keys, settings, the network, and where pictures are kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar, copy_context
+from pathlib import Path
+from threading import Thread
+from typing import Any, TypeVar, cast
+from urllib.parse import unquote, urlsplit
+
+from hermes.codec.values import JsonObject, Value
+from hermes.core.effects import FetchUrl
+from hermes.core.errors import ToolError
+from hermes.core.ports import Fetcher
+from hermes.core.world import World
+from hermes.images.cache import ImageCache
+from hermes.images.faults import ImageFault
+from hermes.images.pictures import MAX_BYTES, checked, decoded, file_name, too_large
+from hermes.providers.http import Http
+from hermes.providers.keys import Credential
+from hermes.providers.scope import usable
+
+T = TypeVar("T")
+
+ReadPicture = Callable[[str], bytes]
+Login = Callable[[str], Awaitable[Credential | None]]
+
+
+class Network(Value):
+    """How hosts outside are reached."""
+
+    proxy: str = ""
+    no_proxy: str = ""
+    ca_file: str = ""
+
+
+class Studio:
+    """Of one run. `secret` gives the value of a variable, `options` the settings of a provider
+    under `image_gen`, `read` a local file that may be read. `login` gives the credential of an
+    account, and `logged_in` whether there is one, without asking anybody."""
+
+    def __init__(
+        self,
+        *,
+        cache: ImageCache,
+        world: World,
+        fetcher: Fetcher,
+        read: ReadPicture,
+        secret: Callable[[str], str] = lambda _name: "",
+        settings: JsonObject | None = None,
+        network: Network | None = None,
+        login: Login | None = None,
+        logged_in: Callable[[str], bool] = lambda _name: False,
+    ) -> None:
+        self.cache = cache
+        self.world = world
+        self.settings = settings or {}
+        self.login = login
+        self.logged_in = logged_in
+        self._fetcher = fetcher
+        self._read = read
+        self._secret = secret
+        self._network = network or Network()
+
+    @property
+    def wanted(self) -> str:
+        """The provider that the settings name."""
+        return str(self.settings.get("provider", "")).strip()
+
+    def key(self, name: str) -> str:
+        """The key in this variable; "" when there is none that could be one."""
+        value = self._secret(name).strip()
+        return value if usable(value) else ""
+
+    def variable(self, name: str) -> str:
+        return self._secret(name).strip()
+
+    def options(self, provider: str) -> JsonObject:
+        own = self.settings.get(provider.replace("-", "_"))
+        if isinstance(own, dict) and provider.replace("-", "_") != "options":
+            return own
+        others = self.settings.get("options") or {}
+        return others.get(provider) or {}
+
+    @asynccontextmanager
+    async def http(self) -> AsyncIterator[Http]:
+        """Connections for one picture; they belong to the event loop that runs."""
+        network = self._network
+        http = Http(
+            proxy=network.proxy or None,
+            no_proxy=network.no_proxy,
+            ca_file=network.ca_file or None,
+        )
+        try:
+            yield http
+        finally:
+            await http.aclose()
+
+    async def download(self, url: str, *, timeout: float, max_bytes: int) -> bytes:
+        """A picture of the web: the address is judged, and so is what comes; ImageFault."""
+        try:
+            answer = await self._fetcher.fetch(
+                FetchUrl(url=url), max_bytes=max_bytes, timeout=timeout
+            )
+        except ToolError as error:
+            kind = "timeout" if "did not answer within" in str(error) else "io_error"
+            raise ImageFault(str(error), kind=kind) from error
+        if not 200 <= answer.status < 300:
+            raise ImageFault(f"The picture's address answered {answer.status}.", kind="io_error")
+        return accepted(
+            answer.body,
+            answer.headers.get("content-type", ""),
+            cut=answer.cut,
+            max_bytes=max_bytes,
+        )
+
+    async def source(self, ref: str, *, max_bytes: int = MAX_BYTES) -> tuple[bytes, str]:
+        """The picture that `ref` stands for (http(s), data URL, or a path), and a name for it."""
+        ref = ref.strip()
+        if ref[:5].lower() == "data:":
+            data = checked(decoded(ref, max_bytes=max_bytes), kind="invalid_argument")
+            return data, file_name(data)
+        if ref.lower().startswith(("http://", "https://")):
+            data = await self.download(ref, timeout=60, max_bytes=max_bytes)
+            return data, Path(unquote(urlsplit(ref).path)).name or file_name(data)
+        data = await asyncio.to_thread(self._read, ref.removeprefix("file://"))
+        return checked(data, max_bytes=max_bytes, kind="invalid_argument"), Path(ref).name
+
+
+def accepted(data: bytes, content_type: str, *, cut: bool, max_bytes: int) -> bytes:
+    """What a server sent as a picture, if it is one; ImageFault."""
+    if cut or len(data) > max_bytes:
+        raise too_large(max_bytes)
+    if not data:
+        raise ImageFault("The picture's address gave no bytes.", kind="io_error")
+    sort = content_type.partition(";")[0].strip().lower()
+    if not sort.startswith("image/"):
+        raise ImageFault(
+            f"The picture's address gave {sort or 'something'} instead of a picture.",
+            kind="io_error",
+        )
+    return checked(data, max_bytes=max_bytes)
+
+
+_studio: ContextVar[Studio | None] = ContextVar("studio_of_task", default=None)
+
+
+@contextmanager
+def working_in(studio: Studio) -> Iterator[None]:
+    """Within the block, and in threads and tasks that it starts, helpers use this studio."""
+    token = _studio.set(studio)
+    try:
+        yield
+    finally:
+        _studio.reset(token)
+
+
+def present_studio() -> Studio:
+    """The one of the picture that is being made; ImageFault outside of that."""
+    studio = _studio.get()
+    if studio is None:
+        raise ImageFault(
+            "There is no place for pictures here: call this within `generate`, or in a test "
+            "within `hermes.testing.image_provider.studio(folder)`.",
+            kind="io_error",
+        )
+    return studio
+
+
+def finished(work: Coroutine[Any, Any, T]) -> T:
+    """The result of async work for code that is not async. Where an event loop runs in this
+    thread, the work gets a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    result: list[T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result.append(asyncio.run(work))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = Thread(target=copy_context().run, args=(run,), daemon=True)
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return result[0]
+
+
+async def in_own_thread(work: Callable[[], T]) -> T:
+    """What a blocking call returns. Its thread keeps nobody from leaving, also if it hangs."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(result: T | None, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(cast(T, result))
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = work()
+        except BaseException as error:
+            failure = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(tell, result, failure)
+
+    Thread(target=copy_context().run, args=(run,), daemon=True).start()
+    return await done

@@ -1,0 +1,153 @@
+"""Pictures by a ComfyUI server: a workflow is queued, waited for, and its file fetched."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import JsonObject
+from hermes.images.faults import ImageFault
+from hermes.images.hosted import Drawn, HostedProvider, Order
+from hermes.images.line import Line, abandoned
+from hermes.images.multipart import Upload
+from hermes.images.provider import aload_source_image
+from hermes.images.refusals import failed
+from hermes.images.registry import BundledContext
+from hermes.images.studio import Studio
+from hermes.plugins.bundled.image_gen.comfyui.workflows import changing, drawing
+
+USUAL = "http://127.0.0.1:8188"
+SIZES = {"landscape": (1216, 832), "square": (1024, 1024), "portrait": (832, 1216)}
+POLL_SECONDS = 0.5
+_LOADER = "CheckpointLoaderSimple"
+
+
+class ComfyProvider(HostedProvider):
+    NAME = "comfyui"
+    LABEL = "ComfyUI"
+    TAG = "a server of your own; nothing leaves it"
+    MOST_SOURCES = 1
+
+    def __init__(self, studio: Studio) -> None:
+        super().__init__(studio)
+        self.url = str(self.options.get("base_url") or USUAL).rstrip("/")
+
+    def is_available(self) -> bool:
+        return bool(self.options.get("base_url")) or self.studio.wanted == self.NAME
+
+    async def draw(self, order: Order, line: Line) -> Drawn:
+        workflow = await self._workflow(order, line)
+        client = self.studio.world.new_id("hermes")
+        begun = await line.post("prompt", {"prompt": workflow, "client_id": client})
+        id = str(begun.get("prompt_id") or "")
+        if not id or begun.get("node_errors"):
+            raise failed(self.LABEL, begun.get("node_errors") or begun.get("error"))
+        try:
+            image = await self._waited(id, line)
+        except BaseException:
+            await abandoned(line, "POST", "interrupt")
+            raise
+        query = urlencode({key: image.get(key, "") for key in ("filename", "subfolder", "type")})
+        data = await line.picture(f"view?{query}")
+        model = str(workflow.get("4", {}).get("inputs", {}).get("ckpt_name") or order.model)
+        return Drawn(data=data, model=model)
+
+    async def _workflow(self, order: Order, line: Line) -> JsonObject:
+        width, height = SIZES[order.aspect]
+        seed = order.seed
+        values: JsonObject = {
+            "prompt": order.prompt,
+            "negative_prompt": str(self.options.get("negative_prompt") or ""),
+            "width": width,
+            "height": height,
+            "steps": int(self.options.get("steps") or 20),
+            "seed": self.studio.world.chance.getrandbits(48) if seed is None else seed,
+        }
+        if order.sources:
+            values["image"] = await self._uploaded(order.sources[0], line)
+        if file := str(self.options.get("workflow") or ""):
+            own = await asyncio.to_thread(_read, file)
+            if order.sources and "{image}" not in str(own):
+                raise ImageFault(
+                    f"{file} has no {{image}} in it, so it cannot change pictures.",
+                    kind="invalid_argument",
+                )
+            filled: JsonObject = _filled(own, {**values, "model": order.model})
+            return filled
+        values["model"] = order.model or await self._first_checkpoint(line)
+        return changing(values) if order.sources else drawing(values)
+
+    async def _uploaded(self, source: str, line: Line) -> str:
+        data, name = await aload_source_image(source)
+        answer = await line.post_form(
+            "upload/image", {"overwrite": "true"}, [Upload(field="image", name=name, data=data)]
+        )
+        folder = str(answer.get("subfolder") or "")
+        return f"{folder}/{answer.get('name')}" if folder else str(answer.get("name"))
+
+    async def _first_checkpoint(self, line: Line) -> str:
+        info = (await line.get(f"object_info/{_LOADER}")).get(_LOADER) or {}
+        required = (info.get("input") or {}).get("required") or {}
+        names = (required.get("ckpt_name") or [[]])[0]
+        if not names:
+            raise ImageFault(
+                "The ComfyUI server has no checkpoint; put one into its models/checkpoints.",
+                kind="missing_dependency",
+            )
+        return str(names[0])
+
+    async def _waited(self, id: str, line: Line) -> JsonObject:
+        while True:
+            entry = (await line.get(f"history/{quote(id)}")).get(id)
+            if isinstance(entry, dict):
+                status = entry.get("status") or {}
+                if status.get("status_str") == "error":
+                    raise failed(self.LABEL, _why(status))
+                for output in (entry.get("outputs") or {}).values():
+                    for image in output.get("images") or ():
+                        if image.get("type") != "temp":
+                            found: JsonObject = image
+                            return found
+                if status.get("completed"):
+                    raise ImageFault(f"{self.LABEL} ended without a picture.", kind="api_error")
+            await self.studio.world.clock.sleep(POLL_SECONDS)
+
+
+def _why(status: JsonObject) -> str:
+    for kind, told in status.get("messages") or ():
+        if kind == "execution_error":
+            return f"{told.get('node_type', 'a node')}: {told.get('exception_message', '')}"
+    return "the workflow failed"
+
+
+def _read(file: str) -> JsonObject:
+    try:
+        return decode(JsonObject, Path(file).expanduser().read_bytes())
+    except (OSError, DecodeError) as error:
+        raise ImageFault(
+            f"The workflow {file} cannot be read; save it in API format ({error}).",
+            kind="invalid_argument",
+        ) from error
+
+
+def _filled(value: Any, values: JsonObject) -> Any:
+    """The workflow with what stands in braces filled in; a text that is only that becomes the
+    value itself, so that numbers stay numbers."""
+    if isinstance(value, dict):
+        return {key: _filled(each, values) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_filled(each, values) for each in value]
+    if not isinstance(value, str):
+        return value
+    if value.startswith("{") and value[1:-1] in values and value.endswith("}"):
+        return values[value[1:-1]]
+    for name, each in values.items():
+        value = value.replace(f"{{{name}}}", str(each))
+    return value
+
+
+def register(ctx: BundledContext) -> None:
+    ctx.register_image_gen_provider(ComfyProvider(ctx.studio))

@@ -1,0 +1,82 @@
+"""Pictures by OpenAI: one model in three qualities, generations as JSON and edits as forms."""
+
+from __future__ import annotations
+
+from hermes.codec.values import JsonObject
+from hermes.images.hosted import Drawn, HostedProvider, Order, first_picture
+from hermes.images.line import Line
+from hermes.images.multipart import Upload
+from hermes.images.provider import aload_source_image
+from hermes.images.registry import BundledContext
+from hermes.images.studio import Studio
+
+API_MODEL = "gpt-image-2"
+SIZES = {"landscape": "1536x1024", "square": "1024x1024", "portrait": "1024x1536"}
+QUALITIES = ("medium", "low", "high")
+_ABOUT = {
+    "medium": ("about 30 s", "good for most pictures"),
+    "low": ("about 15 s", "drafts"),
+    "high": ("about 90 s", "fine details and small text"),
+}
+
+
+def rows() -> tuple[JsonObject, ...]:
+    """The model in its three qualities, as if they were three."""
+    return tuple(
+        {
+            "id": f"{API_MODEL}-{quality}",
+            "display": f"GPT Image 2 ({quality})",
+            "speed": _ABOUT[quality][0],
+            "strengths": _ABOUT[quality][1],
+            "price": "",
+            "modalities": ["text", "image"],
+        }
+        for quality in QUALITIES
+    )
+
+
+def quality_of(model: str) -> str:
+    word = model.rpartition("-")[2]
+    return word if word in QUALITIES else QUALITIES[0]
+
+
+class OpenAIProvider(HostedProvider):
+    NAME = "openai"
+    LABEL = "OpenAI"
+    URL = "https://api.openai.com/v1"
+    KEY = "OPENAI_API_KEY"
+    SIGNUP = "https://platform.openai.com/api-keys"
+    TAG = "gpt-image-2, in three qualities"
+    MODELS = rows()
+    MOST_SOURCES = 16
+
+    def __init__(self, studio: Studio) -> None:
+        super().__init__(studio)
+        self.url = studio.variable("OPENAI_BASE_URL").rstrip("/") or self.URL
+
+    def is_available(self) -> bool:
+        """Whoever answers at an address of one's own writes, but rarely draws: that counts only
+        where it was chosen for pictures too."""
+        elsewhere = self.url != self.URL and self.studio.wanted != self.NAME
+        return bool(self.studio.key(self.KEY)) and not elsewhere
+
+    async def draw(self, order: Order, line: Line) -> Drawn:
+        fields: JsonObject = {
+            "model": API_MODEL,
+            "prompt": order.prompt,
+            "size": SIZES[order.aspect],
+            "quality": quality_of(order.model),
+            "n": 1,
+        }
+        if not order.sources:
+            return first_picture(await line.post("images/generations", fields), self.LABEL)
+        files = []
+        for source in order.sources:
+            data, name = await aload_source_image(source)
+            files.append(Upload(field="image[]", name=name, data=data))
+        texts = {name: str(value) for name, value in fields.items()}
+        return first_picture(await line.post_form("images/edits", texts, files), self.LABEL)
+
+
+def register(ctx: BundledContext) -> None:
+    ctx.register_image_gen_provider(OpenAIProvider(ctx.studio))

@@ -1,0 +1,71 @@
+"""Pictures by any server that speaks the format of OpenAI's images."""
+
+from __future__ import annotations
+
+from hermes.codec.values import JsonObject
+from hermes.images.faults import ImageFault
+from hermes.images.hosted import Drawn, HostedProvider, Order, first_picture
+from hermes.images.line import Line
+from hermes.images.multipart import Upload
+from hermes.images.provider import aload_source_image
+from hermes.images.registry import BundledContext
+from hermes.images.studio import Studio
+
+SIZES = {"landscape": "1536x1024", "square": "1024x1024", "portrait": "1024x1536"}
+
+
+class CompatibleProvider(HostedProvider):
+    NAME = "openai-compatible"
+    LABEL = "OpenAI-compatible server"
+    KEY = "OPENAI_COMPATIBLE_IMAGE_API_KEY"
+    TAG = "a server of your own, such as LocalAI"
+    MOST_SOURCES = 16
+
+    def __init__(self, studio: Studio) -> None:
+        super().__init__(studio)
+        self.url = str(self.options.get("base_url") or "").rstrip("/")
+
+    def is_available(self) -> bool:
+        """Many such servers want no key."""
+        return bool(self.url)
+
+    def default_model(self) -> str | None:
+        return str(self.studio.settings.get("model") or "") or None
+
+    def get_setup_schema(self) -> JsonObject:
+        schema = super().get_setup_schema()
+        variable = {**schema["env_vars"][0], "prompt": "API key, if the server wants one"}
+        return {**schema, "badge": "local", "env_vars": [{**variable, "required": False}]}
+
+    def missing(self) -> ImageFault:
+        return ImageFault(
+            "The server's address is missing; give it with "
+            "`hermes config set image_gen.openai_compatible.base_url http://…/v1`.",
+            kind="invalid_argument",
+        )
+
+    @property
+    def seconds(self) -> float:
+        return float(self.options.get("timeout") or super().seconds)
+
+    async def headers(self) -> dict[str, str]:
+        return await super().headers() if self.studio.key(self.KEY) else {}
+
+    async def draw(self, order: Order, line: Line) -> Drawn:
+        sizes = {**SIZES, **(self.options.get("size_by_aspect") or {})}
+        fields: JsonObject = {"prompt": order.prompt, "size": sizes[order.aspect], "n": 1}
+        if order.model:
+            fields["model"] = order.model
+        fields |= self.options.get("params") or {}
+        if not order.sources:
+            return first_picture(await line.post("images/generations", fields), self.LABEL)
+        files = []
+        for source in order.sources:
+            data, name = await aload_source_image(source)
+            files.append(Upload(field="image", name=name, data=data))
+        texts = {name: str(value) for name, value in fields.items()}
+        return first_picture(await line.post_form("images/edits", texts, files), self.LABEL)
+
+
+def register(ctx: BundledContext) -> None:
+    ctx.register_image_gen_provider(CompatibleProvider(ctx.studio))

@@ -1,0 +1,82 @@
+"""Pictures by OpenRouter: a chat completion whose answer holds a picture."""
+
+from __future__ import annotations
+
+from hermes.codec.values import JsonObject
+from hermes.images.faults import ImageFault
+from hermes.images.hosted import Drawn, HostedProvider, Order
+from hermes.images.line import Line
+from hermes.images.pictures import data_url
+from hermes.images.provider import aload_source_image
+from hermes.images.refusals import failed, is_policy
+from hermes.images.registry import BundledContext
+
+RATIOS = {"landscape": "16:9", "square": "1:1", "portrait": "9:16"}
+
+
+class OpenRouterProvider(HostedProvider):
+    NAME = "openrouter"
+    LABEL = "OpenRouter"
+    URL = "https://openrouter.ai/api/v1"
+    KEY = "OPENROUTER_API_KEY"
+    SIGNUP = "https://openrouter.ai/keys"
+    TAG = "models of several makers with one key"
+    MOST_SOURCES = 3
+    MODELS = (
+        {
+            "id": "openai/gpt-5.4-image-2",
+            "display": "GPT-5.4 Image 2",
+            "speed": "about 40 s",
+            "strengths": "follows long descriptions, text in pictures",
+            "price": "",
+            "modalities": ["text", "image"],
+        },
+        {
+            "id": "google/gemini-3-pro-image",
+            "display": "Gemini 3 Pro Image",
+            "speed": "about 25 s",
+            "strengths": "changes of pictures, diagrams",
+            "price": "",
+            "modalities": ["text", "image"],
+        },
+    )
+
+    async def headers(self) -> dict[str, str]:
+        return {**await super().headers(), "x-title": "Hermes Agent"}
+
+    async def draw(self, order: Order, line: Line) -> Drawn:
+        content: list[JsonObject] = [{"type": "text", "text": order.prompt}]
+        for source in order.sources:
+            data, _ = await aload_source_image(source)
+            content.append({"type": "image_url", "image_url": {"url": data_url(data)}})
+        body: JsonObject = {
+            "model": order.model,
+            "messages": [{"role": "user", "content": content}],
+            "modalities": ["image", "text"],
+            "image_config": {"aspect_ratio": RATIOS[order.aspect]},
+            "usage": {"include": True},
+        }
+        return self._drawn(await line.post("chat/completions", body))
+
+    def _drawn(self, answer: JsonObject) -> Drawn:
+        if answer.get("error"):
+            raise failed(self.LABEL, answer["error"])
+        choices = answer.get("choices") or [{}]
+        message = choices[0].get("message") or {}
+        usage = answer.get("usage") or {}
+        extra: JsonObject = {}
+        if isinstance(cost := usage.get("cost"), int | float):
+            extra["cost_usd"] = float(cost)
+        for image in message.get("images") or ():
+            url = (image.get("image_url") or {}).get("url")
+            if isinstance(url, str) and url:
+                return Drawn(url=url, extra=extra)
+        words = str(message.get("refusal") or message.get("content") or "").strip()
+        filtered = choices[0].get("finish_reason") == "content_filter" or is_policy(words)
+        kind = "content_policy" if filtered else "api_error"
+        said = f": {words[:200]}" if words else "."
+        raise ImageFault(f"{self.LABEL} answered without a picture{said}", kind=kind)
+
+
+def register(ctx: BundledContext) -> None:
+    ctx.register_image_gen_provider(OpenRouterProvider(ctx.studio))

@@ -1,0 +1,95 @@
+"""Pictures by Replicate: a prediction is begun, waited for, and its output fetched."""
+
+from __future__ import annotations
+
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.images.faults import ImageFault
+from hermes.images.hosted import Drawn, HostedProvider, Order
+from hermes.images.line import Line, abandoned
+from hermes.images.pictures import data_url
+from hermes.images.provider import aload_source_image
+from hermes.images.refusals import failed
+from hermes.images.registry import BundledContext
+
+RATIOS = {"landscape": "16:9", "square": "1:1", "portrait": "9:16"}
+POLL_SECONDS = 1.0
+_OVER = ("succeeded", "failed", "canceled", "aborted")
+# The input that takes pictures, and whether it takes several.
+_INPUTS: dict[str, tuple[str, bool]] = {
+    "google/nano-banana": ("image_input", True),
+    "bytedance/seedream-4": ("image_input", True),
+    "black-forest-labs/flux-kontext-pro": ("input_image", False),
+}
+
+
+def _row(id: str, display: str, strengths: str, price: str) -> JsonObject:
+    modalities = ["text", "image"] if id in _INPUTS else ["text"]
+    return {
+        "id": id,
+        "display": display,
+        "speed": "",
+        "strengths": strengths,
+        "price": price,
+        "modalities": modalities,
+    }
+
+
+class ReplicateProvider(HostedProvider):
+    NAME = "replicate"
+    LABEL = "Replicate"
+    URL = "https://api.replicate.com/v1"
+    KEY = "REPLICATE_API_TOKEN"
+    SIGNUP = "https://replicate.com/account/api-tokens"
+    TAG = "open models and others"
+    MODELS = (
+        _row("black-forest-labs/flux-schnell", "FLUX schnell", "fast", "$0.003/image"),
+        _row("black-forest-labs/flux-1.1-pro", "FLUX 1.1 pro", "photographs", "$0.04/image"),
+        _row("black-forest-labs/flux-kontext-pro", "FLUX Kontext", "changes", "$0.04/image"),
+        _row("google/nano-banana", "Nano Banana", "changes of pictures", "$0.039/image"),
+        _row("bytedance/seedream-4", "Seedream 4", "large pictures", "$0.03/image"),
+    )
+
+    def most_sources(self, model: str) -> int:
+        if model not in _INPUTS:
+            return 0
+        return 8 if _INPUTS[model][1] else 1
+
+    async def draw(self, order: Order, line: Line) -> Drawn:
+        wanted: JsonObject = {"prompt": order.prompt, "aspect_ratio": RATIOS[order.aspect]}
+        if order.seed is not None:
+            wanted["seed"] = order.seed
+        if order.sources:
+            field, several = _INPUTS[order.model]
+            urls = [data_url((await aload_source_image(each))[0]) for each in order.sources]
+            wanted[field] = urls if several else urls[0]
+        begun = await line.post(
+            f"models/{order.model}/predictions", {"input": wanted}, {"prefer": "wait=30"}
+        )
+        found = await self._waited(begun, line)
+        return Drawn(url=_first_url(found.get("output")))
+
+    async def _waited(self, prediction: JsonObject, line: Line) -> JsonObject:
+        id = str(prediction.get("id") or "")
+        try:
+            while prediction.get("status") not in _OVER:
+                if not id:
+                    raise ImageFault(f"{self.LABEL} began no prediction.", kind="api_error")
+                await self.studio.world.clock.sleep(POLL_SECONDS)
+                prediction = await line.get(f"predictions/{id}")
+        except BaseException:
+            await abandoned(line, "POST", f"predictions/{id}/cancel")
+            raise
+        if prediction["status"] != "succeeded":
+            raise failed(self.LABEL, prediction.get("error") or prediction["status"])
+        return prediction
+
+
+def _first_url(output: JsonValue) -> str:
+    first = output[0] if isinstance(output, list) and output else output
+    if not isinstance(first, str) or not first:
+        raise ImageFault("Replicate gave no picture.", kind="api_error")
+    return first
+
+
+def register(ctx: BundledContext) -> None:
+    ctx.register_image_gen_provider(ReplicateProvider(ctx.studio))

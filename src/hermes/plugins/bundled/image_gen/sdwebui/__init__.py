@@ -1,0 +1,80 @@
+"""Pictures by a Stable Diffusion web UI (AUTOMATIC1111, Forge) with its API switched on."""
+
+from __future__ import annotations
+
+import base64
+
+from hermes.codec.values import JsonObject
+from hermes.images.hosted import Drawn, HostedProvider, Order
+from hermes.images.line import Line
+from hermes.images.pictures import decoded
+from hermes.images.provider import aload_source_image
+from hermes.images.refusals import failed
+from hermes.images.registry import BundledContext
+from hermes.images.studio import Studio
+
+USUAL = "http://127.0.0.1:7860"
+SIZES = {"landscape": (1152, 768), "square": (1024, 1024), "portrait": (768, 1152)}
+LOGIN = "SDWEBUI_CREDENTIALS"
+
+
+class WebUiProvider(HostedProvider):
+    NAME = "sdwebui"
+    LABEL = "Stable Diffusion web UI"
+    TAG = "a server of your own; nothing leaves it"
+    MOST_SOURCES = 1
+
+    def __init__(self, studio: Studio) -> None:
+        super().__init__(studio)
+        self.url = str(self.options.get("base_url") or USUAL).rstrip("/")
+
+    def is_available(self) -> bool:
+        return bool(self.options.get("base_url")) or self.studio.wanted == self.NAME
+
+    def get_setup_schema(self) -> JsonObject:
+        variable = {
+            "key": LOGIN,
+            "prompt": "user:password, if it was started with --api-auth",
+            "url": "",
+            "secret": True,
+            "required": False,
+        }
+        return {**super().get_setup_schema(), "env_vars": [variable]}
+
+    async def headers(self) -> dict[str, str]:
+        login = self.studio.variable(LOGIN)
+        if not login:
+            return {}
+        return {"authorization": "Basic " + base64.b64encode(login.encode()).decode()}
+
+    async def draw(self, order: Order, line: Line) -> Drawn:
+        width, height = SIZES[order.aspect]
+        body: JsonObject = {
+            "prompt": order.prompt,
+            "negative_prompt": str(self.options.get("negative_prompt") or ""),
+            "width": width,
+            "height": height,
+            "steps": int(self.options.get("steps") or 20),
+            "seed": -1 if order.seed is None else order.seed,
+            "batch_size": 1,
+            "n_iter": 1,
+        }
+        if order.model:
+            body["override_settings"] = {"sd_model_checkpoint": order.model}
+        body |= self.options.get("params") or {}
+        if not order.sources:
+            return self._drawn(await line.post("sdapi/v1/txt2img", body))
+        data, _ = await aload_source_image(order.sources[0])
+        body = {"denoising_strength": 0.65, **body}
+        body["init_images"] = [base64.b64encode(data).decode()]
+        return self._drawn(await line.post("sdapi/v1/img2img", body))
+
+    def _drawn(self, answer: JsonObject) -> Drawn:
+        images = answer.get("images")
+        if not isinstance(images, list) or not images or not isinstance(images[0], str):
+            raise failed(self.LABEL, answer, kind="api_error")
+        return Drawn(data=decoded(images[0]))
+
+
+def register(ctx: BundledContext) -> None:
+    ctx.register_image_gen_provider(WebUiProvider(ctx.studio))

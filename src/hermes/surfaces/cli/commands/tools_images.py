@@ -1,0 +1,103 @@
+"""`hermes tools images`: who draws pictures, and with which model."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import click
+
+from hermes.app.build import App
+from hermes.app.imaging_setup import ImageRow, chosen, image_row, image_rows
+from hermes.config.edit import set_from_text, write_settings
+from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+from hermes.surfaces.cli.place import home_of
+from hermes.surfaces.cli.style import mark, styled
+
+
+@click.command(help="Who draws pictures. With a name: that provider, from the next session on.")
+@click.argument("provider", required=False)
+@click.option("--model", default="", help="Which of its models draws.")
+@as_json_option
+@click.pass_context
+def command(ctx: click.Context, provider: str | None, model: str, as_json: bool) -> None:
+    if provider:
+        take(ctx, provider, model)
+    elif as_json:
+        print_json(columns(_rows(ctx)))
+    elif sys.stdin.isatty() and sys.stdout.isatty():
+        choose(ctx)
+    else:
+        for row in _rows(ctx):
+            line = f"{'✓' if row.used else ' '} {row.name:<18} {_state(row)}"
+            print(line if row.available else styled(line, "dim"))
+
+
+def choose(ctx: click.Context) -> None:
+    """A provider, what it needs to know, and one of its models."""
+    # It brings the whole library for full-screen programs.
+    from hermes.surfaces.cli.picker import Picker, Row
+
+    rows = _rows(ctx)
+    now = next((row.name for row in rows if row.used), "")
+    lines = [
+        Row(text=each.label, value=each.name, note=_state(each), faint=not each.available)
+        for each in rows
+    ]
+    picked = asyncio.run(Picker("Image generation", lines, chosen=now).run())
+    if picked is None:
+        return
+    row = next(each for each in rows if each.name == picked)
+    _ask_variables(ctx, row)
+    model = ""
+    if len(row.models) > 1:
+        choices = [
+            Row(text=str(each["id"]), value=str(each["id"]), note=_about(each))
+            for each in row.models
+        ]
+        model = asyncio.run(Picker(f"{row.label}: model", choices, chosen=row.model).run()) or ""
+    take(ctx, picked, model)
+
+
+def take(ctx: click.Context, provider: str, model: str) -> None:
+    async def work(app: App) -> ImageRow:
+        return image_row(app, provider)
+
+    row = with_app(ctx, work)
+    write_settings(home_of(ctx), chosen(row, model))
+    words = f"{row.label} draws" + (f" with {model}" if model else "")
+    print(f"{mark('ok')} {words}, from the next session on.")
+    for variable in row.variables:
+        if variable.required and not variable.known:
+            print(f"{mark('warn')} It needs {variable.key}: `hermes config set {variable.key} …`.")
+
+
+def _ask_variables(ctx: click.Context, row: ImageRow) -> None:
+    for variable in row.variables:
+        if variable.known:
+            continue
+        where = styled(f" ({variable.url})", "dim") if variable.url else ""
+        print(f"{variable.prompt}{where}")
+        text = click.prompt(
+            f"  {variable.key}", default="", show_default=False, hide_input=variable.secret
+        )
+        if text.strip():
+            set_from_text(home_of(ctx), variable.key, text.strip())
+
+
+def _rows(ctx: click.Context) -> tuple[ImageRow, ...]:
+    async def work(app: App) -> tuple[ImageRow, ...]:
+        return image_rows(app)
+
+    return with_app(ctx, work)
+
+
+def _state(row: ImageRow) -> str:
+    need = f"needs {', '.join(row.missing)}" if row.missing else ""
+    state = row.model or "ready" if row.available else need or row.badge
+    source = "" if row.source == "bundled" else row.source
+    return " · ".join(each for each in (state, row.tag, source) if each)
+
+
+def _about(model: dict[str, object]) -> str:
+    return " · ".join(str(model[key]) for key in ("speed", "strengths", "price") if model.get(key))

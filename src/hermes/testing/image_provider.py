@@ -1,0 +1,131 @@
+"""What every image provider has to fulfil: derive a class, say how to make yours, run pytest."""
+
+from __future__ import annotations
+
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject
+from hermes.images.answers import validated
+from hermes.images.plain import plain_studio
+from hermes.images.provider import VALID_ASPECT_RATIOS, ImageGenProvider
+from hermes.images.studio import Studio, working_in
+
+AVAILABLE_SECONDS = 0.05
+# Nobody listens at this port of any machine.
+NOWHERE = "http://127.0.0.1:9"
+
+
+@contextmanager
+def studio(
+    folder: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    settings: JsonObject | None = None,
+    private: bool = True,
+) -> Iterator[Studio]:
+    """Within the block, `save_b64_image` and the other helpers work, and keep pictures in this
+    folder. `private` lets them fetch from servers on this machine."""
+    made = plain_studio(folder, env=env, settings=settings, private=private)
+    with working_in(made):
+        yield made
+
+
+class ImageGenProviderContract(ABC):
+    """Derive it in your tests as `class TestMine(ImageGenProviderContract)`. `provider` is one
+    that could draw but cannot reach its server; `works`, if it can be had without a network, is
+    one that draws."""
+
+    @abstractmethod
+    def provider(self, tmp_path: Path) -> ImageGenProvider: ...
+
+    def works(self, tmp_path: Path) -> ImageGenProvider | None:
+        return None
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Iterator[Path]:
+        with studio(tmp_path):
+            yield tmp_path
+
+    def test_the_name_can_stand_in_settings(self, place: Path) -> None:
+        provider = self.provider(place)
+        assert re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,63}", provider.name)
+        assert provider.name == provider.name == self.provider(place).name
+        assert provider.display_name
+
+    def test_it_says_at_once_whether_it_can_draw(self, place: Path) -> None:
+        provider = self.provider(place)
+        provider.is_available()
+        began = time.thread_time()
+        assert isinstance(provider.is_available(), bool)
+        assert time.thread_time() - began < AVAILABLE_SECONDS
+
+    def test_its_models_have_ids_and_the_default_is_one_of_them(self, place: Path) -> None:
+        provider = self.provider(place)
+        models = provider.list_models()
+        ids = [model["id"] for model in models]
+        assert all(isinstance(id, str) and id for id in ids)
+        assert len(ids) == len(set(ids))
+        default = provider.default_model()
+        assert default is None or isinstance(default, str)
+        assert not ids or default in ids
+        encode(models)
+
+    def test_what_it_tells_of_itself_has_the_agreed_shape(self, place: Path) -> None:
+        provider = self.provider(place)
+        schema, can = provider.get_setup_schema(), provider.capabilities()
+        assert isinstance(schema["name"], str)
+        assert all(isinstance(each["key"], str) for each in schema.get("env_vars", []))
+        assert "text" in can["modalities"]
+        assert int(can["max_reference_images"]) >= 0
+        assert ("image" in can["modalities"]) == bool(can["max_reference_images"])
+
+    def test_an_empty_prompt_is_refused(self, place: Path) -> None:
+        answer = self.provider(place).generate("   ")
+        _check(answer)
+        assert not answer["success"]
+
+    def test_unknown_wishes_are_ignored(self, place: Path) -> None:
+        _check(
+            self.provider(place).generate("a corgi", model="no-such-model", seed=7, sparkle=True)
+        )
+
+    @pytest.mark.parametrize("aspect", [*VALID_ASPECT_RATIOS, "16:9", ""])
+    def test_every_shape_is_one_of_three(self, place: Path, aspect: str) -> None:
+        answer = self.provider(place).generate("a corgi", aspect)
+        _check(answer)
+        wanted = aspect if aspect in VALID_ASPECT_RATIOS else "landscape"
+        assert answer["aspect_ratio"] == wanted
+
+    def test_a_server_that_is_gone_is_told_and_raises_nothing(self, place: Path) -> None:
+        answer = self.provider(place).generate("a corgi", image_url=f"{NOWHERE}/a.png")
+        _check(answer)
+
+    async def test_waiting_for_it_is_the_same(self, place: Path) -> None:
+        _check(await self.provider(place).agenerate("a corgi", "square"))
+
+    def test_a_picture_has_the_agreed_shape(self, place: Path) -> None:
+        provider = self.works(place)
+        if provider is None:
+            pytest.skip("this provider needs its server")
+        answer = provider.generate("a corgi", "portrait")
+        _check(answer)
+        assert answer["success"], answer.get("error")
+        assert answer["aspect_ratio"] == "portrait"
+
+
+def _check(answer: object) -> None:
+    assert isinstance(answer, dict), f"{answer!r} is no dict"
+    told = validated(answer, provider="it", prompt="", aspect_ratio="")
+    assert told.get("error_type") != "invalid_provider_response", told["error"]
+    for key in ("success", "image", "model", "prompt", "aspect_ratio", "provider"):
+        assert key in answer, f"{key} is missing in {answer!r}"
+    if answer["success"]:
+        assert answer["modality"] in ("text", "image")

@@ -1,0 +1,45 @@
+"""What may be drawn without a question, for whom, and beside what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes.core.effects import Allow, Ask, CallServer, Deny
+from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.standing import Rule
+
+DRAWS = CallServer(
+    server="image_gen/openai", tool="api.openai.com", arguments='{"prompt":"the plan of the vault"}'
+)
+HERE = frozenset({"user", "workspace"})
+
+
+def rules(root: Path, *standing: Rule) -> Rules:
+    return Rules(
+        PolicySettings(rules=standing),
+        root=str(root),
+        home=str(root / "home"),
+        state=str(root / "state"),
+        keep=lambda _: None,
+    )
+
+
+def test_the_owner_draws_without_a_question_and_several_at_once(tmp_path: Path) -> None:
+    assert rules(tmp_path).decide(DRAWS, "owner", HERE) == Allow(harmless=True)
+    other = CallServer(server="mailer", tool="send", arguments="{}")
+    assert rules(tmp_path).decide(other, "owner", HERE) == Allow()
+
+
+def test_with_strangers_text_in_view_the_owner_is_asked(tmp_path: Path) -> None:
+    decision = rules(tmp_path).decide(DRAWS, "owner", HERE | {"web:evil.example"})
+    assert isinstance(decision, Ask)
+    assert "image_gen/openai" in decision.reason
+
+
+def test_guests_draw_only_where_a_rule_lets_them(tmp_path: Path) -> None:
+    assert isinstance(rules(tmp_path).decide(DRAWS, "guest", HERE), Deny)
+
+
+def test_a_rule_of_the_owner_can_forbid_a_provider(tmp_path: Path) -> None:
+    rule = Rule(decision="deny", effect="server", match="image_gen/openai/*")
+    assert isinstance(rules(tmp_path, rule).decide(DRAWS, "owner", HERE), Deny)
