@@ -157,7 +157,9 @@ async def _settled(app: App, skills: Skilled, session: Session, version: Version
         rehearsal = await rehearsals.rehearse(version, most=app.settings.skills.rehearse)
         app.world.reach("learning.rehearsed")
     words = await asyncio.to_thread(decide, app, skills, version, rehearsal)
-    return words or (WAITS.format(version.name, version.id) if is_new else "")
+    if words:
+        return words if app.settings.display.memory_notifications != "off" else ""
+    return WAITS.format(version.name, version.id) if is_new else ""
 
 
 def decide(app: App, skills: Skilled, version: Version, rehearsal: Rehearsal) -> str:

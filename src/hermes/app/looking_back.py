@@ -85,7 +85,7 @@ class LookBack:
             results = []
             for call in reply.message.calls:
                 if call.name == memory.name and memory.name in tools:
-                    results.append(await self._memory.answer(memory_desk, number, call))
+                    results.append(await self._memory.answer(memory_desk, f"review {number}", call))
                 else:
                     results.append(await self._answer(tools, call))
             messages = (*messages, reply.message, ToolMessage(results=tuple(results)))

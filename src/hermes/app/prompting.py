@@ -92,18 +92,17 @@ def system_text(
     return SystemText(parts, project.warnings)
 
 
-def view_of(
-    system: str, tools: tuple[ToolSpec, ...], settings: Settings, *, source: str = "cli"
-) -> View:
+def view_of(tools: tuple[ToolSpec, ...], settings: Settings, *, source: str = "cli") -> View:
     """The one place that decides what the model sees of a transcript."""
-    overlaid: dict[str, str] = {"": system}
+    # The same text is the same object, so that nobody need measure or encode it twice.
+    overlaid: dict[tuple[str, str], str] = {}
 
     def view(transcript: Transcript) -> Prompt:
-        overlay = transcript.overlay.text
-        if overlay not in overlaid:
-            overlaid[overlay] = f"{system}\n\n{overlay}"
+        system, overlay = transcript.system, transcript.overlay.text
+        if (system, overlay) not in overlaid:
+            overlaid[system, overlay] = f"{system}\n\n{overlay}" if overlay else system
         return Prompt(
-            system=overlaid[overlay],
+            system=overlaid[system, overlay],
             messages=transcript.seen,
             tools=tools,
             max_tokens=settings.model.max_tokens,

@@ -29,6 +29,7 @@ from hermes.memory.entries import (
     Change,
     Entry,
     Limits,
+    Operation,
     Snapshot,
     Source,
     Target,
@@ -120,6 +121,13 @@ class Remembering:
 
         return Modelling(self._app)
 
+    def heard(
+        self, session_id: str, target: Target, wishes: Sequence[Operation], source: Source
+    ) -> None:
+        """What else models the user hears of every change."""
+        if self._settings.provider:
+            self.modelling.heard(session_id, target, wishes, source)
+
     async def detach(self, session_id: str) -> None:
         if "modelling" in self.__dict__:
             await self.modelling.detach(session_id)
@@ -130,8 +138,13 @@ class Remembering:
 
     async def snapshot(self, opening: Opening) -> Snapshot:
         """What a session that opens now is told, for as long as it lives."""
-        scope = scope_of(opening.principal)
-        if not scope or not opening.rules or opening.source in WITHOUT_MEMORY or not self.targets:
+        if not opening.rules:
+            return Snapshot()
+        return await self.snapshot_for(opening.principal, opening.source)
+
+    async def snapshot_for(self, principal: Principal, source: str) -> Snapshot:
+        scope = scope_of(principal)
+        if not scope or source in WITHOUT_MEMORY or not self.targets:
             return Snapshot()
         return await self.of(scope).snapshot(self.targets)
 
@@ -213,7 +226,7 @@ class Remembering:
         async def witness(call_id: str) -> Call:
             return await self.witnessed(session_id, opened, call_id)
 
-        heard = partial(self.modelling.heard, session_id)
+        heard = partial(self.heard, session_id)
         return Desk(self.of(scope), witness, targets=self.targets, heard=heard)
 
     async def witnessed(

@@ -208,7 +208,8 @@ class Compacted(Value, tag="compacted"):
     """From here on the model sees `head` in place of the first `upto` messages; they themselves
     stay where they are. The first `summarised` of them are told of in the head's first message,
     `summary` being what a model wrote for it; the others stand in the head, shortened. Tokens are
-    estimated: `scale` is how many the provider counted for one of ours so far."""
+    estimated: `scale` is how many the provider counted for one of ours so far. `system` is the
+    system text from here on, where it is another one."""
 
     upto: int
     head: tuple[Message, ...]
@@ -221,6 +222,7 @@ class Compacted(Value, tag="compacted"):
     tokens_before: int = 0
     tokens_after: int = 0
     scale: float = 1.0
+    system: str = ""
 
 
 class Overlaid(Value, tag="overlaid"):
