@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -10,7 +11,7 @@ from hermes.codec.values import Value
 from hermes.core.effects import Principal
 from hermes.core.errors import NotFound
 from hermes.journal import listing, sessions
-from hermes.journal.index.known import Known, facts_of, kin_of, sessions_of
+from hermes.journal.index.known import Known, facts_of, kin_of, origins_of, sessions_of
 from hermes.journal.index.periods import Period
 from hermes.journal.index.search import Passage, SearchIndex
 from hermes.journal.index.texts import Role
@@ -42,6 +43,14 @@ class Found(Value):
 
     passages: tuple[Passage, ...]
     sessions: dict[str, Known]
+
+
+class Shown(NamedTuple):
+    """A message that somebody is shown."""
+
+    session_id: str
+    n: int
+    role: str
 
 
 class Archive:
@@ -91,6 +100,21 @@ class Archive:
         said = [one for one in spoken(records) if one.text]
         at = next((place for place, one in enumerate(said) if one.n >= n), len(said))
         return info, said[max(0, at - window) : at + window + 1]
+
+    async def origins(self, shown: Sequence[Shown]) -> tuple[str, ...]:
+        """The strangers whose words are in what is shown, or were in view when it was said."""
+        from hermes.policy.sources import strangers
+
+        ids = {one.session_id for one in shown}
+        known = await self._journal.reading(lambda db: origins_of(db, ids))
+        found = {
+            origin
+            for one in shown
+            for n, origin in known[one.session_id]
+            # Whoever answers may say again what was read before.
+            if n == one.n or (one.role == "assistant" and n < one.n)
+        }
+        return strangers(found)
 
     async def recent(self, limit: int) -> tuple[SessionInfo, ...]:
         """Those last used first, without the present one and its kin."""
