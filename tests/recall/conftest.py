@@ -23,6 +23,7 @@ from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.intake import import_lines
 from hermes.journal.journal import SqliteJournal
+from hermes.policy.sources import strangers
 from hermes.recall.archive import Archive
 
 
@@ -76,7 +77,13 @@ class Home:
         await import_lines(self.journal, rows)
 
     def archive(self, session_id: str = "here", principal: Principal = "owner") -> Archive:
-        return Archive(self.journal, self.index, session_id=session_id, principal=principal)
+        return Archive(
+            self.journal,
+            self.index,
+            session_id=session_id,
+            principal=principal,
+            strangers=strangers,
+        )
 
 
 @pytest.fixture

@@ -249,6 +249,7 @@ class App:
             system=join(text.layers),
             tools=tools,
             principal=opening.principal,
+            person=opening.person,
             parent=opening.parent,
             job=opening.job or await self._job_of(opening.parent),
         )

@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hermes.app.models.choice import WITHIN
-from hermes.app.remembering import WITHOUT_MEMORY, scope_of
 from hermes.app.suspicion import untrusted_in
 from hermes.core.errors import HermesError
 from hermes.core.events import SessionOpened
@@ -50,9 +49,7 @@ class Flush:
     def _words(self, session: Session) -> str:
         """What to ask; "" where there is nothing to save or nobody to do it."""
         transcript, opened = session.transcript, self._opened
-        if TOOL not in opened.tools or opened.source in WITHOUT_MEMORY:
-            return ""
-        if not scope_of(opened.principal) or not self._app.memory.targets:
+        if TOOL not in opened.tools or not self._app.memory.scope(opened):
             return ""
         if transcript.provider in WITHIN or untrusted_in(transcript.origins()):
             return ""

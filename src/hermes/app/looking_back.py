@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from hermes.app.auxiliary import Auxiliary
 from hermes.app.judging import rules_for
-from hermes.app.remembering import scope_of
 from hermes.app.reviewing import DENIED, TASK, MemoryReview, Nowhere, Reviewed
 from hermes.app.skilled import skilled
 from hermes.codec.json import DecodeError
@@ -94,7 +93,7 @@ class LookBack:
 
     def _tools(self) -> dict[str, Tool]:
         offered: tuple[Tool, ...] = (skills_list, skill_view, skill_manage)
-        is_known = bool(scope_of(self._opened.principal) and self._app.memory.targets)
+        is_known = bool(self._app.memory.scope(self._opened))
         if memory.name in self._opened.tools and is_known:
             offered = (memory, *offered)
         return {tool.name: tool for tool in offered}

@@ -36,6 +36,7 @@ from hermes.memory.tools import Call, Desk, carry_out, memory, wishes_of
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+    from hermes.memory.memories import Memories
 
 TASK = "background_review"
 MOST_ROUNDS = 4
@@ -71,6 +72,11 @@ class MemoryReview:
         self._opened = opened
         self._task = task
         self._turns = 0
+
+    @property
+    def _memories(self) -> Memories:
+        """Of whoever speaks in the session."""
+        return self._app.memory.of(self._app.memory.scope(self._opened))
 
     async def follow(self, events: Subscription) -> None:
         """Count the turns since memory was last changed, and look back when it is time."""
@@ -108,7 +114,7 @@ class MemoryReview:
     ) -> None:
         """At these messages, or at all of them. The label tells one look of a turn from another, so
         that none is carried out twice."""
-        known = (await self._app.memory.of().snapshot()).text or "Memory is empty."
+        known = (await self._memories.snapshot()).text or "Memory is empty."
         said = digest(self._session.transcript.messages if looked_at is None else looked_at)
         messages: tuple[Message, ...] = (user_says(f"{known}\n\n{said}"),)
         desk = await self.desk(turn_id)
@@ -170,14 +176,14 @@ class MemoryReview:
                 turn_id=turn_id,
                 n=n,
                 call_id=call_id,
-                person=self._opened.principal,
+                person=self._opened.person or self._opened.principal,
                 surface=self._opened.source,
             )
             return Call(source=source, key=f"{self._session.id} {turn_id} {call_id}", held=held)
 
         remembering = self._app.memory
         heard = partial(remembering.heard, self._session.id)
-        return Desk(remembering.of(), witness, targets=remembering.targets, heard=heard)
+        return Desk(self._memories, witness, targets=remembering.targets, heard=heard)
 
     def _auxiliary(self) -> Auxiliary:
         transcript = self._session.transcript

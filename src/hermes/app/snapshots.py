@@ -47,7 +47,7 @@ async def renewed(
         app.memory.modelling.compacted(session_id)
     if not app.home.memories.exists():
         return ""
-    taken = await app.memory.snapshot_for(opened.principal, opened.source)
+    taken = await app.memory.snapshot_for(opened)
     system = transcript.system
     text = with_memory(
         system, slot("memory", taken.text, window), slot("provider", external_block(app, opened), 0)

@@ -13,7 +13,8 @@ from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, Tex
 class SessionOpened(Value, tag="session_opened"):
     """The first event of a session. `system` is sent verbatim for as long as the session lives.
     A fork names its parent and the number of the last record it shares with it. `job` is what the
-    session is a part of, for the accounts; empty means its parent, else the session itself."""
+    session is a part of, for the accounts; empty means its parent, else the session itself.
+    `person` is who a member or a guest is, as their surface knows them; the owner needs no name."""
 
     source: str
     cwd: str
@@ -25,6 +26,7 @@ class SessionOpened(Value, tag="session_opened"):
     parent: str = ""
     parent_n: int = 0
     job: str = ""
+    person: str = ""
 
 
 class SessionEnded(Value, tag="session_ended"):

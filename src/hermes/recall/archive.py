@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -54,7 +54,8 @@ class Shown(NamedTuple):
 
 
 class Archive:
-    """The sessions that `session_id`, which belongs to `principal`, may see."""
+    """The sessions that `session_id`, which belongs to `principal`, may see. `strangers` says whose
+    words of all are not to be trusted."""
 
     def __init__(
         self,
@@ -63,11 +64,13 @@ class Archive:
         *,
         session_id: str,
         principal: Principal = "owner",
+        strangers: Callable[[Iterable[str]], tuple[str, ...]] = tuple,
     ) -> None:
         self._journal = journal
         self._index = index
         self._session_id = session_id
         self._principal = principal
+        self._strangers = strangers
 
     async def discover(self, query: str, wanted: Wanted) -> Found:
         """What may answer a question. Sessions that run by schedule come after the others."""
@@ -103,8 +106,6 @@ class Archive:
 
     async def origins(self, shown: Sequence[Shown]) -> tuple[str, ...]:
         """The strangers whose words are in what is shown, or were in view when it was said."""
-        from hermes.policy.sources import strangers
-
         ids = {one.session_id for one in shown}
         known = await self._journal.reading(lambda db: origins_of(db, ids))
         found = {
@@ -114,7 +115,7 @@ class Archive:
             # Whoever answers may say again what was read before.
             if n == one.n or (one.role == "assistant" and n < one.n)
         }
-        return strangers(found)
+        return self._strangers(found)
 
     async def recent(self, limit: int) -> tuple[SessionInfo, ...]:
         """Those last used first, without the present one and its kin."""
