@@ -10,6 +10,7 @@ from hermes.app.opening import Opening
 from hermes.app.prompting import SystemText, system_text
 from hermes.app.skill_index import skill_index
 from hermes.app.snapshots import external_block
+from hermes.app.soul import put_soul
 from hermes.app.toolbox import wanted_names
 from hermes.context.system import Slots
 
@@ -45,6 +46,8 @@ def beginning(
         only_look=only_look,
         seed=not app.has_begun,
     )
+    if not only_look and not app.has_begun:
+        put_soul(app.home)
     app.has_begun = not only_look
     text = system_text(
         opening,
