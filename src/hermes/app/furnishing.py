@@ -34,7 +34,7 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
             case "hermes.skills.tools":
                 from hermes.app.skilled import session_skills
 
-                return session_skills(app, session_id, opened, workspace)
+                return session_skills(app, session_id, opened)
             case _:
                 return kind()
 
