@@ -11,6 +11,7 @@ from hermes.app.auxiliary import Auxiliary
 from hermes.app.opening import Opening
 from hermes.app.recalling import Recalling
 from hermes.app.suspicion import scan_for_threats, untrusted_in
+from hermes.codec.values import JsonValue
 from hermes.core.errors import HermesError
 from hermes.core.events import SessionOpened
 from hermes.core.messages import AssistantMessage, Message, UserMessage, user_says
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from hermes.app.build import App
     from hermes.memory.honcho.client import Answer
     from hermes.memory.honcho.modelling import HonchoModel
+    from hermes.memory.honcho.settings import HonchoSettings
     from hermes.memory.honcho.tools import HonchoDesk
     from hermes.memory.local.modelling import LocalModel
     from hermes.memory.local.tools import UserModel
@@ -194,14 +196,33 @@ class Modelling:
             clock=self._app.world.clock,
         )
 
-    def _honcho(self) -> HonchoModel:
-        from hermes.memory.honcho.client import Client
-        from hermes.memory.honcho.modelling import HonchoModel
+    def honcho_settings(self) -> HonchoSettings:
         from hermes.memory.honcho.settings import VARIABLES, load_settings
 
         app = self._app
         given = {name: app.config.secrets.get(name) for name in VARIABLES}
-        settings = load_settings(app.home.root, Path(app.person), given)
+        return load_settings(app.home.root, Path(app.person), given)
+
+    def set_honcho(self, **changes: JsonValue) -> HonchoSettings:
+        """Settings by their names in `honcho.json`, as they are from now on."""
+        from hermes.memory.honcho.settings import change_settings
+
+        change_settings(self._app.home.root, Path(self._app.person), **changes)
+        return self.honcho_settings()
+
+    async def honcho_identity(self, lines: Sequence[str] | None = None) -> tuple[str, ...]:
+        """What the server knows of the assistant itself; from now on these lines, if given."""
+        model = self._honcho()
+        await model.client.ensure((model.user, model.ai))
+        if lines is not None:
+            return await model.client.set_card(model.ai, lines)
+        return await model.client.card(model.ai)
+
+    def _honcho(self) -> HonchoModel:
+        from hermes.memory.honcho.client import Client
+        from hermes.memory.honcho.modelling import HonchoModel
+
+        app, settings = self._app, self.honcho_settings()
         if not settings.api_key and not settings.base_url and NO_KEY not in app.news:
             app.news.append(NO_KEY)
         client = Client(self._fetch, settings.url, settings.api_key, settings.workspace)
