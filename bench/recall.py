@@ -106,7 +106,7 @@ class Ours:
 
     async def ask(self, query: str) -> Answer:
         found = await self._archive.discover(query, Wanted())
-        page = findings(found, most_sessions=20) if found.passages else ""
+        page = findings(found, most_sessions=20)[0] if found.passages else ""
         shown = shown_in(page)
         sessions = list(dict.fromkeys(session for session, _ in shown))
         return Answer(sessions, set(shown), len(page.encode()))

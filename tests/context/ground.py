@@ -17,6 +17,7 @@ from hermes.core.commands import Say
 from hermes.core.events import Compacted, Record, TurnEnded
 from hermes.core.session import Session
 from hermes.core.world import SystemClock, World
+from hermes.memory.nudges import FLUSH
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails, says
@@ -28,6 +29,10 @@ Rule = Callable[[Request], Step]
 
 def is_for_summary(request: Request) -> bool:
     return any(said.role == "system" and FOR_SUMMARIES in said.text for said in request.said)
+
+
+def is_for_memory(request: Request) -> bool:
+    return any(said.role == "system" and said.text == FLUSH for said in request.said)
 
 
 class Hasty(SystemClock):
@@ -50,7 +55,8 @@ class Stage:
 
     @property
     def chats(self) -> list[Request]:
-        return [request for request in self.server.requests if not is_for_summary(request)]
+        requests = self.server.requests
+        return [each for each in requests if not (is_for_summary(each) or is_for_memory(each))]
 
     @property
     def summaries(self) -> list[Request]:
@@ -95,6 +101,8 @@ async def stage(
     **flags: object,
 ) -> AsyncIterator[Stage]:
     def answer(request: Request) -> Step:
+        if is_for_memory(request):
+            return says("Nothing to save.") if notes is not None else fails(500)
         if not is_for_summary(request):
             return rule(request)
         return says(notes(request)) if notes is not None else fails(500)

@@ -7,10 +7,19 @@ from pathlib import Path
 import pytest
 
 from hermes.app.personalities import overlay
+from hermes.app.soul import STARTER
 from hermes.config.settings import Settings
 from hermes.context.personalities import BUILT_IN, find, words
 from hermes.context.platforms import platform_hint
-from hermes.context.system import SLOT_CHARS, Slots, Surroundings, join, layers, slot
+from hermes.context.system import (
+    DEFAULT_IDENTITY,
+    SLOT_CHARS,
+    Slots,
+    Surroundings,
+    join,
+    layers,
+    slot,
+)
 from hermes.core.commands import Overlay
 from hermes.core.errors import NotFound
 from hermes.testing.steps import says
@@ -125,3 +134,17 @@ async def test_the_system_text_is_frozen_with_the_session(tmp_path: Path) -> Non
     assert first == second == third
     assert "Rule one." in first
     assert "Rule two." in other
+
+
+async def test_a_first_soul_is_put_there_and_says_nothing_by_itself(tmp_path: Path) -> None:
+    async with stage(tmp_path, lambda _: says("Hi."), window=100_000) as ground:
+        async with ground.session() as (app, session):
+            await say(session, "Hello")
+            soul = app.home.soul
+        assert soul.read_text() == STARTER
+        assert ground.chats[0].said[0].text.startswith(DEFAULT_IDENTITY)
+        soul.write_text(f"{STARTER}\nYou are Ada.\n")
+        async with ground.session() as (_, session):
+            await say(session, "Hello")
+        assert ground.chats[1].said[0].text.startswith("You are Ada.\n\n")
+        assert soul.read_text() == f"{STARTER}\nYou are Ada.\n"

@@ -24,7 +24,8 @@ async def test_a_skill_is_learned_used_mended_and_defended(tmp_path: Path) -> No
         await eventually(lambda: [v.state for v in school.versions(app)] == ["active"])
         (created,) = school.versions(app)
         assert (created.cause.who, created.cause.session) == ("review", first.id)
-        assert created.cause.model == "scripted" and created.reason == "unrehearsed"
+        assert created.cause.model == "scripted"
+        assert created.reason == f"rehearsed in {first.id}: 6 calls before, 0 now"
         await app.leave(first)
 
         # The second time the list has it, and fewer calls do, though the world has changed.

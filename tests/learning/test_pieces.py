@@ -30,7 +30,7 @@ from hermes.learning.ledger import Ledger
 from hermes.learning.looking import MOST_CHARS, digest
 from hermes.learning.occasions import Occasion, Watch
 from hermes.learning.outcomes import Outcome, outcome_of, worse
-from hermes.learning.revision import Revision
+from hermes.learning.revision import Introduction, Revision
 from hermes.learning.verdicts import Rehearsal, Trial
 
 
@@ -249,3 +249,20 @@ def test_a_digest_tells_calls_and_failures_and_has_an_end() -> None:
     )
     assert "Failed of terminal: eee" in text and len(text) < 1000
     assert len(digest(messages * 100)) <= MOST_CHARS + 4
+
+
+def test_a_new_skill_is_told_with_the_words_that_taught_it() -> None:
+    said, other = (MessageReceived(message=user_says(text)) for text in ("Build it.", "Thanks."))
+    tree = {"SKILL.md": b"---\nname: build\ndescription: How to build\n---\nRun make.\n"}
+    new = Introduction("build", tree, said)
+    assert (new.loads(said), new.loads(other), new.revised(other)) == (True, False, other)
+    told = new.revised(said)
+    assert isinstance(told, MessageReceived)
+    assert told.message.text.startswith("# Skill build\n\nRun make.")
+    assert told.message.text.endswith("\n\nBuild it.")
+
+
+def test_who_does_nothing_has_not_shown_that_it_is_done() -> None:
+    before, idle = Outcome(end="done", calls=6), Outcome(end="done", calls=0)
+    assert Trial(session="s", before=before, after=idle).judgement == "unclear"
+    assert Trial(session="s", before=idle, after=idle).judgement == "same"

@@ -130,6 +130,24 @@ async def test_a_guest_sees_and_changes_nothing(talk: Talk) -> None:
         assert len(await app.memory.of().changes()) == 1
 
 
+async def test_each_member_has_a_memory_of_their_own(talk: Talk) -> None:
+    def of(person: str) -> Opening:
+        return Opening(
+            source="cli", attended=True, cwd="/", principal="member", person=f"telegram:{person}"
+        )
+
+    rule = '[[rule]]\ndecision = "allow"\neffect = "remember"\nmatch = "*"\nwho = ["member"]\n'
+    talk.folder.mkdir()
+    (talk.folder / "policy.toml").write_text(rule)
+    async with talk.app() as app:
+        await talk.hear(await app.open(of("ann")), origin="user")
+        assert FACT in (await app.memory.snapshot(of("ann"))).text
+        assert (await app.memory.snapshot(of("bob"))).text == ""
+        assert (await app.memory.snapshot(opening())).text == ""
+        (change,) = await app.memory.of("person:telegram:ann").changes()
+        assert change.source.person == "telegram:ann"
+
+
 async def test_the_prompt_of_a_session_is_frozen(talk: Talk) -> None:
     async with talk.app() as app:
         session = await app.open(opening())

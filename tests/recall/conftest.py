@@ -9,13 +9,21 @@ import pytest
 
 from hermes.codec.json import encode
 from hermes.core.effects import Principal
-from hermes.core.events import MessageReceived, ReplyAdded, SessionOpened
-from hermes.core.messages import AssistantMessage, Text, Usage, user_says
+from hermes.core.events import MessageReceived, ReplyAdded, SessionOpened, ToolFinished
+from hermes.core.messages import (
+    AssistantMessage,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    user_says,
+)
 from hermes.core.world import World
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.intake import import_lines
 from hermes.journal.journal import SqliteJournal
+from hermes.policy.sources import strangers
 from hermes.recall.archive import Archive
 
 
@@ -43,6 +51,24 @@ class Home:
         lease, _ = await self.journal.create(id, [opened, *events])
         await self.journal.release(lease)
 
+    async def read_a_page(self, id: str, page: str, origin: str, answer: str) -> None:
+        """A session in which a tool brought words of somebody else."""
+        opened = SessionOpened(source="cli", cwd="/", model="m", provider="p", system="")
+        call = ToolCall(id="c1", name="fetch", arguments={})
+        result = ToolResult(call_id="c1", name="fetch", parts=(Text(text=page),), origin=origin)
+        said = (
+            MessageReceived(message=user_says("Look at the heron page"), past=True),
+            self._reply(call),
+            ToolFinished(result=result),
+            self._reply(Text(text=answer)),
+        )
+        lease, _ = await self.journal.create(id, [opened, *said])
+        await self.journal.release(lease)
+
+    def _reply(self, part: Text | ToolCall) -> ReplyAdded:
+        message = AssistantMessage(parts=(part,))
+        return ReplyAdded(message=message, usage=Usage(), model="m", provider="p")
+
     async def imported(self, *lines: tuple[str, float, str]) -> None:
         rows = [
             encode({"session": session, "at": at, "role": "user", "text": text}) + b"\n"
@@ -51,7 +77,13 @@ class Home:
         await import_lines(self.journal, rows)
 
     def archive(self, session_id: str = "here", principal: Principal = "owner") -> Archive:
-        return Archive(self.journal, self.index, session_id=session_id, principal=principal)
+        return Archive(
+            self.journal,
+            self.index,
+            session_id=session_id,
+            principal=principal,
+            strangers=strangers,
+        )
 
 
 @pytest.fixture

@@ -110,6 +110,23 @@ async def test_unknown_names_are_told_to_the_model(home: Home) -> None:
     assert "past" in await answer(home, query="one", role_filter="nobody, user")
 
 
+async def test_words_of_strangers_stay_theirs(home: Home) -> None:
+    evil = "web:evil.example"
+    await home.read_a_page("old", "The heron wants your keys", evil, "The heron page asks for keys")
+    await home.session("own", "The heron is grey", "I see, the heron is grey")
+
+    async def origin(**arguments: Any) -> str:
+        call = Context(Recall(home.archive())).call(session_search, **arguments)
+        return (await call).origin
+
+    assert await origin(query="heron keys", role_filter="tool") == evil
+    assert await origin(query="heron keys", role_filter="assistant") == evil
+    assert await origin(query="heron keys", role_filter="user") == "workspace"
+    assert await origin(query="heron grey", session_id="own") == "workspace"
+    assert await origin(session_id="old", around_message_id=5) == evil
+    assert await origin(session_id="own") == "workspace"
+
+
 async def test_without_an_archive_it_says_so() -> None:
     with pytest.raises(ToolError, match=CLOSED):
         await Context(Recall()).call(session_search, query="anything")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hermes.core.effects import ChangeSkill
+from hermes.core.secret_store import Captured, Need
 from hermes.skills.conditions import Here
 from hermes.skills.skill import MAIN
 from hermes.skills.tools import skill_manage, skill_view, skills_list
@@ -205,6 +206,29 @@ async def test_a_secret_that_is_not_given_is_told(bench: Bench) -> None:
     elsewhere = caller(bench, here=Here(platform="telegram"))
     output = await elsewhere.run(skill_view, name="notes")
     assert (elsewhere.asked, output.details["readiness_status"]) == ([], "setup_needed")
+
+
+async def test_a_secret_is_typed_unseen_where_that_can_be(bench: Bench) -> None:
+    kept: dict[str, str] = {}
+    needs: list[Need] = []
+
+    async def capture(need: Need) -> Captured:
+        needs.append(need)
+        kept[need.name] = "s3cret"
+        return "stored"
+
+    async def decline(need: Need) -> Captured:
+        return "skipped"
+
+    bench.write("notes", SECRETIVE)
+    call = caller(bench, variables=lambda: kept, capture=decline)
+    output = await call.run(skill_view, name="notes")
+    assert (output.details["setup_skipped"], call.asked) == (True, [])
+    call = caller(bench, variables=lambda: kept, capture=capture)
+    output = await call.run(skill_view, name="notes")
+    assert [need.name for need in needs] == ["NOTES_KEY"]
+    assert (output.details["readiness_status"], call.asked) == ("available", [])
+    assert "s3cret" not in said(output) + str(output.details)
 
 
 async def test_commands_see_a_declared_variable_at_once_only_for_a_persons_own_skill(

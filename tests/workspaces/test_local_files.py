@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hermes.codec.whole_files import replace_file
 from hermes.core.errors import ToolError
 from hermes.core.ports import FileInfo, Workspace
 from hermes.workspaces import files
-from hermes.workspaces.files import find_program, replace_file
+from hermes.workspaces.files import find_program
 
 if TYPE_CHECKING:
     from tests.workspaces.places import Place

@@ -61,7 +61,7 @@ async def side_answer(app: App, session: Session, question: str) -> str:
     transcript = session.transcript
     opened = transcript.opened
     tools = app.tools.choose(opened.tools, wanted_names(app.settings)).specs if opened else ()
-    view = view_of(opened.system if opened else "", tools, app.settings)
+    view = view_of(tools, app.settings)
     prompt = view(transcript)
     asked = user_says(app.secrecy.text(SIDE_QUESTION.format(question=question)))
     prompt = replace(prompt, messages=(*_answered(prompt.messages), asked))

@@ -9,6 +9,8 @@ from hermes.app.models.choice import Choice
 from hermes.app.opening import Opening
 from hermes.app.prompting import SystemText, system_text
 from hermes.app.skill_index import skill_index
+from hermes.app.snapshots import external_block
+from hermes.app.soul import put_soul
 from hermes.app.toolbox import wanted_names
 from hermes.context.system import Slots
 
@@ -44,6 +46,8 @@ def beginning(
         only_look=only_look,
         seed=not app.has_begun,
     )
+    if not only_look and not app.has_begun:
+        put_soul(app.home)
     app.has_begun = not only_look
     text = system_text(
         opening,
@@ -53,7 +57,7 @@ def beginning(
         cwd=cwd,
         tools=tools,
         now=app.world.clock.now(),
-        slots=Slots(memory=memory, skills=skills),
+        slots=Slots(memory=memory, skills=skills, provider=external_block(app, opening)),
         scan=scan_of(app),
         clean=app.secrecy.text,
     )

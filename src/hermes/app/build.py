@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from hermes.app.remembering import Remembering
     from hermes.app.worktrees import Worktrees
     from hermes.core.secret_store import AskSecret, SecretStore
+    from hermes.memory.provider import MemoryProvider
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +103,7 @@ class App:
         self.has_begun = False
         self.judged_then: Callable[[], bool] = lambda: False
         self.engines: dict[str, EngineMaker] = {}
+        self.memory_providers: dict[str, Callable[[App], MemoryProvider]] = {}
         # More that goes on beside sessions in which somebody stays.
         self.beside: list[Beside] = []
         self._log_files = log_files
@@ -250,6 +252,7 @@ class App:
             system=join(text.layers),
             tools=tools,
             principal=opening.principal,
+            person=opening.person,
             parent=opening.parent,
             job=opening.job or await self._job_of(opening.parent),
         )
@@ -345,7 +348,7 @@ class App:
         policy = session_rules(self, workspace, opening, began)
         taped = self._taped(session_id, opening, workspace, after)
         tuned = self.tuned[session_id] = Tuning(self.settings, policy)
-        view = view_of(opened.system, tools.specs, self.settings, source=opened.source)
+        view = view_of(tools.specs, self.settings, source=opened.source)
         return Parts(
             journal=self.journal,
             connect=through(self, session_id, opened, taped),
@@ -362,7 +365,7 @@ class App:
             web=way_to_the_web(self, policy),
             judge=approver(self, lambda: self._open[session_id][0]),
             preflight=partial(preflight, workspace),
-            engine=context_engine(self, session_id, opened),
+            engine=context_engine(self, session_id, opened, rules=opening.rules),
             remark=nearby(self, workspace, policy, opened) if opening.rules else None,
         )
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hermes.context.engine import BuiltInEngine
 from hermes.context.room import CompressionRules
 from hermes.context.watch import Means
 from hermes.core.events import SessionOpened
+from hermes.core.messages import Message
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt, Reply
+from hermes.core.transcript import Transcript
 from hermes.core.turn import ContextEngine
 
 if TYPE_CHECKING:
@@ -23,19 +26,25 @@ BUILT_IN = "compressor"
 EngineMaker = Callable[["App", str, SessionOpened], ContextEngine]
 
 
-def context_engine(app: App, session_id: str, opened: SessionOpened) -> ContextEngine:
+def context_engine(
+    app: App, session_id: str, opened: SessionOpened, *, rules: bool = True
+) -> ContextEngine:
     """One of `app.engines` if the settings name it, for the session of this id; else the
-    built-in one."""
+    built-in one. Without `rules` a session is told nothing of what is remembered."""
     wanted = app.settings.context.engine
     if (make := app.engines.get(wanted)) is not None:
         return make(app, session_id, opened)
     if wanted != BUILT_IN:
         app.news.append(f"There is no context engine {wanted!r}; {BUILT_IN} is used.")
-    return BuiltInEngine(means_of(app, session_id, opened))
+    means = means_of(app, session_id, opened)
+    if rules:
+        means.hints = partial(_saved, app, session_id, opened)
+        means.renew = partial(_renewed, app, session_id, opened)
+    return BuiltInEngine(means)
 
 
 def means_of(app: App, session_id: str, opened: SessionOpened) -> Means:
-    """What the built-in engine works with."""
+    """What the built-in engine works with, whatever is remembered."""
     return Means(
         session_id,
         _Summaries(app, session_id),
@@ -57,6 +66,25 @@ def rules_of(app: App, model: str) -> CompressionRules:
         message_limit=own.hygiene_hard_message_limit,
         abort_on_failure=own.abort_on_summary_failure,
     )
+
+
+async def _saved(
+    app: App, session_id: str, opened: SessionOpened, messages: tuple[Message, ...]
+) -> str:
+    # Few conversations grow so long.
+    from hermes.app.flushing import Flush
+
+    return await Flush(app, session_id, opened)(messages)
+
+
+async def _renewed(
+    app: App, session_id: str, opened: SessionOpened, transcript: Transcript, window: int
+) -> str:
+    """The system text with memory as it is now. The beginning of the requests changes with the
+    summary anyway, so this is the time for it."""
+    from hermes.app.snapshots import renewed
+
+    return await renewed(app, session_id, opened, transcript, window)
 
 
 class _Summaries:

@@ -36,7 +36,7 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
             case "hermes.skills.tools":
                 from hermes.app.skilled import session_skills
 
-                return session_skills(app, session_id, opened, workspace)
+                return session_skills(app, session_id, opened)
             case _:
                 return kind()
 
@@ -58,12 +58,19 @@ def _hosting(app: App, session_id: str) -> object:
 def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     from hermes.journal.index.search import SearchIndex
     from hermes.journal.index.source import JournalFile
+    from hermes.policy.sources import strangers
     from hermes.recall.archive import Archive
     from hermes.recall.tools import Recall
 
     # Unlike `hermes sessions search`, a turn does not wait until old sessions are all taken in.
     index = SearchIndex(app.home.index, JournalFile(app.home.journal))
-    archive = Archive(app.journal, index, session_id=session_id, principal=opened.principal)
+    archive = Archive(
+        app.journal,
+        index,
+        session_id=session_id,
+        principal=opened.principal,
+        strangers=strangers,
+    )
     return Recall(archive, app.world.clock)
 
 

@@ -20,7 +20,7 @@ from hermes.core.subscription import Subscription
 from hermes.core.transcript import fold
 from hermes.learning.ledger import Look
 from hermes.learning.occasions import Occasion, Watch
-from hermes.learning.verdicts import Rehearsal
+from hermes.learning.verdicts import Rehearsal, Verdict
 from hermes.skills.history import Version
 
 if TYPE_CHECKING:
@@ -157,7 +157,9 @@ async def _settled(app: App, skills: Skilled, session: Session, version: Version
         rehearsal = await rehearsals.rehearse(version, most=app.settings.skills.rehearse)
         app.world.reach("learning.rehearsed")
     words = await asyncio.to_thread(decide, app, skills, version, rehearsal)
-    return words or (WAITS.format(version.name, version.id) if is_new else "")
+    if words:
+        return words if app.settings.display.memory_notifications != "off" else ""
+    return WAITS.format(version.name, version.id) if is_new else ""
 
 
 def decide(app: App, skills: Skilled, version: Version, rehearsal: Rehearsal) -> str:
@@ -168,7 +170,7 @@ def decide(app: App, skills: Skilled, version: Version, rehearsal: Rehearsal) ->
         if verdict == "refuse":
             skills.shelf.refuse(version, rehearsal.words)
             return f"A change of the skill {version.name} was refused: {rehearsal.words}."
-        if verdict == "promote" or (verdict == "unrehearsed" and _is_free(app, version)):
+        if verdict == "promote" or _is_free(app, version, verdict):
             skills.approve(version, rehearsal.words)
             verb = "learned" if version.action == "create" else "improved"
             return f"Skill {version.name} {verb} ({rehearsal.words})."
@@ -178,10 +180,13 @@ def decide(app: App, skills: Skilled, version: Version, rehearsal: Rehearsal) ->
     return ""
 
 
-def _is_free(app: App, version: Version) -> bool:
-    """May come into use without a rehearsal."""
-    allowed = app.settings.skills.unrehearsed
-    return allowed == "all" or (allowed == "new" and version.action == "create")
+def _is_free(app: App, version: Version, verdict: Verdict) -> bool:
+    """May come into use without a rehearsal. With a new skill the model goes ways that nobody went
+    before, so that no rehearsal can tell more of it than that it does no harm."""
+    allowed, is_new = app.settings.skills.unrehearsed, version.action == "create"
+    if verdict == "keep":
+        return is_new and allowed != "none"
+    return verdict == "unrehearsed" and (allowed == "all" or (allowed == "new" and is_new))
 
 
 def _new_watch(app: App) -> Watch:

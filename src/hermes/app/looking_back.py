@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from hermes.app.auxiliary import Auxiliary
 from hermes.app.judging import rules_for
-from hermes.app.remembering import scope_of
 from hermes.app.reviewing import DENIED, TASK, MemoryReview, Nowhere, Reviewed
 from hermes.app.skilled import skilled
 from hermes.codec.json import DecodeError
@@ -85,7 +84,7 @@ class LookBack:
             results = []
             for call in reply.message.calls:
                 if call.name == memory.name and memory.name in tools:
-                    results.append(await self._memory.answer(memory_desk, number, call))
+                    results.append(await self._memory.answer(memory_desk, f"review {number}", call))
                 else:
                     results.append(await self._answer(tools, call))
             messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
@@ -94,7 +93,7 @@ class LookBack:
 
     def _tools(self) -> dict[str, Tool]:
         offered: tuple[Tool, ...] = (skills_list, skill_view, skill_manage)
-        is_known = bool(scope_of(self._opened.principal) and self._app.memory.targets)
+        is_known = bool(self._app.memory.scope(self._opened))
         if memory.name in self._opened.tools and is_known:
             offered = (memory, *offered)
         return {tool.name: tool for tool in offered}

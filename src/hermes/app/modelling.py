@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
-from hashlib import blake2b
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.auxiliary import Auxiliary
+from hermes.app.opening import Opening
+from hermes.app.recalling import Recalling
 from hermes.app.suspicion import scan_for_threats, untrusted_in
-from hermes.codec.values import replace
+from hermes.codec.values import JsonValue
 from hermes.core.errors import HermesError
 from hermes.core.events import SessionOpened
-from hermes.core.messages import Message, Text, UserMessage, user_says
+from hermes.core.messages import AssistantMessage, Message, UserMessage, user_says
 from hermes.core.parts import Connect
 from hermes.core.ports import Meter, Provider
-from hermes.core.prompt import Delta, Prompt, Reply
+from hermes.core.prompt import Prompt
 from hermes.core.turn import Limits
 from hermes.memory.attached import Attached
 from hermes.memory.entries import OWNER, Operation, Source, Target
@@ -26,14 +27,16 @@ if TYPE_CHECKING:
     from hermes.app.build import App
     from hermes.memory.honcho.client import Answer
     from hermes.memory.honcho.modelling import HonchoModel
+    from hermes.memory.honcho.settings import HonchoSettings
     from hermes.memory.honcho.tools import HonchoDesk
     from hermes.memory.local.modelling import LocalModel
     from hermes.memory.local.tools import UserModel
-    from hermes.memory.memories import Memories
 
 TASK = "user_model"
 HONCHO_SECONDS = 60.0
 HONCHO = "mcp:honcho"
+BUILT_IN = ("local", "honcho")
+NO_KEY = "Honcho has no key: set HONCHO_API_KEY, or HONCHO_BASE_URL."
 
 
 class Modelling:
@@ -42,11 +45,15 @@ class Modelling:
     def __init__(self, app: App) -> None:
         self._app = app
         self._name = app.settings.memory.provider
+        if self._name not in ("", *BUILT_IN, *app.memory_providers):
+            app.news.append(f"There is no memory provider {self._name!r}; none is used.")
+            self._name = ""
         self._attached: dict[str, Attached] = {}
+        self._block: str | None = None
 
     def around(self, session_id: str, opened: SessionOpened, connect: Connect) -> Connect:
         """The way to models, past what is known of the user."""
-        if not self._name or opened.principal not in ("owner", "system") or opened.parent:
+        if not self._serves(opened):
             return connect
 
         def through(model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
@@ -54,9 +61,32 @@ class Modelling:
             attached = self.attached(session_id, opened)
             if not attached.provider.is_available():
                 return inner, limits
-            return Recalling(inner, attached, self._app.memory.of(), session_id), limits
+            session = partial(self._app.session, session_id)
+            return Recalling(inner, attached, self._app.memory.of(), session), limits
 
         return through
+
+    def block(self, opened: SessionOpened | Opening) -> str:
+        """What the system text of such a session says of the provider, always in the same words."""
+        if not self._serves(opened):
+            return ""
+        if self._block is None:
+            provider = self._made("")
+            self._block = provider.system_prompt_block() if provider.is_available() else ""
+        return self._block
+
+    def compacted(self, session_id: str) -> None:
+        """The older part of the conversation has given way to a summary."""
+        if (attached := self._attached.get(session_id)) is not None:
+            attached.switched("compacted")
+
+    async def to_keep(self, session_id: str, messages: Sequence[Message]) -> str:
+        """What the summary of these messages should take up."""
+        attached = self._attached.get(session_id)
+        return await attached.to_keep(messages) if attached else ""
+
+    def _serves(self, session: SessionOpened | Opening) -> bool:
+        return bool(self._name and session.principal in ("owner", "system") and not session.parent)
 
     def attached(self, session_id: str, opened: SessionOpened) -> Attached:
         if session_id not in self._attached:
@@ -73,9 +103,16 @@ class Modelling:
         return self._attached[session_id]
 
     async def detach(self, session_id: str) -> None:
-        """The session is over here; what it has left to tell is told."""
+        """The session is over here; what it has left to tell is told. Whoever it worked for hears
+        what came of it."""
+        session = self._app.session(session_id)
+        messages, opened = session.transcript.messages, session.transcript.opened
+        if opened and opened.source == "subagent" and (of := self._attached.get(opened.parent)):
+            said = [each for each in messages if isinstance(each, UserMessage)]
+            task = said[0].text if said else ""
+            of.delegated(task, _last_words(messages), session_id)
         if (attached := self._attached.pop(session_id, None)) is not None:
-            await attached.close()
+            await attached.close(tuple(messages))
 
     def heard(
         self, session_id: str, target: Target, wishes: Sequence[Operation], _source: Source
@@ -97,13 +134,12 @@ class Modelling:
         people = People(self._app.home.memories / "people.db", OWNER)
         await people.erase(erased)
         people.close()
-        if self._name != "honcho":
+        if self._name in ("", "local"):
             return []
-        model = self._honcho()
         try:
-            return await model.forget(erased)
+            return await self._made("").forget(erased)
         except HermesError as error:
-            return [f"Honcho could not be asked to forget ({error})"]
+            return [f"{self._name.capitalize()} could not be asked to forget ({error})"]
 
     def local_desk(self, session_id: str, opened: SessionOpened) -> UserModel:
         from hermes.memory.local.modelling import LocalModel
@@ -134,6 +170,8 @@ class Modelling:
         return against
 
     def _made(self, session_id: str) -> MemoryProvider:
+        if (make := self._app.memory_providers.get(self._name)) is not None:
+            return make(self._app)
         return self._honcho() if self._name == "honcho" else self._local(session_id)
 
     def _local(self, session_id: str) -> LocalModel:
@@ -158,16 +196,35 @@ class Modelling:
             clock=self._app.world.clock,
         )
 
-    def _honcho(self) -> HonchoModel:
-        from hermes.memory.honcho.client import Client
-        from hermes.memory.honcho.modelling import HonchoModel
+    def honcho_settings(self) -> HonchoSettings:
         from hermes.memory.honcho.settings import VARIABLES, load_settings
 
         app = self._app
         given = {name: app.config.secrets.get(name) for name in VARIABLES}
-        settings = load_settings(app.home.root, Path(app.person), given)
-        if not settings.api_key and not settings.base_url:
-            app.news.append("Honcho has no key: set HONCHO_API_KEY, or HONCHO_BASE_URL.")
+        return load_settings(app.home.root, Path(app.person), given)
+
+    def set_honcho(self, **changes: JsonValue) -> HonchoSettings:
+        """Settings by their names in `honcho.json`, as they are from now on."""
+        from hermes.memory.honcho.settings import change_settings
+
+        change_settings(self._app.home.root, Path(self._app.person), **changes)
+        return self.honcho_settings()
+
+    async def honcho_identity(self, lines: Sequence[str] | None = None) -> tuple[str, ...]:
+        """What the server knows of the assistant itself; from now on these lines, if given."""
+        model = self._honcho()
+        await model.client.ensure((model.user, model.ai))
+        if lines is not None:
+            return await model.client.set_card(model.ai, lines)
+        return await model.client.card(model.ai)
+
+    def _honcho(self) -> HonchoModel:
+        from hermes.memory.honcho.client import Client
+        from hermes.memory.honcho.modelling import HonchoModel
+
+        app, settings = self._app, self.honcho_settings()
+        if not settings.api_key and not settings.base_url and NO_KEY not in app.news:
+            app.news.append(NO_KEY)
         client = Client(self._fetch, settings.url, settings.api_key, settings.workspace)
         return HonchoModel(settings, client)
 
@@ -190,71 +247,6 @@ class Modelling:
         return not untrusted_in(self._app.session(session_id).transcript.origins() - {HONCHO})
 
 
-class Recalling:
-    """A provider that shows the model, beside each message of the user, what is known about them.
-    What stood beside a message once stays there, so that prompts only grow."""
-
-    def __init__(
-        self, inner: Provider, attached: Attached, memories: Memories, session_id: str
-    ) -> None:
-        self._inner = inner
-        self._attached = attached
-        self._memories = memories
-        self._session_id = session_id
-        self._known: dict[int, tuple[bytes, str]] | None = None
-        self._made: dict[int, tuple[Message, Message]] = {}
-
-    async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        said = _last_said(prompt.messages)
-        messages = await self._with_recalled(prompt.messages, said)
-        async with aclosing(self._inner.reply(_with(prompt, messages))) as parts:
-            async for part in parts:
-                if isinstance(part, Reply) and not part.message.calls and said is not None:
-                    asked = prompt.messages[said]
-                    assert isinstance(asked, UserMessage)
-                    self._attached.turn_ended(asked.text, part.message.text)
-                yield part
-
-    async def _with_recalled(
-        self, messages: tuple[Message, ...], said: int | None
-    ) -> tuple[Message, ...]:
-        if self._known is None:
-            self._known = await self._memories.recalled(self._session_id)
-        if said is not None and said == len(messages) - 1 and said not in self._known:
-            message = messages[said]
-            assert isinstance(message, UserMessage)
-            if text := await self._attached.prefetch(message.text):
-                self._known[said] = (_mark(message), text)
-                await self._memories.note_recalled(self._session_id, said, _mark(message), text)
-        return tuple(self._shown(place, message) for place, message in enumerate(messages))
-
-    def _shown(self, place: int, message: Message) -> Message:
-        found = (self._known or {}).get(place)
-        if found is None or not isinstance(message, UserMessage) or found[0] != _mark(message):
-            return message
-        before = self._made.get(place)
-        if before is None or before[0] is not message:
-            parts = (*message.parts, Text(text=f"\n\n{found[1]}"))
-            before = (message, UserMessage(parts=parts, origin=message.origin))
-            self._made[place] = before
-        return before[1]
-
-
-def _with(prompt: Prompt, messages: tuple[Message, ...]) -> Prompt:
-    return replace(prompt, messages=messages)
-
-
-def _last_said(messages: tuple[Message, ...]) -> int | None:
-    """The place of the newest message of the user."""
-    return next(
-        (
-            place
-            for place in range(len(messages) - 1, -1, -1)
-            if isinstance(message := messages[place], UserMessage) and message.origin == "user"
-        ),
-        None,
-    )
-
-
-def _mark(message: UserMessage) -> bytes:
-    return blake2b(message.text.encode(), digest_size=16).digest()
+def _last_words(messages: Sequence[Message]) -> str:
+    said = (each.text for each in reversed(messages) if isinstance(each, AssistantMessage))
+    return next((text for text in said if text.strip()), "")

@@ -9,13 +9,13 @@ from pathlib import Path
 from hermes.app.models.choice import Choice
 from hermes.app.opening import Opening
 from hermes.app.people import hides_people, without_people
+from hermes.app.soul import soul_of
 from hermes.app.terminal import described, is_far
 from hermes.config.home import Home
 from hermes.config.settings import Settings
 from hermes.context.files import (
     ProjectContext,
     Scan,
-    cut_middle,
     limit_for,
     project_context,
     unscanned,
@@ -63,7 +63,7 @@ def system_text(
     project = ProjectContext()
     if opening.rules and not is_far(settings.terminal):
         project = project_context(Path(cwd), window=choice.window, max_chars=limit, scan=scan)
-    soul = _soul(home, limit or limit_for(choice.window), scan) if opening.rules else ""
+    soul = soul_of(home, limit or limit_for(choice.window), scan) if opening.rules else ""
     here = Surroundings(
         platform=opening.platform,
         cwd=cwd,
@@ -92,18 +92,17 @@ def system_text(
     return SystemText(parts, project.warnings)
 
 
-def view_of(
-    system: str, tools: tuple[ToolSpec, ...], settings: Settings, *, source: str = "cli"
-) -> View:
+def view_of(tools: tuple[ToolSpec, ...], settings: Settings, *, source: str = "cli") -> View:
     """The one place that decides what the model sees of a transcript."""
-    overlaid: dict[str, str] = {"": system}
+    # The same text is the same object, so that nobody need measure or encode it twice.
+    overlaid: dict[tuple[str, str], str] = {}
 
     def view(transcript: Transcript) -> Prompt:
-        overlay = transcript.overlay.text
-        if overlay not in overlaid:
-            overlaid[overlay] = f"{system}\n\n{overlay}"
+        system, overlay = transcript.system, transcript.overlay.text
+        if (system, overlay) not in overlaid:
+            overlaid[system, overlay] = f"{system}\n\n{overlay}" if overlay else system
         return Prompt(
-            system=overlaid[overlay],
+            system=overlaid[system, overlay],
             messages=transcript.seen,
             tools=tools,
             max_tokens=settings.model.max_tokens,
@@ -132,11 +131,3 @@ def chosen_personality(settings: Settings) -> Overlaid | None:
     except NotFound:
         return None
     return Overlaid(name=found.name, text=found.text) if found.text else None
-
-
-def _soul(home: Home, limit: int, scan: Scan) -> str:
-    try:
-        text = home.soul.read_text("utf-8", "replace").strip()
-    except OSError:
-        return ""
-    return cut_middle(scan(home.soul.name, text), limit, str(home.soul))[0] if text else ""

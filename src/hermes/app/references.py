@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hermes.context.marks import ATTACHED, WARNINGS
-from hermes.core.effects import Allow, Effect, ReadPath, RunCommand
+from hermes.core.effects import Allow, Effect, FetchUrl, ReadPath, RunCommand
 from hermes.core.errors import ToolError
+from hermes.core.messages import user_says
 from hermes.core.ports import FileInfo
 from hermes.core.session import Session
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.context.references import Expanded
+    from hermes.context.references import Expanded, Page
 
 GIT_SECONDS = 30
+PAGE_SECONDS = 30
 MOST_BYTES = 2_000_000
 MOST_FILES = 20_000
 
@@ -36,7 +38,11 @@ async def refer(app: App, session: Session, text: str) -> Expanded:
 
     transcript = session.transcript
     window = app.window(transcript.model, transcript.provider)
-    return await expanded(text, SessionSources(app, session), window=window)
+    found = await expanded(text, SessionSources(app, session), window=window)
+    if found.pages:
+        # Of their own origin, so that nobody takes them for words of the person.
+        await session.adopt([user_says(page.text, origin=page.origin) for page in found.pages])
+    return found
 
 
 async def files_like(session: Session, begun: str, limit: int = 20) -> list[FileInfo]:
@@ -90,8 +96,21 @@ class SessionSources:
             raise ToolError(done.output.strip().partition("\n")[0] or "git failed.")
         return done.output
 
-    async def page(self, url: str) -> str:
-        raise ToolError("pages cannot be attached here; ask for it and the model may fetch it.")
+    async def page(self, url: str) -> Page:
+        """What a reader would see of it."""
+        from hermes.context.references import Page
+        from hermes.policy.leaving import host_of
+        from hermes.web.reading import readable
+
+        if self._session.busy:
+            raise ToolError("a page can be attached when no turn is running.")
+        effect = FetchUrl(url=url)
+        self._permit(effect)
+        fetched = await self._session.web.fetch(
+            effect, max_bytes=MOST_BYTES, timeout=PAGE_SECONDS, passing=self._permit
+        )
+        text = await asyncio.to_thread(readable, fetched)
+        return Page(text=text, origin=f"web:{host_of(fetched.url)}")
 
     def _allowed(self, path: str) -> str:
         """Where the path leads, if it may be attached."""

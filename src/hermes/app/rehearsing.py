@@ -28,12 +28,13 @@ from hermes.core.events import (
     Record,
     SessionOpened,
     TurnEnded,
+    TurnStarted,
 )
 from hermes.core.ports import Meter, Provider
 from hermes.learning.corrections import corrects
 from hermes.learning.ledger import Ledger
 from hermes.learning.outcomes import outcome_of
-from hermes.learning.revision import Revision
+from hermes.learning.revision import Introduction, Revision
 from hermes.learning.verdicts import Rehearsal, Trial
 from hermes.skills.history import Version
 
@@ -80,16 +81,21 @@ class Rehearsals:
         self._ledger = ledger_of(app)
 
     async def rehearse(self, version: Version, *, most: int, session: str = "") -> Rehearsal:
-        """In the sessions that used the skill last, or in this one. What came of it is kept."""
+        """In the sessions that used the skill last, or in this one; a new skill in the session that
+        taught it. What came of it is kept."""
         old, new = await asyncio.to_thread(self._trees, version)
-        revision = Revision(version.name, old, new)
         names = (session,) if session else await self.sessions(version.name, most)
+        if not names and not old and most and version.cause.session:
+            names = (version.cause.session,)
         found = [await self._gathered(name) for name in names]
         recordings = [each for each in found if isinstance(each, Recording)]
-        trials = [
-            each if isinstance(each, Trial) else await self._trial(each, recordings, revision)
-            for each in found
-        ]
+        trials: list[Trial] = []
+        for each in found:
+            if isinstance(each, Recording):
+                revision = _introduced(each, version, new) or Revision(version.name, old, new)
+                trials.append(await self._trial(each, recordings, revision))
+            else:
+                trials.append(each)
         done = Rehearsal(
             skill=version.name,
             version=version.id,
@@ -174,6 +180,20 @@ class Rehearsals:
             raise UsageError(NO_MODEL)
         wish = self._app.models.wish(model, provider)
         return self._app.models.link(wish, self._meter, cause=CAUSE).way.patient
+
+
+def _introduced(
+    recording: Recording, version: Version, new: Mapping[str, bytes]
+) -> Introduction | None:
+    """The task that taught a new skill, told with it; None where another session taught it."""
+    turn, _, call = version.cause.call.partition(" ")
+    if version.action != "create" or version.cause.session != recording.session_id or not call:
+        return None
+    lines = recording.lines
+    began = (line.event for line in lines if line.turn_id == turn)
+    takes = next((event.takes for event in began if isinstance(event, TurnStarted)), ())
+    said = next((line.event for line in lines if line.n in takes), None)
+    return Introduction(version.name, new, said) if isinstance(said, MessageReceived) else None
 
 
 def _scene(recording: Recording, revision: Revision) -> _Scene:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hermes.app.opening import Opening
 from hermes.app.suspicion import scan_for_threats, untrusted_in
 from hermes.codec.values import Value
-from hermes.core.effects import Principal, Remember
+from hermes.core.effects import Remember
 from hermes.core.errors import JournalError, NotFound
 from hermes.core.events import (
     ApprovalAnswered,
@@ -29,6 +29,7 @@ from hermes.memory.entries import (
     Change,
     Entry,
     Limits,
+    Operation,
     Snapshot,
     Source,
     Target,
@@ -46,14 +47,18 @@ APPROVAL = "memory.write_approval is on"
 OUTDATED = "Something was forgotten since this session was opened; begin a new one."
 # Sessions that work for another one are given what they need in words.
 WITHOUT_MEMORY = ("subagent", "batch")
+# Before names of others, so that none of them is ever taken for the owner.
+PEOPLE = "person:"
 # Nobody has said yes in these names.
 NOBODY = ("time", "stop", "restart")
 
 
-def scope_of(principal: Principal) -> str:
-    """Whose memory a session has; "" for none. Of members and guests the journal knows the role
-    only, which is not enough to tell what one of them said from what another did."""
-    return OWNER if principal in ("owner", "system") else ""
+def scope_of(session: Opening | SessionOpened) -> str:
+    """Whose memory a session has; "" for none. The role of a member or a guest alone is not enough
+    to tell what one of them said from what another did, so without a name they have none."""
+    if session.principal in ("owner", "system"):
+        return OWNER
+    return f"{PEOPLE}{session.person}" if session.person else ""
 
 
 class Part(Value):
@@ -120,6 +125,13 @@ class Remembering:
 
         return Modelling(self._app)
 
+    def heard(
+        self, session_id: str, target: Target, wishes: Sequence[Operation], source: Source
+    ) -> None:
+        """What else models the user hears of every change."""
+        if self._settings.provider:
+            self.modelling.heard(session_id, target, wishes, source)
+
     async def detach(self, session_id: str) -> None:
         if "modelling" in self.__dict__:
             await self.modelling.detach(session_id)
@@ -130,10 +142,18 @@ class Remembering:
 
     async def snapshot(self, opening: Opening) -> Snapshot:
         """What a session that opens now is told, for as long as it lives."""
-        scope = scope_of(opening.principal)
-        if not scope or not opening.rules or opening.source in WITHOUT_MEMORY or not self.targets:
+        if not opening.rules:
             return Snapshot()
-        return await self.of(scope).snapshot(self.targets)
+        return await self.snapshot_for(opening)
+
+    async def snapshot_for(self, session: Opening | SessionOpened) -> Snapshot:
+        scope = self.scope(session)
+        return await self.of(scope).snapshot(self.targets) if scope else Snapshot()
+
+    def scope(self, session: Opening | SessionOpened) -> str:
+        """Whose memory a session works with as things are; "" for none."""
+        is_without = session.source in WITHOUT_MEMORY or not self.targets
+        return "" if is_without else scope_of(session)
 
     def by_hand(self, surface: str, session_id: str = "") -> Source:
         """The source of what a person does with a command."""
@@ -206,14 +226,14 @@ class Remembering:
         """What the memory tool of a session works with."""
         from hermes.memory.tools import Desk
 
-        scope = scope_of(opened.principal)
-        if not scope or opened.source in WITHOUT_MEMORY:
+        scope = self.scope(opened)
+        if not scope:
             return Desk()
 
         async def witness(call_id: str) -> Call:
             return await self.witnessed(session_id, opened, call_id)
 
-        heard = partial(self.modelling.heard, session_id)
+        heard = partial(self.heard, session_id)
         return Desk(self.of(scope), witness, targets=self.targets, heard=heard)
 
     async def witnessed(
@@ -235,7 +255,7 @@ class Remembering:
             turn_id=turn_id,
             n=heard_at(records, turn_id),
             call_id=call_id,
-            person=opened.principal,
+            person=opened.person or opened.principal,
             surface=opened.source,
             origins=untrusted,
             approved_by=approved_by,

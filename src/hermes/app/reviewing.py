@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from hermes.app.auxiliary import Auxiliary
@@ -35,11 +36,13 @@ from hermes.memory.tools import Call, Desk, carry_out, memory, wishes_of
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+    from hermes.memory.memories import Memories
 
 TASK = "background_review"
 MOST_ROUNDS = 4
 QUOTED = 12_000
-NOTICE = "Memory was updated: {}"
+SAVED = "💾 Memory updated"
+WAITS = "Something waits to be remembered: `hermes memory pending` shows it."
 DENIED = "Not allowed, and nobody is asked now. Leave it."
 
 
@@ -61,11 +64,19 @@ class MemoryReview:
     """For one session. It may call the memory tool and nothing else; nothing that takes a question
     is done, and where strangers' words are in view, nothing at all."""
 
-    def __init__(self, app: App, session: Reviewed, opened: SessionOpened) -> None:
+    def __init__(
+        self, app: App, session: Reviewed, opened: SessionOpened, *, task: str = TASK
+    ) -> None:
         self._app = app
         self._session = session
         self._opened = opened
+        self._task = task
         self._turns = 0
+
+    @property
+    def _memories(self) -> Memories:
+        """Of whoever speaks in the session."""
+        return self._app.memory.of(self._app.memory.scope(self._opened))
 
     async def follow(self, events: Subscription) -> None:
         """Count the turns since memory was last changed, and look back when it is time."""
@@ -92,36 +103,57 @@ class MemoryReview:
             # Nobody asked for it, so nobody is told that it did not work.
             return
 
-    async def look_back(self, words: str, turn_id: str) -> None:
-        known = (await self._app.memory.of().snapshot()).text or "Memory is empty."
-        said = digest(self._session.transcript.messages)
+    async def look_back(
+        self,
+        words: str,
+        turn_id: str,
+        looked_at: Sequence[Message] | None = None,
+        *,
+        label: str = "review",
+        rounds: int = MOST_ROUNDS,
+    ) -> None:
+        """At these messages, or at all of them. The label tells one look of a turn from another, so
+        that none is carried out twice."""
+        known = (await self._memories.snapshot()).text or "Memory is empty."
+        said = digest(self._session.transcript.messages if looked_at is None else looked_at)
         messages: tuple[Message, ...] = (user_says(f"{known}\n\n{said}"),)
         desk = await self.desk(turn_id)
-        for number in range(MOST_ROUNDS):
+        for number in range(rounds):
             prompt = Prompt(system=words, messages=messages, tools=(memory.spec,))
-            reply = await self._auxiliary().ask(TASK, prompt, self._session.meter)
+            reply = await self._auxiliary().ask(self._task, prompt, self._session.meter)
             if not reply.message.calls:
                 return
-            results = [await self.answer(desk, number, call) for call in reply.message.calls]
+            place = f"{label} {number}"
+            results = [await self.answer(desk, place, call) for call in reply.message.calls]
             messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
 
-    async def answer(self, desk: Desk, number: int, call: ToolCall) -> ToolResult:
+    async def answer(self, desk: Desk, place: str, call: ToolCall) -> ToolResult:
         try:
-            output = await self._carry_out(desk, number, call)
+            output = await self._carry_out(desk, place, call)
         except (ToolError, DecodeError) as error:
             output = ToolOutput.text(str(error), failed=True)
         return ToolResult(call_id=call.id, name=call.name, parts=output.parts, failed=output.failed)
 
-    async def _carry_out(self, desk: Desk, number: int, call: ToolCall) -> ToolOutput:
+    async def _carry_out(self, desk: Desk, place: str, call: ToolCall) -> ToolOutput:
         if call.name != memory.name or call.broken:
             raise ToolError(f"Only {memory.name} can be called now.")
         arguments = memory.parameters.decode(call.arguments)
         wishes = wishes_of(arguments)
         self._check(arguments)
-        output = await carry_out(desk, f"review {number} {call.id}", arguments["target"], wishes)
+        output = await carry_out(desk, f"{place} {call.id}", arguments["target"], wishes)
         if not output.failed and output.details.get("changes"):
-            self._session.tell(NOTICE.format("; ".join(w.content or w.old_text for w in wishes)))
+            self._tell([wish.content or wish.old_text for wish in wishes], output.details["held"])
         return output
+
+    def _tell(self, texts: Sequence[str], held: str) -> None:
+        """What waits for a person is told even to one who wants to hear of nothing else."""
+        wanted = self._app.settings.display.memory_notifications
+        if held:
+            self._session.tell(WAITS)
+        elif wanted == "verbose":
+            self._session.tell(f"{SAVED}: {'; '.join(texts)}")
+        elif wanted == "on":
+            self._session.tell(SAVED)
 
     def _check(self, arguments: JsonObject) -> None:
         """The rules of the home hold here too."""
@@ -144,13 +176,14 @@ class MemoryReview:
                 turn_id=turn_id,
                 n=n,
                 call_id=call_id,
-                person=self._opened.principal,
+                person=self._opened.person or self._opened.principal,
                 surface=self._opened.source,
             )
             return Call(source=source, key=f"{self._session.id} {turn_id} {call_id}", held=held)
 
         remembering = self._app.memory
-        return Desk(remembering.of(), witness, targets=remembering.targets)
+        heard = partial(remembering.heard, self._session.id)
+        return Desk(self._memories, witness, targets=remembering.targets, heard=heard)
 
     def _auxiliary(self) -> Auxiliary:
         transcript = self._session.transcript
@@ -174,7 +207,7 @@ class Nowhere:
 _NOWHERE = Nowhere()
 
 
-def digest(messages: list[Message]) -> str:
+def digest(messages: Sequence[Message]) -> str:
     """Who said what, as much of the end as fits; what tools gave is left out."""
     lines: list[str] = []
     for message in messages:

@@ -10,10 +10,9 @@ from hermes.app.skill_index import seeds_of, skill_roots, skills_cache, skills_f
 from hermes.config.secrets import read_env_file
 from hermes.core.errors import ToolError, UsageError
 from hermes.core.events import SessionOpened
-from hermes.core.ports import Workspace
 from hermes.skills.bundles import Bundle, Bundles
 from hermes.skills.conditions import Here
-from hermes.skills.desk import VERSION_DIGITS, Desk
+from hermes.skills.desk import VERSION_DIGITS, Desk, allow_none, capture_none
 from hermes.skills.files import Tree, content_hash, read_tree
 from hermes.skills.history import Cause, History, Version
 from hermes.skills.hub.lock import Ledger
@@ -31,11 +30,11 @@ from hermes.skills.shelf import Change, Shelf
 from hermes.skills.skill import MAIN
 from hermes.skills.usage import Usages
 from hermes.version import __version__
-from hermes.workspaces.environment import child_environment
 
 if TYPE_CHECKING:
     from hermes.app.build import App
     from hermes.app.skill_hub import SkillHub
+    from hermes.core.secret_store import SecretStore
     from hermes.skills.curator import Curator
 
 
@@ -112,8 +111,9 @@ class Skilled:
         tools: tuple[str, ...] = (),
         session_id: str = "",
         cause: Callable[[str], Cause],
-        workspace: Workspace | None = None,
+        secrets: SecretStore | None = None,
     ) -> Desk:
+        """Without `secrets` no command gets to see any."""
         settings = self._app.settings.skills
         return Desk(
             self.shelf,
@@ -125,7 +125,8 @@ class Skilled:
             variables=self.variables,
             has_program=self.has_program,
             loading=self.loading(session_id),
-            allow_environment=lambda names: self._allow(workspace, names),
+            allow_environment=secrets.pass_on if secrets else allow_none,
+            capture=secrets.capture if secrets else capture_none,
             inline_seconds=settings.inline_shell_timeout if settings.inline_shell else 0,
             foreign=self._foreign,
             staged=settings.write_approval,
@@ -245,23 +246,11 @@ class Skilled:
         entry = self.ledger.installed().get(name)
         return entry is not None and entry.trust_level == "community"
 
-    def _allow(self, workspace: Workspace | None, names: Sequence[str]) -> tuple[str, ...]:
-        """The keys of model providers are never among those that commands get to see."""
-        known = self.variables()
-        wanted = {name: known[name] for name in names if known.get(name)}
-        seen = child_environment(wanted, tuple(wanted))
-        # Not every workspace can: a far one has an environment of its own.
-        grant = getattr(workspace, "grant_environment", None)
-        if grant is None or not seen:
-            return ()
-        grant(seen)
-        return tuple(seen)
 
-
-def session_skills(
-    app: App, session_id: str, opened: SessionOpened, workspace: Workspace
-) -> object:
-    """What the skill tools of one session work with."""
+def session_skills(app: App, session_id: str, opened: SessionOpened) -> object:
+    """What the skill tools of one session work with. Its commands see what a skill declares by the
+    same way as any other secret that is lent to them."""
+    from hermes.app.vault import store_of
     from hermes.skills.tools import Skills
 
     def cause(call: str) -> Cause:
@@ -274,7 +263,7 @@ def session_skills(
         tools=opened.tools,
         session_id=session_id,
         cause=cause,
-        workspace=workspace,
+        secrets=store_of(app, session_id),
     )
     return Skills(desk)
 

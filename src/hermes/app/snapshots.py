@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
+from hermes.context.system import FACTS, slot
 from hermes.core.events import SessionOpened
 from hermes.core.parts import Connect
 from hermes.core.recorder import Recorder
+from hermes.core.transcript import Transcript
 
 if TYPE_CHECKING:
     from hermes.app.build import App
@@ -30,6 +32,43 @@ class Remembered:
 async def remembered(app: App, opening: Opening) -> Remembered:
     is_new = not app.home.memories.exists()
     return Remembered(app, None if is_new else await app.memory.snapshot(opening))
+
+
+def external_block(app: App, session: Opening | SessionOpened) -> str:
+    """What the system text says of what else models the user."""
+    return app.memory.modelling.block(session) if app.settings.memory.provider else ""
+
+
+async def renewed(
+    app: App, session_id: str, opened: SessionOpened, transcript: Transcript, window: int
+) -> str:
+    """The system text with memory as it is now; "" when nothing has changed."""
+    if app.settings.memory.provider:
+        app.memory.modelling.compacted(session_id)
+    if not app.home.memories.exists():
+        return ""
+    taken = await app.memory.snapshot_for(opened)
+    system = transcript.system
+    text = with_memory(
+        system, slot("memory", taken.text, window), slot("provider", external_block(app, opened), 0)
+    )
+    return "" if text == system else text
+
+
+def with_memory(system: str, memory: str, external: str = "") -> str:
+    """A system text with this block of memory in the place of its own. The block of an external
+    memory stands after it and stays, and so do the facts, which come last."""
+    from hermes.memory.format import HEADINGS, RULE
+
+    before, mark, facts = system.rpartition(f"\n\n{FACTS}")
+    if not mark:
+        return system
+    last = f"\n\n{external}" if external and before.endswith(f"\n\n{external}") else ""
+    before = before.removesuffix(last)
+    starts = (before.rfind(f"\n\n{RULE}\n{heading} [") for heading in HEADINGS.values())
+    found = next((start for start in starts if start >= 0), len(before))
+    block = f"\n\n{memory}" if memory else ""
+    return f"{before[:found]}{block}{last}{mark}{facts}"
 
 
 def through(app: App, session_id: str, opened: SessionOpened, connect: Connect) -> Connect:

@@ -108,5 +108,5 @@ def wanted_names(
     if reduced:
         return ()
     chosen = settings.platform_toolsets.get(platform, settings.toolsets)
-    enabled = (*chosen, *PROVIDER_TOOLSETS[settings.memory.provider])
+    enabled = (*chosen, *PROVIDER_TOOLSETS.get(settings.memory.provider, ()))
     return resolve_toolsets(enabled, settings.agent.disabled_toolsets)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.config.env_edit import set_variable
+from hermes.config.secrets import read_env_file
 from hermes.core.secret_store import SecretStore
 from hermes.workspaces.environment import is_providers
 
@@ -18,7 +19,12 @@ class HomeVault:
         self._secrets = app.config.secrets
 
     def get(self, name: str) -> str:
-        return self._secrets.get(name)
+        """Also one that was given to `.env` by another process since."""
+        known = self._secrets.get(name)
+        if not known and (given := read_env_file(self._app.home).variables.get(name, "")):
+            self._app.secrecy.know(given)
+            self._secrets.add(name, given)
+        return known or self._secrets.get(name)
 
     def names(self) -> tuple[str, ...]:
         return self._secrets.names()

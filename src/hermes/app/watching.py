@@ -44,6 +44,8 @@ async def review(app: App, session: Session) -> None:
     opened = session.transcript.opened
     if not app.settings.memory.nudge_interval or opened is None or "memory" not in opened.tools:
         return
+    if not app.memory.scope(opened):
+        return
     from hermes.app.reviewing import MemoryReview
 
     await MemoryReview(app, session, opened).follow(session.subscribe())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 from pathlib import Path
 
 from hermes.app.build import App
+from hermes.codec.whole_files import replace_file
 from hermes.core.errors import UsageError
 from hermes.core.messages import Image
 
@@ -48,10 +48,7 @@ def _keep(app: App, data: bytes, name: str) -> Image:
     folder = app.home.folder(app.home.cache / "images")
     kept = folder / f"{hashlib.sha256(data).hexdigest()}{ending}"
     if not kept.exists():
-        # Under another name first, so that a crash leaves no half of a picture.
-        partial = folder / f".{kept.name}.{os.getpid()}"
-        partial.write_bytes(data)
-        partial.replace(kept)
+        replace_file(kept, data)
     return Image(file=str(kept), media_type=media_type)
 
 

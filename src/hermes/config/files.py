@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hermes.codec import whole_files
 from hermes.config.home import Home, unwritable
 
 
@@ -15,34 +16,11 @@ def replace_file(home: Home, path: Path, data: bytes, *, durable: bool = True) -
     """Write a file of the home whole or not at all, readable by its owner only; ConfigError.
     A symbolic link keeps pointing where it points: its target is replaced. What is not `durable`
     may be gone, but never torn, after a power cut."""
-    target = path.resolve()
     home.folder(path.parent)
-    draft = target.with_name(f".{target.name}.{os.urandom(4).hex()}.draft")
     try:
-        _write_new(draft, data, synced=durable)
-        draft.replace(target)
-        if durable:
-            _sync_folder(target.parent)
+        whole_files.replace_file(path, data, mode=whole_files.PRIVATE, durable=durable)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise unwritable(path, error) from error
-
-
-def _write_new(path: Path, data: bytes, *, synced: bool) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        if synced:
-            file.flush()
-            os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -128,6 +128,10 @@ class DisplaySettings(Value):
     )
     kaomoji: Annotated[bool, "Faces beside the spinner, where the skin has some."] = True
     inline_diffs: Annotated[bool, "Show what an edit has changed."] = True
+    memory_notifications: Annotated[
+        Literal["on", "off", "verbose"],
+        "Say when something was learned beside a session: in a line, never, or with its text.",
+    ] = "on"
     timestamps: Annotated[bool, "Show when something was said."] = False
     timestamp_format: Annotated[str, "How times are written, as for `date`."] = "%H:%M"
     bell_on_complete: Annotated[bool, "Ring when a turn ends."] = False
@@ -189,7 +193,7 @@ class MemorySettings(Value):
     ] = 6
     write_approval: Annotated[bool, "Everything waits for `hermes memory accept`."] = False
     provider: Annotated[
-        Literal["", "local", "honcho"], "What models the user besides the files; empty for nothing."
+        str, "What models the user besides the files: `local`, `honcho`, or one that was added."
     ] = ""
 
 

@@ -57,7 +57,10 @@ class Compactor:
             # Where no summary comes, pruning alone will do as long as it does.
             if notes or not (self._rules.abort_on_failure or size < room.threshold):
                 shortened = self._summarised(transcript, prompt, occasion, cut, notes)
-        return self._finished(transcript, prompt, shortened, room)
+        done = self._finished(transcript, prompt, shortened, room)
+        if done is None:
+            return None
+        return replace(done, system=await self._means.renew(transcript, occasion.window))
 
     def preview(
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion

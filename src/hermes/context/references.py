@@ -27,6 +27,7 @@ _LINES = re.compile(
 )
 _CLOSERS = {")": "(", "]": "[", "}": "{", ">": "<"}
 SIGNS = {"file": "📄", "folder": "📁", "url": "🌐"}
+ABOVE = "It stands in the message before this one."
 MOST_ENTRIES = 200
 MOST_COMMITS = 10
 WARN_SHARE, REFUSE_SHARE = 0.25, 0.5
@@ -48,12 +49,21 @@ class Mention(Value):
         return f"@{self.kind}:{self.target}" if self.target else f"@{self.kind}"
 
 
+class Page(Value):
+    """Words of somebody else, from `origin`."""
+
+    text: str
+    origin: str
+
+
 class Expanded(Value):
-    """The message to send, and what a person should be told."""
+    """The message to send, what a person should be told, and `pages`, which are not the person's
+    words and so stand before the message, not in it."""
 
     text: str
     warnings: tuple[str, ...] = ()
     tokens: int = 0
+    pages: tuple[Page, ...] = ()
 
 
 class Sources(Protocol):
@@ -65,7 +75,7 @@ class Sources(Protocol):
 
     async def git(self, arguments: str) -> str: ...
 
-    async def page(self, url: str) -> str: ...
+    async def page(self, url: str) -> Page: ...
 
 
 def mentions(text: str) -> tuple[Mention, ...]:
@@ -102,36 +112,48 @@ async def expanded(text: str, sources: Sources, *, window: int) -> Expanded:
         parts.append("\n".join((WARNINGS, *(f"- {each}" for each in warnings))))
     if blocks:
         parts.append("\n\n".join((ATTACHED, *(block.shown for block in blocks))))
-    return Expanded(text="\n\n".join(parts), warnings=tuple(warnings), tokens=tokens)
+    pages = tuple(
+        Page(text=f"{block.head}\n{block.text}", origin=block.origin)
+        for block in blocks
+        if block.origin
+    )
+    return Expanded(text="\n\n".join(parts), warnings=tuple(warnings), tokens=tokens, pages=pages)
 
 
 class Block(Value):
-    """What stands behind a reference."""
+    """What stands behind a reference; with an `origin`, somebody else's words."""
 
     label: str
     sign: str
     text: str
+    origin: str = ""
 
     @property
     def tokens(self) -> int:
         return text_tokens(self.text)
 
     @property
+    def head(self) -> str:
+        return f"{self.sign} {self.label} ({self.tokens} tokens)"
+
+    @property
     def shown(self) -> str:
-        return f"{self.sign} {self.label} ({self.tokens} tokens)\n{self.text}"
+        return f"{self.head}\n{ABOVE if self.origin else self.text}"
 
 
 async def _looked_up(mention: Mention, sources: Sources) -> Block | str:
     try:
-        text = await _text_of(mention, sources)
+        found = await _found(mention, sources)
     except HermesError as error:
         return f"{mention.label}: {error}"
+    text, origin = (found.text, found.origin) if isinstance(found, Page) else (found, "")
     if not text.strip():
         return f"{mention.label}: there is nothing in it."
-    return Block(label=mention.label, sign=SIGNS.get(mention.kind, "🧾"), text=text)
+    sign = SIGNS.get(mention.kind, "🧾")
+    return Block(label=mention.label, sign=sign, text=text, origin=origin)
 
 
-def _text_of(mention: Mention, sources: Sources) -> Awaitable[str]:
+def _found(mention: Mention, sources: Sources) -> Awaitable[str | Page]:
     match mention.kind:
         case "file":
             return _file(mention, sources)

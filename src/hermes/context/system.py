@@ -44,6 +44,8 @@ ABOUT_TOOLS = {
     "tool_search": "More tools than those listed are there: find them with tool_search, use them "
     "with tool_call.",
 }
+# How the last layer begins.
+FACTS = "Conversation started:"
 # Characters of blocks that other rooms bring; what is longer is cut.
 SLOT_CHARS = {"skills": 2_000, "memory": 4_500, "provider": 1_600}
 _SLOT_SHARE = 0.05
@@ -165,4 +167,4 @@ def _facts(here: Surroundings) -> str:
     # The date alone, so that the text stays the same all day and caches hold.
     day = time.strftime("%A, %B %d, %Y", time.localtime(here.now))
     session = f"Session ID: {here.session_id}\n" if here.session_id else ""
-    return f"Conversation started: {day}\n{session}Model: {here.model}\nProvider: {here.provider}"
+    return f"{FACTS} {day}\n{session}Model: {here.model}\nProvider: {here.provider}"

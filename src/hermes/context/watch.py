@@ -16,13 +16,21 @@ Summarise = Callable[[Prompt, Meter], Awaitable[Reply]]
 Hints = Callable[[tuple[Message, ...]], Awaitable[str]]
 
 
+Renew = Callable[[Transcript, int], Awaitable[str]]
+
+
+async def the_same(_transcript: Transcript, _window: int) -> str:
+    return ""
+
+
 async def no_hints(_messages: tuple[Message, ...]) -> str:
     return ""
 
 
 class Means:
     """What the engine of one session works with. `summarise` asks a model; `hints` gives what else
-    a summary must keep; `redact` takes secrets out of what is sent for one."""
+    a summary must keep; `redact` takes secrets out of what is sent for one. `renew` gives the
+    system text from then on for a window of so many tokens, "" to leave it as it is."""
 
     def __init__(
         self,
@@ -34,6 +42,7 @@ class Means:
         cwd: str = "",
         hints: Hints = no_hints,
         redact: Callable[[str], str] = str,
+        renew: Renew = the_same,
     ) -> None:
         self.session_id = session_id
         self.summarise = summarise
@@ -42,6 +51,7 @@ class Means:
         self.cwd = cwd
         self.hints = hints
         self.redact = redact
+        self.renew = renew
 
 
 class Watch:

@@ -13,7 +13,8 @@ from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, Tex
 class SessionOpened(Value, tag="session_opened"):
     """The first event of a session. `system` is sent verbatim for as long as the session lives.
     A fork names its parent and the number of the last record it shares with it. `job` is what the
-    session is a part of, for the accounts; empty means its parent, else the session itself."""
+    session is a part of, for the accounts; empty means its parent, else the session itself.
+    `person` is who a member or a guest is, as their surface knows them; the owner needs no name."""
 
     source: str
     cwd: str
@@ -25,6 +26,7 @@ class SessionOpened(Value, tag="session_opened"):
     parent: str = ""
     parent_n: int = 0
     job: str = ""
+    person: str = ""
 
 
 class SessionEnded(Value, tag="session_ended"):
@@ -208,7 +210,8 @@ class Compacted(Value, tag="compacted"):
     """From here on the model sees `head` in place of the first `upto` messages; they themselves
     stay where they are. The first `summarised` of them are told of in the head's first message,
     `summary` being what a model wrote for it; the others stand in the head, shortened. Tokens are
-    estimated: `scale` is how many the provider counted for one of ours so far."""
+    estimated: `scale` is how many the provider counted for one of ours so far. `system` is the
+    system text from here on, where it is another one."""
 
     upto: int
     head: tuple[Message, ...]
@@ -221,6 +224,7 @@ class Compacted(Value, tag="compacted"):
     tokens_before: int = 0
     tokens_after: int = 0
     scale: float = 1.0
+    system: str = ""
 
 
 class Overlaid(Value, tag="overlaid"):

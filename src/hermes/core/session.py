@@ -55,7 +55,7 @@ from hermes.core.messages import (
 )
 from hermes.core.meter import SessionMeter
 from hermes.core.parts import Parts
-from hermes.core.ports import Meter, ProcessNotice, Provider, Workspace
+from hermes.core.ports import Fetcher, Meter, ProcessNotice, Provider, Workspace
 from hermes.core.prompt import Notice
 from hermes.core.questions import DENY, Questions
 from hermes.core.recorder import Recorder
@@ -116,6 +116,11 @@ class Session:
     def workspace(self) -> Workspace:
         """For what a person looks up; whether that may be, `judge` says."""
         return self._parts.workspace
+
+    @property
+    def web(self) -> Fetcher:
+        """The same for pages that a person looks up."""
+        return self._parts.web
 
     def judge(self, effect: Effect) -> Decision:
         return self._gate.judge(effect)

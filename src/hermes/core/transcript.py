@@ -131,6 +131,12 @@ class Transcript:
                 raise TypeError(f"{type(event).__name__} is not a durable event")
 
     @property
+    def system(self) -> str:
+        """The system text as the model sees it now, without what was laid over it."""
+        newest = next((each.system for each in reversed(self.compactions) if each.system), "")
+        return newest or (self.opened.system if self.opened else "")
+
+    @property
     def seen(self) -> tuple[Message, ...]:
         """What the model sees: all messages, or what stands for the older ones and the rest."""
         if not self.compactions:

@@ -21,7 +21,7 @@ from hermes.journal.versions import event_of, is_newer
 # Fields that say what a record is, not what somebody said, and those inside of which all is free.
 _FIXED = frozenset(
     "type id call call_id turn_id name kind model provider stop source principal origin cause"
-    " reason action target repeat category choice scope scopes by key parent job".split()
+    " reason action target repeat category choice scope scopes by key parent job person".split()
 )
 _FREE = frozenset({"arguments", "details", "sealed"})
 

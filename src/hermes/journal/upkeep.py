@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,8 @@ from hermes.journal.removal import Pruned, prune
 from hermes.journal.transaction import Transaction
 
 _RAN = "retention_ran_at"
+_ATTEMPTS = 100
+_BETWEEN_SECONDS = 0.05
 
 
 class Stats(Value):
@@ -104,11 +107,21 @@ def _vacuum(path: Path) -> None:
     try:
         with lock.held(), closing(connect(path, mode="rw")) as db:
             db.execute("VACUUM")
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            _empty_the_log(db)
     except sqlite3.Error as error:
         raise journal_error(error, path) from error
     finally:
         lock.close()
+
+
+def _empty_the_log(db: sqlite3.Connection) -> None:
+    """What was erased still stands in the write-ahead log until it is emptied. Somebody who copies
+    pages at that moment makes SQLite give up at once, so it is tried again."""
+    for _ in range(_ATTEMPTS):
+        busy, *_ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if not busy:
+            return
+        time.sleep(_BETWEEN_SECONDS)
 
 
 def _last_run(db: sqlite3.Connection) -> float:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
+from hermes.codec.whole_files import replace_file
 from hermes.learning.verdicts import Rehearsal
-from hermes.skills.files import replace_file, sole_writer
+from hermes.skills.files import sole_writer
 
 REVIEWS = "reviews.jsonl"
 REHEARSALS = "rehearsals"

@@ -79,6 +79,27 @@ class Revision:
         return replace(message, parts=(Text(text=f"{before}{head}{body}{found}{notes}"), *others))
 
 
+class Introduction(Revision):
+    """For a skill that no session has known yet: the words that began a task, as if the person had
+    called for the skill with them."""
+
+    def __init__(self, name: str, new: Mapping[str, bytes], words: MessageReceived) -> None:
+        super().__init__(name, {}, new)
+        self._words = words
+
+    def loads(self, event: DurableEvent) -> bool:
+        return event == self._words
+
+    def revised(self, event: DurableEvent) -> DurableEvent:
+        return replace(event, message=self._called()) if event == self._words else event
+
+    def _called(self) -> UserMessage:
+        message = self._words.message
+        others = tuple(part for part in message.parts if not isinstance(part, Text))
+        text = f"{HEAD.format(self.name)}{self._body}{NOTES}{self.name}]\n\n{message.text}"
+        return replace(message, parts=(Text(text=text), *others))
+
+
 def _body(tree: Mapping[str, bytes]) -> str:
     try:
         return parse(tree[MAIN].decode("utf-8"))[1].strip()

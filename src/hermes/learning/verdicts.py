@@ -28,10 +28,12 @@ class Trial(Value, omit_defaults=False):
 
     @property
     def judgement(self) -> Judgement:
-        if self.problem or (self.after.unknown and not self.worse):
-            return "unclear"
         if self.worse:
             return "worse"
+        # Whoever does nothing where something was done has not shown that it is done.
+        is_idle = self.before.calls > 0 and not self.after.calls
+        if self.problem or self.after.unknown or is_idle:
+            return "unclear"
         gains = (
             self.after.calls < self.before.calls,
             self.after.failures < self.before.failures,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from hermes.memory.provider import Began, MemoryProvider
+from hermes.core.messages import Message
+from hermes.memory.provider import Began, MemoryProvider, SwitchCause
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class Attached:
         self._is_begun = False
         self._turns = 0
         self._told: set[str] = set()
+        self._newest: tuple[int, Message] | None = None
         self._jobs: asyncio.Queue[Coroutine[Any, Any, object]] = asyncio.Queue()
         self._worker: asyncio.Task[None] | None = None
 
@@ -70,8 +72,48 @@ class Attached:
 
         self._put(work())
 
-    async def close(self) -> None:
-        """Finish what waits, as far as there is time, and let go."""
+    def switched(self, cause: SwitchCause) -> None:
+        """The conversation has changed behind what was told of it."""
+        self._put(self._switch(cause))
+
+    def turn_begins(self, messages: Sequence[Message], starts: Sequence[int]) -> None:
+        """What was said first in the last turn stands where it stood, unless it was taken back; of
+        turns that are not known here, somebody else was told."""
+        if self._newest is not None:
+            place, message = self._newest
+            if place >= len(messages) or messages[place] is not message:
+                self.switched("rewound")
+        elif len(starts) > 1:
+            self.switched("resumed")
+        if starts and starts[-1] < len(messages):
+            self._newest = (starts[-1], messages[starts[-1]])
+
+    def delegated(self, task: str, result: str, child: str) -> None:
+        """A session that worked for this one is done."""
+
+        async def work() -> None:
+            await self._begin()
+            await self.provider.on_delegation(task, result, child)
+
+        self._put(work())
+
+    async def to_keep(self, messages: Sequence[Message]) -> str:
+        """What the summary of these messages must not lose; "" when that takes too long."""
+
+        async def work() -> str:
+            await self._begin()
+            return await self.provider.on_pre_compress(messages)
+
+        return unfenced(await self._guarded("summary", work(), self._seconds, ""))
+
+    async def _switch(self, cause: SwitchCause) -> None:
+        await self._begin()
+        await self.provider.on_session_switch(self._began.session_id, cause)
+
+    async def close(self, messages: Sequence[Message] = ()) -> None:
+        """Tell what was said in all, finish what waits, as far as there is time, and let go."""
+        if self._is_begun:
+            self._put(self.provider.on_session_end(messages))
         if self._worker is not None:
             try:
                 async with asyncio.timeout(DRAIN_SECONDS):
@@ -125,7 +167,11 @@ class Attached:
             log.warning("a memory provider failed", extra=facts)
 
 
+def unfenced(text: str) -> str:
+    return text.replace(OPEN, "").replace(CLOSE, "").strip()
+
+
 def fenced(text: str) -> str:
     """Between marks that the text itself cannot have."""
-    plain = text.replace(OPEN, "").replace(CLOSE, "").strip()
+    plain = unfenced(text)
     return f"{OPEN}\n{NOTE}\n{plain}\n{CLOSE}" if plain else ""

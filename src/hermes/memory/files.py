@@ -11,6 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from hermes.codec.values import Value
+from hermes.codec.whole_files import replace_file
 from hermes.memory.entries import OWNER, Target
 from hermes.memory.format import FILE_NAMES, joined
 
@@ -45,15 +46,7 @@ class Files:
 
     def write(self, target: Target, texts: list[str]) -> None:
         """Whole or not at all."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = self.path(target)
-        part = path.with_name(f".{path.name}.part")
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content(texts))
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        replace_file(self.path(target), content(texts))
 
     def keep_copy(self, target: Target, now: float) -> Path:
         """Beside the file, for somebody who has to look into it."""

@@ -10,6 +10,8 @@ from hermes.codec.values import Value
 from hermes.core.messages import Message
 from hermes.memory.entries import Action, Target
 
+SwitchCause = Literal["resumed", "compacted", "rewound"]
+
 
 class Began(Value):
     """The session that a provider is asked to serve. `context` says who works in it."""
@@ -51,10 +53,12 @@ class MemoryProvider:
     async def sync_turn(self, user: str, assistant: str, *, trusted: bool) -> None:
         """A turn ended well. What was said in sight of strangers' words is not `trusted`."""
 
-    async def on_session_end(self, messages: Sequence[Message]) -> None: ...
+    async def on_session_end(self, messages: Sequence[Message]) -> None:
+        """The person has left it. It may be taken up again."""
 
-    async def on_session_switch(self, session_id: str) -> None:
-        """The conversation goes on under another id."""
+    async def on_session_switch(self, session_id: str, cause: SwitchCause) -> None:
+        """The conversation is not what it was a moment ago: it was taken up again, its older part
+        was summarised, or its last turns were taken back."""
 
     async def on_pre_compress(self, messages: Sequence[Message]) -> str:
         """Text that the summary of these messages should take up."""

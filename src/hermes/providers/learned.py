@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from contextlib import suppress
 from pathlib import Path
 
 from hermes.codec.values import Value
+from hermes.codec.whole_files import replace_file
 from hermes.core.errors import ProviderError
 
 # What is tried next when a prompt was too long and nobody said for what.
@@ -78,11 +78,8 @@ class LearnedLimits:
             f"{json.dumps(key)}: {value.tokens}{'  ' + _GUESS if value.guess else ''}\n"
             for key, value in sorted(known.items())
         )
-        draft = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         with suppress(OSError):
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft.write_text(_HEAD + "".join(lines), "utf-8")
-            draft.replace(self._path)
+            replace_file(self._path, (_HEAD + "".join(lines)).encode(), durable=False)
 
 
 class Lessons:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from contextlib import suppress
 from pathlib import Path
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
+from hermes.codec.whole_files import replace_file
 from hermes.core.world import Clock
 from hermes.providers.endpoint import Endpoint, host_of
 from hermes.providers.http import Http
@@ -75,11 +75,8 @@ class Listings:
     def keep(self, listing: Listing) -> None:
         """Whole or not at all; a folder that cannot be written keeps nothing."""
         path = self._file(listing.url)
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
         with suppress(OSError):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft.write_bytes(encode(listing))
-            draft.replace(path)
+            replace_file(path, encode(listing), durable=False)
 
     def _file(self, url: str) -> Path:
         digest = hashlib.sha256(url.encode()).hexdigest()[:12]

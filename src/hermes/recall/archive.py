@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -10,7 +11,7 @@ from hermes.codec.values import Value
 from hermes.core.effects import Principal
 from hermes.core.errors import NotFound
 from hermes.journal import listing, sessions
-from hermes.journal.index.known import Known, facts_of, kin_of, sessions_of
+from hermes.journal.index.known import Known, facts_of, kin_of, origins_of, sessions_of
 from hermes.journal.index.periods import Period
 from hermes.journal.index.search import Passage, SearchIndex
 from hermes.journal.index.texts import Role
@@ -44,8 +45,17 @@ class Found(Value):
     sessions: dict[str, Known]
 
 
+class Shown(NamedTuple):
+    """A message that somebody is shown."""
+
+    session_id: str
+    n: int
+    role: str
+
+
 class Archive:
-    """The sessions that `session_id`, which belongs to `principal`, may see."""
+    """The sessions that `session_id`, which belongs to `principal`, may see. `strangers` says whose
+    words of all are not to be trusted."""
 
     def __init__(
         self,
@@ -54,11 +64,13 @@ class Archive:
         *,
         session_id: str,
         principal: Principal = "owner",
+        strangers: Callable[[Iterable[str]], tuple[str, ...]] = tuple,
     ) -> None:
         self._journal = journal
         self._index = index
         self._session_id = session_id
         self._principal = principal
+        self._strangers = strangers
 
     async def discover(self, query: str, wanted: Wanted) -> Found:
         """What may answer a question. Sessions that run by schedule come after the others."""
@@ -91,6 +103,19 @@ class Archive:
         said = [one for one in spoken(records) if one.text]
         at = next((place for place, one in enumerate(said) if one.n >= n), len(said))
         return info, said[max(0, at - window) : at + window + 1]
+
+    async def origins(self, shown: Sequence[Shown]) -> tuple[str, ...]:
+        """The strangers whose words are in what is shown, or were in view when it was said."""
+        ids = {one.session_id for one in shown}
+        known = await self._journal.reading(lambda db: origins_of(db, ids))
+        found = {
+            origin
+            for one in shown
+            for n, origin in known[one.session_id]
+            # Whoever answers may say again what was read before.
+            if n == one.n or (one.role == "assistant" and n < one.n)
+        }
+        return self._strangers(found)
 
     async def recent(self, limit: int) -> tuple[SessionInfo, ...]:
         """Those last used first, without the present one and its kin."""

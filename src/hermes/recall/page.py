@@ -10,7 +10,7 @@ from typing import Literal
 from hermes.journal.index.search import Passage
 from hermes.journal.listing import SessionInfo
 from hermes.journal.transfer import Said
-from hermes.recall.archive import Found
+from hermes.recall.archive import Found, Shown
 
 PAGE_BYTES = 6_300
 """Of a page with findings; a little more for what is said below them."""
@@ -29,15 +29,18 @@ _LONGEST_LINE = 1_500
 Sort = Literal["relevance", "newest", "oldest"]
 
 
-def findings(found: Found, *, most_sessions: int, sort: Sort = "relevance") -> str:
-    """Messages grouped by session, in the order in which they were said."""
+def findings(
+    found: Found, *, most_sessions: int, sort: Sort = "relevance"
+) -> tuple[str, list[Shown]]:
+    """Messages grouped by session, in the order in which they were said; and which they are."""
     groups = _chosen(found, most_sessions)
     lines: list[str] = []
     for session_id in _ordered(groups, sort):
         some = sorted(groups[session_id], key=lambda one: one.n)
         lines.append(_head(found, some[0]))
         lines += map(_line, some)
-    return "\n".join((*lines, LEGEND))
+    shown = [Shown(one.session_id, one.n, one.role) for some in groups.values() for one in some]
+    return "\n".join((*lines, LEGEND)), shown
 
 
 def scrolled(info: SessionInfo, said: Sequence[Said], n: int) -> str:

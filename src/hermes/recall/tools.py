@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, cast, get_args
 
-from hermes.codec.values import JsonObject
+from hermes.codec.values import JsonObject, replace
 from hermes.core.effects import Effect, ReadHistory
 from hermes.core.errors import NotFound, ToolError
 from hermes.core.tools import Place, ToolContext, ToolOutput, tool
@@ -12,7 +12,7 @@ from hermes.core.world import Clock, SystemClock
 from hermes.journal.index.periods import Period, named_in
 from hermes.journal.index.texts import Role
 from hermes.recall import page
-from hermes.recall.archive import Archive, Found, Wanted
+from hermes.recall.archive import Archive, Found, Shown, Wanted
 
 BROWSED = 15
 MOST_SESSIONS = 30
@@ -60,7 +60,7 @@ async def session_search(
                 include_current=include_current,
             )
             found = await recall.archive.discover(query, wanted)
-            return _discovered(found, _within(limit, MOST_SESSIONS), sort)
+            return await _discovered(recall.archive, found, _within(limit, MOST_SESSIONS), sort)
         if session_id:
             return await _scrolled(
                 recall.archive, session_id, max(0, around_message_id), _within(window, MOST_AROUND)
@@ -75,18 +75,24 @@ def _within(wanted: int, most: int) -> int:
     return max(1, min(wanted, most))
 
 
-def _discovered(found: Found, limit: int, sort: page.Sort) -> ToolOutput:
+async def _discovered(archive: Archive, found: Found, limit: int, sort: page.Sort) -> ToolOutput:
     if not found.passages:
         return ToolOutput.text(NOTHING)
-    details: JsonObject = {
-        "sessions": list(dict.fromkeys(one.session_id for one in found.passages))[:limit]
-    }
-    return ToolOutput.text(page.findings(found, most_sessions=limit, sort=sort), details=details)
+    sessions = list(dict.fromkeys(one.session_id for one in found.passages))[:limit]
+    text, shown = page.findings(found, most_sessions=limit, sort=sort)
+    return _told(text, {"sessions": sessions}, await archive.origins(shown))
 
 
 async def _scrolled(archive: Archive, session_id: str, n: int, window: int) -> ToolOutput:
     info, said = await archive.around(session_id, n, window)
-    return ToolOutput.text(page.scrolled(info, said, n), details={"session_id": info.id})
+    origins = await archive.origins([Shown(info.id, one.n, one.role) for one in said])
+    return _told(page.scrolled(info, said, n), {"session_id": info.id}, origins)
+
+
+def _told(text: str, details: JsonObject, origins: tuple[str, ...]) -> ToolOutput:
+    """Strangers' words stay theirs, however often they are told."""
+    output = ToolOutput.text(text, details=details)
+    return replace(output, origin=", ".join(origins)) if origins else output
 
 
 def _roles(text: str) -> tuple[Role, ...] | None:

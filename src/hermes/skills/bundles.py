@@ -6,9 +6,9 @@ from pathlib import Path
 
 from hermes.codec.json import DecodeError, convert, encode
 from hermes.codec.values import JsonObject, Value
+from hermes.codec.whole_files import replace_file
 from hermes.core.errors import NotFound, UsageError
 from hermes.skills import frontmatter
-from hermes.skills.files import replace_file
 from hermes.skills.skill import check_name
 
 

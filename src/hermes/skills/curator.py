@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from hermes.codec.values import Value, replace
+from hermes.codec.whole_files import replace_file, sync_folder
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.world import Clock
 from hermes.skills.curator_state import CuratorState, read_state, write_state
-from hermes.skills.files import replace_file, sole_writer, sync_folder
+from hermes.skills.files import sole_writer
 from hermes.skills.scan import Entry
 from hermes.skills.shelf import Shelf
 from hermes.skills.usage import Usage, Usages

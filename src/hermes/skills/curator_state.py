@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value, replace
-from hermes.skills.files import replace_file
+from hermes.codec.whole_files import replace_file
 
 STATE = ".curator_state"
 

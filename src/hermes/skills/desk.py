@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 
 from hermes.core.errors import NotFound, UsageError
+from hermes.core.secret_store import Captured, Need
 from hermes.skills.checks import check_support
 from hermes.skills.conditions import Here, listed
 from hermes.skills.files import content_hash, read_tree
@@ -23,12 +24,20 @@ VERSION_DIGITS = 12
 Edit = Callable[[str, str, str, bool], str]
 """A text with one piece replaced, forgiving as the patch tool is: text, old, new, everywhere."""
 
-AllowEnvironment = Callable[[Sequence[str]], tuple[str, ...]]
+AllowEnvironment = Callable[[Iterable[str]], tuple[str, ...]]
 """Lets the commands of this session see variables; those that they see from now on."""
 
 
-def _allow_none(names: Sequence[str]) -> tuple[str, ...]:
+Capture = Callable[[Need], Awaitable[Captured]]
+"""Has a person type a secret where nobody else sees it, and keeps it."""
+
+
+def allow_none(names: Iterable[str]) -> tuple[str, ...]:
     return ()
+
+
+async def capture_none(need: Need) -> Captured:
+    return "unavailable"
 
 
 class Desk:
@@ -49,7 +58,8 @@ class Desk:
         variables: Callable[[], Mapping[str, str]],
         has_program: Callable[[str], bool],
         loading: Loading | None = None,
-        allow_environment: AllowEnvironment = _allow_none,
+        allow_environment: AllowEnvironment = allow_none,
+        capture: Capture = capture_none,
         inline_seconds: float = 0,
         loaded: Callable[[str, str], None] = lambda name, version: None,
         foreign: Callable[[str], bool] = lambda name: False,
@@ -60,6 +70,7 @@ class Desk:
         self.here = here
         self.loading = loading or Loading()
         self.allow_environment = allow_environment
+        self.capture = capture
         self.inline_seconds = inline_seconds
         self.foreign = foreign
         self.staged = staged

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
+from hermes.codec.whole_files import sync_folder, write_new
 from hermes.core.errors import UsageError
 from hermes.core.world import nothing_here
 
@@ -17,40 +18,6 @@ _HERE = -100
 
 Tree = dict[str, bytes]
 """The files of a skill by path, with `/` between folders."""
-
-
-def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """A symbolic link keeps pointing where it points: its target is replaced."""
-    target = path.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = target.with_name(f".{target.name}.{os.urandom(4).hex()}.draft")
-    try:
-        _write(draft, data, durable=durable)
-        if target.exists():
-            draft.chmod(target.stat().st_mode & 0o777)
-        draft.replace(target)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
-    if durable:
-        sync_folder(target.parent)
-
-
-def _write(path: Path, data: bytes, *, durable: bool) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
-
-
-def sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
@@ -163,7 +130,7 @@ def _fill(fresh: Path, tree: Mapping[str, bytes], old: Path, *, durable: bool) -
     for name, data in tree.items():
         path = fresh / safe_member(name)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _write(path, data, durable=durable)
+        write_new(path, data, durable=durable)
         before = old / name
         runs = before.stat().st_mode & 0o111 if before.is_file() else 0
         path.chmod(0o644 | runs)

@@ -10,8 +10,9 @@ from typing import Literal
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value, replace
+from hermes.codec.whole_files import replace_file, sync_folder
 from hermes.core.errors import NotFound
-from hermes.skills.files import Tree, content_hash, replace_file, sync_folder
+from hermes.skills.files import Tree, content_hash
 
 Who = Literal["agent", "review", "user", "curator", "bundled", "hub"]
 State = Literal["intended", "proposed", "active", "past", "refused", "abandoned"]

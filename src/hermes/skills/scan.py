@@ -9,9 +9,9 @@ from typing import Literal
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
+from hermes.codec.whole_files import replace_file
 from hermes.core.errors import UsageError
 from hermes.skills import frontmatter
-from hermes.skills.files import replace_file
 from hermes.skills.skill import MAIN, MOST_CHARS, READABLE, Skill, parse
 
 SNAPSHOT_VERSION = 1

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.codec.values import Value
+from hermes.codec.whole_files import replace_file
 from hermes.core.errors import NotFound
 from hermes.skills.files import (
     Tree,
     content_hash,
     put_folder,
     read_tree,
-    replace_file,
     sole_writer,
 )
 from hermes.skills.scan import CATEGORY_FILE, Entry, Root, Scan

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hermes.codec.values import Value
+from hermes.codec.whole_files import replace_file
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.world import World
 from hermes.skills.checks import check_tree, near_duplicate
@@ -15,7 +16,6 @@ from hermes.skills.files import (
     drop_folder,
     put_folder,
     read_tree,
-    replace_file,
     safe_member,
     sole_writer,
 )

@@ -9,8 +9,9 @@ from typing import Literal
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value, replace
+from hermes.codec.whole_files import replace_file
 from hermes.core.world import Clock
-from hermes.skills.files import replace_file, sole_writer
+from hermes.skills.files import sole_writer
 
 FILE = ".usage.json"
 # Older versions than these are counted in the sums alone.

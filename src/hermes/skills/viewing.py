@@ -9,6 +9,7 @@ from hermes.codec.json import plain
 from hermes.codec.values import JsonObject, replace
 from hermes.core.effects import RunCommand
 from hermes.core.errors import ToolError
+from hermes.core.secret_store import Captured, Need
 from hermes.core.tools import ToolContext, ToolOutput
 from hermes.skills.desk import Desk
 from hermes.skills.loading import RunInline, filled, linked_files, read_text, settings_lines
@@ -86,7 +87,10 @@ def _labelled(desk: Desk, entry: Entry, output: ToolOutput) -> ToolOutput:
 async def _set_up(
     ctx: ToolContext, desk: Desk, entry: Entry, ready: Readiness
 ) -> tuple[Readiness, bool]:
-    """Secrets are typed where nothing is written down: in the command, not in this session."""
+    """Secrets are typed where nothing is written down: unseen, or in the command."""
+    told = await _captured(desk, ready)
+    if told != "unavailable":
+        return await asyncio.to_thread(desk.readiness, entry), told == "skipped"
     names = ", ".join(each.name for each in ready.variables)
     words = next((each.prompt or each.help for each in ready.variables), "")
     answer = await ctx.ask(
@@ -97,6 +101,16 @@ async def _set_up(
     if answer != DONE:
         return ready, True
     return await asyncio.to_thread(desk.readiness, entry), False
+
+
+async def _captured(desk: Desk, ready: Readiness) -> Captured:
+    """Ask for one after the other, until somebody would rather not."""
+    told: Captured = "unavailable"
+    for each in ready.variables:
+        told = await desk.capture(Need(name=each.name, prompt=each.prompt, help=each.help))
+        if told != "stored":
+            break
+    return told
 
 
 async def _open_environment(ctx: ToolContext, desk: Desk, entry: Entry) -> str:

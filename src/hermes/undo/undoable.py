@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from hermes.core.effects import DeletePath, Effect, FetchUrl, RunCommand, SignalProcess, WritePath
@@ -81,11 +81,6 @@ class Undoable:
 
     def resolve(self, path: str) -> str:
         return self._inner.resolve(path)
-
-    def grant_environment(self, values: Mapping[str, str]) -> None:
-        """Passed on to a workspace that can do it; others keep their commands as they are."""
-        if grant := getattr(self._inner, "grant_environment", None):
-            grant(values)
 
     async def stat(self, path: str) -> FileInfo | None:
         return await self._inner.stat(path)

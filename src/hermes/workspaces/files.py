@@ -7,16 +7,14 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from typing import Literal
 
+from hermes.codec.whole_files import replace_file
 from hermes.core.errors import ToolError
 from hermes.core.ports import FileInfo
 
 MAX_READ_BYTES = 64 * 1024 * 1024
-
-_temporary_numbers = count()
 
 
 def find_program(name: str, search_path: str) -> str | None:
@@ -28,36 +26,6 @@ def find_program(name: str, search_path: str) -> str | None:
             if candidate.is_file() and os.access(candidate, os.X_OK):
                 return str(candidate.absolute())
     return None
-
-
-def replace_file(path: Path, data: bytes, *, mode: int | None = None, durable: bool = True) -> None:
-    """Write the whole file or leave the old one; `durable` also survives a power cut."""
-    temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}-{next(_temporary_numbers)}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
-            file.write(data)
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
-    if durable:
-        _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def info_of(path: str) -> FileInfo | None:
@@ -113,7 +81,7 @@ def write_file(path: str, data: bytes) -> None:
             mode = stat.S_IMODE(found.st_mode)
         _refuse_device(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(target, data, mode=mode)
+        replace_file(target, data, mode=mode, new=0o666)
 
 
 def delete_file(path: str) -> None:

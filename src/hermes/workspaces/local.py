@@ -116,10 +116,6 @@ class LocalWorkspace:
         """For the next commands of this session."""
         self._sandbox.grant_network(granted)
 
-    def grant_environment(self, values: Mapping[str, str]) -> None:
-        """Variables that the next commands of this session see, besides those they start from."""
-        self._runner.env.update(values)
-
     async def stat(self, path: str) -> FileInfo | None:
         return await asyncio.to_thread(files.info_of, path)
 

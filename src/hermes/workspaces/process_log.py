@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hermes.workspaces.files import replace_file
+from hermes.codec.whole_files import replace_file
 from hermes.workspaces.output import complete_characters, plain_text
 
 KEPT_BYTES = 200_000
@@ -57,7 +57,7 @@ class ProcessLog:
         if size < self._trim_at_bytes:
             return False
         raw, _ = self._kept()
-        replace_file(self._older, raw, durable=False)
+        replace_file(self._older, raw, durable=False, folders=False)
         # The process appends, so it goes on at the new end. What it wrote since the read is lost.
         os.truncate(self.path, 0)
         self.trimmed_bytes += size

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
-from hermes.workspaces.files import replace_file
+from hermes.codec.whole_files import replace_file
 
 
 class ProcessRecord(Value):
@@ -58,7 +58,7 @@ class ProcessFolder:
             return None
 
     def write(self, record: ProcessRecord) -> None:
-        replace_file(self._record, encode(record), durable=False)
+        replace_file(self._record, encode(record), durable=False, folders=False)
 
     def exit_code(self) -> int | None:
         """What the keeper wrote; None while the process runs, or when the keeper was killed."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
+from hermes.codec.whole_files import replace_file
 from hermes.workspaces.bash_text import STATUS
-from hermes.workspaces.files import replace_file
 
 # Bash keeps these itself; they say nothing about what a command changed.
 _BOOKKEEPING = frozenset(("_", "SHLVL", "PWD", STATUS))
@@ -133,4 +133,4 @@ def load(path: Path) -> ShellState | None:
 def save(path: Path, state: ShellState) -> None:
     """A state with a name or value that is not UTF-8 cannot be written and stays in memory."""
     with contextlib.suppress(UnicodeEncodeError):
-        replace_file(path, encode(state), durable=False)
+        replace_file(path, encode(state), durable=False, folders=False)

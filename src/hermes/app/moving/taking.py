@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from hermes.app.moving.foreign import Foreign, Item, Kind, State
 from hermes.app.skill_index import skills_folder
 from hermes.app.skill_scan import scan_skill
+from hermes.app.soul import is_written
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.config.coerce import WrongKind, from_data
 from hermes.config.document import read_document
@@ -95,7 +96,7 @@ class Taking:
     def soul(self) -> Iterator[Item]:
         if not self._foreign.soul:
             return
-        if self._home.soul.exists() and not self._wish.overwrite:
+        if is_written(self._home) and not self._wish.overwrite:
             yield self._item("soul", "SOUL.md", "there already")
             return
         if not self._wish.dry_run:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 _AT_ONCE = 500
+_ORIGINS = {"tool_finished": "$.result.origin", "message_received": "$.message.origin"}
 
 
 class Known(NamedTuple):
@@ -46,6 +47,24 @@ def facts_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Known]:
             f" WHERE s.id IN ({', '.join('?' * len(some))})"
         )
         found |= {row[0]: Known(*row) for row in db.execute(sql, tuple(some))}
+    return found
+
+
+def origins_of(db: sqlite3.Connection, ids: Collection[str]) -> dict[str, list[tuple[int, str]]]:
+    """By session, the records whose words are neither the person's nor of the workspace, and where
+    they come from, in their order."""
+    # What is not told is the usual, so only records that are about somebody else are decoded.
+    sql = (
+        "SELECT n, json_extract(body, ?) FROM events"
+        " WHERE session = (SELECT session FROM sessions WHERE id = ?) AND kind = ?"
+        """ AND instr(body, '"origin":"') > 0 AND json_extract(body, ?) IS NOT NULL"""
+    )
+    found: dict[str, list[tuple[int, str]]] = {}
+    for id in ids:
+        rows: list[tuple[int, str]] = []
+        for kind, path in _ORIGINS.items():
+            rows += db.execute(sql, (path, id, kind, path))
+        found[id] = sorted(rows)
     return found
 
 

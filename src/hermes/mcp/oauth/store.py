@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
+from hermes.codec.whole_files import PRIVATE, replace_file
 from hermes.mcp.listing import file_name
 
 _LOOK_SECONDS = 0.05
@@ -76,14 +77,7 @@ class TokenStore:
             os.close(handle)
 
     def _write(self, file: Path, data: bytes) -> None:
-        self._make_folder()
-        partial = file.with_name(f".{file.name}.{os.getpid()}")
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        partial.replace(file)
+        replace_file(file, data, mode=PRIVATE)
 
     def _make_folder(self) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
-from hermes.codec.json import DecodeError, decode
-from hermes.codec.values import Value, replace
+from hermes.codec.json import DecodeError, convert, decode
+from hermes.codec.values import JsonObject, JsonValue, Value, replace
+from hermes.codec.whole_files import replace_file
 from hermes.core.errors import ConfigError
 
 Level = Literal["minimal", "low", "medium", "high", "max"]
@@ -41,6 +43,8 @@ class HonchoSettings(Value, rename="camel"):
     message_max_chars: int = 25_000
     observation_mode: Literal["directional", "unified"] = "directional"
     save_messages: bool = True
+    sessions: dict[str, str] = {}
+    """Folders whose sessions have a name of their own there."""
 
     @property
     def url(self) -> str:
@@ -55,9 +59,29 @@ class HonchoSettings(Value, rename="camel"):
         return LEVELS[min(place, LEVELS.index(self.reasoning_level_cap))]
 
 
+def change_settings(home: Path, person_home: Path, **changes: JsonValue) -> None:
+    """Write some of them, by their names in the file, into that of the home; what else stands
+    there, or in that of the person, stays. ConfigError for a value that cannot be one."""
+    raw: JsonObject = {}
+    for path in _files(home, person_home):
+        try:
+            raw = decode(dict, path.read_bytes())
+        except FileNotFoundError:
+            continue
+        except (DecodeError, OSError) as error:
+            raise ConfigError(f"{path} cannot be used ({error}); mend or remove it.") from error
+        break
+    raw |= changes
+    try:
+        convert(HonchoSettings, raw)
+    except DecodeError as error:
+        raise ConfigError(f"That cannot be set: {error}.") from error
+    replace_file(home / "honcho.json", json.dumps(raw, indent=2, ensure_ascii=False).encode())
+
+
 def load_settings(home: Path, person_home: Path, env: Mapping[str, str]) -> HonchoSettings:
     """Of the home, else of the person; variables win. ConfigError for a bad file."""
-    for path in (home / "honcho.json", person_home / ".honcho" / "config.json"):
+    for path in _files(home, person_home):
         try:
             found = decode(HonchoSettings, path.read_bytes())
         except FileNotFoundError:
@@ -66,6 +90,10 @@ def load_settings(home: Path, person_home: Path, env: Mapping[str, str]) -> Honc
             raise ConfigError(f"{path} cannot be used ({error}); mend or remove it.") from error
         return _with_variables(found, env)
     return _with_variables(HonchoSettings(), env)
+
+
+def _files(home: Path, person_home: Path) -> tuple[Path, Path]:
+    return home / "honcho.json", person_home / ".honcho" / "config.json"
 
 
 def _with_variables(found: HonchoSettings, env: Mapping[str, str]) -> HonchoSettings:
@@ -78,6 +106,8 @@ def _with_variables(found: HonchoSettings, env: Mapping[str, str]) -> HonchoSett
 
 def session_name(settings: HonchoSettings, session_id: str, cwd: str) -> str:
     """Under which name a session is known there."""
+    if own := settings.sessions.get(cwd):
+        return safe_name(own)
     match settings.session_strategy:
         case "global":
             return safe_name(settings.workspace)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
+from hermes.codec.whole_files import replace_file
 from hermes.core.world import Clock
-from hermes.skills.files import replace_file
 from hermes.skills.hub.listing import Listing
 
 SECONDS = 3600.0

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
+from hermes.codec.whole_files import replace_file
 from hermes.core.errors import ConfigError, UsageError
 from hermes.core.world import Clock
-from hermes.skills.files import replace_file, safe_member
+from hermes.skills.files import safe_member
 from hermes.skills.hub.listing import Trust
 from hermes.skills.hub.trust import Verdict
 

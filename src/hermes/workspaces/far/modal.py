@@ -9,12 +9,12 @@ from typing import Any
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
+from hermes.codec.whole_files import replace_file
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import Sink
 from hermes.workspaces.confinement.protection import Protection
 from hermes.workspaces.far.blocking import done_now
 from hermes.workspaces.far.machine import BASH, FarRun
-from hermes.workspaces.files import replace_file
 from hermes.workspaces.limits import ResourceLimits
 
 # The longest that the service keeps one.

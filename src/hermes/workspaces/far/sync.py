@@ -10,11 +10,11 @@ from pathlib import Path, PurePosixPath
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
+from hermes.codec.whole_files import replace_file
 from hermes.core.errors import ToolError
 from hermes.workspaces.bash_text import quoted
 from hermes.workspaces.far.calls import Calls
 from hermes.workspaces.far.files import FarFiles
-from hermes.workspaces.files import replace_file
 
 _LARGEST_BYTES = 32 * 1024 * 1024
 
@@ -148,4 +148,4 @@ def _near_hashes(root: str) -> dict[str, str]:
 
 def _put(target: Path, data: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(target, data)
+    replace_file(target, data, new=0o666)

@@ -1,0 +1,65 @@
+"""Files that are there whole or not at all, whatever happens while they are written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PRIVATE = 0o600
+
+
+def replace_file(
+    path: Path,
+    data: bytes,
+    *,
+    mode: int | None = None,
+    new: int = PRIVATE,
+    durable: bool = True,
+    folders: bool = True,
+) -> None:
+    """A symbolic link keeps pointing where it points: its target is replaced. The file gets `mode`;
+    without one it keeps what it has, and one that was not there gets `new` as far as the umask lets
+    it. Missing `folders` are made for their owner only. What is not `durable` may be gone, but
+    never torn, after a power cut. OSError leaves the old file as it was."""
+    target = path.resolve()
+    if folders:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if mode is None and target.exists():
+        mode = target.stat().st_mode & 0o7777
+    draft = target.with_name(f".{target.name[:80]}.{os.urandom(4).hex()}.draft")
+    try:
+        write_new(draft, data, mode=mode, new=new, durable=durable)
+        draft.replace(target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    if durable:
+        sync_folder(target.parent)
+
+
+def write_new(
+    path: Path,
+    data: bytes,
+    *,
+    mode: int | None = None,
+    new: int = PRIVATE,
+    durable: bool = True,
+) -> None:
+    """A file under a name that nobody has yet; FileExistsError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, new), "wb") as file:
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
+        file.write(data)
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """What was made, renamed or removed in the folder survives a power cut from here on."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

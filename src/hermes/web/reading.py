@@ -1,0 +1,106 @@
+"""The words of a fetched page: HTML without its machinery, plain text as it is."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from hermes.core.errors import ToolError
+from hermes.core.ports import Fetched
+
+_SILENT = frozenset(
+    "script style noscript template svg iframe object head nav footer aside form button".split()
+)
+_BLOCKS = frozenset(
+    "p div section article main header h1 h2 h3 h4 h5 h6 ul ol li table tr blockquote pre br hr dl"
+    " dt dd figure figcaption details summary".split()
+)
+_HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_LOOKED_AT = 2_048
+_TEXTS = ("text/", "json", "xml", "javascript", "yaml", "toml")
+
+
+def readable(page: Fetched) -> str:
+    """ToolError for an answer that is an error, or no text."""
+    if page.status >= 400:
+        raise ToolError(f"the server answered {page.status}.")
+    kind = page.headers.get("content-type", "text/plain").lower()
+    if not any(part in kind for part in _TEXTS):
+        raise ToolError(f"it is no text ({kind.partition(';')[0]}).")
+    text = decoded(page.body, kind)
+    return words_of(text) if "html" in kind else text.strip()
+
+
+def decoded(body: bytes, content_type: str) -> str:
+    """As the header says, else as the page itself does, else UTF-8."""
+    beginning = body[:_LOOKED_AT].decode("latin-1")
+    named = _CHARSET.search(content_type) or _CHARSET.search(beginning)
+    try:
+        return body.decode(named[1] if named else "utf-8", "replace")
+    except LookupError:
+        return body.decode("utf-8", "replace")
+
+
+def words_of(html: str) -> str:
+    """What somebody would read of it; headings, lists and listings keep their shape."""
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    return reader.text()
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._parts: list[str] = []
+        self._silent: list[str] = []
+        self._title: list[str] = []
+        self._in_title = False
+        self._listing = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "title":
+            self._in_title = True
+        if tag in _SILENT:
+            self._silent.append(tag)
+        if self._silent:
+            return
+        if tag in _BLOCKS:
+            self._parts.append("\n")
+        self._listing += tag == "pre"
+        if tag in _HEADINGS:
+            self._parts.append(f"\n{_HEADINGS[tag]}")
+        elif tag == "li":
+            self._parts.append("- ")
+        elif tag in ("td", "th"):
+            self._parts.append(" | ")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "title":
+            self._in_title = False
+        if tag in self._silent:
+            # What was not closed inside ends with it.
+            del self._silent[len(self._silent) - 1 - self._silent[::-1].index(tag) :]
+            return
+        if not self._silent and tag in _BLOCKS:
+            self._parts.append("\n")
+            self._listing = max(0, self._listing - (tag == "pre"))
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self._title.append(data)
+        elif not self._silent:
+            self._parts.append(data if self._listing else re.sub(r"\s+", " ", data))
+
+    def text(self) -> str:
+        lines = [line.rstrip() for line in "".join(self._parts).split("\n")]
+        body = re.sub(r"\n{3,}", "\n\n", "\n".join(_unindented(line) for line in lines)).strip()
+        title = " ".join("".join(self._title).split())
+        known = not title or body.startswith((f"# {title}", title))
+        return body if known else f"{title}\n\n{body}".strip()
+
+
+def _unindented(line: str) -> str:
+    """A single space at the beginning is the end of the line before it."""
+    return line[1:] if line.startswith(" ") and not line.startswith("  ") else line
