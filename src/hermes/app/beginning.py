@@ -43,6 +43,7 @@ def beginning(
         tools=tools,
         only_look=only_look,
         seed=not app.has_begun,
+        looked=app.looked,
     )
     app.has_begun = not only_look
     text = system_text(
