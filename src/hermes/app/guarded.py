@@ -13,7 +13,6 @@ from hermes.core.messages import Image, Message, Reasoning
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply, ToolSpec
 
-
 Tools = tuple[ToolSpec, ...]
 # Sessions with the same tools share them, so there are few sets of tools in a run.
 _MOST_SETS = 16

@@ -123,9 +123,11 @@ class Paths:
         if not GLOB.search(pattern):
             return ""
         low = pattern.lower()
-        stores = (f"{self.home.lower()}/{name}" for name in HOME_STORES)
+        home = self.home.lower()
+        stores = (f"{home}/{name}" for name in HOME_STORES)
         name = posixpath.basename(low)
-        if any(_touches(store, low) for store in stores) or (
+        # There are many stores, and most patterns stand for nothing in the home.
+        if (_touches(home, low) and any(_touches(store, low) for store in stores)) or (
             name.startswith((".", "?", "[")) and fnmatchcase(".env", name)
         ):
             return f"{pattern} may stand for credentials."
@@ -143,5 +145,7 @@ def _same(path: str, pattern: str) -> bool:
 
 
 def _component(name: str, pattern: str) -> bool:
+    if name == pattern or not GLOB.search(pattern):
+        return name == pattern
     # A shell's `*` leaves out what begins with a dot.
     return fnmatchcase(name, pattern) and not (name[:1] == "." and pattern[:1] != ".")
