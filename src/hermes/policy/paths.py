@@ -25,9 +25,20 @@ HARMLESS_DEVICE = re.compile(r"^/dev/(null|zero|full|u?random|std(in|out|err)|tt
 KEY_FILE = re.compile(r"^id_(rsa|dsa|ecdsa|ed25519)(_\w+)?$|\.(kdbx|p12|pfx|keystore|jks)$")
 OWN_ROOT = re.compile(r"^/proc/[^/]+/root(?=/|$)")
 GLOB = re.compile(r"[*?\[]")
-HOME_STORES = tuple(
-    name for table in (HOME_FOLDERS, HOME_FILES) for group in table.values() for name in group
-)
+
+
+def _stores() -> dict[str, list[list[str]]]:
+    """The places of a home that hold credentials, by their first name."""
+    found: dict[str, list[list[str]]] = {}
+    for table in (HOME_FOLDERS, HOME_FILES):
+        for group in table.values():
+            for name in group:
+                head, *rest = name.split("/")
+                found.setdefault(head, []).append(rest)
+    return found
+
+
+HOME_STORES = _stores()
 
 
 def clean(path: str) -> str:
@@ -123,15 +134,29 @@ class Paths:
         if not GLOB.search(pattern):
             return ""
         low = pattern.lower()
-        home = self.home.lower()
-        stores = (f"{home}/{name}" for name in HOME_STORES)
         name = posixpath.basename(low)
-        # There are many stores, and most patterns stand for nothing in the home.
-        if (_touches(home, low) and any(_touches(store, low) for store in stores)) or (
+        if self._may_be_store(low) or (
             name.startswith((".", "?", "[")) and fnmatchcase(".env", name)
         ):
             return f"{pattern} may stand for credentials."
         return ""
+
+
+    def _may_be_store(self, low: str) -> bool:
+        home, parts = self.home.lower().split("/"), low.split("/")
+        if not all(map(_component, home, parts)):
+            return False
+        first, *rest = parts[len(home) :] or ("",)
+        if not first:
+            return len(parts) <= len(home)
+        # There are many stores: those of another first name need not be looked at.
+        heads = HOME_STORES if GLOB.search(first) else {first} & HOME_STORES.keys()
+        return any(
+            all(map(_component, store, rest))
+            for head in heads
+            if _component(head, first)
+            for store in HOME_STORES[head]
+        )
 
 
 def _touches(store: str, pattern: str) -> bool:
