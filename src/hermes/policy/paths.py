@@ -25,6 +25,7 @@ HARMLESS_DEVICE = re.compile(r"^/dev/(null|zero|full|u?random|std(in|out|err)|tt
 KEY_FILE = re.compile(r"^id_(rsa|dsa|ecdsa|ed25519)(_\w+)?$|\.(kdbx|p12|pfx|keystore|jks)$")
 OWN_ROOT = re.compile(r"^/proc/[^/]+/root(?=/|$)")
 GLOB = re.compile(r"[*?\[]")
+_MOST_KEPT = 2048
 
 
 def _stores() -> dict[str, list[list[str]]]:
@@ -60,6 +61,7 @@ class Paths:
         self.root = self.places.root
         self.home = self.places.home
         self._far = far
+        self._sensitive: dict[str, str] = {}
 
     def real(self, path: str) -> str:
         """Where the path leads; itself where nobody can tell."""
@@ -117,6 +119,14 @@ class Paths:
 
     def sensitive(self, path: str) -> str:
         """Why reading this path needs a person's word, or nothing."""
+        # Told by the name alone, and a script names the same paths again and again.
+        if path not in self._sensitive:
+            if len(self._sensitive) >= _MOST_KEPT:
+                self._sensitive.clear()
+            self._sensitive[path] = self._holding(path)
+        return self._sensitive[path]
+
+    def _holding(self, path: str) -> str:
         if holding := self.places.secret(path):
             return f"{path} holds {holding.words}."
         if self.own(path):
