@@ -151,7 +151,6 @@ class Paths:
             return f"{pattern} may stand for credentials."
         return ""
 
-
     def _may_be_store(self, low: str) -> bool:
         home, parts = self.home.lower().split("/"), low.split("/")
         if not all(map(_component, home, parts)):
