@@ -9,6 +9,8 @@ BENCHES = (
     "start",
     "prompt",
     "rounds",
+    "opening",
+    "policy",
     "shell",
     "append",
     "search",
@@ -16,6 +18,7 @@ BENCHES = (
     "concurrency",
     "history",
     "api",
+    "undo",
 )
 
 

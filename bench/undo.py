@@ -1,6 +1,6 @@
 """What being able to undo costs: a build that touches thousands of files, with and without it.
 
-Prints one JSON object. Both ways take turns in the same run, and the ratio of processor time is the
+Both ways take turns in the same run, and the ratio of processor time is the
 one to trust on a busy machine. The first build with undo also copies the whole project, later ones
 only look it over. `--files N` changes the size."""
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import resource
 import shutil
@@ -17,6 +16,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.measure import report
 from hermes.core.effects import RunCommand
 from hermes.core.ports import Workspace
 from hermes.core.world import World
@@ -151,7 +151,8 @@ def main() -> None:
     files = parser.parse_args().files
     folder = tempfile.mkdtemp()
     try:
-        print(json.dumps(asyncio.run(measured(Path(folder), files))))
+        facts = asyncio.run(measured(Path(folder), files))
+        report("undo", **facts, goal="build_cpu_ratio <= 1.1")
     finally:
         shutil.rmtree(folder)
 

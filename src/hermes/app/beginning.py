@@ -45,6 +45,7 @@ def beginning(
         tools=tools,
         only_look=only_look,
         seed=not app.has_begun,
+        looked=app.looked,
     )
     if not only_look and not app.has_begun:
         put_soul(app.home)

@@ -16,7 +16,7 @@ from hermes.app.budgets import Budgets
 from hermes.app.compacting import EngineMaker, context_engine
 from hermes.app.context_files import nearby
 from hermes.app.furnishing import furnishing
-from hermes.app.guarded import Guarded
+from hermes.app.guarded import Guard
 from hermes.app.imaging import Imaging
 from hermes.app.limits import limits_of
 from hermes.app.mcp.foreign import Foreign
@@ -26,6 +26,7 @@ from hermes.app.opening import Opening
 from hermes.app.prompting import chosen_personality, view_of
 from hermes.app.safeguards import approver, session_rules, way_to_the_web
 from hermes.app.secrecy import Secrecy
+from hermes.app.skill_index import Looked
 from hermes.app.snapshots import remembered, through
 from hermes.app.terminal import is_far
 from hermes.app.toolbox import Tools, wanted_names
@@ -86,7 +87,7 @@ class App:
         self.env = env
         self.news: list[str] = [self.secrecy.known(found.text) for found in config.findings]
         self.journal = SqliteJournal(config.home.journal, world)
-        self.models = Models(config, world, env=env, guard=partial(Guarded, secrecy=self.secrecy))
+        self.models = Models(config, world, env=env, guard=Guard(self.secrecy))
         self.models.accounts.tell_secrets(self.secrecy.watch)
         self.tools = Tools()
         self.foreign = Foreign(self)
@@ -101,6 +102,7 @@ class App:
         self.reaches_out = True
         # What must be put into a home is looked at once in a run.
         self.has_begun = False
+        self.looked = Looked()
         self.judged_then: Callable[[], bool] = lambda: False
         self.engines: dict[str, EngineMaker] = {}
         self.memory_providers: dict[str, Callable[[App], MemoryProvider]] = {}

@@ -147,6 +147,11 @@ class Secrecy:
         self._loaded()
 
     @property
+    def is_loaded(self) -> bool:
+        """Whether every form of a value is looked for already."""
+        return self._redactor is not None
+
+    @property
     def redactor(self) -> Redactor:
         return self._redactor or self._loaded()
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from hermes.config.home import Home
 from hermes.config.settings import Settings
 from hermes.skills.conditions import Here, disabled_names
-from hermes.skills.index import index_text
-from hermes.skills.scan import Root, Scan
+from hermes.skills.index import Recent, index_text
+from hermes.skills.scan import Root, Scan, Scanned
 from hermes.skills.seeding import SHIPPED, Seeds
 from hermes.skills.skill import SYSTEMS
 from hermes.tools.toolsets import TOOLSETS, resolve_toolsets
 from hermes.version import __version__
 
 PROJECT_FOLDERS = (".hermes/skills", ".agents/skills", ".claude/skills")
+_MOST_KEPT = 32
 TOOLS = frozenset(("skills_list", "skill_view", "skill_manage"))
 
 log = logging.getLogger(__name__)
@@ -46,14 +49,55 @@ def seeds_of(home: Home) -> Seeds:
     return Seeds(skills_folder(home), skills_cache(home))
 
 
+class Looked:
+    """What was found and written for sessions before, in one run: while the files stay the same,
+    the next session gets the same list."""
+
+    def __init__(self) -> None:
+        self._scans: dict[tuple[Root, ...], Scan] = {}
+        self._texts: dict[Here, tuple[Scanned, str]] = {}
+
+    def scan(self, roots: tuple[Root, ...], cache: Path) -> Scanned:
+        if roots not in self._scans:
+            if len(self._scans) >= _MOST_KEPT:
+                self._scans.clear()
+            self._scans[roots] = Scan(roots, cache)
+        return self._scans[roots].look()
+
+    def text(self, scanned: Scanned, here: Here, *, most_chars: int, recent: Recent) -> str:
+        """Of a list that is too long, what was used lately tells what to leave out: such a one is
+        written anew."""
+        found, text = self._texts.get(here, (None, ""))
+        if found is scanned:
+            return text
+        cut: list[bool] = []
+
+        def used() -> Sequence[str]:
+            cut.append(True)
+            return recent()
+
+        text = index_text(scanned.entries, here, most_chars=most_chars, recent=used)
+        if not cut:
+            if len(self._texts) >= _MOST_KEPT:
+                self._texts.clear()
+            self._texts[here] = scanned, text
+        return text
+
+
+@lru_cache(maxsize=16)
+def _whole_toolsets(tools: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of which every tool is on offer."""
+    offered = set(tools)
+    return tuple(name for name in TOOLSETS if offered.issuperset(resolve_toolsets((name,))))
+
+
 def skills_here(settings: Settings, platform: str, tools: tuple[str, ...]) -> Here:
     skills = settings.skills
-    offered = set(tools)
     return Here(
         platform=platform,
         system=SYSTEMS.get(sys.platform, sys.platform),
         tools=tools,
-        toolsets=tuple(name for name in TOOLSETS if offered.issuperset(resolve_toolsets((name,)))),
+        toolsets=_whole_toolsets(tools),
         disabled=disabled_names(skills.disabled, skills.platform_disabled, platform),
     )
 
@@ -67,10 +111,11 @@ def skill_index(
     tools: tuple[str, ...],
     only_look: bool = False,
     seed: bool = True,
+    looked: Looked | None = None,
 ) -> str:
     """Empty without a tool to load a skill with. Who will `only_look` makes nothing, not even the
     first copies of the skills that come with the program. What is wrong with a folder is no reason
-    not to talk."""
+    not to talk. `looked` is what sessions before have seen."""
     if not settings.skills.enabled or not TOOLS.intersection(tools):
         return ""
     roots, seeds = skill_roots(settings, home, cwd), seeds_of(home)
@@ -78,9 +123,10 @@ def skill_index(
         roots += () if seeds.manifest() or seeds.opted_out() else (Root(path=str(SHIPPED)),)
     elif seed:
         _seed(seeds)
-    scanned = Scan(roots, skills_cache(home), kept=not only_look).look()
-    return index_text(
-        scanned.entries,
+    cache, looked = skills_cache(home), looked or Looked()
+    scanned = Scan(roots, cache, kept=False).look() if only_look else looked.scan(roots, cache)
+    return looked.text(
+        scanned,
         skills_here(settings, platform, tools),
         most_chars=settings.skills.index_max_chars,
         recent=lambda: _recent(home),

@@ -31,6 +31,7 @@ class Tools:
         self._catalogue: Catalogue | None = None
         self._at_times: dict[str, Entry] = {}
         self._added: dict[str, Entry] = {}
+        self._direct: dict[tuple[tuple[str, ...], int], tuple[str, ...]] = {}
         self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], ChosenTools] = {}
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -39,6 +40,7 @@ class Tools:
         self._added |= {entry.spec.name: entry for entry in entries}
         self._catalogue = None
         self._chosen.clear()
+        self._direct.clear()
 
     def offer(self, name: str, entry: Entry | None) -> None:
         """A tool of this package that works only where something else is there: as it is now, or
@@ -51,12 +53,18 @@ class Tools:
             self._at_times[name] = entry
         self._catalogue = None
         self._chosen.clear()
+        self._direct.clear()
 
     def direct(self, names: tuple[str, ...], tokens: int) -> tuple[str, ...]:
         """Those of the tools that every request is to name: all of them if they take no more than
         so many tokens, else the most important ones and a way to find the others."""
         if not names:
             return ()
+        if (names, tokens) not in self._direct:
+            self._direct[names, tokens] = self._fitting(names, tokens)
+        return self._direct[names, tokens]
+
+    def _fitting(self, names: tuple[str, ...], tokens: int) -> tuple[str, ...]:
         known = self._all().names
         plain = tuple(name for name in names if name not in SEARCHING and name in known)
         if not self._added and self._tokens(plain) <= tokens:

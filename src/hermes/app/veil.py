@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
@@ -70,6 +71,7 @@ _FIXED = frozenset(
         "provider",
     )
 )
+_WORDLESS = frozenset((bool, float, int, type(None)))
 _NAMING = ("key", "token", "secret", "pass", "pwd", "cred", "auth", "cookie")
 MASKED = (
     "A secret in your message was replaced by {labels}: neither the model nor the history gets it. "
@@ -187,15 +189,16 @@ class Veil:
 
     def _struct(self, value: S) -> S:
         changes: dict[str, Any] = {}
-        for name in value.__struct_fields__:
-            if name not in _FIXED:
-                held = getattr(value, name)
-                if (clean := self._cleaned(held)) is not held:
-                    changes[name] = clean
+        for name in _worded(type(value)):
+            held = getattr(value, name)
+            if (clean := self._cleaned(held)) is not held:
+                changes[name] = clean
         return replace(value, **changes) if changes else value
 
     def _cleaned(self, value: Any) -> Any:
         """The same object where nothing is to be hidden."""
+        if type(value) in _WORDLESS:
+            return value
         if isinstance(value, str):
             if len(value) < SHORTEST:
                 return value
@@ -226,8 +229,7 @@ class Veil:
 
     def _named(self, key: str, text: str) -> str:
         """A value that only its name gives away."""
-        low = key.lower()
-        if not any(word in low for word in _NAMING):
+        if not _is_naming(key):
             return text
         head = f"{key}: "
         clean = self._text(head + text)
@@ -243,6 +245,18 @@ class Veil:
         if sealed is thought.sealed and text == thought.text:
             return thought
         return replace(thought, text=text, sealed=sealed)
+
+
+@lru_cache(maxsize=256)
+def _worded(kind: type[Struct]) -> tuple[str, ...]:
+    """The fields that may hold what somebody has worded."""
+    return tuple(name for name in kind.__struct_fields__ if name not in _FIXED)
+
+
+@lru_cache(maxsize=1024)
+def _is_naming(key: str) -> bool:
+    low = key.lower()
+    return any(word in low for word in _NAMING)
 
 
 def _mentions(value: Any, clean: Callable[[str], str]) -> bool:

@@ -4,6 +4,7 @@ default, and can say for each where it came from and what it hides."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -172,6 +173,7 @@ def _shadowing(strong: Sequence[Layer], file_layer: Layer) -> list[Finding]:
     return list(found.values())
 
 
+@lru_cache(maxsize=512)
 def _leaf(key: str) -> Setting:
     path = parse_key(key)
     setting = find_setting(Settings, path)

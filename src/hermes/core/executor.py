@@ -97,6 +97,10 @@ class Batch:
         await turn.recorder.commit(*(ToolStarted(call_id=plan.call.id) for plan, _ in allowed))
         turn.world.reach("tool.started")
         slots = asyncio.Semaphore(turn.limits.tools_at_once)
+        if len(allowed) == 1:
+            # A task of its own would only cost more rounds of the loop.
+            await self._run_one(*allowed[0], slots)
+            return
         await asyncio.gather(*(self._run_one(plan, gate, slots) for plan, gate in allowed))
 
     async def _admit(self, plan: Plan, gate: CallGate) -> bool:

@@ -108,6 +108,8 @@ async def _stream(turn: Turn, prompt: Prompt) -> Reply:
             if isinstance(part, Reply):
                 return part
             turn.recorder.show(part)
+            # One read may bring many pieces, and many streams may have news at once.
+            await turn.world.pacer.turn()
     raise ProviderError("The model's answer had no end; try again.", reason="cut")
 
 

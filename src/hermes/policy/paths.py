@@ -25,9 +25,21 @@ HARMLESS_DEVICE = re.compile(r"^/dev/(null|zero|full|u?random|std(in|out|err)|tt
 KEY_FILE = re.compile(r"^id_(rsa|dsa|ecdsa|ed25519)(_\w+)?$|\.(kdbx|p12|pfx|keystore|jks)$")
 OWN_ROOT = re.compile(r"^/proc/[^/]+/root(?=/|$)")
 GLOB = re.compile(r"[*?\[]")
-HOME_STORES = tuple(
-    name for table in (HOME_FOLDERS, HOME_FILES) for group in table.values() for name in group
-)
+_MOST_KEPT = 2048
+
+
+def _stores() -> dict[str, list[list[str]]]:
+    """The places of a home that hold credentials, by their first name."""
+    found: dict[str, list[list[str]]] = {}
+    for table in (HOME_FOLDERS, HOME_FILES):
+        for group in table.values():
+            for name in group:
+                head, *rest = name.split("/")
+                found.setdefault(head, []).append(rest)
+    return found
+
+
+HOME_STORES = _stores()
 
 
 def clean(path: str) -> str:
@@ -49,6 +61,7 @@ class Paths:
         self.root = self.places.root
         self.home = self.places.home
         self._far = far
+        self._sensitive: dict[str, str] = {}
 
     def real(self, path: str) -> str:
         """Where the path leads; itself where nobody can tell."""
@@ -106,6 +119,14 @@ class Paths:
 
     def sensitive(self, path: str) -> str:
         """Why reading this path needs a person's word, or nothing."""
+        # Told by the name alone, and a script names the same paths again and again.
+        if path not in self._sensitive:
+            if len(self._sensitive) >= _MOST_KEPT:
+                self._sensitive.clear()
+            self._sensitive[path] = self._holding(path)
+        return self._sensitive[path]
+
+    def _holding(self, path: str) -> str:
         if holding := self.places.secret(path):
             return f"{path} holds {holding.words}."
         if self.own(path):
@@ -123,13 +144,28 @@ class Paths:
         if not GLOB.search(pattern):
             return ""
         low = pattern.lower()
-        stores = (f"{self.home.lower()}/{name}" for name in HOME_STORES)
         name = posixpath.basename(low)
-        if any(_touches(store, low) for store in stores) or (
+        if self._may_be_store(low) or (
             name.startswith((".", "?", "[")) and fnmatchcase(".env", name)
         ):
             return f"{pattern} may stand for credentials."
         return ""
+
+    def _may_be_store(self, low: str) -> bool:
+        home, parts = self.home.lower().split("/"), low.split("/")
+        if not all(map(_component, home, parts)):
+            return False
+        first, *rest = parts[len(home) :] or ("",)
+        if not first:
+            return len(parts) <= len(home)
+        # There are many stores: those of another first name need not be looked at.
+        heads = HOME_STORES if GLOB.search(first) else {first} & HOME_STORES.keys()
+        return any(
+            all(map(_component, store, rest))
+            for head in heads
+            if _component(head, first)
+            for store in HOME_STORES[head]
+        )
 
 
 def _touches(store: str, pattern: str) -> bool:
@@ -143,5 +179,7 @@ def _same(path: str, pattern: str) -> bool:
 
 
 def _component(name: str, pattern: str) -> bool:
+    if name == pattern or not GLOB.search(pattern):
+        return name == pattern
     # A shell's `*` leaves out what begins with a dot.
     return fnmatchcase(name, pattern) and not (name[:1] == "." and pattern[:1] != ".")

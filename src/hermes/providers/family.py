@@ -44,7 +44,10 @@ def merged(families: Iterable[Family], model: str, vendor: str = "") -> Family:
     for place, family in enumerate(families):
         if family.vendors and vendor not in family.vendors:
             continue
-        longest = max((len(word) for word in family.match if word in name), default=0)
+        longest = 0
+        for word in family.match:
+            if len(word) > longest and word in name:
+                longest = len(word)
         if longest:
             found.append((bool(family.vendors), longest, -place, family))
     found.sort(key=lambda row: row[:3])

@@ -85,38 +85,22 @@ class Scan:
         self._cache = cache
         self._kept = kept
         self._known: dict[str, _Seen] | None = None
+        self._last: Scanned | None = None
 
     def look(self) -> Scanned:
+        """The very same value as before while nothing has changed."""
         known = self._load() if self._known is None else self._known
-        seen: dict[str, _Seen] = {}
-        entries: dict[str, Entry] = {}
-        shadowed: list[Entry] = []
-        broken: list[Broken] = []
-        categories: dict[str, str] = {}
-        for root in self._roots:
-            for path, category, stat in _files(root.path, "", 0):
-                file = seen[path] = _current(path, stat, known)
-                folder = os.path.dirname(path)  # noqa: PTH120 - called for every file at every start
-                if path.endswith(CATEGORY_FILE):
-                    categories.setdefault(category, file.words)
-                elif file.skill is None:
-                    broken.append(Broken(folder=folder, problem=file.words))
-                else:
-                    entry = Entry(
-                        skill=file.skill, folder=folder, category=category, kind=root.kind
-                    )
-                    if entries.setdefault(entry.name, entry) is not entry:
-                        shadowed.append(entry)
-        if seen != known and self._kept:
-            self._save(seen)
-        self._known = seen
-        ordered = sorted(entries.values(), key=lambda each: (each.category, each.name))
-        return Scanned(
-            entries=tuple(ordered),
-            shadowed=tuple(shadowed),
-            broken=tuple(broken),
-            categories={name: words for name, words in categories.items() if words},
-        )
+        found = [
+            (path, category, root.kind, _current(path, stat, known))
+            for root in self._roots
+            for path, category, stat in _files(root.path, "", 0)
+        ]
+        seen = {path: file for path, _, _, file in found}
+        if self._last is None or seen != known:
+            if seen != known and self._kept:
+                self._save(seen)
+            self._known, self._last = seen, _sorted(found)
+        return self._last
 
     def _load(self) -> dict[str, _Seen]:
         try:
@@ -132,6 +116,31 @@ class Scan:
         except OSError:
             # Without it the next start reads the files again.
             return
+
+
+def _sorted(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> Scanned:
+    """By path, category and kind of root, in the order in which they count."""
+    entries: dict[str, Entry] = {}
+    shadowed: list[Entry] = []
+    broken: list[Broken] = []
+    categories: dict[str, str] = {}
+    for path, category, kind, file in found:
+        folder = os.path.dirname(path)  # noqa: PTH120 - called for every file at every start
+        if path.endswith(CATEGORY_FILE):
+            categories.setdefault(category, file.words)
+        elif file.skill is None:
+            broken.append(Broken(folder=folder, problem=file.words))
+        else:
+            entry = Entry(skill=file.skill, folder=folder, category=category, kind=kind)
+            if entries.setdefault(entry.name, entry) is not entry:
+                shadowed.append(entry)
+    ordered = sorted(entries.values(), key=lambda each: (each.category, each.name))
+    return Scanned(
+        entries=tuple(ordered),
+        shadowed=tuple(shadowed),
+        broken=tuple(broken),
+        categories={name: words for name, words in categories.items() if words},
+    )
 
 
 def _files(folder: str, category: str, depth: int) -> Iterator[tuple[str, str, os.stat_result]]:

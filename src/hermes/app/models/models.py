@@ -86,7 +86,7 @@ class Models:
     async def choose(self) -> Choice:
         """What was named, or refused with a reason; else the best that is there."""
         refused: HermesError | None = None
-        for candidate in self.resolver.candidates():
+        for candidate in self.resolver.ranked():
             try:
                 return await self._chosen(candidate)
             except HermesError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from hermes.app.models.candidates import Candidate, Candidates
 from hermes.app.models.choice import CUSTOM, Wish
@@ -63,8 +63,12 @@ class Resolver:
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Who could answer, strongest first; the first one does."""
+        return tuple(self.ranked())
+
+    def ranked(self) -> Iterator[Candidate]:
+        """The same, looked for one after the other: the first is mostly all that is wanted."""
         table = Candidates(self._config, self.catalogue, self.places, self.names, self._logged_in)
-        return tuple(table.all())
+        return table.all()
 
     def endpoint(self, wish: Wish) -> Endpoint:
         """Where to ask. UsageError for an unknown provider; ConfigError when the provider has no

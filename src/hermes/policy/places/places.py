@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from hermes.codec.values import Value
 from hermes.policy.places import reserved, stores
@@ -38,12 +38,13 @@ class Places:
         self.root = posixpath.normpath(root)
         self.home = posixpath.normpath(home)
         self.state = posixpath.normpath(state)
+        self._own = (self.state.lower(), posixpath.join(self.home, ".hermes").lower())
         self._other_roots = reserved.ROOTS - {"/", self.root}
 
     def own_state(self, path: str) -> bool:
         """Part of what Hermes keeps for itself."""
-        default = posixpath.join(self.home, ".hermes")
-        return _inside(path.lower(), self.state.lower()) or _inside(path.lower(), default.lower())
+        low = path.lower()
+        return any(_inside(low, each) for each in self._own)
 
     def readable_state(self, path: str) -> bool:
         """Part of our state that tools left there to be read again."""
@@ -141,10 +142,10 @@ class Places:
 
     def _store(self, low: str) -> str:
         rest = self._in_home(low)
-        for table in (stores.HOME_FOLDERS, stores.HOME_FILES):
+        for table in ("HOME_FOLDERS", "HOME_FILES"):
             if rest and (words := _words_of(rest, table, BELOW)):
                 return words
-        if words := _words_of(low, stores.ANYWHERE, ANYWHERE):
+        if words := _words_of(low, "ANYWHERE", ANYWHERE):
             return words
         return "secrets of the system" if _below(low, stores.SYSTEM) else ""
 
@@ -160,15 +161,22 @@ class Places:
 def _by_name(name: str) -> str:
     if _compiled(stores.HARMLESS_NAMES, WHOLE).search(name):
         return ""
-    return _words_of(name, stores.NAMES, WHOLE)
+    return _words_of(name, "NAMES", WHOLE)
 
 
-def _words_of(low: str, table: Mapping[str, tuple[str, ...]], shape: str) -> str:
+def _words_of(low: str, table: str, shape: str) -> str:
     """The words of the first group of the table that the path belongs to, or nothing."""
-    everything = tuple(each for group in table.values() for each in group)
-    if not _compiled(everything, shape).search(low):
+    if not _whole(table, shape).search(low):
         return ""
-    return next(words for words, group in table.items() if _compiled(group, shape).search(low))
+    groups: Mapping[str, tuple[str, ...]] = getattr(stores, table)
+    return next(words for words, group in groups.items() if _compiled(group, shape).search(low))
+
+
+@cache
+def _whole(table: str, shape: str) -> re.Pattern[str]:
+    """One expression for all groups of a table of `stores`."""
+    groups: Mapping[str, tuple[str, ...]] = getattr(stores, table)
+    return _compiled(tuple(each for group in groups.values() for each in group), shape)
 
 
 def _is_env(name: str) -> bool:

@@ -12,13 +12,18 @@ _PLAIN = re.compile(
     r"(?:(?:[^\W\d_]{1,14}+\d{0,4}+|\d{1,4}+[^\W\d_]{0,2}+)(?:[\s.,;:!?'\"()/~`*…–—’“”-]++|\Z))*+"
 )
 # After one of these any word may be a secret.
-_NAMING = re.compile(
-    r"(?i)key|token|secret|pass|pwd|cred|auth|cookie|bearer|basic|login|identified|private|pin\b"
-    r"|\bsk\b|kennwort|geheim|contrase|clave|senha|parole|motdepasse|密|пароль|://|---|(?<!\S)--?\w"
+_NAMING = (
+    *("key", "token", "secret", "pass", "pwd", "cred", "auth", "cookie", "bearer", "basic"),
+    *("login", "identified", "private", "kennwort", "geheim", "contrase", "clave", "senha"),
+    *("parole", "motdepasse", "密", "пароль", "://", "---"),
 )
+_NAMING_ALONE = re.compile(r"(?:pin|\bsk)\b|(?<!\S)--?\w")
 
 
 def is_plain(text: str) -> bool:
     """No secret that could be told by its form or its name is in it. Says nothing about values
     that are known to be secret: those may look like words."""
-    return len(text) <= LONGEST and _PLAIN.fullmatch(text) is not None and not _NAMING.search(text)
+    if len(text) > LONGEST or _PLAIN.fullmatch(text) is None:
+        return False
+    low = text.casefold()
+    return not any(map(low.__contains__, _NAMING)) and _NAMING_ALONE.search(low) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 
 class Page:
@@ -14,11 +14,16 @@ class Page:
         self.data = text.encode("latin-1", "replace")
         self.low = self.data.lower()
 
-    def places(self, word: bytes, *, exact: bool = False) -> Iterator[int]:
+    def places(self, word: bytes, *, exact: bool = False) -> Iterable[int]:
         """Where a word begins, in small letters unless `exact`. Several searches for words are
         much faster than one expression that knows them all."""
         data = self.data if exact else self.low
         at = data.find(word)
-        while at >= 0:
-            yield at
-            at = data.find(word, at + 1)
+        # Most words are nowhere in a text.
+        return _places(data, word, at) if at >= 0 else ()
+
+
+def _places(data: bytes, word: bytes, at: int) -> Iterator[int]:
+    while at >= 0:
+        yield at
+        at = data.find(word, at + 1)

@@ -44,8 +44,8 @@ _LETTER = "abcdefghijklmnopqrstuvwxyz"
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{24,}|(?:[0-9a-fA-F]{2}[ :,]){11,}[0-9a-fA-F]{2}")
 _BITS = re.compile(r"(?:[01]{8}[ ,]?){8,}")
 _CODES = re.compile(r"(?:\d{2,3}(?:, ?| )){11,}\d{2,3}")
-_TURNED = ("erongi", "snoitcurtsni", "drager", "tegrof", "tpmorp", "drowssap", "stercels", "laever",
-           " eht ", " dna ", "etucexe")  # fmt: skip
+_TURNED = (b"erongi", b"snoitcurtsni", b"drager", b"tegrof", b"tpmorp", b"drowssap", b"stercels",
+           b"laever", b" eht ", b" dna ", b"etucexe")  # fmt: skip
 
 
 def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
@@ -59,12 +59,12 @@ def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
         yield "spelled_out", _apart(read)
     if b"a0a" in marks or b" 0a" in marks:
         spelt = data.translate(_LEET)
-        if any(spelt.count(word) > data.count(word) for word in _TELLING):
+        if any(word in spelt and spelt.count(word) > data.count(word) for word in _TELLING):
             yield "digits_for_letters", spelt.decode("latin-1")
     yield from _torn(data)
     if any(sign in text for sign in ("\\u", "\\x", "%", "&")) and _ESCAPES.search(text):
         yield "escaped", folded(_unescaped(text))
-    if sum(word in plain for word in _TURNED) > 1:
+    if sum(word in data for word in _TURNED) > 1:
         yield "reversed", "\n".join(line[::-1] for line in plain.split("\n"))
     words = set(plain.split())
     for shift, turned in _SHIFTED.items():
@@ -121,7 +121,7 @@ def _as_written(data: bytes, pair: bytes) -> int:
 _FIRST = ("ignore", "disregard", "forget", "previous", "all", "system", "your")
 
 
-_TAGS = (0xE0020, 0xE007E)
+_TAGS = re.compile("[\U000e0020-\U000e007e]")
 
 
 def _unescaped(text: str) -> str:
@@ -136,8 +136,7 @@ def _unescaped(text: str) -> str:
 
 def _tags(text: str) -> str:
     """What is written in tag characters, which no screen shows and every model can read."""
-    first, last = _TAGS
-    return "".join(chr(ord(c) - 0xE0000) for c in text if first <= ord(c) <= last)
+    return "".join(chr(ord(letter) - 0xE0000) for letter in _TAGS.findall(text))
 
 
 def _coded(text: str, depth: int = 0) -> Iterator[tuple[str, str]]:

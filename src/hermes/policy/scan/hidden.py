@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hermes.policy.scan.normal import alphabet
+
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
     "\U000e0100-\U000e01ef]"
 )
+_SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 # Joins that scripts and emoji need: after a letter of theirs, or between pictures.
@@ -23,7 +26,8 @@ def hidden(text: str) -> Iterator[tuple[int, str, str]]:
     that says how a file is written is none."""
     start = 1 if text.startswith("\ufeff") else 0
     seen: set[str] = set()
-    if not text.isascii() and (_INVISIBLE.search(text, start) or _SELECTORS.search(text)):
+    letters = alphabet(text)
+    if _INVISIBLE.search(letters) or _SELECTOR.search(letters):
         for match in _INVISIBLE.finditer(text, start):
             name = f"invisible_unicode_U+{ord(match[0]):04X}"
             if name not in seen and not _belongs(text, match.start()):
@@ -35,7 +39,7 @@ def hidden(text: str) -> Iterator[tuple[int, str, str]]:
     long = " " * 200 in text or "\t" * 60 in text or "\n" * 60 in text
     if long and (found := _PADDING.search(text)):
         yield found.start(), "hidden_by_padding", "weak"
-    if found := _ESCAPE.search(text):
+    if (letters or not text.isprintable()) and (found := _ESCAPE.search(text)):
         yield found.start(), f"control_character_U+{ord(found[0]):04X}", "weak"
 
 

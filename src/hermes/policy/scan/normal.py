@@ -30,6 +30,7 @@ _HIDDEN = re.compile(
 _MIXED = re.compile(
     "[a-z][\u0250-\u02af\u0370-\u052f\u2170-\u217f]|[\u0250-\u02af\u0370-\u052f\u2170-\u217f][a-z]"
 )
+_FOREIGN = re.compile("[\u0250-\u02af\u0370-\u052f\u2170-\u217f]")
 _WIDE = re.compile("[\uff01-\uff5e]")
 _MARKS = re.compile("[\u0300-\u036f\u0489]")
 _UNUSUAL = re.compile(
@@ -46,20 +47,40 @@ _EMPHASIS = (
 
 def folded(text: str) -> str:
     """The same text in small plain letters and without emphasis. Lines stay lines."""
-    plain = own_letters(text)
-    if not plain.isascii() and _MIXED.search(plain):
-        plain = plain.translate(_LOOKALIKES)
+    return readings(text)[0]
+
+
+def readings(text: str) -> tuple[str, str]:
+    """The folded text, and the same with the letters of its own script where they look like
+    others."""
+    own = own_letters(text)
+    plain = own
+    if _FOREIGN.search(alphabet(own)) and _MIXED.search(own):
+        plain = own.translate(_LOOKALIKES)
+    if plain is own:
+        plain = own = _unstressed(own)
+        return plain, own
+    return _unstressed(plain), _unstressed(own)
+
+
+def _unstressed(plain: str) -> str:
     for sign, instead in _EMPHASIS:
         if sign in plain:
             plain = plain.replace(sign, instead)
     return plain
 
 
+def alphabet(text: str) -> str:
+    """Every letter of the text that is not ASCII, once: whether it holds some letter at all is
+    found there much faster than in the text."""
+    return "" if text.isascii() else "".join(each for each in set(text) if each > "\x7f")
+
+
 def own_letters(text: str) -> str:
     """In small letters without accents, but with the letters of its own script."""
     if text.isascii():
         return text.lower()
-    unusual = _UNUSUAL.search(text) is not None
+    unusual = _UNUSUAL.search(alphabet(text)) is not None
     if unusual:
         text = _HIDDEN.sub("", text)
         # The signs of East Asian typing are the usual reason, and these are replaced faster.
@@ -71,6 +92,8 @@ def own_letters(text: str) -> str:
         plain = plain.translate(_DRAWN) if _DRAWN_LETTER.search(plain) else plain
         plain = _MARKS.sub("", plain)
     accented, bare = _accents()
+    if not accented.search(alphabet(plain)):
+        return plain
     return accented.sub(lambda letter: bare[letter[0]], plain)
 
 

@@ -15,7 +15,7 @@ from hermes.policy.scan.finding import Sign, signs
 from hermes.policy.scan.hidden import hidden
 from hermes.policy.scan.likeness import LIKENESS, resembling
 from hermes.policy.scan.mention import mentioned, spoken_of
-from hermes.policy.scan.normal import LONGEST, folded, own_letters
+from hermes.policy.scan.normal import LONGEST, readings
 from hermes.policy.scan.rules import CIRCUMSTANCE, Scope
 from hermes.policy.scan.sense import in_sense, rows, speaks_to_machine
 
@@ -111,7 +111,7 @@ class Scanner:
     def scan(self, text: str, kind: Kind) -> Scanned:
         scope = SCOPES[kind]
         text = text[:LONGEST].removeprefix("\ufeff")
-        plain = folded(text)
+        plain, own = readings(text)
         found = [*_hidden(text), *_judged(plain, scope, kind)]
         found += _unseen(plain)
         for name, reading in disguises(text, plain):
@@ -123,7 +123,7 @@ class Scanner:
                     for each in _judged(_changed(plain, reading), scope, kind)
                     if each.severity == "critical" or name in _MASKS
                 ]
-        if not plain.isascii() and (own := own_letters(text)) != plain:
+        if own != plain:
             found += _judged(own, scope, kind, meaning_only=True)
         if scope == "strict":
             found += self._secrets(text, kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from itertools import islice
 
@@ -17,6 +17,7 @@ from hermes.policy.scan.rules import RANK, Scope
 
 END, FILLER, DENIAL = "|", "_", "n"
 _MOST = 40
+_MOST_KNOWN = 20_000
 # Texts are read in blocks of about this many letters, so that the place of a row is found fast.
 _BLOCK = 4000
 _COMMON = (
@@ -142,21 +143,47 @@ class Row:
         return (spans[0][0], spans[-1][1]) if spans else (0, 0)
 
 
+class _Known(dict[str, str]):
+    """Ideas by word, as far as words have been met; `opening` are those that begin phrases."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opening: dict[str, Entry] = {}
+
+    def __missing__(self, word: str) -> str:
+        entry = _entry(word)
+        if entry.opens:
+            self.opening[word] = entry
+        self[word] = entry.idea
+        return entry.idea
+
+
+@cache
+def _known() -> _Known:
+    return _Known()
+
+
 def _ideas(words: list[str]) -> list[str]:
-    known = {word: _entry(word) for word in set(words)}
-    ideas = [known[word].idea for word in words]
-    opening = {word for word, entry in known.items() if entry.opens}
+    known = _known()
+    if len(known) > _MOST_KNOWN:
+        known.clear()
+        known.opening.clear()
+    ideas = [known[word] for word in words]
+    opening = known.opening
     done = 0
-    for at, word in enumerate(words):
-        if word in opening and at >= done:
-            done = _phrased(known[word], words, ideas, at)
+    # Nearly every word may begin a phrase, and nearly none does.
+    for at, (word, second) in enumerate(zip(words, [*words[1:], ""], strict=False)):
+        if word not in opening or at < done:
+            continue
+        entry = opening[word]
+        if phrases := entry.phrases.get(second) or entry.loose:
+            done = _phrased(phrases, words, ideas, at)
     return ideas
 
 
-def _phrased(entry: Entry, words: list[str], ideas: list[str], at: int) -> int:
+def _phrased(phrases: tuple[Phrase, ...], words: list[str], ideas: list[str], at: int) -> int:
     """Writes what a phrase means in the place of its words; the place after it."""
-    second = words[at + 1] if at + 1 < len(words) else ""
-    for phrase in entry.phrases.get(second) or entry.loose:
+    for phrase in phrases:
         end = at + 1 + len(phrase.rest)
         if _follows(phrase, words[at + 1 : end]):
             ideas[at:end] = phrase.idea.ljust(end - at, FILLER)
@@ -172,7 +199,6 @@ def _same(wanted: str, word: str) -> bool:
     return word.startswith(wanted[:-1]) if wanted.endswith("*") else word == wanted
 
 
-@lru_cache(maxsize=20_000)
 def _entry(word: str) -> Entry:
     if word in _SIGNS:
         return Entry(idea=_SIGNS[word])

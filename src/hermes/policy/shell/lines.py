@@ -7,8 +7,7 @@ import re
 from hermes.policy.shell.tree import Here, Redirect, Text, Unclear
 from hermes.policy.shell.words import Words
 
-BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
-COMMENT = re.compile(r"#[^\n]*")
+BLANKS = re.compile(r"(?:[ \t]|\\\n)*+(?:#[^\n]*)?")
 KEYWORD = re.compile(
     r"(?:if|then|elif|else|fi|while|until|do|done|for|select|case|esac|function|time|coproc"
     r"|\{|\}|!|\[\[)(?=[\s;|&<>()]|$)"
@@ -17,6 +16,10 @@ REDIRECT = re.compile(
     r"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<>|<&|>&|>>|>\||<(?!\()|>(?!\())|(&>>|&>)", re.ASCII
 )
 JOINERS = ("&&", "||", ";", "&", "\n")
+# What these can begin with.
+BLANK = frozenset(" \t\\#")
+JOINING = frozenset("&|;\n")
+REDIRECTING = frozenset("<>&{0123456789")
 
 
 class Lines(Words):
@@ -26,7 +29,7 @@ class Lines(Words):
 
     def _joiner(self) -> str:
         self._blanks()
-        if self._starts(";;") or self._starts(";&"):
+        if self._char() not in JOINING or self._starts(";;") or self._starts(";&"):
             return ""
         for joiner in JOINERS:
             if self._starts(joiner):
@@ -37,9 +40,10 @@ class Lines(Words):
         return ""
 
     def _blanks(self) -> None:
-        if found := BLANKS.match(self._text, self._at):
-            self._at = found.end()
-        if found := COMMENT.match(self._text, self._at):
+        """With a comment at their end."""
+        if self._text[self._at : self._at + 1] in BLANK and (
+            found := BLANKS.match(self._text, self._at)
+        ):
             self._at = found.end()
 
     def _lines(self) -> None:
@@ -52,6 +56,8 @@ class Lines(Words):
             self._read_here_documents()
 
     def _redirect(self) -> Redirect | None:
+        if self._char() not in REDIRECTING:
+            return None
         found = REDIRECT.match(self._text, self._at)
         if found is None:
             return None

@@ -78,6 +78,8 @@ class _Parser(Lines):
         return Script(commands=tuple(commands), background=tuple(background))
 
     def _ends(self, ends: frozenset[str]) -> bool:
+        if not ends:
+            return False
         if ")" in ends and self._starts(")"):
             return True
         if self._starts(";;") or self._starts(";&"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hermes.providers.textcalls.offer import Offer
 from hermes.providers.textcalls.style import Style
 
 
@@ -20,12 +19,12 @@ class Opening(NamedTuple):
 class Openers:
     """Some are found in the middle of a line, others at its start only."""
 
-    def __init__(self, styles: tuple[Style, ...], offer: Offer) -> None:
+    def __init__(self, styles: tuple[Style, ...], names: tuple[str, ...]) -> None:
         self._styles: dict[str, tuple[Style, ...]] = {}
         lined: set[str] = set()
         anywhere: set[str] = set()
         for style in styles:
-            for opener in style.beginnings(offer):
+            for opener in style.beginnings(names):
                 self._styles[opener] = (*self._styles.get(opener, ()), style)
                 (lined if style.line else anywhere).add(opener)
         self._firsts = "".join(sorted({opener[0] for opener in anywhere}))

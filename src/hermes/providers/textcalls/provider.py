@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from functools import lru_cache
 
 from hermes.codec.values import replace
 from hermes.core.messages import (
@@ -43,7 +44,7 @@ class TextCalls:
         self._trusted = trusted_styles(style)
         self._tools: tuple[ToolSpec, ...] = ()
         self._offer = Offer(())
-        self._openers = Openers((), self._offer)
+        self._openers = Openers((), ())
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         listening = bool(prompt.tools) and not prompt.words_only
@@ -75,9 +76,7 @@ class TextCalls:
     def _prepare(self, tools: tuple[ToolSpec, ...]) -> None:
         if tools is not self._tools and tools != self._tools:
             self._offer = Offer(tools)
-            first = tuple(style for style in STYLES if style.name in self._trusted)
-            others = tuple(style for style in STYLES if style.name not in self._trusted)
-            self._openers = Openers((*first, *others), self._offer)
+            self._openers = _openers(self._offer.names, self._trusted)
         self._tools = tools
 
     def _scanner(self) -> Scanner:
@@ -103,6 +102,14 @@ class TextCalls:
             yield reply
         else:
             yield replace(reply, message=_with_calls(message, scanner, prompt))
+
+
+@lru_cache(maxsize=8)
+def _openers(names: tuple[str, ...], trusted: frozenset[str]) -> Openers:
+    """Sessions that have the same tools share them."""
+    first = tuple(style for style in STYLES if style.name in trusted)
+    others = tuple(style for style in STYLES if style.name not in trusted)
+    return Openers((*first, *others), names)
 
 
 def _flushed(scanner: Scanner, heard: list[str]) -> Iterator[Delta]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hermes.providers.textcalls.offer import Offer
 from hermes.providers.textcalls.tape import Reading, Tape
 
 Read = Callable[[Tape], Reading]
@@ -27,7 +26,7 @@ class Style(NamedTuple):
     closers: tuple[str, ...] = ()
     ends: str = ""
 
-    def beginnings(self, offer: Offer) -> tuple[str, ...]:
+    def beginnings(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """All openers; `{}` in one that follows from the tools is the name of each."""
-        made = (form.format(name) for form in self.tool_openers for name in offer.names)
+        made = (form.format(name) for form in self.tool_openers for name in names)
         return (*self.openers, *made)

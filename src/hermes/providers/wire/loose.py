@@ -48,6 +48,9 @@ def parsed(data: bytes) -> JsonValue:
 
 def text_of(value: JsonValue) -> str:
     """A string, or the text of a list of parts; "" for anything else."""
+    if value is None:
+        # Most fields of most events are not there.
+        return ""
     if isinstance(value, str):
         return value
     return "".join(text_of(part.get("text")) for part in objects_of(value))

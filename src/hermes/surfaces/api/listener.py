@@ -106,6 +106,8 @@ async def serve(
 async def _rehearse(app: App) -> None:
     """Open a session and leave it unused: what the first turn would load is loaded before anybody
     waits for it. Nothing of it is kept. A model that is out of reach now may be there later."""
+    # Not plain words, so that everything that looks for secrets is loaded.
+    app.secrecy.text("token: none")
     try:
         async with asyncio.timeout(REHEARSAL_SECONDS):
             session = await app.open(Opening(source="api", platform="api", attended=False))
