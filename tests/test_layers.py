@@ -31,6 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "context": {"codec", "core"},
     "mcp": {"codec", "core"},
     "learning": {"codec", "core", "skills", "memory"},
+    "hooks": {"codec", "core"},
     "testing": {"codec", "core"},
 }
 ROOMS["app"] = set(ROOMS)
