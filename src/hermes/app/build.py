@@ -17,6 +17,7 @@ from hermes.app.compacting import EngineMaker, context_engine
 from hermes.app.context_files import nearby
 from hermes.app.furnishing import furnishing
 from hermes.app.guarded import Guarded
+from hermes.app.hooked import Hooked
 from hermes.app.limits import limits_of
 from hermes.app.mcp.foreign import Foreign
 from hermes.app.models.choice import Choice
@@ -88,6 +89,7 @@ class App:
         self.models.accounts.tell_secrets(self.secrecy.watch)
         self.tools = Tools()
         self.foreign = Foreign(self)
+        self.hooked = Hooked(self)
         # Seams for whoever plays a session again: they are others then.
         self.new_recorder: Callable[..., Recorder] = Recorder
         # By session, for those that let commands use a secret; who asks a person for one unseen.
@@ -149,6 +151,7 @@ class App:
             await self.memory.detach(session.id)
         del self._open[session.id]
         await session.close()
+        await self.hooked.leave(session.id)
         if self._worktrees and (words := await self._worktrees.leave(session.id)):
             self.parting.append(words)
 
@@ -189,6 +192,7 @@ class App:
     async def close(self) -> None:
         for session, _ in tuple(self._open.values()):
             await self.leave(session)
+        await self.hooked.close()
         await self.foreign.close()
         await self.models.close()
         if "memory" in self.__dict__:
@@ -345,7 +349,8 @@ class App:
         view = view_of(opened.system, tools.specs, self.settings, source=opened.source)
         return Parts(
             journal=self.journal,
-            connect=through(self, session_id, opened, taped),
+            connect=through(self, session_id, opened, self.hooked.around(session_id, taped)),
+            hooks=partial(self.hooked.of, workspace),
             budgeting=lambda: self._budgets.of(opened),
             view=tuned.applied(view),
             toolbox=tools,

@@ -42,7 +42,7 @@ async def call_comes(
     answer. What is `known` of it from before counts, and nobody is asked again."""
     call = _meant(turn, call)
     if known is not None:
-        return _followed(call, _verdict(known))
+        return _followed(call, verdict_of(known))
     if hooks is None or call.broken:
         return call, ""
     verdict = await unless(turn.stop, hooks.call_comes(call))
@@ -115,7 +115,7 @@ def _answered(call: ToolCall, verdict: Verdict) -> HookAnswered:
     )
 
 
-def _verdict(event: HookAnswered) -> Verdict:
+def verdict_of(event: HookAnswered) -> Verdict:
     return Verdict(
         block=event.text if event.action == "block" else None,
         ask=event.text if event.action == "approve" else None,

@@ -17,7 +17,7 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.hooks import Verdict
-from hermes.core.messages import ToolCall, ToolResult, UserMessage
+from hermes.core.messages import Text, ToolCall, ToolResult, UserMessage
 from hermes.core.recorder import Recorder
 from hermes.hooks import answers
 from hermes.hooks.history import history
@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 CONTEXT_CHARS = 10_000
 PREVIEW_CHARS = 1_500
+REASONS = {"new": "new_session"}
 
 Keep = Callable[[str, bytes], Awaitable[str]]
 
@@ -41,6 +42,7 @@ class SessionHooks:
         self._transcript = recorder.transcript
         self._session_id = recorder.session_id
         self._reader = recorder.subscribe()
+        self._veil = recorder.veil
         self._keep = keep
         self._said = ""
         self._answer = ""
@@ -90,11 +92,14 @@ class SessionHooks:
         return await self._changed("transform_llm_output", response_text=text)
 
     async def command_ran(self, command: str, output: str, code: int, place: str) -> str | None:
-        """What is to be shown in place of the output."""
+        """What is to be shown in place of the output, of which they see what may be kept."""
+        if not self._hooks.has("transform_terminal_output"):
+            return None
+        seen = ToolResult(call_id="", name="terminal", parts=(Text(text=output),))
         return await self._changed(
             "transform_terminal_output",
             command=command,
-            output=output,
+            output=self._veil.result(seen).text,
             returncode=code,
             env_type=place,
         )
@@ -131,6 +136,7 @@ class SessionHooks:
             "turn_id": self._transcript.turn_id,
             "platform": opened.source if opened else "",
             "model": self._transcript.model,
+            "cwd": opened.cwd if opened else "",
         }
 
     async def _see(self, record: Record) -> None:
@@ -154,7 +160,7 @@ class SessionHooks:
             case SessionEnded(reason=reason):
                 await self._fire(
                     "on_session_finalize",
-                    reason=reason,
+                    reason=REASONS.get(reason, reason),
                     old_session_id=self._session_id,
                     new_session_id="",
                 )

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 MOST_SECONDS = 300.0
 MOST_BYTES = 1_000_000
 BLOCKING_CODE = 2
-OWN_KEYS = ("tool_name", "args", "session_id")
+OWN_KEYS = ("tool_name", "args", "session_id", "cwd")
 
 
 class ShellHook(Value):
@@ -62,13 +62,10 @@ class ShellCallback:
     """A program as a callback. `env` is what it sees of the environment. Its files are compared
     with what was allowed before every run."""
 
-    def __init__(
-        self, hook: ShellHook, consents: Consents, *, env: Mapping[str, str], cwd: str
-    ) -> None:
+    def __init__(self, hook: ShellHook, consents: Consents, *, env: Mapping[str, str]) -> None:
         self._hook = hook
         self._consents = consents
         self._env = env
-        self._cwd = cwd
 
     async def __call__(self, **payload: object) -> object:
         hook = self._hook
@@ -77,7 +74,7 @@ class ShellCallback:
             return None
         if not await asyncio.to_thread(is_allowed, hook, self._consents):
             raise ConfigError(f"{hook.command} is not allowed, or has changed since it was.")
-        ran = await run(hook, payload, env=self._env, cwd=self._cwd)
+        ran = await run(hook, payload, env=self._env)
         if ran.code is None:
             raise TimeoutError(f"no end within {hook.seconds:g} s")
         if ran.answer is None and hook.fail_closed and ran.code != 0:
@@ -91,12 +88,10 @@ def is_allowed(hook: ShellHook, consents: Consents) -> bool:
     return known is not None and known.files == fingerprint(hook.command)
 
 
-async def run(
-    hook: ShellHook, payload: Mapping[str, object], *, env: Mapping[str, str], cwd: str
-) -> Ran:
+async def run(hook: ShellHook, payload: Mapping[str, object], *, env: Mapping[str, str]) -> Ran:
     """One run, to its end or to the end of its time; whatever it started is gone then, too. OSError
     when it cannot be started."""
-    loop = asyncio.get_running_loop()
+    loop, cwd = asyncio.get_running_loop(), str(payload.get("cwd", ""))
     began = loop.time()
     process = await asyncio.create_subprocess_exec(
         *split(hook.command),
@@ -112,7 +107,7 @@ async def run(
             output, errors, _ = await asyncio.gather(
                 _read(process.stdout),
                 _read(process.stderr),
-                _tell(process, asked(hook, payload, cwd)),
+                _tell(process, asked(hook, payload)),
             )
             await process.wait()
     except TimeoutError:
@@ -128,14 +123,14 @@ async def run(
     )
 
 
-def asked(hook: ShellHook, payload: Mapping[str, object], cwd: str) -> bytes:
+def asked(hook: ShellHook, payload: Mapping[str, object]) -> bytes:
     """What the program reads."""
     told = {
         "hook_event_name": hook.event,
         "tool_name": payload.get("tool_name", ""),
         "tool_input": payload.get("args", {}),
         "session_id": payload.get("session_id", ""),
-        "cwd": cwd,
+        "cwd": payload.get("cwd", ""),
         "extra": {name: value for name, value in payload.items() if name not in OWN_KEYS},
     }
     return encode(told) + b"\n"
