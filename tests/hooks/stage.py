@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -30,7 +30,7 @@ class Told:
         for name in names or HOOKS:
             hooks.add(name, self._callback(name), owner="test")
 
-    def _callback(self, name: str) -> Callable[..., None]:
+    def _callback(self, name: str) -> Callable[..., Awaitable[None]]:
         async def callback(**payload: object) -> None:
             self.calls.append((name, payload))
 

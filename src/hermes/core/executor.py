@@ -11,7 +11,8 @@ from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.events import ToolFinished, ToolIntended, ToolProgress, ToolStarted
 from hermes.core.gate import CallGate
 from hermes.core.gated import GatedFetcher, GatedWorkspace
-from hermes.core.hooking import call_comes, call_went, is_blocked
+from hermes.core.hooking import call_comes, call_went, fate_of
+from hermes.core.hooks import Fate
 from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.core.planning import Plan, plan_call, refused, segments
 from hermes.core.ports import Fetcher, Workspace
@@ -44,7 +45,7 @@ async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = 
     for call in calls:
         planned = await _planned(turn, call, seen, resumed=resumed)
         if isinstance(planned, ToolResult):
-            await batch.answer(call, planned, blocked=is_blocked(planned))
+            await batch.answer(call, planned, fate_of(planned))
         elif resumed and planned.tool.repeat == "never" and call.id in before.started:
             answer = refused(call, UNKNOWN_OUTCOME)
             turn.recorder.note(ToolFinished(result=batch.completed(call, answer, 0.0)))
@@ -128,7 +129,7 @@ class Batch:
             if plan.ask:
                 await gate.confirm(plan.whole, plan.ask)
         except EffectDenied as denied:
-            await self.answer(plan.call, refused(plan.call, str(denied)), blocked=True)
+            await self.answer(plan.call, refused(plan.call, str(denied)), "blocked")
             return False
         return True
 
@@ -177,11 +178,11 @@ class Batch:
                 work.cancel()
                 await asyncio.wait((work,), timeout=GRACE_SECONDS)
 
-    async def answer(self, call: ToolCall, result: ToolResult, *, blocked: bool = False) -> None:
+    async def answer(self, call: ToolCall, result: ToolResult, fate: Fate) -> None:
         """For a call that does not run."""
         hooks = self._turn.hooks
         if hooks is not None and not call.broken:
-            result = await call_went(self._turn, hooks, call, result, 0.0, blocked=blocked)
+            result = await call_went(self._turn, hooks, call, result, 0.0, fate)
         self._finish(call, result, 0.0)
 
     def _finish(self, call: ToolCall, result: ToolResult, seconds: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from hermes.codec.values import replace
 from hermes.core.events import HookAction, HookAnswered
-from hermes.core.hooks import TurnHooks, Verdict
+from hermes.core.hooks import Fate, TurnHooks, Verdict
 from hermes.core.messages import Image, Reasoning, Text, ToolCall, ToolResult
 from hermes.core.planning import DOOR, find_tool, refused, through
 from hermes.core.prompt import Reply, TextDelta
@@ -59,12 +59,10 @@ async def call_went(
     call: ToolCall,
     result: ToolResult,
     seconds: float,
-    *,
-    blocked: bool = False,
+    fate: Fate = "made",
 ) -> ToolResult:
-    work = hooks.call_went(call, result, seconds, blocked=blocked)
-    text = await _patiently(turn.stop, work)
-    if text is None:
+    text = await _patiently(turn.stop, hooks.call_went(call, result, seconds, fate))
+    if text is None or fate != "made":
         return result
     images = tuple(part for part in result.parts if isinstance(part, Image))
     details = {**result.details, "transformed": True}
@@ -86,9 +84,9 @@ async def last_words(turn: Turn, hooks: TurnHooks, reply: Reply) -> Reply:
     return replace(reply, message=message)
 
 
-def is_blocked(result: ToolResult) -> bool:
-    """A hook gave this answer in place of the tool."""
-    return BLOCKED in result.details
+def fate_of(result: ToolResult) -> Fate:
+    """Of a call that was answered before it came to be planned."""
+    return "blocked" if BLOCKED in result.details else "refused"
 
 
 def _meant(turn: Turn, call: ToolCall) -> ToolCall:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 from hermes.codec.values import JsonObject, Value
 from hermes.core.messages import ToolCall, ToolResult
+
+# A call was made, did not get as far as that, or was forbidden by the policy, a person or a hook.
+Fate = Literal["made", "refused", "blocked"]
 
 
 class Verdict(Value):
@@ -32,9 +35,10 @@ class TurnHooks(Protocol):
     async def call_comes(self, call: ToolCall) -> Verdict | None: ...
 
     async def call_went(
-        self, call: ToolCall, result: ToolResult, seconds: float, *, blocked: bool
+        self, call: ToolCall, result: ToolResult, seconds: float, fate: Fate
     ) -> str | None:
-        """What the model is to read in place of the result's text."""
+        """What the model is to read in place of the text of a call that was made; what is said of
+        any other stays as it is."""
         ...
 
     async def last_words(self, text: str) -> str | None:

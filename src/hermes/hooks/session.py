@@ -16,7 +16,7 @@ from hermes.core.events import (
     SessionEnded,
     TurnEnded,
 )
-from hermes.core.hooks import Verdict
+from hermes.core.hooks import Fate, Verdict
 from hermes.core.messages import Text, ToolCall, ToolResult, UserMessage
 from hermes.core.recorder import Recorder
 from hermes.hooks import answers
@@ -75,9 +75,9 @@ class SessionHooks:
         return answers.verdict(await self.fire("pre_tool_call", **_about(call)))
 
     async def call_went(
-        self, call: ToolCall, result: ToolResult, seconds: float, *, blocked: bool
+        self, call: ToolCall, result: ToolResult, seconds: float, fate: Fate
     ) -> str | None:
-        status = "blocked" if blocked else "error" if result.failed else "ok"
+        status = "blocked" if fate == "blocked" else "error" if result.failed else "ok"
         told = _about(call) | {
             "result": result.text,
             "duration_ms": round(seconds * 1000),
@@ -86,7 +86,7 @@ class SessionHooks:
             "error_message": result.text if result.failed else "",
         }
         await self.fire("post_tool_call", **told)
-        return await self._changed("transform_tool_result", **told)
+        return await self._changed("transform_tool_result", **told) if fate == "made" else None
 
     async def last_words(self, text: str) -> str | None:
         return await self._changed("transform_llm_output", response_text=text)

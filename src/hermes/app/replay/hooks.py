@@ -5,7 +5,7 @@ from __future__ import annotations
 from hermes.app.replay.gates import Gates
 from hermes.core.events import DurableEvent, HookAnswered
 from hermes.core.hooking import BEFORE_TURN, LAST_WORDS, verdict_of
-from hermes.core.hooks import TurnHooks, Verdict
+from hermes.core.hooks import Fate, TurnHooks, Verdict
 from hermes.core.messages import ToolCall, ToolResult
 
 
@@ -38,7 +38,7 @@ class PlayedHooks:
                 return None
 
     async def call_went(
-        self, call: ToolCall, result: ToolResult, seconds: float, *, blocked: bool
+        self, call: ToolCall, result: ToolResult, seconds: float, fate: Fate
     ) -> str | None:
         return None
 
