@@ -365,7 +365,7 @@ OVERRIDES = (
     Override(variable="HERMES_EPHEMERAL_SYSTEM_PROMPT", key="agent.system_prompt"),
     Override(variable="HERMES_RECORD", key="sessions.record"),
     *(Override(variable=name, key=f"terminal.{key}") for name, key in TERMINAL_VARIABLES.items()),
-    Override(variable="HERMES_ACCEPT_HOOKS", key="hooks_auto_accept", when_true="true"),
+    Override(variable="HERMES_ACCEPT_HOOKS", key="hooks_auto_accept"),
     Override(variable="HERMES_YOLO_MODE", key="approvals.mode", when_true="off"),
     Override(variable="HERMES_CA_BUNDLE", key="network.ca_bundle"),
     Override(variable="SSL_CERT_FILE", key="network.ca_bundle", weak=True),
