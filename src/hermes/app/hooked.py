@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from hermes.tools.terminal_output import TerminalOutput
 
 RESET_REASONS = {"new": "new_session"}
+# How long a closed session is waited for by hooks that are still to be told of it.
+LEAVE_SECONDS = 60.0
 
 
 class Hooked:
@@ -98,7 +100,9 @@ class Hooked:
     async def leave(self, session_id: str) -> None:
         """The session is closed; what happened in it last is told first."""
         if (followed := self._open.pop(session_id, None)) is not None:
-            await followed.work
+            await asyncio.wait((followed.work,), timeout=LEAVE_SECONDS)
+            followed.work.cancel()
+            await asyncio.gather(followed.work, return_exceptions=True)
 
     async def close(self) -> None:
         """For sessions that were never quite open."""
