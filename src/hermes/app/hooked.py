@@ -86,8 +86,8 @@ class Hooked:
         return TerminalOutput(followed.output if followed else None)
 
     async def reset(self, old: str, new: Session, reason: str) -> None:
-        """A person went on from one session to a new one."""
-        if self.any:
+        """A person went on from one session to another; who came back to one is not told of."""
+        if self.any and not new.transcript.turn_starts:
             opened = new.transcript.opened
             await self.registry.fire(
                 "on_session_reset",

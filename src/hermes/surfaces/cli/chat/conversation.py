@@ -267,10 +267,8 @@ class Conversation:
         session = await self.app.open(opening)
         # How things are shown belongs to the person at this terminal, whatever is talked about.
         self.app.tuned[session.id].display = self._feed.display
-        before = self.session.id
         await self._leave(self.session, moved.reason)
-        if not moved.session_id:
-            await self.app.hooked.reset(before, session, moved.reason)
+        await self.app.hooked.reset(self.session.id, session, moved.reason)
         if moved.clear:
             self._screen.clear()
         if moved.text:
