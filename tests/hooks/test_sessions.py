@@ -11,10 +11,11 @@ import pytest
 from hermes.core.commands import Compact, End, Interrupt, Say
 from hermes.core.errors import UsageError
 from hermes.hooks.registry import Hooks
+from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.durability.stage import Stage
 from tests.hooks.programs import Programs
-from tests.hooks.stage import ScriptedServer, Told, ended, events, opened, results, say
+from tests.hooks.stage import Told, ended, events, opened, results, say
 
 
 @pytest.mark.parametrize(

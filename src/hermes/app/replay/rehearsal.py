@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hermes.app.build import App
-from hermes.app.compacting import means_of
+from hermes.app.compacting import BUILT_IN, means_of
 from hermes.app.limits import limits_of
 from hermes.app.models.choice import EMBEDDED, OFFLINE, Wish
 from hermes.app.models.resolver import Resolver
@@ -130,7 +130,9 @@ class Rehearsal(App):
         parts.hooks = lambda _recorder: played_hooks(self._gates, self._play.score.events)
         if self._play.then is not None:
             parts.policy = AnsweredThen(parts.policy, self._play.score)
-        parts.engine = PlayedEngine(means_of(self, session_id, opened), self._gates)
+        built_in = self.settings.context.engine == BUILT_IN
+        means = means_of(self, session_id, opened)
+        parts.engine = PlayedEngine(means, self._gates, built_in=built_in)
         return parts
 
     async def _lasting(self, _effect: Effect) -> tuple[str, ...]:
