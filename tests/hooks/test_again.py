@@ -49,7 +49,14 @@ async def tell(story: Story, root: Path) -> list[str]:
     return [line.kind for line in recording.lines]
 
 
-@pytest.mark.parametrize("wire", ["chat", "messages", "responses"])
+@pytest.mark.parametrize(
+    "wire",
+    [
+        "chat",
+        pytest.param("messages", marks=pytest.mark.slow),
+        pytest.param("responses", marks=pytest.mark.slow),
+    ],
+)
 async def test_a_session_with_every_hook_that_changes_is_played_byte_for_byte(
     tmp_path: Path, wire: WireName
 ) -> None:
@@ -71,13 +78,12 @@ async def test_a_question_that_a_hook_wants_is_played_again(tmp_path: Path) -> N
     assert [line.kind for line in recording.lines].count("approval_asked") == 2
 
 
-KILLS = (
+# Around the call itself in every run, elsewhere in the long ones.
+KILLS = ("hook.answered:1", "tool.started:1", "tool.effect:1")
+MORE_KILLS = (
     "turn.started:1",
     "model.called:1",
     "reply.received:1",
-    "hook.answered:1",
-    "tool.started:1",
-    "tool.effect:1",
     "tool.finished:1",
     "model.called:2",
     "reply.received:2",
@@ -85,7 +91,9 @@ KILLS = (
 )
 
 
-@pytest.mark.parametrize("point", KILLS)
+@pytest.mark.parametrize(
+    "point", [*KILLS, *(pytest.param(point, marks=pytest.mark.slow) for point in MORE_KILLS)]
+)
 async def test_wherever_a_process_dies_a_hooked_call_is_made_once_at_most(
     tmp_path: Path, point: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import stat
@@ -91,14 +92,19 @@ def test_what_a_program_may_say(
     assert answer(event, code, output, errors) == meaning
 
 
-async def test_a_program_that_does_not_end_is_ended_with_all_that_it_started(
-    tmp_path: Path,
-) -> None:
-    command = program(tmp_path, f"sleep 600 & echo $! > {tmp_path}/child; wait")
-    ran = await run(hook(command, timeout=1.0), {}, env=ENV)
-    assert ran.code is None
-    child = int((tmp_path / "child").read_text())
-    await eventually(lambda: _state(child) in "ZX")
+async def test_a_program_that_does_not_end_in_time_is_ended() -> None:
+    ran = await run(hook("sleep 600", timeout=0.2), {}, env=ENV)
+    assert (ran.code, ran.answer) == (None, None)
+
+
+async def test_what_a_program_has_started_ends_with_it(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    command = program(tmp_path, f"sleep 600 & echo $! > {child}.new; mv {child}.new {child}; wait")
+    work = asyncio.ensure_future(run(hook(command), {}, env=ENV))
+    await eventually(child.exists)
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    await eventually(lambda: _state(int(child.read_text())) in "ZX")
 
 
 def _state(pid: int) -> str:

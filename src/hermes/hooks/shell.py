@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 MOST_SECONDS = 300.0
 MOST_BYTES = 1_000_000
 BLOCKING_CODE = 2
+END_SECONDS = 2.0
 OWN_KEYS = ("tool_name", "args", "session_id", "cwd")
 
 
@@ -93,15 +94,7 @@ async def run(hook: ShellHook, payload: Mapping[str, object], *, env: Mapping[st
     when it cannot be started."""
     loop, cwd = asyncio.get_running_loop(), str(payload.get("cwd", ""))
     began = loop.time()
-    process = await asyncio.create_subprocess_exec(
-        *split(hook.command),
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=PIPE,
-        env=dict(env),
-        cwd=cwd if os.path.isdir(cwd) else None,  # noqa: ASYNC240, PTH112
-        start_new_session=True,
-    )
+    process = await _started(hook, env, cwd)
     try:
         async with asyncio.timeout(hook.seconds):
             output, errors, _ = await asyncio.gather(
@@ -157,6 +150,27 @@ def answer(event: str, code: int, output: str, errors: str) -> JsonObject | str 
             return None
 
 
+async def _started(hook: ShellHook, env: Mapping[str, str], cwd: str) -> Process:
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *split(hook.command),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=dict(env),
+            cwd=cwd if os.path.isdir(cwd) else None,  # noqa: ASYNC240, PTH112
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # Given up half-way, only the program itself would end, and not what it has started.
+        with contextlib.suppress(OSError):
+            await _end(await starting)
+        raise
+
+
 async def _read(stream: asyncio.StreamReader | None) -> str:
     """All of it, of which so much is kept: a program must not stop because nobody reads."""
     assert stream is not None
@@ -181,4 +195,7 @@ async def _end(process: Process) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):
         process.kill()
-    await asyncio.shield(process.wait())
+    # Something that has left the group may hold the pipes, for which `wait` would wait as well.
+    waiting = asyncio.ensure_future(process.wait())
+    await asyncio.wait((waiting,), timeout=END_SECONDS)
+    waiting.cancel()
