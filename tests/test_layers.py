@@ -33,6 +33,7 @@ ROOMS: dict[str, set[str]] = {
     "images": {"codec", "core", "policy", "providers", "web"},
     "plugins": {"codec", "core", "images", "providers"},
     "learning": {"codec", "core", "skills", "memory"},
+    "hooks": {"codec", "core"},
     "testing": {"codec", "core", "images"},
 }
 ROOMS["app"] = set(ROOMS)

@@ -53,7 +53,8 @@ def sample(kind: Any) -> st.SearchStrategy[Any]:
     if get_origin(bare) is Literal:
         return st.sampled_from([choice for choice in get_args(bare) if choice])
     if get_origin(bare) is tuple and is_section(section := get_args(bare)[0]):
-        return st.lists(st.builds(section, model=words), min_size=1).map(tuple)
+        name = "model" if "model" in section.__struct_fields__ else section.__struct_fields__[0]
+        return st.lists(st.builds(section, **{name: words}), min_size=1).map(tuple)
     if get_origin(bare) is tuple:
         return st.lists(words, min_size=1).map(tuple)
     held = get_args(bare)[1] if get_args(bare) else str

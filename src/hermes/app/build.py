@@ -17,6 +17,7 @@ from hermes.app.compacting import EngineMaker, context_engine
 from hermes.app.context_files import nearby
 from hermes.app.furnishing import furnishing
 from hermes.app.guarded import Guard
+from hermes.app.hooked import Hooked
 from hermes.app.imaging import Imaging
 from hermes.app.limits import limits_of
 from hermes.app.mcp.foreign import Foreign
@@ -91,6 +92,7 @@ class App:
         self.models.accounts.tell_secrets(self.secrecy.watch)
         self.tools = Tools()
         self.foreign = Foreign(self)
+        self.hooked = Hooked(self)
         self.imaging = Imaging(self)
         # Seams for whoever plays a session again: they are others then.
         self.new_recorder: Callable[..., Recorder] = Recorder
@@ -156,6 +158,7 @@ class App:
             await self.memory.detach(session.id)
         del self._open[session.id]
         await session.close()
+        await self.hooked.leave(session.id)
         if self._worktrees and (words := await self._worktrees.leave(session.id)):
             self.parting.append(words)
 
@@ -196,6 +199,7 @@ class App:
     async def close(self) -> None:
         for session, _ in tuple(self._open.values()):
             await self.leave(session)
+        await self.hooked.close()
         await self.foreign.close()
         await self.models.close()
         if "memory" in self.__dict__:
@@ -353,7 +357,8 @@ class App:
         view = view_of(tools.specs, self.settings, source=opened.source)
         return Parts(
             journal=self.journal,
-            connect=through(self, session_id, opened, taped),
+            connect=through(self, session_id, opened, self.hooked.around(session_id, taped)),
+            hooks=partial(self.hooked.of, workspace),
             budgeting=lambda: self._budgets.of(opened),
             view=tuned.applied(view),
             toolbox=tools,

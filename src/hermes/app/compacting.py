@@ -18,6 +18,7 @@ from hermes.core.turn import ContextEngine
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+    from hermes.context.plugged import PluginEngine
 
 TASK = "compression"
 BUILT_IN = "compressor"
@@ -41,6 +42,17 @@ def context_engine(
         means.hints = partial(_saved, app, session_id, opened)
         means.renew = partial(_renewed, app, session_id, opened)
     return BuiltInEngine(means)
+
+
+def plugged(
+    app: App, session_id: str, opened: SessionOpened, plugin: PluginEngine
+) -> ContextEngine:
+    """An engine that a plugin brings, for one session, with the built-in one behind it. Plugins
+    are named in `app.engines` by a function that calls this with an engine of its own."""
+    from hermes.context.plugged import PluggedEngine
+
+    means = means_of(app, session_id, opened)
+    return PluggedEngine(plugin, BuiltInEngine(means), threshold=means.rules.threshold)
 
 
 def means_of(app: App, session_id: str, opened: SessionOpened) -> Means:

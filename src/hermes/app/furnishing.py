@@ -31,6 +31,8 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
                 return _hosting(app, session_id)
             case "hermes.recall.tools":
                 return _recall(app, session_id, opened)
+            case "hermes.tools.terminal_output":
+                return app.hooked.output(session_id)
             case "hermes.tools.discovery":
                 return _directory(app, opened)
             case "hermes.skills.tools":

@@ -14,6 +14,7 @@ FLAGS = {
     "max_turns": "agent.max_turns",
     "record": "sessions.record",
     "checkpoints": "checkpoints.enabled",
+    "accept_hooks": "hooks_auto_accept",
 }
 
 

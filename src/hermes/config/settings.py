@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from hermes.codec.values import Value
 from hermes.config.context_settings import CompressionSettings, ContextSettings
+from hermes.config.hook_settings import AutoAccept, PluginSettings, ShellHooks
 from hermes.config.image_settings import ImageGenSettings
 from hermes.config.kinds import Count, Effort, Positive, Seconds
 from hermes.config.mcp_settings import McpServerSettings
@@ -345,6 +346,9 @@ class Settings(Value):
     auxiliary: AuxiliarySettings = AuxiliarySettings()
     api_server: ApiServerSettings = ApiServerSettings()
     mcp_servers: dict[str, McpServerSettings] = {}
+    hooks: ShellHooks = {}
+    hooks_auto_accept: AutoAccept = False
+    plugins: PluginSettings = PluginSettings()
 
 
 class Override(Value):
@@ -367,6 +371,7 @@ OVERRIDES = (
     Override(variable="HERMES_EPHEMERAL_SYSTEM_PROMPT", key="agent.system_prompt"),
     Override(variable="HERMES_RECORD", key="sessions.record"),
     *(Override(variable=name, key=f"terminal.{key}") for name, key in TERMINAL_VARIABLES.items()),
+    Override(variable="HERMES_ACCEPT_HOOKS", key="hooks_auto_accept"),
     Override(variable="HERMES_YOLO_MODE", key="approvals.mode", when_true="off"),
     Override(variable="HERMES_CA_BUNDLE", key="network.ca_bundle"),
     Override(variable="SSL_CERT_FILE", key="network.ca_bundle", weak=True),

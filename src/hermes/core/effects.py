@@ -86,6 +86,14 @@ class CallServer(Value, tag="call_server"):
     arguments: str = "{}"
 
 
+class UseTool(Value, tag="use_tool"):
+    """A call as a whole, with its arguments as JSON: what a person is asked about who wants to be
+    asked about a tool, whatever it does."""
+
+    name: str
+    arguments: str = "{}"
+
+
 Effect = (
     RunCommand
     | SignalProcess
@@ -98,6 +106,7 @@ Effect = (
     | ChangeSkill
     | UseSecret
     | CallServer
+    | UseTool
 )
 
 Principal = Literal["owner", "member", "guest", "system"]
@@ -160,3 +169,5 @@ def subject(effect: Effect) -> str:
             return f"give {name} to {recipient}"
         case CallServer(server=server, tool=tool, arguments=arguments):
             return f"{server}: {tool} {arguments}"
+        case UseTool(name=name, arguments=arguments):
+            return f"{name} {arguments}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from hermes.codec.values import Value
+from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Decision, Effect, Principal
 from hermes.core.messages import AssistantMessage, Message, ToolResult, Usage, UserMessage
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
@@ -156,6 +156,22 @@ class ToolFinished(Value, tag="tool_finished"):
     seconds: float = 0.0
 
 
+HookAction = Literal["context", "block", "approve", "modify", "replace"]
+
+
+class HookAnswered(Value, tag="hook_answered"):
+    """A hook has changed something. "context" is `text` beside the person's words in the requests
+    of this turn, "replace" is `text` in place of the words of the reply that follows. Of a call:
+    "block" has `text` in place of a result, "approve" asks a person because of `text`; with
+    `arguments`, the call is made with these instead of the model's ("modify" does only that)."""
+
+    hook: str
+    action: HookAction
+    call_id: str = ""
+    text: str = ""
+    arguments: JsonObject | None = None
+
+
 class ApprovalAsked(Value, tag="approval_asked"):
     """A person must decide; an Answer with this id does, or time does ("deny"). `lasting` are
     sentences about what could not be taken back."""
@@ -288,6 +304,7 @@ DurableEvent: TypeAlias = (
     | Overlaid
     | Erased
     | Withdrawn
+    | HookAnswered
 )
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

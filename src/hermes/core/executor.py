@@ -11,6 +11,8 @@ from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.events import ToolFinished, ToolIntended, ToolProgress, ToolStarted
 from hermes.core.gate import CallGate
 from hermes.core.gated import GatedFetcher, GatedWorkspace
+from hermes.core.hooking import call_comes, call_went, fate_of
+from hermes.core.hooks import Fate
 from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.core.planning import Plan, plan_call, refused, segments
 from hermes.core.ports import Fetcher, Workspace
@@ -41,16 +43,13 @@ async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = 
     seen: set[str] = set()
     plans: list[Plan] = []
     for call in calls:
-        if turn.workspace.far:
-            planned = await asyncio.to_thread(plan_call, turn, call, seen)
-        else:
-            planned = plan_call(turn, call, seen)
+        planned = await _planned(turn, call, seen, resumed=resumed)
         if isinstance(planned, ToolResult):
-            turn.recorder.note(ToolFinished(result=batch.completed(call, planned, 0.0)))
+            await batch.answer(call, planned, fate_of(planned))
         elif resumed and planned.tool.repeat == "never" and call.id in before.started:
             answer = refused(call, UNKNOWN_OUTCOME)
             turn.recorder.note(ToolFinished(result=batch.completed(call, answer, 0.0)))
-        elif resumed and turn.recorder.veil.lacks(call):
+        elif resumed and turn.recorder.veil.lacks(planned.call):
             answer = refused(call, LOST_SECRET)
             turn.recorder.note(ToolFinished(result=batch.completed(call, answer, 0.0)))
         else:
@@ -60,6 +59,29 @@ async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = 
     turn.fruitless = 0 if plans else turn.fruitless + 1
     for group in segments(plans):
         await batch.run(group)
+
+
+async def _planned(
+    turn: Turn, call: ToolCall, seen: set[str], *, resumed: bool
+) -> Plan | ToolResult:
+    """See `plan_call`. Hooks have their say first, and the policy judges what they made of the
+    call; one that was begun before is not shown to them again."""
+    ask = ""
+    # Models use the ids of calls again, so what is on record may be about another one.
+    known = turn.recorder.transcript.hooked.get(call.id) if resumed else None
+    if turn.hooks is not None or known is not None:
+        begun = resumed and call.id in turn.recorder.transcript.started
+        heard = await call_comes(turn, None if begun else turn.hooks, call, known)
+        if isinstance(heard, ToolResult):
+            return heard
+        call, ask = heard
+    if turn.workspace.far:
+        planned = await asyncio.to_thread(plan_call, turn, call, seen)
+    else:
+        planned = plan_call(turn, call, seen)
+    if isinstance(planned, Plan):
+        planned.ask = ask
+    return planned
 
 
 def _intention(plan: Plan) -> ToolIntended:
@@ -108,8 +130,10 @@ class Batch:
         try:
             for effect in plan.effects:
                 await gate.require(effect)
+            if plan.ask:
+                await gate.confirm(plan.whole, plan.ask)
         except EffectDenied as denied:
-            self._finish(plan.call, refused(plan.call, str(denied)), 0.0)
+            await self.answer(plan.call, refused(plan.call, str(denied)), "blocked")
             return False
         return True
 
@@ -121,6 +145,8 @@ class Batch:
             result = turn.recorder.veil.result(await self._guarded(plan, gate))
         turn.world.reach("tool.effect")
         seconds = turn.world.clock.monotonic() - begun
+        if turn.hooks is not None:
+            result = await call_went(turn, turn.hooks, plan.call, result, seconds)
         self._finish(plan.call, await self._remarked(plan, await turn.shelf.fit(result)), seconds)
         if self._left:
             # Others still run: this result must not wait for them to be safe.
@@ -155,6 +181,13 @@ class Batch:
             if not work.done():
                 work.cancel()
                 await asyncio.wait((work,), timeout=GRACE_SECONDS)
+
+    async def answer(self, call: ToolCall, result: ToolResult, fate: Fate) -> None:
+        """For a call that does not run."""
+        hooks = self._turn.hooks
+        if hooks is not None and not call.broken:
+            result = await call_went(self._turn, hooks, call, result, 0.0, fate)
+        self._finish(call, result, 0.0)
 
     def _finish(self, call: ToolCall, result: ToolResult, seconds: float) -> None:
         self._turn.recorder.note(

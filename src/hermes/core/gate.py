@@ -176,6 +176,11 @@ class CallGate:
             self._slight = [each for each in self._slight if each != effect]
             self.brings(effect)
 
+    async def confirm(self, effect: Effect, why: str) -> None:
+        """A person is asked, whatever the policy says of the effect; EffectDenied."""
+        asked = Ask(reason=why, category="hook", scopes=("once",))
+        await self._gate.admit(self._call_id, Judged(effect=effect, decision=asked), self._stop)
+
     async def opened(self, effect: RunCommand) -> RunCommand:
         """The command as it may run: what somebody has wanted is not confined."""
         await self.require(effect)

@@ -17,9 +17,10 @@ from hermes.core.events import (
 )
 from hermes.core.executor import NOT_RUN, run_calls
 from hermes.core.fitting import reply_within
+from hermes.core.hooking import last_words, turn_begins
 from hermes.core.messages import user_says
 from hermes.core.planning import refused
-from hermes.core.prompt import Prompt, Reply
+from hermes.core.prompt import Prompt, Reply, TextDelta
 from hermes.core.stop import Stopped, unless
 from hermes.core.turn import Turn
 
@@ -62,6 +63,8 @@ async def run_turn(turn: Turn) -> None:
 
 
 async def _steps(turn: Turn) -> Ending:
+    if turn.hooks is not None:
+        await turn_begins(turn, turn.hooks)
     if unfinished := turn.recorder.transcript.unanswered:
         await run_calls(turn, unfinished, resumed=True)
     while turn.budget.consume():
@@ -94,6 +97,8 @@ async def _ask(turn: Turn, *, words_only: bool = False) -> Reply:
         raise RuntimeError("a model was asked past the meter")
     turn.world.reach("reply.received")
     turn.usage += reply.usage
+    if turn.hooks is not None:
+        reply = await last_words(turn, turn.hooks, reply)
     turn.recorder.note(
         ReplyAdded(
             message=reply.message, usage=reply.usage, model=reply.model, provider=reply.provider
@@ -107,7 +112,8 @@ async def _stream(turn: Turn, prompt: Prompt) -> Reply:
         async for part in parts:
             if isinstance(part, Reply):
                 return part
-            turn.recorder.show(part)
+            if not (turn.hooks and turn.hooks.holds_text and isinstance(part, TextDelta)):
+                turn.recorder.show(part)
             # One read may bring many pieces, and many streams may have news at once.
             await turn.world.pacer.turn()
     raise ProviderError("The model's answer had no end; try again.", reason="cut")

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from hermes.core.budget import Budget
 from hermes.core.gate import Judge, Preflight
 from hermes.core.gated import NoWeb
+from hermes.core.hooks import TurnHooks
 from hermes.core.meter import Budgeting
 from hermes.core.ports import Fetcher, Journal, Meter, Policy, Provider, Workspace
+from hermes.core.recorder import Recorder
 from hermes.core.turn import ContextEngine, Furnish, Limits, Remark, Toolbox, View
 from hermes.core.world import World
 
@@ -20,7 +22,8 @@ class Parts:
     sets; every request that it makes is booked with the meter. `budgeting` tells how much the
     session may spend at that moment. `furnish` makes the objects that tools find by their type with
     `ToolContext.kept`; `judge` and `preflight` help at questions, see `Gate`; `engine` shortens
-    what grows too long; `remark` adds words to results of tools."""
+    what grows too long; `remark` adds words to results of tools; `hooks` is asked, as long as it
+    says None, before every turn who else has a say in it."""
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class Parts:
         preflight: Preflight | None = None,
         engine: ContextEngine | None = None,
         remark: Remark | None = None,
+        hooks: Callable[[Recorder], TurnHooks | None] = lambda _recorder: None,
     ) -> None:
         self.journal = journal
         self.connect = connect
@@ -60,3 +64,4 @@ class Parts:
         self.preflight = preflight
         self.engine = engine
         self.remark = remark
+        self.hooks = hooks

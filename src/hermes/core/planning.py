@@ -3,9 +3,9 @@ side by side."""
 
 from __future__ import annotations
 
-from hermes.codec.json import DecodeError, decode
+from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, replace
-from hermes.core.effects import Allow, DeletePath, Effect, ReadPath, WritePath
+from hermes.core.effects import Allow, DeletePath, Effect, ReadPath, UseTool, WritePath
 from hermes.core.errors import ToolError
 from hermes.core.events import Judged
 from hermes.core.messages import Text, ToolCall, ToolResult
@@ -16,7 +16,7 @@ DOOR = "tool_call"
 
 
 class Plan:
-    """A call that can be run."""
+    """A call that can be run. `ask` is why a person is to be asked even if the policy would not."""
 
     def __init__(
         self, call: ToolCall, tool: Tool, arguments: JsonObject, judged: tuple[Judged, ...]
@@ -25,15 +25,23 @@ class Plan:
         self.tool = tool
         self.arguments = arguments
         self.judged = judged
+        self.ask = ""
 
     @property
     def effects(self) -> tuple[Effect, ...]:
         return tuple(each.effect for each in self.judged)
 
     @property
+    def whole(self) -> Effect:
+        """What a person reads who is asked about the call and not about an effect of it."""
+        if len(self.judged) == 1:
+            return self.judged[0].effect
+        return UseTool(name=self.tool.name, arguments=encode(self.call.arguments).decode())
+
+    @property
     def asks(self) -> bool:
-        """Some effect is not simply allowed."""
-        return not all(isinstance(each.decision, Allow) for each in self.judged)
+        """Somebody has to be asked, or some effect is not simply allowed."""
+        return bool(self.ask) or not all(isinstance(each.decision, Allow) for each in self.judged)
 
     @property
     def harmless(self) -> bool:

@@ -91,6 +91,7 @@ class Session:
         self._meter = SessionMeter(recorder, self._questions, parts.world, parts.budgeting)
         self._provider: tuple[Provider, Limits] | None = None
         self._kept = Kept(parts.furnish)
+        self._hooks = parts.hooks(recorder)
         self._turn: Turn | None = None
         self._stop = Stop()
         self._work: asyncio.Task[None] | None = None
@@ -356,6 +357,7 @@ class Session:
 
     def _new_turn(self) -> Turn:
         provider, limits = self._connected()
+        self._hooks = self._hooks or self._parts.hooks(self._recorder)
         return Turn(
             recorder=self._recorder,
             provider=provider,
@@ -373,6 +375,7 @@ class Session:
             stop=self._stop,
             engine=self._parts.engine,
             remark=self._parts.remark,
+            hooks=self._hooks,
         )
 
     def _learn(self, window: int) -> None:

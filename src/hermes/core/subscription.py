@@ -20,6 +20,8 @@ class Subscription:
         self._news = asyncio.Event()
         self._closed = False
         self._leave = leave
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     def push(self, record: Record) -> None:
         if self._waiting and (merged := _merged(self._waiting[-1].event, record.event)):
@@ -27,12 +29,18 @@ class Subscription:
         else:
             self._waiting.append(record)
         self._news.set()
+        self._idle.clear()
 
     def close(self) -> None:
         """What waits is still read, then the reader's loop ends."""
         self._closed = True
         self._news.set()
+        self._idle.set()
         self._leave(self)
+
+    async def read_up(self) -> None:
+        """Until the reader has dealt with all that has come so far and wants more."""
+        await self._idle.wait()
 
     def __aiter__(self) -> AsyncIterator[Record]:
         return self
@@ -42,6 +50,7 @@ class Subscription:
             if self._closed:
                 raise StopAsyncIteration
             self._news.clear()
+            self._idle.set()
             await self._news.wait()
         return self._waiting.popleft()
 

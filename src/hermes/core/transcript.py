@@ -14,6 +14,7 @@ from hermes.core.events import (
     Compacted,
     EffectDecided,
     Erased,
+    HookAnswered,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
@@ -50,7 +51,8 @@ class Transcript:
     is all that was said, `seen` what the model still sees of it. `usage` is what calls have surely
     cost; `unsettled` are those that did not end or whose cost is not certain, with the most that it
     can be. `measured` is what the provider counted for the first `measured_upto` messages as the
-    model sees them now, 0 when nothing is known."""
+    model sees them now, 0 when nothing is known. `beside` stands next to the person's words in the
+    requests of the running turn; `hooked` is what hooks said of calls of the newest reply."""
 
     def __init__(self) -> None:
         self.opened: SessionOpened | None = None
@@ -70,6 +72,8 @@ class Transcript:
         self.waiting: dict[int, MessageReceived] = {}
         self.intended: dict[str, ToolIntended] = {}
         self.started: set[str] = set()
+        self.hooked: dict[str, HookAnswered] = {}
+        self.beside = ""
         self.asked: dict[str, ApprovalAsked | QuestionAsked] = {}
         self.turn_starts: list[int] = []
         self._latest: dict[str, JsonObject] = {}
@@ -122,8 +126,10 @@ class Transcript:
                 self._compact(event)
             case Overlaid():
                 self.overlay = event
+            case HookAnswered():
+                self._hear(event)
             case TurnEnded():
-                self.turn_id = ""
+                self.turn_id = self.beside = ""
             case SessionEnded() | CapRaised() | EffectDecided() | Erased():
                 pass
             case _:
@@ -182,6 +188,12 @@ class Transcript:
         """The calls of which nothing was heard any more, each with the most that it can cost."""
         return tuple(self.unsettled[call] for call in self.unsettled if call in self._open)
 
+    @property
+    def is_unasked(self) -> bool:
+        """A turn has begun, and nothing but its message is there yet."""
+        is_new = bool(self.turn_starts) and self.turn_starts[-1] == len(self.messages) - 1
+        return is_new and bool(self.turn_id)
+
     def next_turn(self) -> int | None:
         """The record number of the oldest message that waits for a turn."""
         return min(self.waiting, default=None)
@@ -199,7 +211,7 @@ class Transcript:
         return self._origins
 
     def _start_turn(self, turn_id: str, event: TurnStarted) -> None:
-        self.turn_id = turn_id
+        self.turn_id, self.beside = turn_id, ""
         self.turn_usage = Usage()
         self._begin(event.takes)
 
@@ -244,6 +256,7 @@ class Transcript:
         self.measured_upto = len(self.messages)
         self.intended.clear()
         self.started.clear()
+        self.hooked.clear()
 
     def _add_result(self, result: ToolResult) -> None:
         if not result.failed:
@@ -259,6 +272,12 @@ class Transcript:
         place = {call.id: index for index, call in enumerate(reply.calls)}
         results = sorted((*last.results, result), key=lambda each: place.get(each.call_id, 0))
         self.messages[-1] = ToolMessage(results=tuple(results))
+
+    def _hear(self, event: HookAnswered) -> None:
+        if event.call_id:
+            self.hooked[event.call_id] = event
+        elif event.action == "context":
+            self.beside = event.text
 
     def _forget_numbers(self, gone: list[Message]) -> None:
         """Other objects may come to live where these were."""

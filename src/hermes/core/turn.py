@@ -10,6 +10,7 @@ from hermes.core.budget import Budget
 from hermes.core.events import Compacted, CompactionCause
 from hermes.core.gate import Gate
 from hermes.core.guardrails import Guardrails, LoopWatch
+from hermes.core.hooks import TurnHooks
 from hermes.core.messages import ToolCall, ToolResult
 from hermes.core.meter import SessionMeter
 from hermes.core.ports import Fetcher, Meter, Provider, Workspace
@@ -125,6 +126,7 @@ class Turn:
         stop: Stop,
         engine: ContextEngine | None = None,
         remark: Remark | None = None,
+        hooks: TurnHooks | None = None,
     ) -> None:
         self.recorder = recorder
         self.provider = provider
@@ -142,6 +144,7 @@ class Turn:
         self.stop = stop
         self.engine = engine
         self.remark = remark
+        self.hooks = hooks
         self.window = limits.window
         self.watch = LoopWatch(limits.guardrails)
         self.shelf = Shelf(workspace, limits.window)

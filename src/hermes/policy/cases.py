@@ -22,6 +22,7 @@ from hermes.core.effects import (
     RunCommand,
     SignalProcess,
     UseSecret,
+    UseTool,
     WritePath,
 )
 from hermes.core.ports import Seen
@@ -151,6 +152,9 @@ class Cases:
                 return _lasting(f"It would change what the skill {effect.name} tells to do.")
             case CallServer():
                 return self._server(effect, seen)
+            case UseTool():
+                # What the tool does is judged by its own effects.
+                return Case(decision=Allow())
             case UseSecret():
                 reason = f"{effect.recipient} would be given the secret {effect.name}."
                 return Case(decision=Ask(reason=reason, category="credentials"))

@@ -22,6 +22,7 @@ from hermes.core.effects import (
     RunCommand,
     SignalProcess,
     UseSecret,
+    UseTool,
     WritePath,
 )
 from hermes.core.errors import ConfigError
@@ -38,6 +39,7 @@ Kind = Literal[
     "skill",
     "secret",
     "server",
+    "tool",
     "any",
 ]
 KINDS: dict[type[Effect], Kind] = {
@@ -52,6 +54,7 @@ KINDS: dict[type[Effect], Kind] = {
     ChangeSkill: "skill",
     UseSecret: "secret",
     CallServer: "server",
+    UseTool: "tool",
 }
 
 

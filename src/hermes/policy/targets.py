@@ -14,6 +14,7 @@ from hermes.core.effects import (
     RunCommand,
     SignalProcess,
     UseSecret,
+    UseTool,
     WritePath,
 )
 
@@ -32,7 +33,7 @@ def target(effect: Effect) -> str:
             return query
         case Remember(text=text):
             return text
-        case ChangeSkill(name=name) | UseSecret(name=name):
+        case ChangeSkill(name=name) | UseSecret(name=name) | UseTool(name=name):
             return name
         case CallServer(server=server, tool=tool):
             return f"{server}/{tool}"

@@ -11,6 +11,7 @@ from hermes.core.effects import Effect, RunCommand
 from hermes.core.errors import ToolError
 from hermes.core.ports import CommandResult
 from hermes.core.tools import Place, ToolContext, ToolOutput, ToolSettings, tool
+from hermes.tools.terminal_output import TerminalOutput
 from hermes.workspaces.exit_codes import Meaning, meaning
 from hermes.workspaces.foreground import feeds_sudo, objection
 
@@ -57,6 +58,7 @@ async def terminal(
         pty=pty,
         on_output=ctx.progress,
     )
+    result = await ctx.kept(TerminalOutput).of(command, result)
     return _shown(effect, result, before, seconds, ctx.settings)
 
 

@@ -20,10 +20,12 @@ NO_SUMMARY = "No summary was made here."
 class PlayedEngine:
     """Does all but the model's part again, so that a difference shows. The calls for summaries
     stand in the record and are put in from there. Where there is no record any more, conversations
-    are shortened without a summary."""
+    are shortened without a summary. What was made by an engine that is not `built_in` is taken as
+    it was."""
 
-    def __init__(self, means: Means, gates: Gates) -> None:
+    def __init__(self, means: Means, gates: Gates, *, built_in: bool = True) -> None:
         self._gates = gates
+        self._is_ours = built_in
         means.summarise = self._summary
         self._inner = BuiltInEngine(means)
 
@@ -42,6 +44,8 @@ class PlayedEngine:
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion, meter: Meter
     ) -> Compacted | None:
         due = self._gates.due
+        if isinstance(due, Compacted) and not self._is_ours:
+            return due
         if isinstance(due, Compacted):
             occasion = replace(occasion, window=due.window)
         elif due is not None:

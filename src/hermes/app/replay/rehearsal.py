@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hermes.app.build import App
-from hermes.app.compacting import means_of
+from hermes.app.compacting import BUILT_IN, means_of
 from hermes.app.limits import limits_of
 from hermes.app.models.choice import EMBEDDED, OFFLINE, Wish
 from hermes.app.models.resolver import Resolver
@@ -17,6 +17,7 @@ from hermes.app.replay.conductor import Conductor
 from hermes.app.replay.cues import side_calls
 from hermes.app.replay.facts import Facts, Known
 from hermes.app.replay.gates import Gates
+from hermes.app.replay.hooks import played_hooks
 from hermes.app.replay.journal import ReplayJournal
 from hermes.app.replay.score import Score
 from hermes.app.replay.scratch import ScratchWorkspace
@@ -126,9 +127,12 @@ class Rehearsal(App):
         # The results of then have these words in them already.
         parts.remark = None
         parts.preflight = self._lasting
+        parts.hooks = lambda _recorder: played_hooks(self._gates, self._play.score.events)
         if self._play.then is not None:
             parts.policy = AnsweredThen(parts.policy, self._play.score)
-        parts.engine = PlayedEngine(means_of(self, session_id, opened), self._gates)
+        built_in = self.settings.context.engine == BUILT_IN
+        means = means_of(self, session_id, opened)
+        parts.engine = PlayedEngine(means, self._gates, built_in=built_in)
         return parts
 
     async def _lasting(self, _effect: Effect) -> tuple[str, ...]:
@@ -220,6 +224,6 @@ def config_of(facts: Facts, folder: Path) -> Config:
     home.folder(folder)
     # What models the user is neither told nor asked again.
     unasked = {**facts.settings.get("memory", {}), "provider": ""}
-    settings = facts.settings | {"sessions": {"record": False}, "memory": unasked}
+    settings = facts.settings | {"sessions": {"record": False}, "memory": unasked, "hooks": {}}
     home.config.write_bytes(encode(settings))
     return load(home, env=facts.variables)

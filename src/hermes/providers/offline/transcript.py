@@ -8,6 +8,7 @@ from hermes.codec.values import Value
 from hermes.core.messages import (
     AssistantMessage,
     Message,
+    Text,
     ToolCall,
     ToolMessage,
     ToolResult,
@@ -35,7 +36,13 @@ class Exchange(Value):
     @property
     def asked(self) -> str:
         """What a person asked, without news from processes."""
-        return "\n".join(message.text for message in self.said if not is_notice(message)).strip()
+        return "\n".join(own_words(each) for each in self.said if not is_notice(each)).strip()
+
+
+def own_words(message: UserMessage) -> str:
+    """Without what memory and hooks put beside it for models, each as a part of its own."""
+    texts = [part.text for part in message.parts if isinstance(part, Text)]
+    return "".join(text for n, text in enumerate(texts) if not n or not text.startswith("\n\n"))
 
 
 def is_notice(message: UserMessage) -> bool:

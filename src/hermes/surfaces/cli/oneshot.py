@@ -21,6 +21,7 @@ from hermes.core.events import Record, ReplyAdded, TurnEnded
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
 from hermes.surfaces.cli.event_lines import event_line
+from hermes.surfaces.cli.hook_consent import ask_before_session
 from hermes.surfaces.cli.usage_file import UsageFile
 
 CODES = {"done": 0, "interrupted": 130}
@@ -28,6 +29,7 @@ STOP_SECONDS = 0.05
 
 
 def run_oneshot(options: dict[str, Any]) -> int:
+    ask_before_session(options)
     usage, fault = UsageFile(options), "The run was interrupted."
     try:
         code = asyncio.run(_run(options, usage))

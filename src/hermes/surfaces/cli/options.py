@@ -33,6 +33,7 @@ OPTIONS = (
     Option("-c --continue", "newest", "optional", "Go on with the newest session.", "[TITLE]"),
     Option("--max-turns", "max_turns", "count", "Most model calls in one turn.", "N"),
     Option("--yolo", "yolo", "flag", "Do not ask; what is never allowed stays so."),
+    Option("--accept-hooks", "accept_hooks", "flag", "Run hooks of the settings unasked."),
     Option("--ignore-rules", "ignore_rules", "flag", "No project files, no SOUL.md."),
     Option("--ignore-user-config", "ignore_config", "flag", "As if there were no config.yaml."),
     Option("-w --worktree", "worktree", "flag", "Work in a git worktree of its own."),

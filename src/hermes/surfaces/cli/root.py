@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dump": ("dump", "A summary to paste where you ask for help."),
     "fallback": ("fallback", "Models that go on when the chosen one cannot."),
     "honcho": ("honcho", "The model of the user on a Honcho server."),
+    "hooks": ("hooks", "Programs of yours that run when something happens."),
     "import": ("import_", "Restore a backup, or move in from Hermes Agent."),
     "insights": ("insights", "What was done lately: tokens, cost, tools, skills, hours."),
     "login": ("login", "Log in at a provider."),

@@ -18,6 +18,7 @@ from hermes.core.effects import (
     RunCommand,
     SignalProcess,
     UseSecret,
+    UseTool,
     WritePath,
     subject,
 )
@@ -43,6 +44,7 @@ _TITLES: dict[type[Effect], str] = {
     ChangeSkill: "Change this skill?",
     UseSecret: "Use this secret?",
     CallServer: "Call this tool of another server?",
+    UseTool: "Use this tool?",
 }
 
 

@@ -268,6 +268,7 @@ class Conversation:
         # How things are shown belongs to the person at this terminal, whatever is talked about.
         self.app.tuned[session.id].display = self._feed.display
         await self._leave(self.session, moved.reason)
+        await self.app.hooked.reset(self.session.id, session, moved.reason)
         if moved.clear:
             self._screen.clear()
         if moved.text:

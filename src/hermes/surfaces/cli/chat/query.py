@@ -17,12 +17,14 @@ from hermes.core.events import TurnEnded
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
 from hermes.surfaces.cli.chat.opening import opening_of
+from hermes.surfaces.cli.hook_consent import ask_before_session
 from hermes.surfaces.cli.oneshot import CODES, TextPrinter
 
 STOP_SECONDS = 0.05
 
 
 def ask(options: Mapping[str, Any], text: str, pictures: tuple[Path, ...], *, quiet: bool) -> int:
+    ask_before_session(options)
     return asyncio.run(_ask(start(options), options, text, pictures, quiet))
 
 

@@ -21,6 +21,7 @@ from hermes.surfaces.cli.chat.pastes import Pastes
 from hermes.surfaces.cli.chat.plain_screen import PlainScreen
 from hermes.surfaces.cli.chat.prompt import PromptScreen
 from hermes.surfaces.cli.chat.screen import Screen
+from hermes.surfaces.cli.hook_consent import ask_before_session
 
 LAG_SECONDS = 0.02
 # tmux tells of the first change at once and of those that follow it with a delay.
@@ -30,6 +31,7 @@ ENDINGS = {signal.SIGHUP: "terminal_closed", signal.SIGTERM: "terminated"}
 
 def talk(options: Mapping[str, Any]) -> int:
     """A whole chat on this terminal; the exit code."""
+    ask_before_session(options)
     return asyncio.run(_talk(options))
 
 

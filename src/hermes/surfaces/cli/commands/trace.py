@@ -18,6 +18,7 @@ from hermes.core.events import (
     EffectDecided,
     Erased,
     Event,
+    HookAnswered,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
@@ -91,6 +92,8 @@ def describe(event: Event) -> Iterator[str]:
         case ToolFinished():
             state = "failed" if event.result.failed else "done"
             yield f"{event.result.name} {state} in {event.seconds:.2f}s: {_line(event.result.text)}"
+        case HookAnswered():
+            yield f"hook {event.hook}: {event.action} {_line(event.text)}".rstrip()
         case ApprovalAsked():
             yield f"asked: {_line(subject(event.effect))} ({event.reason})"
         case ApprovalAnswered():

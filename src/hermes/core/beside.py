@@ -1,0 +1,47 @@
+"""What hooks want the model to read beside the person's words: in the requests of one turn, and in
+no message that is kept."""
+
+from __future__ import annotations
+
+from hermes.codec.values import replace
+from hermes.core.messages import Message, Text, UserMessage
+from hermes.core.prompt import Prompt
+from hermes.core.transcript import Transcript
+
+
+class Beside:
+    """Of one session. The same message is made once, so that requests share their beginning."""
+
+    def __init__(self) -> None:
+        self._made: tuple[Message, str, UserMessage] | None = None
+
+    def shown(self, prompt: Prompt, transcript: Transcript) -> Prompt:
+        if not transcript.beside:
+            return prompt
+        place = _place(prompt.messages, transcript)
+        if place is None:
+            return prompt
+        message = self._joined(prompt.messages[place], transcript.beside)
+        messages = (*prompt.messages[:place], message, *prompt.messages[place + 1 :])
+        return replace(prompt, messages=messages)
+
+    def _joined(self, said: Message, words: str) -> UserMessage:
+        assert isinstance(said, UserMessage)
+        if self._made is None or self._made[0] is not said or self._made[1] != words:
+            joined = replace(said, parts=(*said.parts, Text(text=f"\n\n{words}")))
+            self._made = (said, words, joined)
+        return self._made[2]
+
+
+def _place(messages: tuple[Message, ...], transcript: Transcript) -> int | None:
+    """Where the message of the running turn stands in a request; where it was shortened away or
+    worded otherwise, the newest message of anybody."""
+    start = transcript.turn_starts[-1] if transcript.turn_starts else 0
+    begun = transcript.messages[start] if start < len(transcript.messages) else None
+    newest = None
+    for place in range(len(messages) - 1, -1, -1):
+        if messages[place] is begun:
+            return place
+        if newest is None and isinstance(messages[place], UserMessage):
+            newest = place
+    return newest

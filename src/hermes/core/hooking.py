@@ -1,0 +1,143 @@
+"""Where hooks come into a turn. What they change is noted before it takes effect, so that a turn
+that is resumed or played again is the same turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from hermes.codec.values import replace
+from hermes.core.events import HookAction, HookAnswered
+from hermes.core.hooks import Fate, TurnHooks, Verdict
+from hermes.core.messages import Image, Reasoning, Text, ToolCall, ToolResult
+from hermes.core.planning import DOOR, find_tool, refused, through
+from hermes.core.prompt import Reply, TextDelta
+from hermes.core.stop import Stop, unless
+from hermes.core.turn import Turn
+
+T = TypeVar("T")
+
+BEFORE_TURN = "pre_llm_call"
+BEFORE_CALL = "pre_tool_call"
+LAST_WORDS = "transform_llm_output"
+# How long hooks that change what is there already are waited for once the person says stop.
+GRACE_SECONDS = 2.0
+BLOCKED = "blocked_by"
+NO_REASON = "A hook wants it so and gives no reason."
+
+
+async def turn_begins(turn: Turn, hooks: TurnHooks) -> None:
+    transcript = turn.recorder.transcript
+    if not transcript.is_unasked or transcript.beside:
+        return
+    if words := await unless(turn.stop, hooks.turn_begins()):
+        turn.recorder.note(HookAnswered(hook=BEFORE_TURN, action="context", text=words))
+
+
+async def call_comes(
+    turn: Turn, hooks: TurnHooks | None, call: ToolCall, known: HookAnswered | None
+) -> tuple[ToolCall, str] | ToolResult:
+    """The call as it is to be made and why a person must be asked before ("" for no reason), or its
+    answer. What is `known` of it from before counts, and nobody is asked again."""
+    call = _meant(turn, call)
+    if known is not None:
+        return _followed(call, verdict_of(known))
+    if hooks is None or call.broken:
+        return call, ""
+    verdict = await unless(turn.stop, hooks.call_comes(call))
+    turn.world.reach("hook.answered")
+    if verdict is None:
+        return call, ""
+    turn.recorder.note(_answered(call, verdict))
+    return _followed(call, verdict)
+
+
+async def call_went(
+    turn: Turn,
+    hooks: TurnHooks,
+    call: ToolCall,
+    result: ToolResult,
+    seconds: float,
+    fate: Fate = "made",
+) -> ToolResult:
+    text = await _patiently(turn.stop, hooks.call_went(call, result, seconds, fate))
+    if text is None or fate != "made":
+        return result
+    images = tuple(part for part in result.parts if isinstance(part, Image))
+    details = {**result.details, "transformed": True}
+    changed = replace(result, parts=(Text(text=text), *images), details=details)
+    # A hook may have found a secret where there was none.
+    return turn.recorder.veil.result(changed)
+
+
+async def last_words(turn: Turn, hooks: TurnHooks, reply: Reply) -> Reply:
+    message = reply.message
+    if not message.calls and message.text:
+        text = await _patiently(turn.stop, hooks.last_words(message.text))
+        if text is not None and text != message.text:
+            turn.recorder.note(HookAnswered(hook=LAST_WORDS, action="replace", text=text))
+            thoughts = tuple(part for part in message.parts if isinstance(part, Reasoning))
+            message = replace(message, parts=(*thoughts, Text(text=text)))
+    if hooks.holds_text and message.text:
+        turn.recorder.show(TextDelta(text=message.text))
+    return replace(reply, message=message)
+
+
+def fate_of(result: ToolResult) -> Fate:
+    """Of a call that was answered before it came to be planned."""
+    return "blocked" if BLOCKED in result.details else "refused"
+
+
+def _meant(turn: Turn, call: ToolCall) -> ToolCall:
+    """By the name of the tool that would run, whatever way the model wrote it: hooks must not miss
+    a call that is only spelt otherwise."""
+    while call.name == DOOR and not call.broken:
+        call = through(call)
+    found = None if call.broken else find_tool(turn.toolbox, call.name)
+    return replace(call, name=found.name) if found is not None else call
+
+
+def _answered(call: ToolCall, verdict: Verdict) -> HookAnswered:
+    action: HookAction = "modify"
+    if verdict.block is not None:
+        action = "block"
+    elif verdict.ask is not None:
+        action = "approve"
+    return HookAnswered(
+        hook=BEFORE_CALL,
+        action=action,
+        call_id=call.id,
+        text=verdict.block or verdict.ask or "",
+        arguments=verdict.arguments,
+    )
+
+
+def verdict_of(event: HookAnswered) -> Verdict:
+    return Verdict(
+        block=event.text if event.action == "block" else None,
+        ask=event.text if event.action == "approve" else None,
+        arguments=event.arguments,
+    )
+
+
+def _followed(call: ToolCall, verdict: Verdict) -> tuple[ToolCall, str] | ToolResult:
+    if verdict.block is not None:
+        return replace(refused(call, verdict.block or NO_REASON), details={BLOCKED: "hook"})
+    if verdict.arguments is not None:
+        call = replace(call, arguments=verdict.arguments)
+    return call, "" if verdict.ask is None else verdict.ask or NO_REASON
+
+
+async def _patiently(stop: Stop, work: Coroutine[Any, Any, T]) -> T | None:
+    """What comes of the work; None if it takes longer than a moment once somebody says stop."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((task, stop.wished), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            await asyncio.wait((task,), timeout=GRACE_SECONDS)
+        return task.result() if task.done() else None
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,80 @@
+"""What callbacks answered, read as what it may mean; anything else is logged and ignored."""
+
+from __future__ import annotations
+
+import logging
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject
+from hermes.core.hooks import Verdict
+
+log = logging.getLogger(__name__)
+
+BLOCK = "A hook has blocked this call."
+ASK = "A hook wants a person to decide."
+
+
+def contexts(answers: tuple[object, ...]) -> list[str]:
+    """Words for the model, of each answer that has some."""
+    found = []
+    for answer in answers:
+        text = answer.get("context") if isinstance(answer, dict) else answer
+        if isinstance(text, str):
+            found.append(text.strip())
+        elif answer:
+            _not_understood("pre_llm_call", answer)
+    return [text for text in found if text]
+
+
+def verdict(answers: tuple[object, ...]) -> Verdict | None:
+    """The first wish to block wins. Otherwise a person is asked if anybody wants that, and the
+    first changed arguments count, so that they are what the person is asked about."""
+    ask: str | None = None
+    arguments: JsonObject | None = None
+    for answer in answers:
+        match answer:
+            case {"action": "block", **more}:
+                return Verdict(block=_message(more) or BLOCK)
+            case {"action": "approve", **more}:
+                ask = _reason(more) if ask is None else ask
+            case {"action": "modify", "args": dict() as given}:
+                arguments = _json(given) if arguments is None else arguments
+            case _ if answer:
+                _not_understood("pre_tool_call", answer)
+    if ask is None and arguments is None:
+        return None
+    return Verdict(ask=ask, arguments=arguments)
+
+
+def text(hook: str, answers: tuple[object, ...]) -> str | None:
+    """The first text that is not empty."""
+    for answer in answers:
+        if isinstance(answer, str):
+            if answer:
+                return answer.encode("utf-8", "replace").decode()
+        elif answer:
+            _not_understood(hook, answer)
+    return None
+
+
+def _message(answer: dict[object, object]) -> str:
+    message = answer.get("message")
+    return message.encode("utf-8", "replace").decode() if isinstance(message, str) else ""
+
+
+def _reason(answer: dict[object, object]) -> str:
+    rule, message = answer.get("rule_key"), _message(answer) or ASK
+    return f"{message} [{rule}]" if isinstance(rule, str) and rule else message
+
+
+def _json(given: dict[object, object]) -> JsonObject | None:
+    """A copy of its own; None for what is no JSON."""
+    try:
+        return decode(dict, encode(given))
+    except (DecodeError, TypeError, ValueError, OverflowError, RecursionError):
+        _not_understood("pre_tool_call", given)
+        return None
+
+
+def _not_understood(hook: str, answer: object) -> None:
+    log.warning("hook answer ignored", extra={"hook": hook, "kind": type(answer).__name__})

@@ -1,0 +1,98 @@
+"""Which programs a person has allowed to run at which hook, each with what was in its files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from pathlib import Path
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value, replace
+from hermes.core.errors import ConfigError
+
+FILE = "shell-hooks-allowlist.json"
+
+
+class Allowed(Value):
+    """`files` are those that the command names, with the SHA-256 of what was in them."""
+
+    event: str
+    command: str
+    files: dict[str, str] = {}
+    at: float = 0.0
+
+
+class _List(Value):
+    version: int = 1
+    allowed: tuple[Allowed, ...] = ()
+
+
+class Consents:
+    """The list in a file of the home. It is read anew for every question, since other processes
+    may change it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def all(self) -> tuple[Allowed, ...]:
+        """ConfigError when the file cannot be understood: nothing is allowed then."""
+        try:
+            return decode(_List, self._path.read_bytes()).allowed
+        except FileNotFoundError:
+            return ()
+        except (DecodeError, OSError) as error:
+            raise ConfigError(
+                f"{self._path} cannot be read ({error}); mend or remove it, and allow hooks anew."
+            ) from error
+
+    def find(self, event: str, command: str) -> Allowed | None:
+        """What was allowed under this name, whatever is in its files now."""
+        for each in self.all():
+            if (each.event, each.command) == (event, command):
+                return each
+        return None
+
+    def allow(self, event: str, command: str, *, at: float) -> None:
+        known = [each for each in self.all() if (each.event, each.command) != (event, command)]
+        new = Allowed(event=event, command=command, files=fingerprint(command), at=at)
+        self._write((*known, new))
+
+    def revoke(self, command: str) -> int:
+        """How many hooks had this command."""
+        known = self.all()
+        kept = tuple(each for each in known if each.command != command)
+        if len(kept) < len(known):
+            self._write(kept)
+        return len(known) - len(kept)
+
+    def _write(self, allowed: tuple[Allowed, ...]) -> None:
+        """Whole or not at all, for nobody else to read."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(file, "wb") as out:
+            out.write(encode(replace(_List(), allowed=allowed)) + b"\n")
+        new.replace(self._path)
+
+
+def split(command: str) -> list[str]:
+    """The program and its arguments, as no shell sees them. ConfigError for an open quote."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigError(f"The command {command!r} cannot be read ({error}).") from error
+    if not words:
+        raise ConfigError("A hook has an empty command.")
+    return [str(Path(word).expanduser()) if word.startswith("~") else word for word in words]
+
+
+def fingerprint(command: str) -> dict[str, str]:
+    """The files that the command names, with what is in them. A program that is only a name is
+    found by the system, and belongs to it."""
+    found = {}
+    for word in split(command):
+        path = Path(word)
+        if "/" in word and path.is_file():
+            found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found

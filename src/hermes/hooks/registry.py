@@ -1,0 +1,181 @@
+"""Callbacks under the names of hooks, called in order; one that fails or hangs harms nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import copy
+import difflib
+import inspect
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+from hermes.core.errors import NotFound
+from hermes.hooks.catalogue import HOOKS
+
+log = logging.getLogger(__name__)
+
+DEFAULT_SECONDS = 30.0
+MOST_SECONDS = 600.0
+# A callback that does not heed its end is left to itself after this.
+GRACE_SECONDS = 0.5
+
+Callback = Callable[..., object]
+
+
+class Added(NamedTuple):
+    """A callback, as it was added."""
+
+    hook: str
+    callback: Callback
+    owner: str
+    priority: int
+    timeout: float | None
+    fail_closed: bool
+
+
+class Hooks:
+    """`timeout` is for callbacks without one of their own, 0 for none."""
+
+    def __init__(self, *, timeout: float = DEFAULT_SECONDS) -> None:
+        self._timeout = timeout
+        self._added: dict[str, list[Added]] = {}
+        # Tasks that did not end when they were told to; somebody must hold them.
+        self._left: set[asyncio.Task[object]] = set()
+
+    def add(
+        self,
+        hook: str,
+        callback: Callback,
+        *,
+        owner: str,
+        priority: int = 100,
+        timeout: float | None = None,
+        fail_closed: bool = False,
+    ) -> None:
+        """Call it with keyword arguments whenever the hook is fired, those of low `priority` first,
+        else in the order in which they came. With `fail_closed`, a `pre_tool_call` that crashes
+        or takes too long blocks the call. NotFound for a hook that does not exist."""
+        if hook not in HOOKS:
+            near = tuple(difflib.get_close_matches(hook, HOOKS, n=3, cutoff=0.5))
+            hint = f"did you mean {' or '.join(near)}?" if near else "docs/hooks.md lists them."
+            raise NotFound(f"There is no hook {hook!r}; {hint}", near)
+        added = Added(hook, callback, owner, priority, timeout, fail_closed)
+        self._added[hook] = sorted((*self._added.get(hook, ()), added), key=lambda a: a.priority)
+
+    def remove(self, owner: str) -> None:
+        """Take back all that this owner has added."""
+        for hook, added in tuple(self._added.items()):
+            kept = [each for each in added if each.owner != owner]
+            if kept:
+                self._added[hook] = kept
+            else:
+                del self._added[hook]
+
+    def has(self, *hooks: str) -> bool:
+        """Whether anybody listens to one of these, or to any hook at all."""
+        return any(hook in self._added for hook in hooks) if hooks else bool(self._added)
+
+    async def fire(self, hook: str, **payload: Any) -> tuple[object, ...]:
+        """What the callbacks returned, in order, without those that returned None. Each gets a copy
+        of the payload's lists and dicts. A failure is logged and otherwise ignored; one of a
+        `fail_closed` callback counts as the answer to block."""
+        answers = []
+        for added in tuple(self._added.get(hook, ())):
+            answer = await self._called(added, payload)
+            if answer is not None:
+                answers.append(answer)
+        return tuple(answers)
+
+    async def _called(self, added: Added, payload: Mapping[str, object]) -> object:
+        seconds = self._timeout if added.timeout is None else added.timeout
+        given = {name: _own(value) for name, value in payload.items()}
+        task = asyncio.ensure_future(_answer(partial(added.callback, **given)))
+        try:
+            limit = min(seconds, MOST_SECONDS) if seconds > 0 else None
+            await asyncio.wait((task,), timeout=limit)
+            if task.done() and not task.cancelled():
+                return task.result()
+            why = "it cancelled itself" if task.done() else f"no answer within {limit:g} s"
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+        finally:
+            if not task.done():
+                await self._give_up(task)
+        log.warning("hook failed", extra={"hook": added.hook, "owner": added.owner, "why": why})
+        return {"action": "block", "message": _closed(added)} if added.fail_closed else None
+
+    async def _give_up(self, task: asyncio.Task[object]) -> None:
+        task.cancel()
+        await asyncio.wait((task,), timeout=GRACE_SECONDS)
+        if not task.done():
+            self._left.add(task)
+            task.add_done_callback(self._left.discard)
+
+
+def _closed(added: Added) -> str:
+    return f"The check by {added.owner} could not be made, and without it this call is not run."
+
+
+def _own(value: object) -> object:
+    return copy.deepcopy(value) if isinstance(value, dict | list) else value
+
+
+class Failed(Exception):
+    """What a callback raised that is not for our event loop: exits and interrupts."""
+
+
+async def _answer(call: Callable[[], object]) -> object:
+    """A coroutine runs here; anything else in a thread of its own, which may hang for ever without
+    anybody waiting for it, not even at the end of the process."""
+    try:
+        if _is_async(call):
+            return await cast(Awaitable[object], call())
+        answer = await _in_thread(call)
+        return await answer if isinstance(answer, Coroutine) else answer
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise Failed(type(error).__name__) from error
+
+
+def _is_async(call: Callable[[], object]) -> bool:
+    while isinstance(call, partial):
+        call = call.func
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(
+        getattr(call, "__call__", None)  # noqa: B004
+    )
+
+
+async def _in_thread(call: Callable[[], object]) -> object:
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[object] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def tell(answer: object, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(answer)
+
+    def work() -> None:
+        answer: object = None
+        failure: BaseException | None = None
+        try:
+            answer = context.run(call)
+        except (StopIteration, SystemExit, KeyboardInterrupt) as error:
+            # None of these may pass through a future.
+            failure = Failed(type(error).__name__)
+        except Exception as error:
+            failure = error
+        try:
+            loop.call_soon_threadsafe(tell, answer, failure)
+        except RuntimeError:
+            # The loop has gone while this was under way.
+            return
+
+    threading.Thread(target=work, name="hook", daemon=True).start()
+    return await future

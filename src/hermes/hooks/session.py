@@ -1,0 +1,227 @@
+"""The hooks of one session: fired at their places in a turn, and by what happens in it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from hermes.codec.values import JsonObject
+from hermes.core.effects import subject
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    Compacted,
+    Record,
+    ReplyAdded,
+    SessionEnded,
+    TurnEnded,
+)
+from hermes.core.hooks import Fate, Verdict
+from hermes.core.messages import Text, ToolCall, ToolResult, UserMessage
+from hermes.core.recorder import Recorder
+from hermes.hooks import answers
+from hermes.hooks.history import history
+from hermes.hooks.registry import Hooks
+
+log = logging.getLogger(__name__)
+
+CONTEXT_CHARS = 10_000
+PREVIEW_CHARS = 1_500
+REASONS = {"new": "new_session"}
+
+Keep = Callable[[str, bytes], Awaitable[str]]
+
+
+class SessionHooks:
+    """`core.hooks.TurnHooks`. `keep` puts bytes into a file that tools can read and tells where.
+    What only watches is fired by `follow`; whatever is fired in the turn itself waits for that, so
+    that hooks come in the order of what they tell of."""
+
+    def __init__(self, hooks: Hooks, recorder: Recorder, *, keep: Keep) -> None:
+        self._hooks = hooks
+        self._transcript = recorder.transcript
+        self._session_id = recorder.session_id
+        self._reader = recorder.subscribe()
+        self._veil = recorder.veil
+        self._keep = keep
+        self._said = ""
+        self._answer = ""
+        self._asked: dict[str, ApprovalAsked] = {}
+
+    @property
+    def holds_text(self) -> bool:
+        return self._hooks.has("transform_llm_output")
+
+    async def turn_begins(self) -> str:
+        await self._reader.read_up()
+        transcript = self._transcript
+        self._said, self._answer = self._spoken(), ""
+        is_first = len(transcript.turn_starts) == 1
+        if is_first:
+            await self.fire("on_session_start")
+        if not self._hooks.has("pre_llm_call"):
+            return ""
+        found = await self.fire(
+            "pre_llm_call",
+            user_message=self._said,
+            conversation_history=history(transcript.messages[:-1]),
+            is_first_turn=is_first,
+            sender_id=transcript.opened.principal if transcript.opened else "owner",
+        )
+        texts = answers.contexts(found)
+        return "\n\n".join([await self._short(text) for text in texts])
+
+    async def call_comes(self, call: ToolCall) -> Verdict | None:
+        return answers.verdict(await self.fire("pre_tool_call", **_about(call)))
+
+    async def call_went(
+        self, call: ToolCall, result: ToolResult, seconds: float, fate: Fate
+    ) -> str | None:
+        status = "blocked" if fate == "blocked" else "error" if result.failed else "ok"
+        told = _about(call) | {
+            "result": result.text,
+            "duration_ms": round(seconds * 1000),
+            "status": status,
+            "error_type": "" if status == "ok" else status,
+            "error_message": result.text if result.failed else "",
+        }
+        await self.fire("post_tool_call", **told)
+        return await self._changed("transform_tool_result", **told) if fate == "made" else None
+
+    async def last_words(self, text: str) -> str | None:
+        return await self._changed("transform_llm_output", response_text=text)
+
+    async def command_ran(self, command: str, output: str, code: int, place: str) -> str | None:
+        """What is to be shown in place of the output, of which they see what may be kept."""
+        if not self._hooks.has("transform_terminal_output"):
+            return None
+        seen = ToolResult(call_id="", name="terminal", parts=(Text(text=output),))
+        return await self._changed(
+            "transform_terminal_output",
+            command=command,
+            output=self._veil.result(seen).text,
+            returncode=code,
+            env_type=place,
+        )
+
+    async def fire(self, hook: str, **payload: object) -> tuple[object, ...]:
+        """After everything that has happened before, with what every hook of a session is told."""
+        if not self._hooks.has(hook):
+            return ()
+        await self._reader.read_up()
+        return await self._fire(hook, **payload)
+
+    async def follow(self) -> None:
+        """Until the session is closed."""
+        async for record in self._reader:
+            try:
+                await self._see(record)
+            except Exception:
+                log.exception("a hook could not be told", extra={"session": self._session_id})
+
+    def listens(self, hook: str) -> bool:
+        return self._hooks.has(hook)
+
+    async def _changed(self, hook: str, **payload: object) -> str | None:
+        return answers.text(hook, await self.fire(hook, **payload))
+
+    async def _fire(self, hook: str, **payload: object) -> tuple[object, ...]:
+        return await self._hooks.fire(hook, **{**self._common(), **payload})
+
+    def _common(self) -> JsonObject:
+        opened = self._transcript.opened
+        return {
+            "session_id": self._session_id,
+            "task_id": (opened.job if opened else "") or self._session_id,
+            "turn_id": self._transcript.turn_id,
+            "platform": opened.source if opened else "",
+            "model": self._transcript.model,
+            "cwd": opened.cwd if opened else "",
+        }
+
+    async def _see(self, record: Record) -> None:
+        match record.event:
+            case ReplyAdded(message=message):
+                self._answer = "" if message.calls else message.text
+            case TurnEnded() as ended:
+                await self._turn_ended(ended, record.turn_id)
+            case ApprovalAsked() as asked:
+                self._asked[asked.id] = asked
+                await self._fire("pre_approval_request", **_question(asked), **self._who())
+            case ApprovalAnswered() as answered:
+                await self._approved(answered)
+            case Compacted() as compacted:
+                await self._fire(
+                    "on_session_compress",
+                    old_session_id=self._session_id,
+                    tokens_before=compacted.tokens_before,
+                    tokens_after=compacted.tokens_after,
+                )
+            case SessionEnded(reason=reason):
+                await self._fire(
+                    "on_session_finalize",
+                    reason=REASONS.get(reason, reason),
+                    old_session_id=self._session_id,
+                    new_session_id="",
+                )
+            case _:
+                return
+
+    async def _turn_ended(self, ended: TurnEnded, turn_id: str) -> None:
+        if ended.reason == "done" and self._answer and self._hooks.has("post_llm_call"):
+            await self._fire(
+                "post_llm_call",
+                turn_id=turn_id,
+                user_message=self._said or self._spoken(),
+                assistant_response=self._answer,
+                conversation_history=history(self._transcript.messages),
+            )
+        await self._fire(
+            "on_session_end",
+            turn_id=turn_id,
+            completed=ended.reason == "done",
+            interrupted=ended.reason == "interrupted",
+        )
+
+    async def _approved(self, answered: ApprovalAnswered) -> None:
+        asked = self._asked.pop(answered.id, None)
+        choice = "timeout" if answered.by == "time" else answered.choice
+        told = _question(asked) if asked is not None else {}
+        await self._fire("post_approval_response", **told, **self._who(), choice=choice)
+
+    def _who(self) -> JsonObject:
+        opened = self._transcript.opened
+        return {"session_key": self._session_id, "surface": opened.source if opened else ""}
+
+    def _spoken(self) -> str:
+        """What the person said that the newest turn is about."""
+        transcript = self._transcript
+        place = transcript.turn_starts[-1] if transcript.turn_starts else len(transcript.messages)
+        said = transcript.messages[place] if place < len(transcript.messages) else None
+        return said.text if isinstance(said, UserMessage) else ""
+
+    async def _short(self, text: str) -> str:
+        """What is long goes into a file, and the model gets its beginning."""
+        if len(text) <= CONTEXT_CHARS:
+            return text
+        name = f"hooks/context-{self._transcript.turn_id or 'turn'}-{len(text)}.txt"
+        try:
+            path = await self._keep(name, text.encode("utf-8", "replace"))
+        except Exception:
+            log.exception("the words of a hook could not be kept")
+            return f"{text[:CONTEXT_CHARS]}\n[{len(text) - CONTEXT_CHARS} more characters]"
+        return (
+            f"{text[:PREVIEW_CHARS]}\n[{len(text)} characters in all; the whole text is in {path}]"
+        )
+
+
+def _about(call: ToolCall) -> JsonObject:
+    return {"tool_name": call.name, "args": call.arguments, "tool_call_id": call.id}
+
+
+def _question(asked: ApprovalAsked) -> JsonObject:
+    return {
+        "command": subject(asked.effect),
+        "description": asked.reason,
+        "pattern_keys": [asked.category],
+    }

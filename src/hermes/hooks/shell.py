@@ -1,0 +1,201 @@
+"""Hooks that are programs: told on stdin what happens, heard on stdout, run without a shell."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, Value
+from hermes.core.errors import ConfigError
+from hermes.hooks.consent import Consents, fingerprint, split
+
+log = logging.getLogger(__name__)
+
+MOST_SECONDS = 300.0
+MOST_BYTES = 1_000_000
+BLOCKING_CODE = 2
+END_SECONDS = 2.0
+OWN_KEYS = ("tool_name", "args", "session_id", "cwd")
+
+
+class ShellHook(Value):
+    """One entry of the settings. An empty `matcher` is for every tool. With `fail_closed`, a call
+    is not made when the program cannot say that it may be."""
+
+    event: str
+    command: str
+    matcher: str = ""
+    timeout: float = 60.0
+    fail_closed: bool = False
+
+    @property
+    def seconds(self) -> float:
+        return min(self.timeout, MOST_SECONDS)
+
+    def matches(self, tool_name: str) -> bool:
+        """ConfigError for a matcher that is no pattern."""
+        if not self.matcher:
+            return True
+        try:
+            return re.fullmatch(self.matcher, tool_name) is not None
+        except re.error as error:
+            raise ConfigError(f"The matcher {self.matcher!r} is no pattern ({error}).") from error
+
+
+class Ran(Value):
+    """What came of a run. `answer` is what it means for the hook, None for nothing."""
+
+    code: int | None
+    output: str
+    errors: str
+    seconds: float
+    answer: JsonObject | str | None = None
+
+
+class ShellCallback:
+    """A program as a callback. `env` is what it sees of the environment. Its files are compared
+    with what was allowed before every run."""
+
+    def __init__(self, hook: ShellHook, consents: Consents, *, env: Mapping[str, str]) -> None:
+        self._hook = hook
+        self._consents = consents
+        self._env = env
+
+    async def __call__(self, **payload: object) -> object:
+        hook = self._hook
+        tool = payload.get("tool_name")
+        if isinstance(tool, str) and not hook.matches(tool):
+            return None
+        if not await asyncio.to_thread(is_allowed, hook, self._consents):
+            raise ConfigError(f"{hook.command} is not allowed, or has changed since it was.")
+        ran = await run(hook, payload, env=self._env)
+        if ran.code is None:
+            raise TimeoutError(f"no end within {hook.seconds:g} s")
+        if ran.answer is None and hook.fail_closed and ran.code != 0:
+            raise OSError(f"exit code {ran.code}: {ran.errors[:200]}")
+        return ran.answer
+
+
+def is_allowed(hook: ShellHook, consents: Consents) -> bool:
+    """Somebody has allowed this program at this hook, and its files are still the same."""
+    known = consents.find(hook.event, hook.command)
+    return known is not None and known.files == fingerprint(hook.command)
+
+
+async def run(hook: ShellHook, payload: Mapping[str, object], *, env: Mapping[str, str]) -> Ran:
+    """One run, to its end or to the end of its time; whatever it started is gone then, too. OSError
+    when it cannot be started."""
+    loop, cwd = asyncio.get_running_loop(), str(payload.get("cwd", ""))
+    began = loop.time()
+    process = await _started(hook, env, cwd)
+    try:
+        async with asyncio.timeout(hook.seconds):
+            output, errors, _ = await asyncio.gather(
+                _read(process.stdout),
+                _read(process.stderr),
+                _tell(process, asked(hook, payload)),
+            )
+            await process.wait()
+    except TimeoutError:
+        return Ran(code=None, output="", errors="", seconds=loop.time() - began)
+    finally:
+        await _end(process)
+    return Ran(
+        code=process.returncode,
+        output=output,
+        errors=errors,
+        seconds=loop.time() - began,
+        answer=answer(hook.event, process.returncode or 0, output, errors),
+    )
+
+
+def asked(hook: ShellHook, payload: Mapping[str, object]) -> bytes:
+    """What the program reads."""
+    told = {
+        "hook_event_name": hook.event,
+        "tool_name": payload.get("tool_name", ""),
+        "tool_input": payload.get("args", {}),
+        "session_id": payload.get("session_id", ""),
+        "cwd": payload.get("cwd", ""),
+        "extra": {name: value for name, value in payload.items() if name not in OWN_KEYS},
+    }
+    return encode(told) + b"\n"
+
+
+def answer(event: str, code: int, output: str, errors: str) -> JsonObject | str | None:
+    """What a program said, in the words of callbacks."""
+    if code == BLOCKING_CODE:
+        return {"action": "block", "message": errors.strip() or output.strip()}
+    try:
+        said = decode(dict, output) if code == 0 and output.strip() else {}
+    except DecodeError:
+        return None
+    match said:
+        case {"decision": "block"}:
+            return {"action": "block", "message": said.get("reason", "")}
+        case {"action": "block" | "approve" | "modify"}:
+            return said
+        case {"context": str()} if event == "pre_llm_call":
+            return said
+        case {"text": str() as text} if event.startswith("transform_"):
+            return text
+        case _:
+            return None
+
+
+async def _started(hook: ShellHook, env: Mapping[str, str], cwd: str) -> Process:
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *split(hook.command),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=dict(env),
+            cwd=cwd if os.path.isdir(cwd) else None,  # noqa: ASYNC240, PTH112
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # Given up half-way, only the program itself would end, and not what it has started.
+        with contextlib.suppress(OSError):
+            await _end(await starting)
+        raise
+
+
+async def _read(stream: asyncio.StreamReader | None) -> str:
+    """All of it, of which so much is kept: a program must not stop because nobody reads."""
+    assert stream is not None
+    kept = b""
+    while chunk := await stream.read(65_536):
+        kept += chunk[: MOST_BYTES - len(kept)]
+    return kept.decode("utf-8", "replace")
+
+
+async def _tell(process: Process, words: bytes) -> None:
+    """It need not listen."""
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        process.stdin.write(words)
+        await process.stdin.drain()
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+
+
+async def _end(process: Process) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    # Something that has left the group may hold the pipes, for which `wait` would wait as well.
+    waiting = asyncio.ensure_future(process.wait())
+    await asyncio.wait((waiting,), timeout=END_SECONDS)
+    waiting.cancel()

@@ -1,0 +1,52 @@
+"""Asks a person at a terminal, once, whether the programs that the settings name may run."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from hermes.config.home import resolve_home
+from hermes.config.secrets import environment
+
+# What stands in every file that names a hook.
+WORD = b"hooks"
+
+
+def ask_before_session(options: Mapping[str, Any]) -> None:
+    """Nothing happens, and nothing is loaded, where no settings speak of hooks, nobody sits at the
+    terminal, or all is decided."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or options.get("ignore_config"):
+        return
+    home = resolve_home(environment(), profile=options.get("profile"))
+    try:
+        if WORD not in home.config.read_bytes():
+            return
+    except OSError:
+        return
+    _ask(options)
+
+
+def _ask(options: Mapping[str, Any]) -> None:
+    from hermes.app.shell_hooks import allow, undecided
+    from hermes.app.start import start
+
+    app = start(options)
+    asyncio.run(app.close())
+    if app.settings.hooks_auto_accept:
+        return
+    for hook in undecided(app):
+        if may_run(hook.event, hook.command):
+            allow(app, hook)
+
+
+def may_run(event: str, command: str) -> bool:
+    """The person's word; no answer is a no."""
+    from hermes.commands.visible import one_line
+
+    print(f"Your settings run a program at the hook {event}:", file=sys.stderr)
+    print(f"  {one_line(command)}", file=sys.stderr)
+    print("It runs as you, unconfined. Run it from now on? [y/N] ", end="", file=sys.stderr)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

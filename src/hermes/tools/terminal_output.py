@@ -1,0 +1,24 @@
+"""What others may make of a command's output before the model sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from hermes.codec.values import replace
+from hermes.core.ports import CommandResult
+
+# The command, its output and its exit code; None leaves the output as it is.
+Change = Callable[[str, str, int], Awaitable[str | None]]
+
+
+class TerminalOutput:
+    """Of one session; without a `change`, everything stays as it is."""
+
+    def __init__(self, change: Change | None = None) -> None:
+        self._change = change
+
+    async def of(self, command: str, result: CommandResult) -> CommandResult:
+        if self._change is None:
+            return result
+        text = await self._change(command, result.output, result.exit_code)
+        return result if text is None else replace(result, output=text)
