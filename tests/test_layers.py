@@ -30,6 +30,7 @@ ROOMS: dict[str, set[str]] = {
     "skills": {"codec", "core"},
     "context": {"codec", "core"},
     "mcp": {"codec", "core"},
+    "plugins": {"codec", "core", "workspaces"},
     "learning": {"codec", "core", "skills", "memory"},
     "testing": {"codec", "core"},
 }

@@ -14,6 +14,7 @@ FLAGS = {
     "max_turns": "agent.max_turns",
     "record": "sessions.record",
     "checkpoints": "checkpoints.enabled",
+    "safe_mode": "plugins.safe_mode",
 }
 
 

@@ -66,7 +66,7 @@ class Sources:
             case FetchUrl(url=url):
                 return f"web:{host_of(url)}"
             case CallServer(server=server):
-                return f"mcp:{server}"
+                return server if server.startswith("plugin:") else f"mcp:{server}"
             case ReadPath(path=path):
                 return self.of_path(path)
             case RunCommand() | SignalProcess() if verdict is not None:

@@ -1,0 +1,176 @@
+"""The place that an untrusted plugin runs in: what of the machine it can see and change, which
+variables it gets, how much it may use up."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from hermes.codec.values import Value
+from hermes.core.errors import ConfigError
+from hermes.plugins.serving import Grants
+from hermes.workspaces.child import onto, opened
+from hermes.workspaces.confinement.sandbox import Cell, find_means
+from hermes.workspaces.confinement.scope import RESOLVER, Scope, below
+from hermes.workspaces.environment import is_providers
+
+Sandbox = Literal["auto", "require", "off"]
+
+CHILD = Path(__file__).with_name("inside") / "child.py"
+LINK = 3
+MOST_LOG_BYTES = 1_000_000
+# Of the root folder: what programs are made of. All else is of people, and out of sight.
+_SYSTEM = frozenset(
+    "bin sbin lib lib32 lib64 libx32 usr etc nix gnu opt dev proc sys tmp run boot".split()
+)
+LIMITS: dict[str, int] = {
+    "address_space": 1 << 30,
+    "files": 256,
+    "file_size": 256 << 20,
+    "cpu_seconds": 3_600,
+    "processes": 64,
+    "core": 0,
+}
+_PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
+
+
+class Setting(Value):
+    """What a cell is made of. `copy` is the plugin's code, `variables` the whole environment of
+    the host, of which little is passed on. `means` is for those who want one of two by name."""
+
+    key: str
+    home: str
+    person: str
+    copy: str
+    data: str
+    log: str
+    grants: Grants
+    wanted_env: tuple[str, ...]
+    variables: dict[str, str]
+    sandbox: Sandbox = "auto"
+    means: Literal["auto", "bubblewrap", "landlock"] = "auto"
+
+
+class PluginCell:
+    """Starts the process of one plugin."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        path = setting.variables.get("PATH", os.defpath)
+        found, obstacles = find_means(setting.means, path)
+        self._means = None if setting.sandbox == "off" else found
+        if self._means is None and setting.sandbox == "require":
+            why = "; ".join(obstacles)
+            raise ConfigError(f"It must be confined, which cannot be done here: {why}.")
+
+    @property
+    def protection(self) -> str:
+        kind = type(self._means).__name__.lower() if self._means else "nothing"
+        network = "network open" if self._setting.grants.network else "no network"
+        return f"{kind}, {network}" if self._means else "nothing but limits"
+
+    def secrets(self) -> dict[str, str]:
+        return secrets_of(self._setting.wanted_env, self._setting.grants, self._setting.variables)
+
+    def start(self, link: int) -> int:
+        """With `link` as its descriptor 3; the number of the process. OSError."""
+        setting, scope = self._setting, self._scope()
+        for folder in (setting.data, str(Path(setting.log).parent)):
+            Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
+        scope.prepare()
+        cell = Cell(self._means, scope, ())
+        argv = cell.wrap((sys.executable, "-I", "-B", str(CHILD)))
+        with _fresh_log(setting.log) as log:
+            actions = [
+                opened(0, os.devnull, os.O_RDONLY),
+                opened(1, os.devnull, os.O_WRONLY),
+                onto(log.fileno(), 2),
+                onto(link, LINK),
+            ]
+            return cell.starter()(argv[0], argv, self._environment(scope), actions)
+
+    def _environment(self, scope: Scope) -> dict[str, str]:
+        variables = self._setting.variables
+        passed = {name: variables[name] for name in _PASSED_ON if name in variables}
+        baseline = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": self._setting.data,
+            "TMPDIR": scope.temporary,
+            "PYTHONUNBUFFERED": "1",
+        }
+        return {**passed, **self.secrets(), **baseline}
+
+    def _scope(self) -> Scope:
+        setting, grants = self._setting, self._setting.grants
+        flat = setting.key.replace("/", "--")
+        private = str(Path(setting.home, "cache", "plugins", "cells", flat))
+        granted = tuple(_granted(each, setting.person, setting.home) for each in grants.paths)
+        # What was granted lies in a folder that is hidden otherwise, or is one.
+        hidden = {*_private_folders(), setting.person, setting.home}
+        hidden = {each for each in hidden if not any(below(each, path) for path in granted)}
+        readable = (setting.copy, *_of_python(setting.home))
+        return Scope(
+            root=setting.data,
+            home=os.path.realpath(setting.person),
+            private=private,
+            cache=f"{private}/cache",
+            hidden=tuple(sorted({*hidden, setting.home} - {"/"})),
+            writable=granted,
+            readable=(*readable, RESOLVER) if grants.network else readable,
+            network=grants.network,
+        )
+
+
+def secrets_of(
+    wanted: tuple[str, ...], grants: Grants, variables: Mapping[str, str]
+) -> dict[str, str]:
+    """The values of what a plugin has declared. Keys of model providers need a grant by name."""
+    return {
+        name: variables[name]
+        for name in wanted
+        if name in variables and (name in grants.env or not is_providers(name))
+    }
+
+
+def _fresh_log(file: str) -> BinaryIO:
+    """It begins anew when it is long: nobody reads more of it."""
+    path = Path(file)
+    if path.exists() and path.stat().st_size > MOST_LOG_BYTES:
+        path.unlink()
+    path.touch(mode=0o600)
+    return path.open("ab")
+
+
+def _granted(path: str, person: str, home: str) -> str:
+    """A folder that a person gave; the home of Hermes can be no part of it."""
+    whole = os.path.realpath(Path(path.replace("~", person, 1) if path[:1] == "~" else path))
+    if below(whole, home) or below(home, whole):
+        raise ConfigError(f"{path} cannot be granted: the home of Hermes is a part of it.")
+    if not Path(whole).is_dir():
+        raise ConfigError(f"{path} cannot be granted: it is no folder.")
+    return whole
+
+
+@lru_cache(maxsize=1)
+def _private_folders() -> tuple[str, ...]:
+    """Of the root folder, all that is not the system's; and what services keep."""
+    with os.scandir("/") as entries:
+        named = [e.path for e in entries if not e.is_symlink() and e.name not in _SYSTEM]
+    return (*sorted(named), "/etc/ssl/private", "/etc/ssh")
+
+
+def _of_python(home: str) -> tuple[str, ...]:
+    """What the interpreter and its packages are made of."""
+    program = Path(os.path.realpath(sys.executable))
+    folders = {
+        os.path.realpath(sys.prefix),
+        os.path.realpath(sys.base_prefix),
+        str(program.parent),
+        str(Path(__file__).resolve().parents[2]),
+        *(os.path.realpath(each) for each in sys.path if each.endswith("-packages")),
+    }
+    return tuple(sorted(each for each in folders if each != "/" and not below(home, each)))
