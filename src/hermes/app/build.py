@@ -22,6 +22,7 @@ from hermes.app.mcp.foreign import Foreign
 from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
+from hermes.app.plugged import Plugged
 from hermes.app.prompting import chosen_personality, view_of
 from hermes.app.safeguards import approver, session_rules, way_to_the_web
 from hermes.app.secrecy import Secrecy
@@ -88,6 +89,7 @@ class App:
         self.models.accounts.tell_secrets(self.secrecy.watch)
         self.tools = Tools()
         self.foreign = Foreign(self)
+        self.plugged = Plugged(self)
         # Seams for whoever plays a session again: they are others then.
         self.new_recorder: Callable[..., Recorder] = Recorder
         # By session, for those that let commands use a secret; who asks a person for one unseen.
@@ -127,6 +129,7 @@ class App:
         """A session to talk to. SessionBusy when another process is in it, NotFound. A surface may
         `arrange` its parts anew: a policy that is stricter, files that are open elsewhere."""
         await self.foreign.offer()
+        await self.plugged.offer()
         arrange = arrange or (lambda _id, _parts: None)
         session_id = await self._wanted(opening)
         session = await (
@@ -189,6 +192,7 @@ class App:
     async def close(self) -> None:
         for session, _ in tuple(self._open.values()):
             await self.leave(session)
+        await self.plugged.close()
         await self.foreign.close()
         await self.models.close()
         if "memory" in self.__dict__:

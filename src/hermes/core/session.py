@@ -120,10 +120,12 @@ class Session:
     def judge(self, effect: Effect) -> Decision:
         return self._gate.judge(effect)
 
-    async def permit(self, effect: Effect, stop: asyncio.Event) -> bool:
+    async def permit(
+        self, effect: Effect, stop: asyncio.Event, also: frozenset[str] = frozenset()
+    ) -> bool:
         """For what a person does by hand: returns when it may happen, and whether somebody has
-        said so on purpose; else EffectDenied."""
-        judged = Judged(effect=effect, decision=self._gate.judge(effect))
+        said so on purpose; else EffectDenied. `also` are strangers who want it."""
+        judged = Judged(effect=effect, decision=self._gate.judge(effect, also))
         return await self._gate.admit("", judged, stop)
 
     @property

@@ -45,6 +45,7 @@ class Births:
             wanted_env=found.manifest.variables,
             variables=around.variables,
             sandbox=self._rules.sandbox,
+            means=self._rules.means,
         )
         return PluginCell(setting), birth
 

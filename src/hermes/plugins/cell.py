@@ -19,6 +19,7 @@ from hermes.workspaces.confinement.scope import RESOLVER, Scope, below
 from hermes.workspaces.environment import is_providers
 
 Sandbox = Literal["auto", "require", "off"]
+Means = Literal["auto", "bubblewrap", "landlock"]
 
 CHILD = Path(__file__).with_name("inside") / "child.py"
 LINK = 3
@@ -52,7 +53,7 @@ class Setting(Value):
     wanted_env: tuple[str, ...]
     variables: dict[str, str]
     sandbox: Sandbox = "auto"
-    means: Literal["auto", "bubblewrap", "landlock"] = "auto"
+    means: Means = "auto"
 
 
 class PluginCell:

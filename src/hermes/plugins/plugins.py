@@ -23,10 +23,12 @@ from hermes.plugins.known import Known
 from hermes.plugins.rules import Rules, obstacle, unset
 from hermes.plugins.running import PluginFault, Running
 from hermes.plugins.serving import Serving
-from hermes.plugins.surface import Scan, Surface, surface_of
+from hermes.plugins.surface import Clean, Scan, Surface, surface_of
 from hermes.plugins.tools import PluginTool
 
 log = logging.getLogger(__name__)
+
+AT_ONCE = 4
 
 Status = Literal["off", "on", "loaded", "error", "needs configuration", "changed", "given up"]
 
@@ -55,6 +57,7 @@ class Plugins:
         *,
         serve: Callable[[Found], Serving],
         scan: Scan,
+        clean: Clean = lambda schema: schema,
         taken: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self.rules = rules
@@ -63,6 +66,7 @@ class Plugins:
         self._clock = clock
         self._serve = serve
         self._scan = scan
+        self._clean = clean
         self._taken = taken
         self._states = {key: self._first(each) for key, each in discover(places).items()}
         self._running: dict[str, Running] = {}
@@ -93,8 +97,13 @@ class Plugins:
         """Learn what each of them brings. What was learned before about the same contents is taken
         for `known`, so that nothing is started. One that fails takes nothing else down."""
         wanted = [state.found for state in states]
-        surfaces = await asyncio.gather(*(self._surface(each, known) for each in wanted))
+        slots = asyncio.Semaphore(AT_ONCE)
+        surfaces = await asyncio.gather(*(self._surface(e, known, slots) for e in wanted))
         names = {*self._taken()}
+        keys = {found.key for found in wanted}
+        for other in self._loaded():
+            if other.found.key not in keys and other.surface:
+                names |= {tool.name for tool in other.surface.tools}
         for found, surface in zip(wanted, surfaces, strict=True):
             if isinstance(surface, str):
                 self._set(found, status="error", fault=surface)
@@ -142,6 +151,11 @@ class Plugins:
         await self._stop(key)
         self._set(replace(found, hash=now), status="on", fault="")
         return True
+
+    def fail(self, key: str, why: str) -> None:
+        """What it brings cannot be taken."""
+        log.warning("a plugin cannot be joined", extra={"plugin": key, "why": why})
+        self._set(self._states[key].found, status="error", fault=why)
 
     async def close(self) -> None:
         await asyncio.gather(*(self._stop(key) for key in tuple(self._running)))
@@ -204,12 +218,13 @@ class Plugins:
                 )
         return ""
 
-    async def _surface(self, found: Found, known: bool) -> Surface | str:
+    async def _surface(self, found: Found, known: bool, slots: asyncio.Semaphore) -> Surface | str:
         if known and not found.trusted and (held := self._known.get(found)):
             return held
         try:
-            told = await self.running(found.key).load()
-            surface = surface_of(told, found, self._scan)
+            async with slots:
+                told = await self.running(found.key).load()
+            surface = surface_of(told, found, self._scan, self._clean)
         except (PluginFault, ConfigError) as error:
             log.warning("a plugin failed", extra={"plugin": found.key, "why": str(error)})
             await self._stop(found.key)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from hermes.codec.values import Value
-from hermes.plugins.cell import Sandbox, secrets_of
+from hermes.plugins.cell import Means, Sandbox, secrets_of
 from hermes.plugins.found import Found
 from hermes.plugins.manifest import Isolation
 from hermes.plugins.serving import Grants
@@ -41,6 +41,7 @@ class Rules(Value):
     load_timeout: float = 20
     tool_timeout: float = 120
     sandbox: Sandbox = "auto"
+    means: Means = "auto"
     block_on_scan: Literal["", "high"] = ""
     allow_override: tuple[str, ...] = ()
     safe_mode: bool = False

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 MOST_CHARS = 100_000
 MOST_TOKENS = 8_192
 
-Dispatch = Callable[[str, ToolContext, str, JsonObject], Awaitable[str]]
+Dispatch = Callable[[str, str, ToolContext, str, JsonObject], Awaitable[str]]
 Inject = Callable[[str, str, str], Awaitable[bool]]
 Complete = Callable[[str, str, str, str, int], Awaitable[str]]
 
@@ -50,7 +50,9 @@ class Caller:
 NOBODY = Caller()
 
 
-async def _no_dispatch(_plugin: str, _ctx: ToolContext, _name: str, _arguments: JsonObject) -> str:
+async def _no_dispatch(
+    _plugin: str, _session: str, _ctx: ToolContext, _name: str, _arguments: JsonObject
+) -> str:
     raise Denied("Tools cannot be used from here.")
 
 
@@ -102,7 +104,8 @@ class Serving:
             raise Denied(f"{name[:60]} is not among `uses_tools` of the manifest.")
         if caller.ctx is None:
             raise Denied("Tools can be used during the call of a tool only.")
-        return await self._dispatch(self.plugin, caller.ctx, name, arguments)
+        session = caller.session_id
+        return await self._dispatch(self.plugin, session, caller.ctx, name, arguments)
 
     async def _message(self, params: JsonObject, caller: Caller) -> bool:
         content, session = params.get("content"), params.get("session_key")

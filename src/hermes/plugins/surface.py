@@ -17,6 +17,7 @@ MOST_SCHEMA_BYTES = 16_000
 MOST_TOOLS = 64
 MOST_CHARS = 2_000
 Scan = Callable[[str], tuple[str, bool]]
+Clean = Callable[[JsonObject], JsonObject]
 
 
 class ToolOffer(Value):
@@ -87,8 +88,9 @@ class Surface(Value):
     images: tuple[ImageOffer, ...] = ()
 
 
-def surface_of(told: Any, found: Found, scan: Scan) -> Surface:
-    """What came from the plugin, if it is what the manifest declares; else ConfigError."""
+def surface_of(told: Any, found: Found, scan: Scan, clean: Clean) -> Surface:
+    """What came from the plugin, if it is what the manifest declares; else ConfigError. Each
+    description is scanned, each schema cleaned."""
     try:
         surface = convert(Surface, told)
     except DecodeError as error:
@@ -96,7 +98,7 @@ def surface_of(told: Any, found: Found, scan: Scan) -> Surface:
     if not found.trusted:
         _check_declared(surface, found)
     _check_shapes(surface)
-    return replace(surface, tools=tuple(_scanned(each, scan) for each in surface.tools))
+    return replace(surface, tools=tuple(_scanned(each, scan, clean) for each in surface.tools))
 
 
 def _check_declared(surface: Surface, found: Found) -> None:
@@ -135,10 +137,11 @@ def _check_shapes(surface: Surface) -> None:
             raise ConfigError(f"{name[:80]!r} cannot name a command.")
 
 
-def _scanned(tool: ToolOffer, scan: Scan) -> ToolOffer:
+def _scanned(tool: ToolOffer, scan: Scan, clean: Clean) -> ToolOffer:
     finding, dangerous = scan(tool.description[:MOST_CHARS] + encode(tool.parameters).decode())
     if dangerous:
         raise ConfigError(
             f"The description of {tool.name} reads like orders to the model ({finding})."
         )
-    return replace(tool, finding=finding) if finding else tool
+    schema = {"description": tool.description, "parameters": clean(tool.parameters)}
+    return replace(tool, finding=finding, schema=schema)

@@ -1,0 +1,135 @@
+"""The plugins of one run joined to the rest: their tools, hooks, commands, skills and images."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import HermesError
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.plugins.joining import HookPlace, ImagePlace
+    from hermes.plugins.plugins import Plugins, State
+
+IMAGES = "image_gen"
+
+
+class Plugged:
+    """Nothing is loaded where the settings name no plugin. `hooks` and `images` are the places of
+    other rooms that plugins add to, and `image_kind` what providers there are derived from."""
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        hooks: HookPlace | None = None,
+        images: ImagePlace | None = None,
+        image_kind: type = object,
+    ) -> None:
+        self.hooks = hooks
+        self.images = images
+        self.image_kind = image_kind
+        self._app = app
+        self._plugins: Plugins | None = None
+        self._offering = asyncio.Lock()
+        self._offered = False
+        self._categories: set[str] = set()
+
+    @property
+    def plugins(self) -> Plugins:
+        if self._plugins is None:
+            from hermes.app.plugin_host import plugins_of
+
+            self._plugins = plugins_of(self._app)
+        return self._plugins
+
+    @property
+    def wanted(self) -> bool:
+        own = self._app.settings.plugins
+        return bool(own.enabled) and not own.safe_mode
+
+    async def offer(self) -> None:
+        """Give what plugins bring to the sessions of this run. Those that were seen before are
+        known; only new ones are started."""
+        if self._offered or not self.wanted:
+            return
+        async with self._offering:
+            if self._offered:
+                return
+            self._offered = True
+            plugins = self.plugins
+            own = [each for each in plugins.usable() if not each.found.category]
+            await plugins.load(own)
+            self._join([each.found.key for each in own])
+            self._app.news += self._faults()
+
+    async def load_category(self, category: str) -> None:
+        """For whoever uses a kind of backend first: load the plugins of that kind."""
+        async with self._offering:
+            if category in self._categories:
+                return
+            self._categories.add(category)
+            plugins = self.plugins
+            own = list(plugins.usable(category))
+            await plugins.load(own)
+            self._join([each.found.key for each in own])
+
+    async def refresh(self) -> tuple[str, ...]:
+        """Load those anew that are being developed and have changed; their names."""
+        if self._plugins is None:
+            return ()
+        states = self._plugins.states
+        changed = [s.found.key for s in states if await self._plugins.refresh(s.found.key)]
+        if changed:
+            await self._plugins.load([self._plugins.state(key) for key in changed])
+            self._join(changed)
+        return tuple(changed)
+
+    async def close(self) -> None:
+        if self._plugins is not None:
+            await self._plugins.close()
+
+    def _join(self, keys: list[str]) -> None:
+        from hermes.plugins.skills import put_skills
+        from hermes.tools.catalogue import Entry
+
+        plugins, app = self.plugins, self._app
+        for key in keys:
+            state = plugins.state(key)
+            if state.status == "loaded":
+                self._guarded(state, self._join_one)
+        app.tools.add(Entry(tool.spec, tool) for tool in plugins.tools())
+        loaded = [state for state in plugins.states if state.status == "loaded"]
+        app.news += put_skills(loaded, skills_of_plugins(app.home.cache))
+
+    def _join_one(self, state: State) -> None:
+        from hermes.plugins.joining import join_hooks, join_images
+
+        if self.hooks is not None:
+            join_hooks(self.plugins, state, self.hooks)
+        elif state.surface and state.surface.hooks:
+            raise HermesError("There is nobody to fire its hooks.")
+        if self.images is not None:
+            join_images(self.plugins, state, self.images, self.image_kind)
+
+    def _guarded(self, state: State, work: Callable[[State], None]) -> None:
+        """What cannot be joined whole is not joined at all."""
+        try:
+            work(state)
+        except Exception as error:
+            self.plugins.fail(state.found.key, str(error))
+
+    def _faults(self) -> list[str]:
+        bad = ("error", "changed", "needs configuration")
+        return [
+            f"Plugin {state.found.key}: {state.fault}"
+            for state in self.plugins.states
+            if state.status in bad
+        ]
+
+
+def skills_of_plugins(cache: Path) -> Path:
+    return cache / "plugins" / "skills"
