@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hermes.app.build import App
     from hermes.plugins.joining import HookPlace, ImagePlace
     from hermes.plugins.plugins import Plugins, State
+    from hermes.plugins.surface import Surface
 
 IMAGES = "image_gen"
 
@@ -54,10 +55,11 @@ class Plugged:
     async def offer(self) -> None:
         """Give what plugins bring to the sessions of this run. Those that were seen before are
         known; only new ones are started."""
-        if self._offered or not self.wanted:
+        if not self.wanted:
             return
         async with self._offering:
             if self._offered:
+                await self._follow()
                 return
             self._offered = True
             plugins = self.plugins
@@ -77,16 +79,20 @@ class Plugged:
             await plugins.load(own)
             self._join([each.found.key for each in own])
 
-    async def refresh(self) -> tuple[str, ...]:
-        """Load those anew that are being developed and have changed; their names."""
-        if self._plugins is None:
-            return ()
-        states = self._plugins.states
-        changed = [s.found.key for s in states if await self._plugins.refresh(s.found.key)]
-        if changed:
-            await self._plugins.load([self._plugins.state(key) for key in changed])
-            self._join(changed)
-        return tuple(changed)
+    async def _follow(self) -> None:
+        """Take those anew that are being developed and have changed."""
+        plugins = self.plugins
+        for state in plugins.states:
+            await plugins.ready(state.found.key)
+        if plugins.reloaded:
+            self._join(sorted(plugins.reloaded))
+            plugins.reloaded.clear()
+
+    def surfaces(self) -> Iterator[tuple[str, Surface]]:
+        """What the plugins that are loaded bring, by key."""
+        for state in self.plugins.states:
+            if state.status == "loaded" and state.surface:
+                yield state.found.key, state.surface
 
     async def close(self) -> None:
         if self._plugins is not None:

@@ -59,6 +59,8 @@ class Setting(Value):
 class PluginCell:
     """Starts the process of one plugin."""
 
+    UNCONFINED = "nothing but limits"
+
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         path = setting.variables.get("PATH", os.defpath)
@@ -72,7 +74,7 @@ class PluginCell:
     def protection(self) -> str:
         kind = type(self._means).__name__.lower() if self._means else "nothing"
         network = "network open" if self._setting.grants.network else "no network"
-        return f"{kind}, {network}" if self._means else "nothing but limits"
+        return f"{kind}, {network}" if self._means else self.UNCONFINED
 
     def secrets(self) -> dict[str, str]:
         return secrets_of(self._setting.wanted_env, self._setting.grants, self._setting.variables)

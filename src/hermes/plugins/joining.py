@@ -68,7 +68,7 @@ def _callback(plugins: Plugins, key: str, number: int, seconds: float) -> Callab
     async def callback(**payload: Any) -> object:
         session = payload.get("session_id")
         caller = Caller(session if isinstance(session, str) else "")
-        answer: object = await plugins.running(key).call(
+        answer: object = await (await plugins.ready(key)).call(
             "hook", str(number), _copied(payload), seconds=seconds, caller=caller
         )
         return answer

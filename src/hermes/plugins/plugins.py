@@ -71,6 +71,8 @@ class Plugins:
         self._states = {key: self._first(each) for key, each in discover(places).items()}
         self._running: dict[str, Running] = {}
         self._births = Births(rules, around)
+        # Those that were learned anew since somebody took note.
+        self.reloaded: set[str] = set()
         self._known = Known(rules, around)
 
     @property
@@ -120,7 +122,7 @@ class Plugins:
             PluginTool(
                 state.found.name,
                 offer,
-                partial(self.running, state.found.key),
+                partial(self.ready, state.found.key),
                 seconds=self.rules.tool_timeout,
                 trusted=state.found.trusted,
             )
@@ -131,26 +133,25 @@ class Plugins:
         ]
 
     def running(self, key: str) -> Running:
-        """Started when it is first asked something; anew where its files have changed and it is
-        being developed."""
+        """Started when it is first asked something."""
         found = self._states[key].found
         held = self._running.get(key)
         if held is None:
             held = self._running[key] = self._made(found)
         return held
 
-    async def refresh(self, key: str) -> bool:
-        """For plugins that are being developed: whether it has changed, and was stopped
-        therefore."""
+    async def ready(self, key: str) -> Running:
+        """The same; one that is being developed is started and learned anew where its files have
+        changed."""
         found = self._states[key].found
-        if not self.rules.entry(found).development:
-            return False
-        now = hash_of(await asyncio.to_thread(read_contents, Path(found.place)))
-        if now == found.hash:
-            return False
-        await self._stop(key)
-        self._set(replace(found, hash=now), status="on", fault="")
-        return True
+        if self.rules.entry(found).development and self.rules.wants(found):
+            now = hash_of(await asyncio.to_thread(read_contents, Path(found.place)))
+            if now != found.hash:
+                await self._stop(key)
+                self._set(replace(found, hash=now), fault="")
+                await self.load([self._states[key]])
+                self.reloaded.add(key)
+        return self.running(key)
 
     def fail(self, key: str, why: str) -> None:
         """What it brings cannot be taken."""

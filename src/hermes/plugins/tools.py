@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from hermes.codec.json import encode
 from hermes.codec.signature import Parameters
@@ -45,7 +45,7 @@ class PluginTool(Tool):
         self,
         plugin: str,
         offer: ToolOffer,
-        running: Callable[[], Running],
+        running: Callable[[], Awaitable[Running]],
         *,
         seconds: float,
         trusted: bool = False,
@@ -75,7 +75,8 @@ class PluginTool(Tool):
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
         caller = Caller(ctx.kept(SessionId).id, ctx)
         try:
-            result = await self._running().call(
+            running = await self._running()
+            result = await running.call(
                 "tool", self.name, arguments, seconds=self._seconds, caller=caller
             )
         except PluginFault as fault:
