@@ -63,6 +63,7 @@ class PluginCell:
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
+        self._scope = self._drawn(setting)
         path = setting.variables.get("PATH", os.defpath)
         found, obstacles = find_means(setting.means, path)
         self._means = None if setting.sandbox == "off" else found
@@ -81,7 +82,7 @@ class PluginCell:
 
     def start(self, link: int) -> int:
         """With `link` as its descriptor 3; the number of the process. OSError."""
-        setting, scope = self._setting, self._scope()
+        setting, scope = self._setting, self._scope
         for folder in (setting.data, str(Path(setting.log).parent)):
             Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
         scope.prepare()
@@ -107,8 +108,9 @@ class PluginCell:
         }
         return {**passed, **self.secrets(), **baseline}
 
-    def _scope(self) -> Scope:
-        setting, grants = self._setting, self._setting.grants
+    @staticmethod
+    def _drawn(setting: Setting) -> Scope:
+        grants = setting.grants
         flat = setting.key.replace("/", "--")
         private = str(Path(setting.home, "cache", "plugins", "cells", flat))
         granted = tuple(_granted(each, setting.person, setting.home) for each in grants.paths)
@@ -126,6 +128,12 @@ class PluginCell:
             readable=(*readable, RESOLVER) if grants.network else readable,
             network=grants.network,
         )
+
+
+def confines(sandbox: Sandbox, means: Means, variables: Mapping[str, str]) -> bool:
+    """Whether processes of plugins are kept apart here by more than limits."""
+    path = variables.get("PATH", os.defpath)
+    return sandbox != "off" and find_means(means, path)[0] is not None
 
 
 def secrets_of(

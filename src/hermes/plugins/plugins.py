@@ -13,6 +13,7 @@ from hermes.codec.values import Value, replace
 from hermes.core.errors import ConfigError, NotFound
 from hermes.core.world import Clock
 from hermes.plugins.births import Births, Surroundings
+from hermes.plugins.cell import confines
 from hermes.plugins.consents import Consents
 from hermes.plugins.contents import hash_of, read_contents
 from hermes.plugins.discovery import Places, discover
@@ -125,6 +126,7 @@ class Plugins:
                 partial(self.ready, state.found.key),
                 seconds=self.rules.tool_timeout,
                 trusted=state.found.trusted,
+                sealed=self._is_sealed(state.found),
             )
             for state in self._loaded()
             if state.surface
@@ -160,6 +162,12 @@ class Plugins:
 
     async def close(self) -> None:
         await asyncio.gather(*(self._stop(key) for key in tuple(self._running)))
+
+    def _is_sealed(self, found: Found) -> bool:
+        rules, grants = self.rules, self.rules.grants(found)
+        if rules.level(found) == "in_process" or grants.network or grants.paths:
+            return False
+        return confines(rules.sandbox, rules.means, self.around.variables)
 
     def _loaded(self) -> Iterator[State]:
         return (each for each in self._states.values() if each.status == "loaded")

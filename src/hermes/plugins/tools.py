@@ -16,6 +16,8 @@ from hermes.plugins.serving import Caller
 from hermes.plugins.surface import MOST_CHARS, ToolOffer
 
 PREFIX = "plugin:"
+# How an effect names a plugin that may pass on what it is told.
+OPEN = " (open)"
 
 
 class SessionId:
@@ -39,7 +41,8 @@ class PluginParameters(Parameters):
 
 
 class PluginTool(Tool):
-    """What it answers is a stranger's text, unless the plugin came with the program."""
+    """What it answers is a stranger's text, unless the plugin came with the program. From one that
+    is `sealed`, nothing of what it is told can leave this machine."""
 
     def __init__(
         self,
@@ -49,6 +52,7 @@ class PluginTool(Tool):
         *,
         seconds: float,
         trusted: bool = False,
+        sealed: bool = False,
     ) -> None:
         self.name = offer.name
         self.description = offer.description
@@ -57,7 +61,7 @@ class PluginTool(Tool):
         self.repeat = "never"
         self.interactive = False
         self._origin = "workspace" if trusted else PREFIX + plugin
-        self._server = PREFIX + plugin
+        self._server = PREFIX + plugin + ("" if sealed else OPEN)
         self._offer = offer
         self._running = running
         self._seconds = seconds

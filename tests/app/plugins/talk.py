@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.app.start import start
+from hermes.config.edit import write_settings
 from hermes.config.home import Home
 from hermes.config.migrate import REMOVED
-from hermes.config.edit import write_settings
 from hermes.core.commands import Say
 from hermes.core.events import Record, ToolFinished
 from hermes.core.messages import ToolResult
@@ -85,5 +85,5 @@ def results(records: Sequence[Record]) -> list[ToolResult]:
     return [each.event.result for each in records if isinstance(each.event, ToolFinished)]
 
 
-def use(tool: str, **arguments: Any) -> Step:
+def use(tool: str, /, **arguments: Any) -> Step:
     return calls("tool_call", name=tool, arguments=arguments)
