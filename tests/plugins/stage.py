@@ -8,7 +8,6 @@ from typing import Any
 
 from hermes.core.world import SystemClock
 from hermes.plugins.births import Surroundings
-from hermes.plugins.consents import Consent
 from hermes.plugins.contents import hash_of, read_contents
 from hermes.plugins.discovery import Places
 from hermes.plugins.found import Found
@@ -71,7 +70,7 @@ def register(ctx):
     def agree(self, plugins: Plugins, key: str) -> None:
         found = plugins.state(key).found
         hash = hash_of(read_contents(Path(found.place)))
-        plugins.consents.agree(key, Consent(hash=hash, source=found.source))
+        plugins.consents.agree(found, hash)
 
     def open(
         self,

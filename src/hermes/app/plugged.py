@@ -130,6 +130,11 @@ class Plugged:
 
     def _faults(self) -> list[str]:
         bad = ("error", "changed", "needs configuration")
+        if self._app.settings.plugins.debug:
+            return [
+                f"Plugin {state.found.key} in {state.found.place}: {state.status} {state.fault}"
+                for state in self.plugins.states
+            ]
         return [
             f"Plugin {state.found.key}: {state.fault}"
             for state in self.plugins.states

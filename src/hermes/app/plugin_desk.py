@@ -14,7 +14,6 @@ from hermes.config.edit import write_settings
 from hermes.config.migrate import REMOVED
 from hermes.core.errors import ConfigError, UsageError
 from hermes.plugins.cell import PluginCell
-from hermes.plugins.consents import Consent
 from hermes.plugins.contents import hash_of, read_contents
 from hermes.plugins.found import Found
 from hermes.plugins.install import Fetched, fetch, place, record_of, remove
@@ -89,7 +88,6 @@ class Desk:
         if manifest is None:
             raise ConfigError(f"{found.key} is no plugin that can be used: {found.fault}")
         contents = read_contents(Path(found.place))
-        consent = self._plugins.consents.to(found.key)
         record = record_of(Path(found.place))
         known = self._plugins.around.variables
         grants = self._plugins.rules.grants(found)
@@ -114,7 +112,7 @@ class Desk:
             grants={name: getattr(grants, name) for name in (*GRANTS, "paths", "env")},
             dependencies=manifest.dependencies,
             hash=hash_of(contents),
-            agreed=consent.hash if consent else "",
+            agreed=self._plugins.consents.hash_of(found),
             installed_from=record.source if record else "",
             findings=scan(contents),
         )
@@ -143,7 +141,8 @@ class Desk:
         if allow_tool_override:
             changes[(*entry, "allow_tool_override")] = True
         changes |= self._listed(found, on=True)
-        self._agree(found, about.hash)
+        if not found.trusted:
+            self._plugins.consents.agree(found, about.hash, self._app.world.clock.now())
         write_settings(self._app.home, changes)
         return about
 
@@ -250,15 +249,6 @@ class Desk:
     def _given(self, found: Found) -> dict[str, Any]:
         given = self._plugins.rules.entry(found).grants
         return {"paths": list(given.paths), "env": list(given.env)}
-
-    def _agree(self, found: Found, hash: str) -> None:
-        if found.trusted:
-            return
-        at = self._app.world.clock.now()
-        consents = self._plugins.consents
-        consents.agree(found.key, Consent(hash=hash, source=found.source, at=at))
-        if found.source == "project":
-            consents.agree_to_project(Path(found.place), hash)
 
     def _listed(self, found: Found, *, on: bool) -> dict[tuple[str, ...], Any]:
         """Both lists as they should be; a plugin that comes with the program needs none of them

@@ -8,6 +8,7 @@ from pathlib import Path
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.core.errors import ConfigError
+from hermes.plugins.found import Found
 
 
 class Consent(Value):
@@ -31,26 +32,28 @@ class Consents:
         self._plugins = home / "plugin-consents.json"
         self._projects = home / "trusted_projects.json"
 
-    def to(self, key: str) -> Consent | None:
-        return self._read(self._plugins).plugins.get(key)
+    def hash_of(self, found: Found) -> str:
+        """What was agreed to; "" for nothing. One plugin of a project says nothing about that of
+        another project."""
+        if found.source == "project":
+            return self._read(self._projects).projects.get(found.place, "")
+        held = self._read(self._plugins).plugins.get(found.key)
+        return held.hash if held and held.source == found.source else ""
 
-    def agree(self, key: str, consent: Consent) -> None:
+    def agree(self, found: Found, hash: str, at: float = 0) -> None:
+        if found.source == "project":
+            projects = self._read(self._projects).projects
+            self._write(self._projects, _File(projects={**projects, found.place: hash}))
+            return
         held = self._read(self._plugins).plugins
-        self._write(self._plugins, _File(plugins={**held, key: consent}))
+        consent = Consent(hash=hash, source=found.source, at=at)
+        self._write(self._plugins, _File(plugins={**held, found.key: consent}))
 
     def withdraw(self, key: str) -> None:
         held = self._read(self._plugins).plugins
         if key in held:
             left = {name: each for name, each in held.items() if name != key}
             self._write(self._plugins, _File(plugins=left))
-
-    def to_project(self, folder: Path) -> str:
-        """The hash of a project's plugins that was agreed to; "" for none."""
-        return self._read(self._projects).projects.get(str(folder), "")
-
-    def agree_to_project(self, folder: Path, hash: str) -> None:
-        held = self._read(self._projects).projects
-        self._write(self._projects, _File(projects={**held, str(folder): hash}))
 
     def _read(self, file: Path) -> _File:
         try:

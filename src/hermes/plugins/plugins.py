@@ -212,10 +212,10 @@ class Plugins:
         if found.trusted or self.rules.entry(found).development:
             return ""
         again = f"`hermes plugins enable {found.key}` shows what it is and asks."
-        consent = self.consents.to(found.key)
-        if consent is None or consent.source != found.source:
+        agreed = self.consents.hash_of(found)
+        if not agreed:
             return f"Nobody has agreed to these files yet; {again}"
-        return "" if consent.hash == found.hash else f"Its files have changed; {again}"
+        return "" if agreed == found.hash else f"Its files have changed; {again}"
 
     def _clash(self, found: Found, surface: Surface, names: set[str]) -> str:
         allowed = self.rules.entry(found).allow_tool_override
