@@ -47,6 +47,10 @@ class Plugged:
             self._plugins = plugins_of(self._app)
         return self._plugins
 
+    async def _found(self) -> Plugins:
+        """Reads the files of all plugins that are on."""
+        return await asyncio.to_thread(lambda: self.plugins)
+
     @property
     def wanted(self) -> bool:
         own = self._app.settings.plugins
@@ -62,9 +66,9 @@ class Plugged:
                 await self._follow()
                 return
             self._offered = True
-            plugins = self.plugins
+            plugins = await self._found()
             own = [each for each in plugins.usable() if not each.found.category]
-            await plugins.load(own)
+            await plugins.load(own, start=self._app.reaches_out)
             self._join([each.found.key for each in own])
             self._app.news += self._faults()
 
@@ -74,7 +78,7 @@ class Plugged:
             if category in self._categories:
                 return
             self._categories.add(category)
-            plugins = self.plugins
+            plugins = await self._found()
             own = list(plugins.usable(category))
             await plugins.load(own)
             self._join([each.found.key for each in own])

@@ -3,6 +3,7 @@ variables it gets, how much it may use up."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Mapping
@@ -33,9 +34,9 @@ LIMITS: dict[str, int] = {
     "files": 256,
     "file_size": 256 << 20,
     "cpu_seconds": 3_600,
-    "processes": 64,
     "core": 0,
 }
+MOST_PROCESSES = 64
 _PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
 
@@ -79,6 +80,13 @@ class PluginCell:
 
     def secrets(self) -> dict[str, str]:
         return secrets_of(self._setting.wanted_env, self._setting.grants, self._setting.variables)
+
+    def limits(self) -> dict[str, int]:
+        """The system counts all processes of a person, so those that are there come on top. Who
+        may start none needs no such limit."""
+        if not self._setting.grants.processes:
+            return LIMITS
+        return {**LIMITS, "processes": _tasks_of_person() + MOST_PROCESSES}
 
     def start(self, link: int) -> int:
         """With `link` as its descriptor 3; the number of the process. OSError."""
@@ -164,6 +172,17 @@ def _granted(path: str, person: str, home: str) -> str:
     if not Path(whole).is_dir():
         raise ConfigError(f"{path} cannot be granted: it is no folder.")
     return whole
+
+
+def _tasks_of_person() -> int:
+    """Threads count, too."""
+    count, own = 0, os.getuid()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            if folder.stat().st_uid == own:
+                status = (folder / "status").read_text()
+                count += int(status.partition("Threads:")[2].split(maxsplit=1)[0])
+    return count
 
 
 @lru_cache(maxsize=1)

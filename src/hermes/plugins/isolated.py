@@ -11,7 +11,7 @@ from typing import Any
 from hermes.codec.values import JsonObject
 from hermes.core.errors import ConfigError
 from hermes.core.world import Clock
-from hermes.plugins.cell import LIMITS, PluginCell
+from hermes.plugins.cell import PluginCell
 from hermes.plugins.link import Failed, Gone, Link
 from hermes.plugins.running import CallKind, PluginFault, told
 from hermes.plugins.serving import NOBODY, Caller, Serving
@@ -129,7 +129,7 @@ class Isolated:
         link = await self._process(cell)
         try:
             async with asyncio.timeout(self._load_seconds or None):
-                await link.open({**birth, "limits": LIMITS, "secrets": cell.secrets()})
+                await link.open({**birth, "limits": cell.limits(), "secrets": cell.secrets()})
                 message: JsonObject = {"kind": "load", "name": "", "given": None, "about": {}}
                 self._surface = await link.call(message, NOBODY)
         except TimeoutError:

@@ -96,12 +96,17 @@ class Plugins:
             if each.status in ("on", "loaded") and category in (None, each.found.category):
                 yield each
 
-    async def load(self, states: Collection[State], *, known: bool = True) -> None:
+    async def load(
+        self, states: Collection[State], *, known: bool = True, start: bool = True
+    ) -> None:
         """Learn what each of them brings. What was learned before about the same contents is taken
-        for `known`, so that nothing is started. One that fails takes nothing else down."""
+        for `known`, so that nothing is started; without `start` nothing else is taken. One that
+        fails takes nothing else down."""
         wanted = [state.found for state in states]
         slots = asyncio.Semaphore(AT_ONCE)
-        surfaces = await asyncio.gather(*(self._surface(e, known, slots) for e in wanted))
+        surfaces = await asyncio.gather(
+            *(self._surface(each, slots, known=known, start=start) for each in wanted)
+        )
         names = {*self._taken()}
         keys = {found.key for found in wanted}
         for other in self._loaded():
@@ -227,9 +232,13 @@ class Plugins:
                 )
         return ""
 
-    async def _surface(self, found: Found, known: bool, slots: asyncio.Semaphore) -> Surface | str:
+    async def _surface(
+        self, found: Found, slots: asyncio.Semaphore, *, known: bool, start: bool
+    ) -> Surface | str:
         if known and not found.trusted and (held := self._known.get(found)):
             return held
+        if not start:
+            return "It was never met, and is not started now."
         try:
             async with slots:
                 told = await self.running(found.key).load()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _NO_NEW_PRIVILEGES, _SECCOMP, _SECCOMP_FILTER = 38, 22, 2
-_NOT_DUMPABLE = 4
+_DIE_WITH_PARENT, _KILL = 1, 9
 _LOAD, _EQUAL, _GREATER, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _REFUSE, _MISSING = 0x7FFF0000, 0x00050000 | 1, 0x00050000 | 38
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
@@ -25,6 +25,7 @@ _MACHINES: dict[str, dict[str, Any]] = {
     "x86_64": {
         "audit": 0xC000003E,
         "socket": 41,
+        "prctl": 157,
         "clone": 56,
         "clone3": 435,
         # fork, vfork, execve, execveat
@@ -41,6 +42,7 @@ _MACHINES: dict[str, dict[str, Any]] = {
     "aarch64": {
         "audit": 0xC00000B7,
         "socket": 198,
+        "prctl": 167,
         "clone": 220,
         "clone3": 435,
         "starting": (221, 281),
@@ -69,7 +71,8 @@ def enter(limits: Mapping[str, int], *, network: bool, processes: bool) -> None:
     if sys.platform != "linux":
         return
     library = ctypes.CDLL(None, use_errno=True)
-    library.prctl(_NOT_DUMPABLE, 0, 0, 0, 0)
+    # Whoever does not listen to the end of the line goes with the host all the same.
+    library.prctl(_DIE_WITH_PARENT, _KILL, 0, 0, 0)
     if library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "this process cannot give up new privileges")
     if code := filter_code(network=network, processes=processes):
@@ -100,6 +103,13 @@ def filter_code(*, network: bool, processes: bool) -> bytes:
     refused = calls["never"] if processes else (*calls["never"], *calls["starting"])
     for number in refused if processes else (*refused, *calls["signals"]):
         lines += [_line(_EQUAL, number, skip_false=1), _line(_RETURN, _REFUSE)]
+    lines += [
+        _line(_EQUAL, calls["prctl"], skip_false=4),
+        _line(_LOAD, _FIRST_ARGUMENT),
+        _line(_EQUAL, _DIE_WITH_PARENT, skip_false=1),
+        _line(_RETURN, _REFUSE),
+        _line(_RETURN, _ALLOW),
+    ]
     if not processes:
         # A thread is begun by the same call as a process. The newer form of it hides what is
         # wanted from filters; libraries fall back to the older one when it is missing.
