@@ -14,6 +14,10 @@ log = logging.getLogger(__name__)
 
 MOST_CHARS = 100_000
 MOST_TOKENS = 8_192
+# In one run; whoever wants more is in a loop.
+MOST_MESSAGES = 50
+# During one call.
+MOST_QUESTIONS = 100
 
 Dispatch = Callable[[str, str, ToolContext, str, JsonObject], Awaitable[str]]
 Inject = Callable[[str, str, str], Awaitable[bool]]
@@ -41,6 +45,7 @@ class Caller:
     def __init__(self, session_id: str = "", ctx: ToolContext | None = None) -> None:
         self.session_id = session_id
         self.ctx = ctx
+        self.questions = 0
 
     @property
     def call_id(self) -> str:
@@ -78,6 +83,7 @@ class Serving:
     ) -> None:
         self.plugin = plugin
         self.grants = grants
+        self._messages = 0
         self._dispatch = dispatch
         self._inject = inject
         self._complete = complete
@@ -86,6 +92,9 @@ class Serving:
         """`caller` is of the call that the plugin answers just now; Denied without one."""
         if caller is None:
             raise Denied("The host is only there for a plugin during a call.")
+        caller.questions += 1
+        if caller.questions > MOST_QUESTIONS and caller is not NOBODY:
+            raise Denied(f"A call may ask {MOST_QUESTIONS} times at most.")
         match method:
             case "dispatch_tool":
                 return await self._use_tool(params, caller)
@@ -114,6 +123,9 @@ class Serving:
         # Other people's sessions are none of its business.
         if session not in (None, "", caller.session_id) or not caller.session_id:
             return False
+        self._messages += 1
+        if self._messages > MOST_MESSAGES:
+            raise Denied(f"A plugin may send {MOST_MESSAGES} messages in one run at most.")
         return await self._inject(self.plugin, caller.session_id, content)
 
     async def _ask_model(self, params: JsonObject, caller: Caller) -> str:
