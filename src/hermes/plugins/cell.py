@@ -6,17 +6,19 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from hermes.codec.values import Value
 from hermes.core.errors import ConfigError
+from hermes.plugins.contents import forget_copies
 from hermes.plugins.serving import Grants
 from hermes.workspaces.child import onto, opened
 from hermes.workspaces.confinement.sandbox import Cell, find_means
-from hermes.workspaces.confinement.scope import RESOLVER, Scope, below
+from hermes.workspaces.confinement.scope import RESOLVER, Scope, below, outermost
 from hermes.workspaces.environment import is_providers
 
 Sandbox = Literal["auto", "require", "off"]
@@ -37,6 +39,7 @@ LIMITS: dict[str, int] = {
     "core": 0,
 }
 MOST_PROCESSES = 64
+_NUMBERS = count(1)
 _PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
 
@@ -64,7 +67,8 @@ class PluginCell:
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
-        self._scope = self._drawn(setting)
+        self._private = _private_place(setting)
+        self._scope = self._drawn(setting, str(self._private))
         path = setting.variables.get("PATH", os.defpath)
         found, obstacles = find_means(setting.means, path)
         self._means = None if setting.sandbox == "off" else found
@@ -105,6 +109,10 @@ class PluginCell:
             ]
             return cell.starter()(argv[0], argv, self._environment(scope), actions)
 
+    def clear(self) -> None:
+        """After its end: what it left in its private place is gone."""
+        forget_copies(self._private)
+
     def _environment(self, scope: Scope) -> dict[str, str]:
         variables = self._setting.variables
         passed = {name: variables[name] for name in _PASSED_ON if name in variables}
@@ -117,11 +125,9 @@ class PluginCell:
         return {**passed, **self.secrets(), **baseline}
 
     @staticmethod
-    def _drawn(setting: Setting) -> Scope:
+    def _drawn(setting: Setting, private: str) -> Scope:
         grants = setting.grants
-        flat = setting.key.replace("/", "--")
-        private = str(Path(setting.home, "cache", "plugins", "cells", flat))
-        granted = tuple(_granted(each, setting.person, setting.home) for each in grants.paths)
+        granted = _all_granted(grants.paths, setting.person, setting.home)
         # What was granted lies in a folder that is hidden otherwise, or is one.
         hidden = {*_private_folders(), setting.person, setting.home}
         hidden = {each for each in hidden if not any(below(each, path) for path in granted)}
@@ -135,6 +141,7 @@ class PluginCell:
             writable=granted,
             readable=(*readable, RESOLVER) if grants.network else readable,
             network=grants.network,
+            shared_memory=False,
         )
 
 
@@ -164,9 +171,27 @@ def _fresh_log(file: str) -> BinaryIO:
     return path.open("ab")
 
 
-def _granted(path: str, person: str, home: str) -> str:
+def _private_place(setting: Setting) -> Path:
+    """A new one for each start. What a plugin could change before, a link in place of a folder for
+    one, must not decide what it may do the next time."""
+    folder = Path(setting.home, "cache", "plugins", "cells")
+    flat = setting.key.replace("/", "--")
+    for left in folder.glob("*.*.*"):
+        owner = left.name.split(".")[-2]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            forget_copies(left)
+    return folder / f"{flat}.{os.getpid()}.{next(_NUMBERS)}"
+
+
+def _all_granted(paths: Sequence[str], person: str, home: str) -> tuple[str, ...]:
+    """Without those that lie in another one: whoever may change that may put a link there."""
+    whole = [path.replace("~", person, 1) if path[:1] == "~" else path for path in paths]
+    return tuple(_granted(path, home) for path in outermost(map(os.path.abspath, whole)))
+
+
+def _granted(path: str, home: str) -> str:
     """A folder that a person gave; the home of Hermes can be no part of it."""
-    whole = os.path.realpath(Path(path.replace("~", person, 1) if path[:1] == "~" else path))
+    whole = os.path.realpath(path)
     if below(whole, home) or below(home, whole):
         raise ConfigError(f"{path} cannot be granted: the home of Hermes is a part of it.")
     if not Path(whole).is_dir():

@@ -70,7 +70,7 @@ def in_folder(folder: Path, source: Source) -> Iterator[Found]:
                     yield from _one(inner, f"{entry.name}/{inner.name}", source)
         elif entry.is_dir():
             yield from _one(entry, entry.name, source)
-        elif entry.suffix == ".py" and source in ("user", "project") and entry.stem != "__init__":
+        elif entry.suffix == ".py" and source != "bundled" and entry.stem not in CATEGORIES:
             yield from _file(entry, source)
 
 

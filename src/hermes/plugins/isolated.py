@@ -158,7 +158,7 @@ class Isolated:
         finally:
             theirs.close()
         ours.setblocking(False)
-        return Link(pid, ours, self._serving.answer)
+        return Link(pid, ours, self._serving.answer, after=cell.clear)
 
     async def _end(self, link: Link) -> None:
         """Counted once for each process, however many calls it takes down."""

@@ -35,17 +35,28 @@ class Failed(Exception):
 
 
 class Link:
-    """`answer` serves what the plugin asks. The process lives as long as the link."""
+    """`answer` serves what the plugin asks; `after` tidies up behind it. The process lives as long
+    as the link."""
 
-    def __init__(self, pid: int, ours: socket.socket, answer: Answer) -> None:
+    def __init__(
+        self,
+        pid: int,
+        ours: socket.socket,
+        answer: Answer,
+        *,
+        after: Callable[[], None] = lambda: None,
+    ) -> None:
         self._pid = pid
         self._ours = ours
         self._answer = answer
+        self._after = after
         self._writer: asyncio.StreamWriter | None = None
         self._reading: asyncio.Task[None] | None = None
         self._waiting: dict[int, tuple[asyncio.Future[Any], Caller]] = {}
         self._asked: set[asyncio.Task[None]] = set()
         self._last = 0
+        # Calls that nobody waits for any more, whose answers may still come.
+        self._abandoned: set[int] = set()
         self._ended = asyncio.get_running_loop().create_future()
         self._watch = ExitWatch(pid, self._on_exit)
         self.exit_code: int | None = None
@@ -74,6 +85,8 @@ class Link:
             return await answer
         finally:
             self._waiting.pop(number, None)
+            if not answer.done() or answer.cancelled():
+                self._abandoned.add(number)
 
     async def close(self, *, patience: float = 0.0) -> None:
         """Ends the process with all that it has started; a polite one gets a moment to leave."""
@@ -91,6 +104,7 @@ class Link:
         if self._reading is not None:
             await asyncio.gather(self._reading, return_exceptions=True)
         self._give_up()
+        await asyncio.to_thread(self._after)
 
     def kill(self) -> None:
         """The whole group: what was started by it must not stay."""
@@ -124,9 +138,13 @@ class Link:
             self._asked.add(task)
             task.add_done_callback(self._asked.discard)
             return
-        waiting = self._waiting.get(message.get("id", 0))
-        if waiting is None or waiting[0].done():
+        number = message.get("id", 0)
+        waiting = self._waiting.get(number)
+        if waiting is None and number in self._abandoned:
+            self._abandoned.discard(number)
             return
+        if waiting is None or waiting[0].done():
+            raise ValueError("an answer to no question")
         if "error" in message:
             waiting[0].set_exception(Failed(str(message["error"])[:2_000]))
         else:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from hermes.core.errors import ConfigError
-from hermes.plugins.contents import Contents, forget_copies, keep, read_contents
+from hermes.plugins.contents import Contents, forget_copies, hash_of, keep, read_contents
+from hermes.plugins.found import Found
 from hermes.plugins.plugins import State
 
 MAIN = "SKILL.md"
@@ -22,7 +23,7 @@ def put_skills(states: Iterable[State], folder: Path) -> list[str]:
         for offer in state.surface.skills if state.surface else ():
             name = f"{state.found.name}.{offer.name}"
             try:
-                wanted[name] = _skill(Path(state.found.place), offer.path, name)
+                wanted[name] = _skill(state.found, offer.path, name)
             except ConfigError as error:
                 faults.append(f"{name}: {error}")
     there = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
@@ -35,14 +36,15 @@ def put_skills(states: Iterable[State], folder: Path) -> list[str]:
     return faults
 
 
-def _skill(plugin: Path, path: str, name: str) -> Contents:
-    """Only what lies in the plugin's own folder, however the path is written."""
-    inner = _inside(path)
+def _skill(plugin: Found, path: str, name: str) -> Contents:
+    """Only what lies in the plugin's own folder, however the path is written, and only as it was
+    agreed to."""
+    inner = _inside(path.removeprefix(f"{plugin.place}/") if plugin.trusted else path)
     prefix = "" if inner == "." else f"{inner}/"
-    whole = read_contents(plugin)
-    found = {
-        key.removeprefix(prefix): data for key, data in whole.items() if key.startswith(prefix)
-    }
+    whole = read_contents(Path(plugin.place))
+    if hash_of(whole) != plugin.hash:
+        raise ConfigError("Its files have changed.")
+    found = {n.removeprefix(prefix): data for n, data in whole.items() if n.startswith(prefix)}
     if MAIN not in found:
         raise ConfigError(f"There is no {MAIN} in {path}.")
     text = found[MAIN].decode("utf-8", "replace")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hermes.core.errors import HermesError, UsageError
+from hermes.core.errors import HermesError
 from hermes.surfaces.cli.root import root
 from tests.app.plugins.talk import Talk
 
@@ -159,4 +159,12 @@ def test_the_doctor_starts_what_is_on_and_says_what_keeps_it_apart(talk: Talk) -
 
 def test_a_plugin_that_is_not_there_is_told_with_a_next_step(talk: Talk) -> None:
     assert "hermes plugins list" in refused("plugins", "info", "ghost")
-    assert isinstance(UsageError("x"), HermesError)
+
+
+def test_safe_mode_switches_off_what_is_not_the_programs_own(talk: Talk) -> None:
+    talk.put("dice/")
+    talk.hermes("plugins", "enable", "dice")
+    rows = json.loads(talk.hermes("--safe-mode", "plugins", "list", "--json"))
+    assert [row["state"] for row in rows] == ["off"]
+    assert "There is no command" in refused("--safe-mode", "throw-dice")
+    assert "There is no command" in refused("throw-dices")

@@ -8,15 +8,25 @@ import click
 
 from hermes.app.build import App
 from hermes.app.plugin_commands import cli_command, has_cli_command
-from hermes.app.start import start
 from hermes.commands.visible import clean
+from hermes.config.flags import flag_values
+from hermes.config.home import resolve_home
+from hermes.config.load import load
+from hermes.config.secrets import environment
+from hermes.core.world import World
 from hermes.surfaces.cli.output import with_app
 
 
 def plugin_command(ctx: click.Context, name: str) -> click.Command | None:
     """None when no plugin that is on declares it; nothing of a plugin runs to find out."""
-    app = start(ctx.find_root().params)
-    if not app.plugged.wanted or not has_cli_command(app, name):
+    options, env = ctx.find_root().params, environment()
+    use_file = not options.get("ignore_config")
+    home = resolve_home(env, profile=options.get("profile"))
+    config = load(home, flags=flag_values(options), env=env, use_file=use_file)
+    if not config.settings.plugins.enabled:
+        return None
+    # Nothing is opened by this, so there is nothing to close.
+    if not has_cli_command(App(config, env=env, world=World()), name):
         return None
 
     @click.pass_context
