@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from hermes.core.errors import ConfigError
 from hermes.plugins.discovery import Places
-from hermes.plugins.joining import join_images
+from hermes.plugins.joining import join_engines, join_images
 from hermes.plugins.rules import Entry
 from hermes.plugins.serving import MOST_MESSAGES, MOST_QUESTIONS, Caller, Denied, Grants, Serving
 from hermes.plugins.skills import put_skills
@@ -77,6 +78,31 @@ async def test_an_image_provider_needs_its_category(home: Home) -> None:
     home.write("ink", PROVIDER, "kind: backend")
     plugins = home.open("ink")
     assert "category: image_gen" in (await loaded(plugins))["ink"].fault
+    await plugins.close()
+
+
+ENGINE = """
+class Short:
+    name = "short"
+    def compress(self, messages, current_tokens=None, focus_topic=None): return messages[-1:]
+
+def register(ctx):
+    ctx.register_context_engine(Short())
+"""
+
+
+async def test_a_context_engine_runs_inside_or_not_at_all(home: Home) -> None:
+    home.write("short", ENGINE, "kind: standalone")
+    plugins = home.open("short")
+    await loaded(plugins)
+    place: dict[str, object] = {}
+    with pytest.raises(ConfigError, match="runs inside Hermes"):
+        join_engines(plugins, plugins.state("short"), place, lambda engine: engine)
+    await plugins.close()
+    plugins = home.open("short", entries={"short": Entry(isolation="in_process")})
+    await loaded(plugins)
+    join_engines(plugins, plugins.state("short"), place, lambda engine: engine)
+    assert place["short"].compress([1, 2]) == [2]  # type: ignore[attr-defined]
     await plugins.close()
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hermes.core.errors import HermesError
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+    from hermes.app.compacting import EngineMaker
     from hermes.plugins.joining import HookPlace, ImagePlace
     from hermes.plugins.plugins import Plugins, State
     from hermes.plugins.surface import Surface
@@ -20,7 +21,8 @@ IMAGES = "image_gen"
 
 class Plugged:
     """Nothing is loaded where the settings name no plugin. `hooks` and `images` are the places of
-    other rooms that plugins add to, and `image_kind` what providers there are derived from."""
+    other rooms that plugins add to, `image_kind` what providers there are derived from, and
+    `engine` makes a context engine of ours of a plugin's."""
 
     def __init__(
         self,
@@ -29,10 +31,12 @@ class Plugged:
         hooks: HookPlace | None = None,
         images: ImagePlace | None = None,
         image_kind: type = object,
+        engine: Callable[[Any], EngineMaker] | None = None,
     ) -> None:
         self.hooks = hooks
         self.images = images
         self.image_kind = image_kind
+        self.engine = engine
         self._app = app
         self._plugins: Plugins | None = None
         self._offering = asyncio.Lock()
@@ -72,14 +76,16 @@ class Plugged:
             self._join([each.found.key for each in own])
             self._app.news += self._faults()
 
-    async def load_category(self, category: str) -> None:
-        """For whoever uses a kind of backend first: load the plugins of that kind."""
+    async def load_category(self, category: str, *, bundled: bool = True) -> None:
+        """For whoever uses a kind of backend first: load the plugins of that kind; not those that
+        come with the program, if somebody else does that."""
         async with self._offering:
             if category in self._categories:
                 return
             self._categories.add(category)
             plugins = await self._found()
-            own = list(plugins.usable(category))
+            found = plugins.usable(category)
+            own = [each for each in found if bundled or not each.found.trusted]
             await plugins.load(own)
             self._join([each.found.key for each in own])
 
@@ -116,12 +122,13 @@ class Plugged:
         app.news += put_skills(loaded, skills_of_plugins(app.home.cache))
 
     def _join_one(self, state: State) -> None:
-        from hermes.plugins.joining import join_hooks, join_images
+        from hermes.plugins.joining import join_engines, join_hooks, join_images
 
         if self.hooks is not None:
             join_hooks(self.plugins, state, self.hooks)
         elif state.surface and state.surface.hooks:
             raise HermesError("There is nobody to fire its hooks.")
+        join_engines(self.plugins, state, self._app.engines, self.engine)
         if self.images is not None:
             join_images(self.plugins, state, self.images, self.image_kind)
 
@@ -142,7 +149,7 @@ class Plugged:
         return [
             f"Plugin {state.found.key}: {state.fault}"
             for state in self.plugins.states
-            if state.status in bad
+            if state.status in bad and not state.found.trusted
         ]
 
 

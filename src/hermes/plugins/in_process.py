@@ -45,6 +45,11 @@ class InProcess:
         """Its image providers themselves, once it is loaded."""
         return dict(self._runtime.context.registered.images) if self._runtime else {}
 
+    @property
+    def engines(self) -> dict[str, Any]:
+        """Its context engines, once it is loaded."""
+        return dict(self._runtime.context.registered.engines) if self._runtime else {}
+
     async def load(self) -> Any:
         return decode(object, encode((await self._running()).surface()))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
+from hermes.core.errors import ConfigError
 from hermes.plugins.found import Found
 from hermes.plugins.images import ForeignImages
 from hermes.plugins.in_process import InProcess
@@ -14,6 +15,8 @@ from hermes.plugins.plugins import Plugins, State
 from hermes.plugins.serving import Caller
 
 LONGEST_SECONDS = 600.0
+
+Engine = TypeVar("Engine")
 
 
 class HookPlace(Protocol):
@@ -100,3 +103,20 @@ def join_images(plugins: Plugins, state: State, place: ImagePlace, kind: type) -
             made: Any = type("ForeignProvider", (ForeignImages, kind), {})
             provider = made(offer, plugins, state.found.key)
         place.register_provider(provider, source=state.found.source)
+
+
+def join_engines(
+    plugins: Plugins, state: State, place: dict[str, Engine], make: Callable[[Any], Engine] | None
+) -> None:
+    """Context engines work on the whole conversation, at every step, so they run here or not at
+    all; `make` fits one in."""
+    names = state.surface.engines if state.surface else ()
+    if not names:
+        return
+    running = plugins.running(state.found.key)
+    if make is None or not isinstance(running, InProcess):
+        raise ConfigError(
+            "A context engine runs inside Hermes; `hermes plugins enable "
+            f"{state.found.key} --isolation in_process` if you trust it so far."
+        )
+    place.update({name: make(running.engines[name]) for name in names})

@@ -36,7 +36,8 @@ class Variable(Value):
 
 class Manifest(Value, forbid_unknown_fields=True):
     """`provides_…` and `uses_tools` are all that the plugin may register and use; `wants` are
-    grants that it cannot do without, which only the person gives."""
+    grants that it cannot do without, which only the person gives. `opt_in` is for those that come
+    with the program and wait to be asked for, `requires_login` names an account that they need."""
 
     name: str
     version: str = ""
@@ -48,6 +49,8 @@ class Manifest(Value, forbid_unknown_fields=True):
     category: str = ""
     requires_env: tuple[Variable, ...] = ()
     requires_hermes: str = ""
+    requires_login: str = ""
+    opt_in: bool = False
     dependencies: tuple[str, ...] = ()
     provides_tools: tuple[str, ...] = ()
     provides_hooks: tuple[str, ...] = ()

@@ -205,6 +205,8 @@ class Plugins:
         if missing := unset(found, rules, self.around.variables):
             words = f"Not set: {', '.join(missing)}; `hermes config set NAME VALUE` sets one."
             return State(found=found, status="needs configuration", fault=words, level=level)
+        if found.trusted:
+            return State(found=found, status="on", level=level)
         try:
             found = replace(found, hash=hash_of(read_contents(Path(found.place))))
         except (ConfigError, OSError) as error:
@@ -214,7 +216,7 @@ class Plugins:
         return State(found=found, status="on", level=level)
 
     def _unagreed(self, found: Found) -> str:
-        if found.trusted or self.rules.entry(found).development:
+        if self.rules.entry(found).development:
             return ""
         again = f"`hermes plugins enable {found.key}` shows what it is and asks."
         agreed = self.consents.hash_of(found)
@@ -235,9 +237,10 @@ class Plugins:
     async def _surface(
         self, found: Found, slots: asyncio.Semaphore, *, known: bool, start: bool
     ) -> Surface | str:
-        if known and not found.trusted and (held := self._known.get(found)):
+        apart = self.rules.level(found) == "process"
+        if known and apart and (held := self._known.get(found)):
             return held
-        if not start:
+        if not start and apart:
             return "It was never met, and is not started now."
         try:
             async with slots:
@@ -247,7 +250,7 @@ class Plugins:
             log.warning("a plugin failed", extra={"plugin": found.key, "why": str(error)})
             await self._stop(found.key)
             return str(error)
-        if not found.trusted:
+        if apart:
             self._known.keep(found, surface)
         return surface
 

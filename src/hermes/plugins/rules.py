@@ -56,7 +56,8 @@ class Rules(Value):
         names = (found.key, found.name)
         if any(name in self.disabled for name in names):
             return False
-        if found.trusted and found.manifest and found.manifest.kind != "standalone":
+        own = found.manifest
+        if found.trusted and own and own.kind != "standalone" and not own.opt_in:
             return True
         return not self.safe_mode and any(name in self.enabled for name in names)
 

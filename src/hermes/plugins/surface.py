@@ -86,6 +86,7 @@ class Surface(Value):
     cli: tuple[CliOffer, ...] = ()
     skills: tuple[SkillOffer, ...] = ()
     images: tuple[ImageOffer, ...] = ()
+    engines: tuple[str, ...] = ()
 
 
 def surface_of(told: Any, found: Found, scan: Scan, clean: Clean) -> Surface:

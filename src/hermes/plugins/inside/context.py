@@ -18,7 +18,6 @@ HOMELESS = {
     "register_browser_provider": "there is no browser yet",
     "register_web_search_provider": "there is no web search to plug into yet",
     "register_memory_provider": "`memory.provider` takes the built-in ones only",
-    "register_context_engine": "`context.engine` takes the built-in one only",
 }
 
 
@@ -61,6 +60,7 @@ class Registered:
         self.cli: dict[str, dict[str, Any]] = {}
         self.skills: dict[str, dict[str, Any]] = {}
         self.images: dict[str, Any] = {}
+        self.engines: dict[str, Any] = {}
 
 
 class Context:
@@ -165,6 +165,14 @@ class Context:
             raise Refused("An image provider has a `name` and a method `generate`.")
         _once(self.registered.images, name, "image provider")
         self.registered.images[name] = provider
+
+    def register_context_engine(self, engine: Any) -> None:
+        """What `context.engine: NAME` chooses; for plugins that run inside Hermes."""
+        name = getattr(engine, "name", None)
+        if not isinstance(name, str) or not callable(getattr(engine, "compress", None)):
+            raise Refused("A context engine has a `name` and a method `compress`.")
+        _once(self.registered.engines, name, "context engine")
+        self.registered.engines[name] = engine
 
     def dispatch_tool(self, name: str, args: dict[str, Any]) -> str:
         """Run a tool that the manifest names in `uses_tools`, during a call of one of ours. It

@@ -50,6 +50,7 @@ class Runtime:
             "cli": [{"name": name, "help": each["help"]} for name, each in own.cli.items()],
             "skills": [{"name": name, **each} for name, each in own.skills.items()],
             "images": [self._image(each) for each in own.images.values()],
+            "engines": list(own.engines),
         }
 
     def call(self, kind: str, name: str, given: Any, about: Mapping[str, Any]) -> Any:
