@@ -20,22 +20,20 @@ IMAGES = "image_gen"
 
 
 class Plugged:
-    """Nothing is loaded where the settings name no plugin. `hooks` and `images` are the places of
-    other rooms that plugins add to, `image_kind` what providers there are derived from, and
-    `engine` makes a context engine of ours of a plugin's."""
+    """Nothing is loaded where the settings name no plugin. `hooks` and `images` give the places of
+    other rooms that plugins add to, the latter with the class that providers there are derived
+    from; `engine` makes a context engine of ours of a plugin's."""
 
     def __init__(
         self,
         app: App,
         *,
-        hooks: HookPlace | None = None,
-        images: ImagePlace | None = None,
-        image_kind: type = object,
+        hooks: Callable[[], HookPlace] | None = None,
+        images: Callable[[], tuple[ImagePlace, type]] | None = None,
         engine: Callable[[Any], EngineMaker] | None = None,
     ) -> None:
         self.hooks = hooks
         self.images = images
-        self.image_kind = image_kind
         self.engine = engine
         self._app = app
         self._plugins: Plugins | None = None
@@ -124,13 +122,15 @@ class Plugged:
     def _join_one(self, state: State) -> None:
         from hermes.plugins.joining import join_engines, join_hooks, join_images
 
-        if self.hooks is not None:
-            join_hooks(self.plugins, state, self.hooks)
-        elif state.surface and state.surface.hooks:
-            raise HermesError("There is nobody to fire its hooks.")
+        if state.surface and state.surface.hooks:
+            if self.hooks is None:
+                raise HermesError("There is nobody to fire its hooks.")
+            join_hooks(self.plugins, state, self.hooks())
+        if state.surface and state.surface.images:
+            if self.images is None:
+                raise HermesError("There is nobody to show its pictures.")
+            join_images(self.plugins, state, *self.images())
         join_engines(self.plugins, state, self._app.engines, self.engine)
-        if self.images is not None:
-            join_images(self.plugins, state, self.images, self.image_kind)
 
     def _guarded(self, state: State, work: Callable[[State], None]) -> None:
         """What cannot be joined whole is not joined at all."""

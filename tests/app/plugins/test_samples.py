@@ -88,7 +88,7 @@ async def test_a_hook_of_a_plugin_is_called_with_a_copy(talk: Talk) -> None:
     await enable(talk, "diary")
     hooks = Hooks()
     async with start({}, home=str(talk.home)) as app:
-        app.plugged.hooks = hooks
+        app.plugged.hooks = lambda: hooks
         await app.plugged.offer()
         [(owner, hook, callback)] = hooks.held
         assert (owner, hook) == ("plugin:diary", "post_tool_call")
@@ -104,7 +104,7 @@ async def test_a_hook_that_nobody_fires_fails_its_plugin_alone(talk: Talk) -> No
     await enable(talk, "odd", "weather")
     hooks = Hooks()
     async with start({}, home=str(talk.home)) as app:
-        app.plugged.hooks = hooks
+        app.plugged.hooks = lambda: hooks
         await app.plugged.offer()
         states = {each.found.key: each.status for each in app.plugged.plugins.states}
         assert states == {"odd": "error", "weather": "loaded"}
@@ -173,7 +173,7 @@ async def test_an_image_provider_of_a_plugin_draws_from_its_own_process(talk: Ta
     await enable(talk, "image_gen/squares")
     images = Images()
     async with start({}, home=str(talk.home)) as app:
-        app.plugged.images, app.plugged.image_kind = images, Drawing
+        app.plugged.images = lambda: (images, Drawing)
         await app.plugged.offer()
         assert images.held == {}
         await app.plugged.load_category("image_gen")
