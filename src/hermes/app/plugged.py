@@ -69,10 +69,17 @@ class Plugged:
                 return
             self._offered = True
             plugins = await self._found()
-            own = [each for each in plugins.usable() if not each.found.category]
+            own = [each for each in plugins.usable() if self._is_due(each)]
             await plugins.load(own, start=self._app.reaches_out)
             self._join([each.found.key for each in own])
             self._app.news += self._faults()
+
+    def _is_due(self, state: State) -> bool:
+        """Backends wait until somebody uses their kind; but whether pictures can be drawn at all
+        is asked at the beginning of each session."""
+        if state.found.category == IMAGES:
+            return self.images is not None and not state.found.trusted
+        return not state.found.category
 
     async def load_category(self, category: str, *, bundled: bool = True) -> None:
         """For whoever uses a kind of backend first: load the plugins of that kind; not those that

@@ -175,8 +175,6 @@ async def test_an_image_provider_of_a_plugin_draws_from_its_own_process(talk: Ta
     async with start({}, home=str(talk.home)) as app:
         app.plugged.images = lambda: (images, Drawing)
         await app.plugged.offer()
-        assert images.held == {}
-        await app.plugged.load_category("image_gen")
         provider, source = images.held["squares"]
         assert isinstance(provider, Drawing)
         assert source == "user"
