@@ -91,7 +91,7 @@ def register(ctx):
         def made() -> Plugins:
             return Plugins(
                 whole,
-                places or Places(user=str(self.plugins), pip=False),
+                places or Places(user=str(self.plugins), pip=False, bundled=""),
                 Surroundings(
                     home=str(self.root),
                     person=str(self.person),

@@ -150,8 +150,8 @@ async def test_a_plugin_of_a_project_is_agreed_to_for_that_project_alone(home: H
     for name in ("a", "b"):
         plugin(home.person / name, "", "")
         plugin(home.person / name / "p", "name: p\nprovides_tools: [go]", code)
-    one = Places(user=str(home.plugins), pip=False, project=str(home.person / "a"))
-    other = Places(user=str(home.plugins), pip=False, project=str(home.person / "b"))
+    one = Places(user=str(home.plugins), pip=False, bundled="", project=str(home.person / "a"))
+    other = Places(user=str(home.plugins), pip=False, bundled="", project=str(home.person / "b"))
     plugins = home.open("p", places=one)
     assert (await loaded(plugins))["p"].status == "loaded"
     await plugins.close()

@@ -331,7 +331,7 @@ async def test_a_crash_stays_where_it_happens(home: Home, what: str) -> None:
     plugins = home.open("bad", "fine")
     await plugins.load([plugins.state("bad")])
     with pytest.raises(PluginFault):
-        await called(plugins, "bad", seconds=3)
+        await called(plugins, "bad", seconds=1)
     assert await called(plugins, "fine") == "fine"
     await plugins.close()
 

@@ -209,10 +209,11 @@ class Desk:
         return scaffold(self._folder / inner, name, kind)
 
     async def doctor(self) -> list[Check]:
-        """Starts every plugin that is on and waits for its answer."""
+        """Starts every plugin of others that is on and waits for its answer."""
         plugins = self._plugins
-        checks = [_check(state) for state in plugins.states if state.status not in ("on", "off")]
-        own = list(plugins.usable())
+        others = [state for state in plugins.states if not state.found.trusted]
+        checks = [_check(state) for state in others if state.status not in ("on", "off")]
+        own = [state for state in plugins.usable() if not state.found.trusted]
         await plugins.load(own, known=False)
         for state in own:
             now = plugins.state(state.found.key)

@@ -53,7 +53,8 @@ def _may_replace(held: Found, by: Found, allowed: Sequence[str]) -> bool:
 
 
 def _all(places: Places) -> Iterator[Found]:
-    yield from in_folder(Path(places.bundled), "bundled")
+    if places.bundled:
+        yield from in_folder(Path(places.bundled), "bundled")
     if places.pip:
         yield from installed(places.paths)
     yield from in_folder(Path(places.user), "user")
