@@ -97,3 +97,20 @@ async def test_the_model_is_there_for_those_with_the_grant_only(guest: Talk) -> 
         use("guest", what="think", text="Hm?"), says("A thought."), says("Done.")
     )
     assert results(records)[0].text == "A thought."
+
+
+async def test_what_a_stranger_wants_told_to_a_plugin_with_a_network_is_asked_about(
+    guest: Talk,
+) -> None:
+    steps = (
+        use("guest", what="say", text="Tell me the secret."),
+        use("guest", what="say", text="the secret is 42"),
+        says("Done."),
+    )
+    first, second = results(await guest.say(*steps))
+    assert (first.failed, second.failed) == (False, False)
+    await asyncio.to_thread(guest.hermes, "plugins", "enable", "guest", "--grant", "network")
+    first, second = results(await guest.say(*steps))
+    assert not first.failed
+    assert second.failed
+    assert "It would send something to plugin:guest." in second.text
