@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -106,7 +107,8 @@ SENDING: dict[str, str] = {
     """,
     "a datagram": """
         import socket
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"hi", ("127.0.0.1", args['port']))
+        there = ("127.0.0.1", args['datagrams'])
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"hi", there)
         return "sent"
     """,
     "a raw packet": """
@@ -236,11 +238,11 @@ class Sink:
     def __init__(self, folder: Path) -> None:
         self.heard: list[str] = []
         self.service = str(folder / "service")
-        self.hidden = f"hermes-{folder.name}"
+        self.hidden = f"hermes-{uuid4().hex}"
         self._sockets = [self._bound(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0))]
         self.port = int(self._sockets[0].getsockname()[1])
-        there = ("127.0.0.1", self.port)
-        self._sockets.append(self._bound(socket.AF_INET, socket.SOCK_DGRAM, there))
+        self._sockets.append(self._bound(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)))
+        self.datagrams = int(self._sockets[1].getsockname()[1])
         self._sockets.append(self._bound(socket.AF_UNIX, socket.SOCK_STREAM, self.service))
         self._sockets.append(self._bound(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{self.hidden}"))
 
@@ -276,7 +278,8 @@ def arguments(home: Home, sink: Sink | None = None) -> dict[str, object]:
     told: dict[str, object] = {"home": str(home.root), "person": str(home.person)}
     told["pid"] = os.getpid()
     if sink is not None:
-        told |= {"port": sink.port, "service": sink.service, "hidden": sink.hidden}
+        told |= {"port": sink.port, "datagrams": sink.datagrams}
+        told |= {"service": sink.service, "hidden": sink.hidden}
     return told
 
 
