@@ -31,7 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "context": {"codec", "core"},
     "mcp": {"codec", "core"},
     "images": {"codec", "core", "policy", "providers", "web"},
-    "plugins": {"codec", "core", "images", "providers"},
+    "plugins": {"codec", "core", "images", "providers", "workspaces"},
     "learning": {"codec", "core", "skills", "memory"},
     "hooks": {"codec", "core"},
     "testing": {"codec", "core", "images"},

@@ -16,7 +16,7 @@ from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.errors import ConfigError
 from hermes.core.world import World
-from hermes.memory.honcho.settings import HonchoSettings, load_settings, safe_name, session_name
+from hermes.memory.honcho.settings import HonchoSettings, load_settings, safe_name
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.memory.honcho_server import Honcho, serving
@@ -200,5 +200,5 @@ def test_a_session_has_the_name_that_the_strategy_gives(
     (tmp_path / "repo" / ".git").mkdir(parents=True)
     (tmp_path / "repo" / "src").mkdir()
     settings = HonchoSettings(session_strategy=strategy)  # type: ignore[arg-type]
-    assert session_name(settings, "s1", str(tmp_path / "repo" / "src")) == name
+    assert settings.session_name("s1", str(tmp_path / "repo" / "src")) == name
     assert safe_name("a b/ü") != safe_name("a b/ö")

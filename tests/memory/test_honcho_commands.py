@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.memory.honcho.settings import load_settings, session_name
+from hermes.memory.honcho.settings import load_settings
 from hermes.surfaces.cli.running import run
 from tests.memory.honcho_server import Honcho, serving
 
@@ -84,8 +84,8 @@ def test_a_folder_gets_a_name(
     assert hermes("map", "bridge") == "bridge\n"
     assert json.loads(hermes("sessions", "--json")) == {str(folder): "bridge"}
     settings = load_settings(hermes_home, tmp_path, {})
-    assert session_name(settings, "s", str(folder)) == "bridge"
-    assert session_name(settings, "s", "/elsewhere") == "elsewhere"
+    assert settings.session_name("s", str(folder)) == "bridge"
+    assert settings.session_name("s", "/elsewhere") == "elsewhere"
 
 
 def test_the_assistant_gets_an_identity(hermes: Hermes, honcho: Honcho, tmp_path: Path) -> None:

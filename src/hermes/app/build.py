@@ -15,6 +15,7 @@ from hermes.app.beginning import beginning
 from hermes.app.budgets import Budgets
 from hermes.app.compacting import EngineMaker, context_engine
 from hermes.app.context_files import nearby
+from hermes.app.extending import joined
 from hermes.app.furnishing import furnishing
 from hermes.app.guarded import Guard
 from hermes.app.hooked import Hooked
@@ -22,6 +23,7 @@ from hermes.app.imaging import Imaging
 from hermes.app.limits import limits_of
 from hermes.app.mcp.foreign import Foreign
 from hermes.app.models.choice import Choice
+from hermes.app.models.following import follow_choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.prompting import chosen_personality, view_of
@@ -41,14 +43,14 @@ from hermes.config.logs import Logging
 from hermes.context.system import join
 from hermes.core.budget import Budget
 from hermes.core.caps import Caps
-from hermes.core.commands import Say, SwitchModel
+from hermes.core.commands import Say
 from hermes.core.errors import NotFound
 from hermes.core.events import Record, SessionOpened
 from hermes.core.parts import Connect, Parts
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
-from hermes.core.transcript import Transcript, fold
+from hermes.core.transcript import fold
 from hermes.core.turn import Limits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
@@ -94,6 +96,7 @@ class App:
         self.foreign = Foreign(self)
         self.hooked = Hooked(self)
         self.imaging = Imaging(self)
+        self.plugged = joined(self)
         # Seams for whoever plays a session again: they are others then.
         self.new_recorder: Callable[..., Recorder] = Recorder
         # By session, for those that let commands use a secret; who asks a person for one unseen.
@@ -135,6 +138,7 @@ class App:
         """A session to talk to. SessionBusy when another process is in it, NotFound. A surface may
         `arrange` its parts anew: a policy that is stricter, files that are open elsewhere."""
         await self.foreign.offer()
+        await self.plugged.offer()
         self.imaging.offer()
         arrange = arrange or (lambda _id, _parts: None)
         session_id = await self._wanted(opening)
@@ -200,6 +204,7 @@ class App:
         for session, _ in tuple(self._open.values()):
             await self.leave(session)
         await self.hooked.close()
+        await self.plugged.close()
         await self.foreign.close()
         await self.models.close()
         if "memory" in self.__dict__:
@@ -241,7 +246,7 @@ class App:
 
     async def _new(self, opening: Opening, arrange: Arrange) -> Session:
         choice = await self.models.choose()
-        self._announce(choice)
+        self.announce(choice)
         session_id = opening.session_id or self.world.new_session_id()
         cwd, far = await self._own_folder(session_id, opening), None
         if is_far(self.settings.terminal):
@@ -291,30 +296,15 @@ class App:
         parts = self._parts(session_id, opened, opening, workspace, began=began, after=last)
         arrange(session_id, parts)
         session = Session(parts, recorder)
-        await self._follow_choice(session, transcript)
+        await follow_choice(self, session, transcript)
         return session
 
     def _recorder(self, session_id: str, **given: Any) -> Recorder:
         given["veil"] = Veil(self.secrecy)
         return self.new_recorder(self.journal, session_id, self.world, **given)
 
-    async def _follow_choice(self, session: Session, transcript: Transcript) -> None:
-        """A resumed session keeps its model, unless another was asked for or it is out of reach."""
-        wanted = self.models.asked_for()
-        if not wanted and self.models.reachable(transcript.model, transcript.provider):
-            return
-        choice = await self.models.choose()
-        self._announce(choice)
-        if (choice.model, choice.provider) == (transcript.model, transcript.provider):
-            return
-        if not wanted:
-            self.news.append(
-                f"{transcript.model} ({transcript.provider}) is not available now; "
-                f"{choice.model} goes on."
-            )
-        await session.send(SwitchModel(model=choice.model, provider=choice.provider))
-
-    def _announce(self, choice: Choice) -> None:
+    def announce(self, choice: Choice) -> None:
+        """Tell once what was chosen, where that is not what the settings say."""
         if choice.line:
             self.news.append(choice.line)
 

@@ -29,6 +29,8 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
                 return app.memory.modelling.honcho_desk(session_id, opened)
             case "hermes.mcp.hosting":
                 return _hosting(app, session_id)
+            case "hermes.plugins.tools":
+                return kind(session_id)
             case "hermes.recall.tools":
                 return _recall(app, session_id, opened)
             case "hermes.tools.terminal_output":

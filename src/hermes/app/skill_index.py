@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from hermes.app.plugged import skills_of_plugins
 from hermes.config.home import Home
 from hermes.config.settings import Settings
 from hermes.skills.conditions import Here, disabled_names
@@ -40,6 +41,8 @@ def skill_roots(settings: Settings, home: Home, cwd: str) -> tuple[Root, ...]:
         Root(path=str(Path(each).expanduser().absolute()), kind="external")
         for each in settings.skills.external_dirs
     ]
+    if settings.plugins.enabled and not settings.plugins.safe_mode:
+        roots.append(Root(path=str(skills_of_plugins(home.cache)), kind="external"))
     if cwd and cwd in settings.skills.trusted_projects:
         roots += [Root(path=f"{cwd}/{each}", kind="project") for each in PROJECT_FOLDERS]
     return tuple(roots)

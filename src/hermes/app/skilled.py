@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes.app.plugged import skills_of_plugins
 from hermes.app.skill_index import seeds_of, skill_roots, skills_cache, skills_folder, skills_here
 from hermes.config.secrets import read_env_file
 from hermes.core.errors import ToolError, UsageError
@@ -243,6 +244,8 @@ class Skilled:
 
     def _foreign(self, name: str) -> bool:
         """Installed from somebody whom nobody here has vouched for."""
+        if (skills_of_plugins(self._app.home.cache) / name).is_dir():
+            return True
         entry = self.ledger.installed().get(name)
         return entry is not None and entry.trust_level == "community"
 

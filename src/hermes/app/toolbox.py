@@ -55,6 +55,15 @@ class Tools:
         self._chosen.clear()
         self._direct.clear()
 
+    @property
+    def added(self) -> tuple[Entry, ...]:
+        return tuple(self._added.values())
+
+    def find(self, name: str) -> Tool | None:
+        """Any tool of this run, shown or not."""
+        every = self._all()
+        return every.load(name) if name in every.names else None
+
     def direct(self, names: tuple[str, ...], tokens: int) -> tuple[str, ...]:
         """Those of the tools that every request is to name: all of them if they take no more than
         so many tokens, else the most important ones and a way to find the others."""

@@ -12,6 +12,7 @@ from hermes.commands import (
     memory,
     model,
     past,
+    plugins,
     quick,
     rollback,
     session,
@@ -30,10 +31,11 @@ COMMANDS = (
     *context.COMMANDS,
     *mcp.COMMANDS,
     *memory.COMMANDS,
+    *plugins.COMMANDS,
     *skills.COMMANDS,
     *curator.COMMANDS,
     *around.COMMANDS,
     *attaching.COMMANDS,
     *insights.COMMANDS,
 )
-EXTRA = quick.QuickCommands(skills.SkillCommands())
+EXTRA = quick.QuickCommands(plugins.PluginCommands(skills.SkillCommands()))

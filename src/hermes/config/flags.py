@@ -15,6 +15,7 @@ FLAGS = {
     "record": "sessions.record",
     "checkpoints": "checkpoints.enabled",
     "accept_hooks": "hooks_auto_accept",
+    "safe_mode": "plugins.safe_mode",
 }
 
 

@@ -1,11 +1,11 @@
-"""The settings of hooks: programs that are told what happens, and how long callbacks may take."""
+"""The settings of hooks: programs that are told what happens."""
 
 from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
 from hermes.codec.values import Value
-from hermes.config.kinds import Count, Seconds
+from hermes.config.kinds import Seconds
 
 
 class ShellHookSettings(Value):
@@ -15,10 +15,6 @@ class ShellHookSettings(Value):
     matcher: Annotated[str, "A pattern that the whole name of the tool matches."] = ""
     timeout: Annotated[Seconds, "Seconds until it is ended; 300 at most."] = 60
     fail_closed: Annotated[bool, "A call is not made if the program fails to say yes."] = False
-
-
-class PluginSettings(Value):
-    hook_timeout: Annotated[Count, "Seconds for one callback of a hook; 0 for no limit."] = 30
 
 
 ShellHooks: TypeAlias = Annotated[

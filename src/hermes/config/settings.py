@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from hermes.codec.values import Value
 from hermes.config.context_settings import CompressionSettings, ContextSettings
-from hermes.config.hook_settings import AutoAccept, PluginSettings, ShellHooks
+from hermes.config.hook_settings import AutoAccept, ShellHooks
 from hermes.config.image_settings import ImageGenSettings
 from hermes.config.kinds import Count, Effort, Positive, Seconds
 from hermes.config.mcp_settings import McpServerSettings
@@ -25,6 +25,7 @@ from hermes.config.model_settings import (
     ProviderSettings,
     RoutingSettings,
 )
+from hermes.config.plugin_settings import PLUGIN_VARIABLES, PluginSettings
 from hermes.config.skill_settings import CuratorSettings, SkillSettings
 from hermes.config.terminal_settings import TERMINAL_VARIABLES, TerminalSettings
 
@@ -388,6 +389,7 @@ OVERRIDES = (
     Override(variable="HERMES_STREAM_STALE_GIVEUP", key="network.stream_stale_giveup"),
     Override(variable="HERMES_REDACT_SECRETS", key="security.redact_secrets"),
     Override(variable="HERMES_ALLOW_PRIVATE_URLS", key="security.allow_private_urls"),
+    *(Override(variable=name, key=f"plugins.{key}") for name, key in PLUGIN_VARIABLES.items()),
     Override(variable="API_SERVER_HOST", key="api_server.host"),
     Override(variable="API_SERVER_PORT", key="api_server.port"),
     Override(variable="API_SERVER_CORS_ORIGINS", key="api_server.cors_origins"),

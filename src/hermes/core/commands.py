@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.messages import Image
 
 
@@ -86,3 +86,8 @@ Command = (
     | Retitle
     | End
 )
+
+
+def keyed(command: Say | Steer, key: str) -> Say | Steer:
+    """The same words with an id of the sender."""
+    return replace(command, key=key)

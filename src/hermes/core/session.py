@@ -23,6 +23,7 @@ from hermes.core.commands import (
     Steer,
     SwitchModel,
     Withdraw,
+    keyed,
 )
 from hermes.core.effects import Decision, Effect
 from hermes.core.errors import JournalError, UsageError
@@ -126,10 +127,12 @@ class Session:
     def judge(self, effect: Effect) -> Decision:
         return self._gate.judge(effect)
 
-    async def permit(self, effect: Effect, stop: asyncio.Event) -> bool:
+    async def permit(
+        self, effect: Effect, stop: asyncio.Event, also: frozenset[str] = frozenset()
+    ) -> bool:
         """For what a person does by hand: returns when it may happen, and whether somebody has
-        said so on purpose; else EffectDenied."""
-        judged = Judged(effect=effect, decision=self._gate.judge(effect))
+        said so on purpose; else EffectDenied. `also` are strangers who want it."""
+        judged = Judged(effect=effect, decision=self._gate.judge(effect, also))
         return await self._gate.admit("", judged, stop)
 
     @property
@@ -251,7 +254,7 @@ class Session:
         match command:
             case Say(key="") | Steer(key=""):
                 # A crash between doing this and ticking it off must not do it twice.
-                command = _with_key(command, f"inbox:{waiting_id}")
+                command = keyed(command, f"inbox:{waiting_id}")
             case _:
                 pass
         try:
@@ -391,12 +394,6 @@ class Session:
 
     def _connect(self, model: str, provider: str) -> tuple[Provider, Limits]:
         return self._parts.connect(model, provider, self._meter)
-
-
-def _with_key(command: Say | Steer, key: str) -> Say | Steer:
-    if isinstance(command, Say):
-        return Say(text=command.text, images=command.images, key=key, origin=command.origin)
-    return Steer(text=command.text, key=key)
 
 
 def _withdrawn(question_id: str, approval: bool) -> ApprovalAnswered | QuestionAnswered:

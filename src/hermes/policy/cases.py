@@ -30,7 +30,7 @@ from hermes.policy import leaving
 from hermes.policy.feeding import fed
 from hermes.policy.findings import ONLY_ONCE, OUTWARD, Finding, Level, Verdict, combined
 from hermes.policy.shell.state import UNKNOWN
-from hermes.policy.sources import Sources, strangers
+from hermes.policy.sources import OPEN, PLUGIN, Sources, strangers
 from hermes.policy.written import NEVER, Written
 
 if TYPE_CHECKING:
@@ -183,7 +183,10 @@ class Cases:
         return Case(decision=glance, outward=words)
 
     def _server(self, effect: CallServer, seen: Seen | None) -> Case:
-        words = f"It would send something to {effect.server}."
+        if effect.server.startswith(PLUGIN) and not effect.server.endswith(OPEN):
+            # The kernel keeps it where it is.
+            return Case(decision=Allow())
+        words = f"It would send something to {effect.server.removesuffix(OPEN)}."
         closed = leaving.is_closed(effect.arguments, seen, self._sources.of(effect))
         outward = "" if closed else words
         # Pictures may be drawn side by side: none of them changes anything.

@@ -10,6 +10,8 @@ from hermes.core.effects import CallServer, Effect, FetchUrl, ReadPath, RunComma
 from hermes.policy.findings import Verdict
 from hermes.policy.leaving import host_of, is_local, urls_in
 
+# How effects name plugins, and those of them that may pass on what they are told.
+PLUGIN, OPEN = "plugin:", " (open)"
 TRUSTED = frozenset(("user", "workspace", "hermes"))
 # Programs whose output was written by somebody elsewhere.
 FOREIGN = frozenset(
@@ -66,7 +68,8 @@ class Sources:
             case FetchUrl(url=url):
                 return f"web:{host_of(url)}"
             case CallServer(server=server):
-                return f"mcp:{server}"
+                plugin = server.removesuffix(OPEN)
+                return plugin if server.startswith(PLUGIN) else f"mcp:{server}"
             case ReadPath(path=path):
                 return self.of_path(path)
             case RunCommand() | SignalProcess() if verdict is not None:

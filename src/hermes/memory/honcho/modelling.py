@@ -13,7 +13,6 @@ from hermes.memory.honcho.settings import (
     HonchoSettings,
     Level,
     safe_name,
-    session_name,
 )
 from hermes.memory.provider import Began, MemoryProvider
 
@@ -44,7 +43,7 @@ class HonchoModel(MemoryProvider):
         return bool(self.settings.api_key or self.settings.base_url)
 
     async def initialize(self, began: Began) -> None:
-        self.session = session_name(self.settings, began.session_id, began.cwd)
+        self.session = self.settings.session_name(began.session_id, began.cwd)
         await self.client.ensure((self.user, self.ai))
         await self.client.ensure_session(self.session, self._peers())
 

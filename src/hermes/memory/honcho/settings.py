@@ -50,6 +50,20 @@ class HonchoSettings(Value, rename="camel"):
     def url(self) -> str:
         return (self.base_url or HOSTED).rstrip("/")
 
+    def session_name(self, session_id: str, cwd: str) -> str:
+        """Under which name a session is known there."""
+        if own := self.sessions.get(cwd):
+            return safe_name(own)
+        match self.session_strategy:
+            case "global":
+                return safe_name(self.workspace)
+            case "per-session":
+                return safe_name(session_id)
+            case "per-repo":
+                return safe_name(_repository(Path(cwd)).name)
+            case "per-directory":
+                return safe_name(Path(cwd).name or "root")
+
     def level_for(self, query: str, wanted: Level | None = None) -> Level:
         """A long question is thought about harder, up to the cap."""
         if wanted:
@@ -102,21 +116,6 @@ def _with_variables(found: HonchoSettings, env: Mapping[str, str]) -> HonchoSett
         api_key=env.get("HONCHO_API_KEY") or found.api_key,
         base_url=env.get("HONCHO_BASE_URL") or found.base_url,
     )
-
-
-def session_name(settings: HonchoSettings, session_id: str, cwd: str) -> str:
-    """Under which name a session is known there."""
-    if own := settings.sessions.get(cwd):
-        return safe_name(own)
-    match settings.session_strategy:
-        case "global":
-            return safe_name(settings.workspace)
-        case "per-session":
-            return safe_name(session_id)
-        case "per-repo":
-            return safe_name(_repository(Path(cwd)).name)
-        case "per-directory":
-            return safe_name(Path(cwd).name or "root")
 
 
 def safe_name(text: str) -> str:

@@ -38,6 +38,7 @@ OPTIONS = (
     Option("--ignore-user-config", "ignore_config", "flag", "As if there were no config.yaml."),
     Option("-w --worktree", "worktree", "flag", "Work in a git worktree of its own."),
     Option("--checkpoints", "checkpoints", "flag", "Keep what is needed for `hermes undo`."),
+    Option("--safe-mode", "safe_mode", "flag", "No plugins but those of the program."),
     Option("--record", "record", "flag", "Keep what model calls said, for `hermes replay`."),
     Option("--usage-file", "usage_file", "path", "With -z: write tokens and cost here.", "FILE"),
     Option("-v --verbose", "verbose", "flag", "Show where an error came from."),

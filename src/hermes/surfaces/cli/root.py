@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("mcp", "Foreign servers (MCP), and Hermes as one."),
     "memory": ("memory", "What is remembered, why, and how to forget it."),
     "model": ("model", "See and choose what answers; install local models."),
+    "plugins": ("plugins", "Code of others: see, install, agree, switch off."),
     "policy": ("policy", "What may be done without a question, and why."),
     "profile": ("profile", "Several homes in one, each on its own."),
     "prompt-size": ("prompt_size", "How many tokens the fixed part of a request takes."),
@@ -65,7 +66,7 @@ class Root(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return None
+            return _of_plugin(ctx, cmd_name)
         place = COMMANDS[cmd_name][0]
         own = place if "." in place else f"hermes.surfaces.cli.commands.{place}"
         module = importlib.import_module(own)
@@ -75,7 +76,8 @@ class Root(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        unknown = args and args[0] not in COMMANDS and not args[0].startswith("-")
+        if unknown and _of_plugin(ctx, args[0]) is None:
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else " `hermes --help` lists them."
             raise UsageError(f"There is no command {args[0]!r}.{hint}")
@@ -85,6 +87,13 @@ class Root(click.Group):
         # Telling what there is must not load it all.
         with formatter.section("Commands"):
             formatter.write_dl([(name, words) for name, (_, words) in sorted(COMMANDS.items())])
+
+
+def _of_plugin(ctx: click.Context, name: str) -> click.Command | None:
+    # Only a name that nobody here knows leads there.
+    from hermes.surfaces.cli.plugin_command import plugin_command
+
+    return plugin_command(ctx, name)
 
 
 def _click_option(option: Option) -> click.Option:

@@ -151,7 +151,8 @@ class _Held:
         version = _version()
         rights = _ALL_RIGHTS.get(version, (1 << 16) - 1)
         layout = Layout(scope, own, rights)
-        self._folders = (*layout.split, *scope.open_folders(), scope.private, scope.cache)
+        named = (scope.private, scope.cache, *scope.readable)
+        self._folders = (*layout.split, *scope.open_folders(), *named)
         self._split = layout.split
         self._marks = self._look()
         now = time.time_ns()

@@ -42,7 +42,8 @@ class Layout:
             yield Rule(path=path, rights=rights)
         for path in scope.readable:
             yield Rule(path=path, rights=LOOK)
-        for path in (scope.private, scope.cache, "/dev/shm", *own):
+        shared = ("/dev/shm",) if scope.shared_memory else ()
+        for path in (scope.private, scope.cache, *shared, *own):
             yield Rule(path=path, rights=rights)
         for device in ("/dev/pts", *(f"/dev/{name}" for name in _DEVICES)):
             if scope.ordinary or device != "/dev/pts":

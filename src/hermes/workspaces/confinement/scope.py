@@ -51,7 +51,8 @@ RESOLVER = "/run/systemd/resolve"
 class Scope(Value):
     """`root` and `writable` can be changed, `private` is a folder of the session for temporary
     files, `cache` one for downloads that sessions share; `hidden` is out of sight in addition to
-    the known secrets of `home`, but for those `shown`; `readable` is part of something hidden.
+    the known secrets of `home`, but for those `shown`; `readable` is part of something hidden;
+    without `shared_memory` that of other programs is out of reach, too.
     An `ordinary` scope leaves room for ordinary work: the machine's temporary files, the folders
     of tools below the home folder and of the `system`, and sockets of services. `repository` is
     where `git commit` writes, if that is outside of `root`."""
@@ -65,6 +66,7 @@ class Scope(Value):
     readable: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     network: bool = False
+    shared_memory: bool = True
     ordinary: bool = False
     system: tuple[str, ...] = ()
     repository: str = ""

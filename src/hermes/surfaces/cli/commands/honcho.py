@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,9 +11,11 @@ from hermes.app.build import App
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.config.edit import set_from_text
 from hermes.core.errors import UsageError
-from hermes.memory.honcho.settings import HonchoSettings, session_name
 from hermes.surfaces.cli.output import as_json_option, print_json, with_app
 from hermes.surfaces.cli.place import home_of
+
+if TYPE_CHECKING:
+    from hermes.memory.honcho.settings import HonchoSettings
 
 STRATEGIES = ("per-directory", "per-repo", "per-session", "global")
 MODES = ("hybrid", "context", "tools")
@@ -42,7 +44,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
         "workspace": settings.workspace,
         "peers": [settings.peer_name, settings.ai_peer],
         "strategy": settings.session_strategy,
-        "session": session_name(settings, "(its id)", str(Path.cwd())),
+        "session": settings.session_name("(its id)", str(Path.cwd())),
         "mode": settings.recall_mode,
         "context_tokens": settings.context_tokens,
         "dialectic_max_chars": settings.dialectic_max_chars,
@@ -150,7 +152,7 @@ def map_(ctx: click.Context, name: str | None) -> None:
     settings = _changed(ctx, {})
     if name:
         settings = _changed(ctx, {"sessions": {**settings.sessions, here: name}})
-    print(session_name(settings, "(its id)", here))
+    print(settings.session_name("(its id)", here))
 
 
 def _show_or_set(ctx: click.Context, field: str, changes: dict[str, JsonValue]) -> None:

@@ -1,0 +1,29 @@
+"""Which model goes on with a session that is resumed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.core.commands import SwitchModel
+from hermes.core.session import Session
+from hermes.core.transcript import Transcript
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+
+async def follow_choice(app: App, session: Session, transcript: Transcript) -> None:
+    """It keeps its model, unless another was asked for or it is out of reach."""
+    wanted = app.models.asked_for()
+    if not wanted and app.models.reachable(transcript.model, transcript.provider):
+        return
+    choice = await app.models.choose()
+    app.announce(choice)
+    if (choice.model, choice.provider) == (transcript.model, transcript.provider):
+        return
+    if not wanted:
+        app.news.append(
+            f"{transcript.model} ({transcript.provider}) is not available now; "
+            f"{choice.model} goes on."
+        )
+    await session.send(SwitchModel(model=choice.model, provider=choice.provider))

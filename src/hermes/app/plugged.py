@@ -1,0 +1,164 @@
+"""The plugins of one run joined to the rest: their tools, hooks, commands, skills and images."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hermes.core.errors import HermesError
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.app.compacting import EngineMaker
+    from hermes.plugins.joining import HookPlace, ImagePlace
+    from hermes.plugins.plugins import Plugins, State
+    from hermes.plugins.surface import Surface
+
+IMAGES = "image_gen"
+
+
+class Plugged:
+    """Nothing is loaded where the settings name no plugin. `hooks` and `images` give the places of
+    other rooms that plugins add to, the latter with the class that providers there are derived
+    from; `engine` makes a context engine of ours of a plugin's."""
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        hooks: Callable[[], HookPlace] | None = None,
+        images: Callable[[], tuple[ImagePlace, type]] | None = None,
+        engine: Callable[[Any], EngineMaker] | None = None,
+    ) -> None:
+        self.hooks = hooks
+        self.images = images
+        self.engine = engine
+        self._app = app
+        self._plugins: Plugins | None = None
+        self._offering = asyncio.Lock()
+        self._offered = False
+        self._categories: set[str] = set()
+
+    @property
+    def plugins(self) -> Plugins:
+        if self._plugins is None:
+            from hermes.app.plugin_host import plugins_of
+
+            self._plugins = plugins_of(self._app)
+        return self._plugins
+
+    async def _found(self) -> Plugins:
+        """Reads the files of all plugins that are on."""
+        return await asyncio.to_thread(lambda: self.plugins)
+
+    @property
+    def wanted(self) -> bool:
+        own = self._app.settings.plugins
+        return bool(own.enabled) and not own.safe_mode
+
+    async def offer(self) -> None:
+        """Give what plugins bring to the sessions of this run. Those that were seen before are
+        known; only new ones are started."""
+        if not self.wanted:
+            return
+        async with self._offering:
+            if self._offered:
+                await self._follow()
+                return
+            self._offered = True
+            plugins = await self._found()
+            own = [each for each in plugins.usable() if self._is_due(each)]
+            await plugins.load(own, start=self._app.reaches_out)
+            self._join([each.found.key for each in own])
+            self._app.news += self._faults()
+
+    def _is_due(self, state: State) -> bool:
+        """Backends wait until somebody uses their kind; but whether pictures can be drawn at all
+        is asked at the beginning of each session."""
+        if state.found.category == IMAGES:
+            return self.images is not None and not state.found.trusted
+        return not state.found.category
+
+    async def load_category(self, category: str, *, bundled: bool = True) -> None:
+        """For whoever uses a kind of backend first: load the plugins of that kind; not those that
+        come with the program, if somebody else does that."""
+        async with self._offering:
+            if category in self._categories:
+                return
+            self._categories.add(category)
+            plugins = await self._found()
+            found = plugins.usable(category)
+            own = [each for each in found if bundled or not each.found.trusted]
+            await plugins.load(own)
+            self._join([each.found.key for each in own])
+
+    async def _follow(self) -> None:
+        """Take those anew that are being developed and have changed."""
+        plugins = self.plugins
+        for state in plugins.states:
+            await plugins.ready(state.found.key)
+        if plugins.reloaded:
+            self._join(sorted(plugins.reloaded))
+            plugins.reloaded.clear()
+
+    def surfaces(self) -> Iterator[tuple[str, Surface]]:
+        """What the plugins that are loaded bring, by key."""
+        for state in self.plugins.states:
+            if state.status == "loaded" and state.surface:
+                yield state.found.key, state.surface
+
+    async def close(self) -> None:
+        if self._plugins is not None:
+            await self._plugins.close()
+
+    def _join(self, keys: list[str]) -> None:
+        from hermes.plugins.skills import put_skills
+        from hermes.tools.catalogue import Entry
+
+        plugins, app = self.plugins, self._app
+        for key in keys:
+            state = plugins.state(key)
+            if state.status == "loaded":
+                self._guarded(state, self._join_one)
+        app.tools.add(Entry(tool.spec, tool) for tool in plugins.tools())
+        loaded = [state for state in plugins.states if state.status == "loaded"]
+        app.news += put_skills(loaded, skills_of_plugins(app.home.cache))
+
+    def _join_one(self, state: State) -> None:
+        from hermes.plugins.joining import join_engines, join_hooks, join_images
+
+        if state.surface and state.surface.hooks:
+            if self.hooks is None:
+                raise HermesError("There is nobody to fire its hooks.")
+            join_hooks(self.plugins, state, self.hooks())
+        if state.surface and state.surface.images:
+            if self.images is None:
+                raise HermesError("There is nobody to show its pictures.")
+            join_images(self.plugins, state, *self.images())
+        join_engines(self.plugins, state, self._app.engines, self.engine)
+
+    def _guarded(self, state: State, work: Callable[[State], None]) -> None:
+        """What cannot be joined whole is not joined at all."""
+        try:
+            work(state)
+        except Exception as error:
+            self.plugins.fail(state.found.key, str(error))
+
+    def _faults(self) -> list[str]:
+        bad = ("error", "changed", "needs configuration")
+        if self._app.settings.plugins.debug:
+            return [
+                f"Plugin {state.found.key} in {state.found.place}: {state.status} {state.fault}"
+                for state in self.plugins.states
+            ]
+        return [
+            f"Plugin {state.found.key}: {state.fault}"
+            for state in self.plugins.states
+            if state.status in bad and not state.found.trusted
+        ]
+
+
+def skills_of_plugins(cache: Path) -> Path:
+    return cache / "plugins" / "skills"

@@ -1,0 +1,53 @@
+"""`/plugins`, and the slash commands that plugins bring; they come before skills."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.app.plugin_commands import command_of_plugin, commands_of_plugins
+from hermes.commands.registry import Extra, Here, Outcome, Shown, SlashCommand, Suggestion
+from hermes.commands.visible import clean, one_line
+
+NONE = "There is no plugin here; `hermes plugins new NAME` begins one."
+
+
+async def _list(here: Here, _argument: str) -> Outcome:
+    await here.app.plugged.offer()
+    lines = [
+        one_line(
+            f"{state.found.key:<24} {state.status:<12} {state.protection} {state.fault}".rstrip(),
+            200,
+        )
+        for state in here.app.plugged.plugins.states
+    ]
+    return Shown(text="\n".join(lines) or NONE)
+
+
+class PluginCommands:
+    """`then` are the extra commands that are looked for afterwards."""
+
+    def __init__(self, then: Extra) -> None:
+        self._then = then
+
+    async def run(self, here: Here, line: str) -> Outcome | None:
+        name, _, argument = line.removeprefix("/").partition(" ")
+        plain = name.lower().replace("_", "-")
+        said = await command_of_plugin(here.app, plain, argument.strip(), here.session.id)
+        if said is None:
+            return await self._then.run(here, line)
+        return Shown(text=here.app.secrecy.text(clean(said)))
+
+    async def names(self, here: Here) -> Sequence[Suggestion]:
+        own = [
+            Suggestion(text=name, words=one_line(words, 60))
+            for name, words in (await commands_of_plugins(here.app)).items()
+        ]
+        return (*own, *await self._then.names(here))
+
+
+COMMANDS = (
+    SlashCommand(
+        "plugins", "The plugins that were found, and what has become of them.", _list,
+        category="tools",
+    ),
+)  # fmt: skip

@@ -1,0 +1,99 @@
+"""What a plugin's own side needs to begin: a copy of exactly the files that somebody agreed to, its
+settings, its folder, and the cell around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes.codec.json import decode, encode
+from hermes.codec.values import JsonObject, Value
+from hermes.core.errors import ConfigError
+from hermes.plugins.cell import PluginCell, Setting, secrets_of
+from hermes.plugins.contents import hash_of, keep, read_contents
+from hermes.plugins.found import Found
+from hermes.plugins.manifest import Manifest
+from hermes.plugins.rules import Rules
+
+
+class Surroundings(Value):
+    """Of the program. `variables` are those of the process and of `.env`."""
+
+    home: str
+    person: str
+    variables: dict[str, str]
+    version: str
+    profile: str = "default"
+
+
+class Births:
+    def __init__(self, rules: Rules, around: Surroundings) -> None:
+        self._rules = rules
+        self._around = around
+
+    def cell(self, found: Found) -> tuple[PluginCell, JsonObject]:
+        birth = self.birth(found)
+        around, grants = self._around, self._rules.grants(found)
+        assert found.manifest is not None
+        setting = Setting(
+            key=found.key,
+            home=around.home,
+            person=around.person,
+            copy=str(birth["copy"]),
+            data=str(birth["data_dir"]),
+            log=str(Path(around.home, "logs", "plugins", f"{flat(found.key)}.log")),
+            grants=grants,
+            wanted_env=found.manifest.variables,
+            variables=around.variables,
+            sandbox=self._rules.sandbox,
+            means=self._rules.means,
+        )
+        return PluginCell(setting), birth
+
+    def birth(self, found: Found) -> JsonObject:
+        """From a copy of exactly what was agreed to: the files themselves may change at any time.
+        What came with the program is run where it is."""
+        assert found.manifest is not None
+        data = Path(self._around.home, "plugin-data", found.key)
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        copy = Path(found.place) if found.trusted else self._copy(found)
+        grants = self._rules.grants(found)
+        place = copy if found.trusted or found.module else copy / Path(found.place).name
+        return {
+            "place": str(place),
+            "copy": str(copy),
+            "module": found.module,
+            "attribute": found.attribute,
+            "manifest": _whole(found.manifest),
+            "config": self._rules.entry(found).config,
+            "data_dir": str(data),
+            "profile": self._around.profile,
+            "network": grants.network,
+            "processes": grants.processes,
+            "secrets": secrets_of(found.manifest.variables, grants, self._around.variables),
+        }
+
+    def _copy(self, found: Found) -> Path:
+        contents = read_contents(Path(found.place))
+        now = hash_of(contents)
+        if now != found.hash:
+            raise ConfigError(
+                f"Its files have changed; `hermes plugins enable {found.key}` shows them and asks."
+            )
+        top = Path(found.place).name
+        if Path(found.place).is_dir():
+            contents = {f"{top}/{name}": data for name, data in contents.items()}
+        folder = Path(self._around.home, "cache", "plugins", "copies", f"{flat(found.key)}-{now}")
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return keep(contents, folder)
+
+
+def flat(key: str) -> str:
+    """A key as the name of one file."""
+    return key.replace("/", "--")
+
+
+def _whole(manifest: Manifest) -> JsonObject:
+    """For the plugin itself, with all fields."""
+    told: JsonObject = {name: getattr(manifest, name) for name in manifest.__struct_fields__}
+    decoded: JsonObject = decode(dict, encode(told))
+    return decoded

@@ -1,0 +1,231 @@
+"""The place that an untrusted plugin runs in: what of the machine it can see and change, which
+variables it gets, how much it may use up."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from hermes.codec.values import Value
+from hermes.core.errors import ConfigError
+from hermes.plugins.contents import forget_copies
+from hermes.plugins.serving import Grants
+from hermes.workspaces.child import onto, opened
+from hermes.workspaces.confinement.sandbox import Cell, find_means
+from hermes.workspaces.confinement.scope import RESOLVER, Scope, below, outermost
+from hermes.workspaces.environment import is_providers
+
+Sandbox = Literal["auto", "require", "off"]
+Means = Literal["auto", "bubblewrap", "landlock"]
+
+CHILD = Path(__file__).with_name("inside") / "child.py"
+LINK = 3
+MOST_LOG_BYTES = 1_000_000
+# Of the root folder: what programs are made of. All else is of people, and out of sight.
+_SYSTEM = frozenset(
+    "bin sbin lib lib32 lib64 libx32 usr etc nix gnu opt dev proc sys tmp run boot".split()
+)
+LIMITS: dict[str, int] = {
+    "address_space": 1 << 30,
+    "files": 256,
+    "file_size": 256 << 20,
+    "cpu_seconds": 3_600,
+    "core": 0,
+}
+MOST_PROCESSES = 64
+_NUMBERS = count(1)
+_PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
+
+
+class Setting(Value):
+    """What a cell is made of. `copy` is the plugin's code, `variables` the whole environment of
+    the host, of which little is passed on. `means` is for those who want one of two by name."""
+
+    key: str
+    home: str
+    person: str
+    copy: str
+    data: str
+    log: str
+    grants: Grants
+    wanted_env: tuple[str, ...]
+    variables: dict[str, str]
+    sandbox: Sandbox = "auto"
+    means: Means = "auto"
+
+
+class PluginCell:
+    """Starts the process of one plugin."""
+
+    UNCONFINED = "nothing but limits"
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._private = _private_place(setting)
+        self._scope = self._drawn(setting, str(self._private))
+        path = setting.variables.get("PATH", os.defpath)
+        found, obstacles = find_means(setting.means, path)
+        self._means = None if setting.sandbox == "off" else found
+        if self._means is None and setting.sandbox == "require":
+            why = "; ".join(obstacles)
+            raise ConfigError(f"It must be confined, which cannot be done here: {why}.")
+
+    @property
+    def protection(self) -> str:
+        kind = type(self._means).__name__.lower() if self._means else "nothing"
+        network = "network open" if self._setting.grants.network else "no network"
+        return f"{kind}, {network}" if self._means else self.UNCONFINED
+
+    def secrets(self) -> dict[str, str]:
+        return secrets_of(self._setting.wanted_env, self._setting.grants, self._setting.variables)
+
+    def limits(self) -> dict[str, int]:
+        """The system counts all processes of a person, so those that are there come on top. Who
+        may start none needs no such limit."""
+        if not self._setting.grants.processes:
+            return LIMITS
+        return {**LIMITS, "processes": _tasks_of_person() + MOST_PROCESSES}
+
+    def start(self, link: int) -> int:
+        """With `link` as its descriptor 3; the number of the process. OSError."""
+        setting, scope = self._setting, self._scope
+        for folder in (setting.data, str(Path(setting.log).parent)):
+            Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
+        scope.prepare()
+        cell = Cell(self._means, scope, ())
+        argv = cell.wrap((sys.executable, "-I", "-B", str(CHILD)))
+        with _fresh_log(setting.log) as log:
+            actions = [
+                opened(0, os.devnull, os.O_RDONLY),
+                opened(1, os.devnull, os.O_WRONLY),
+                onto(log.fileno(), 2),
+                onto(link, LINK),
+            ]
+            return cell.starter()(argv[0], argv, self._environment(scope), actions)
+
+    def clear(self) -> None:
+        """After its end: what it left in its private place is gone."""
+        forget_copies(self._private)
+
+    def _environment(self, scope: Scope) -> dict[str, str]:
+        variables = self._setting.variables
+        passed = {name: variables[name] for name in _PASSED_ON if name in variables}
+        baseline = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": self._setting.data,
+            "TMPDIR": scope.temporary,
+            "PYTHONUNBUFFERED": "1",
+        }
+        return {**passed, **self.secrets(), **baseline}
+
+    @staticmethod
+    def _drawn(setting: Setting, private: str) -> Scope:
+        grants = setting.grants
+        granted = _all_granted(grants.paths, setting.person, setting.home)
+        # What was granted lies in a folder that is hidden otherwise, or is one.
+        hidden = {*_private_folders(), setting.person, setting.home}
+        hidden = {each for each in hidden if not any(below(each, path) for path in granted)}
+        readable = (setting.copy, *_of_python(setting.home))
+        return Scope(
+            root=setting.data,
+            home=os.path.realpath(setting.person),
+            private=private,
+            cache=f"{private}/cache",
+            hidden=tuple(sorted({*hidden, setting.home} - {"/"})),
+            writable=granted,
+            readable=(*readable, RESOLVER) if grants.network else readable,
+            network=grants.network,
+            shared_memory=False,
+        )
+
+
+def confines(sandbox: Sandbox, means: Means, variables: Mapping[str, str]) -> bool:
+    """Whether processes of plugins are kept apart here by more than limits."""
+    path = variables.get("PATH", os.defpath)
+    return sandbox != "off" and find_means(means, path)[0] is not None
+
+
+def secrets_of(
+    wanted: tuple[str, ...], grants: Grants, variables: Mapping[str, str]
+) -> dict[str, str]:
+    """The values of what a plugin has declared. Keys of model providers need a grant by name."""
+    return {
+        name: variables[name]
+        for name in wanted
+        if name in variables and (name in grants.env or not is_providers(name))
+    }
+
+
+def _fresh_log(file: str) -> BinaryIO:
+    """It begins anew when it is long: nobody reads more of it."""
+    path = Path(file)
+    if path.exists() and path.stat().st_size > MOST_LOG_BYTES:
+        path.unlink()
+    path.touch(mode=0o600)
+    return path.open("ab")
+
+
+def _private_place(setting: Setting) -> Path:
+    """A new one for each start. What a plugin could change before, a link in place of a folder for
+    one, must not decide what it may do the next time."""
+    folder = Path(setting.home, "cache", "plugins", "cells")
+    flat = setting.key.replace("/", "--")
+    for left in folder.glob("*.*.*"):
+        owner = left.name.split(".")[-2]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            forget_copies(left)
+    return folder / f"{flat}.{os.getpid()}.{next(_NUMBERS)}"
+
+
+def _all_granted(paths: Sequence[str], person: str, home: str) -> tuple[str, ...]:
+    """Without those that lie in another one: whoever may change that may put a link there."""
+    whole = [path.replace("~", person, 1) if path[:1] == "~" else path for path in paths]
+    return tuple(_granted(path, home) for path in outermost(map(os.path.abspath, whole)))
+
+
+def _granted(path: str, home: str) -> str:
+    """A folder that a person gave; the home of Hermes can be no part of it."""
+    whole = os.path.realpath(path)
+    if below(whole, home) or below(home, whole):
+        raise ConfigError(f"{path} cannot be granted: the home of Hermes is a part of it.")
+    if not Path(whole).is_dir():
+        raise ConfigError(f"{path} cannot be granted: it is no folder.")
+    return whole
+
+
+def _tasks_of_person() -> int:
+    """Threads count, too."""
+    count, own = 0, os.getuid()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            if folder.stat().st_uid == own:
+                status = (folder / "status").read_text()
+                count += int(status.partition("Threads:")[2].split(maxsplit=1)[0])
+    return count
+
+
+@lru_cache(maxsize=1)
+def _private_folders() -> tuple[str, ...]:
+    """Of the root folder, all that is not the system's; and what services keep."""
+    with os.scandir("/") as entries:
+        named = [e.path for e in entries if not e.is_symlink() and e.name not in _SYSTEM]
+    return (*sorted(named), "/etc/ssl/private", "/etc/ssh")
+
+
+def _of_python(home: str) -> tuple[str, ...]:
+    """What the interpreter and its packages are made of."""
+    program = Path(os.path.realpath(sys.executable))
+    folders = {
+        os.path.realpath(sys.prefix),
+        os.path.realpath(sys.base_prefix),
+        str(program.parent),
+        str(Path(__file__).resolve().parents[2]),
+        *(os.path.realpath(each) for each in sys.path if each.endswith("-packages")),
+    }
+    return tuple(sorted(each for each in folders if each != "/" and not below(home, each)))

@@ -1,0 +1,72 @@
+"""What a person has agreed to run: which plugin, with exactly which contents, asking for what."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+from hermes.core.errors import ConfigError
+from hermes.plugins.found import Found
+
+
+class Consent(Value):
+    """To one plugin, as it was at this hash."""
+
+    hash: str
+    source: str
+    at: float = 0
+
+
+class _File(Value):
+    plugins: dict[str, Consent] = {}
+    projects: dict[str, str] = {}
+
+
+class Consents:
+    """Kept in two files of the home: plugins by key, and folders of projects by path. A file that
+    cannot be read means that nobody has agreed to anything."""
+
+    def __init__(self, home: Path) -> None:
+        self._plugins = home / "plugin-consents.json"
+        self._projects = home / "trusted_projects.json"
+
+    def hash_of(self, found: Found) -> str:
+        """What was agreed to; "" for nothing. One plugin of a project says nothing about that of
+        another project."""
+        if found.source == "project":
+            return self._read(self._projects).projects.get(found.place, "")
+        held = self._read(self._plugins).plugins.get(found.key)
+        return held.hash if held and held.source == found.source else ""
+
+    def agree(self, found: Found, hash: str, at: float = 0) -> None:
+        if found.source == "project":
+            projects = self._read(self._projects).projects
+            self._write(self._projects, _File(projects={**projects, found.place: hash}))
+            return
+        held = self._read(self._plugins).plugins
+        consent = Consent(hash=hash, source=found.source, at=at)
+        self._write(self._plugins, _File(plugins={**held, found.key: consent}))
+
+    def withdraw(self, key: str) -> None:
+        held = self._read(self._plugins).plugins
+        if key in held:
+            left = {name: each for name, each in held.items() if name != key}
+            self._write(self._plugins, _File(plugins=left))
+
+    def _read(self, file: Path) -> _File:
+        try:
+            return decode(_File, file.read_bytes())
+        except (OSError, DecodeError):
+            return _File()
+
+    def _write(self, file: Path, data: _File) -> None:
+        partial = file.with_name(f".{file.name}.{os.getpid()}")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            partial.write_bytes(encode(data))
+            partial.chmod(0o600)
+            partial.replace(file)
+        except OSError as error:
+            raise ConfigError(f"Cannot write {file} ({error.strerror}); free it.") from error

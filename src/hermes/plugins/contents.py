@@ -1,0 +1,108 @@
+"""The files of a plugin as they are now: read once, known by their hash, and kept as a copy that
+nobody changes, so that what runs is what was looked at."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from hermes.core.errors import ConfigError
+
+MOST_FILES = 2_000
+MOST_BYTES = 50_000_000
+_LEFT_OUT = frozenset(("__pycache__", ".git", ".install.json", ".pytest_cache", ".mypy_cache"))
+
+Contents = dict[str, bytes]
+
+
+def read_contents(place: Path) -> Contents:
+    """By path below `place`, or by its name if that is a file. ConfigError for links and anything
+    else that could be another thing the next time."""
+    if place.is_symlink():
+        raise ConfigError(f"{place.name} is a link; a plugin must lie in its place itself.")
+    if place.is_file():
+        return {place.name: _read(place)}
+    if not place.is_dir():
+        raise ConfigError(f"{place} is not there any more.")
+    found: Contents = {}
+    size = 0
+    for path in _files(place):
+        data = _read(path)
+        size += len(data)
+        found[path.relative_to(place).as_posix()] = data
+        if len(found) > MOST_FILES or size > MOST_BYTES:
+            raise ConfigError(
+                f"{place.name} has more than {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB."
+            )
+    return found
+
+
+def hash_of(contents: Contents) -> str:
+    whole = hashlib.sha256()
+    for name, data in sorted(contents.items()):
+        whole.update(f"{len(name.encode())}:{name}:{len(data)}:".encode())
+        whole.update(data)
+    return whole.hexdigest()
+
+
+def keep(contents: Contents, folder: Path) -> Path:
+    """A copy at `folder`, whole or not there. What lies there already is made what it should be:
+    the name of the folder promises a hash."""
+    if folder.is_dir() and _same(folder, contents):
+        return folder
+    _remove(folder)
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}")
+    _remove(partial)
+    for name, data in contents.items():
+        file = partial / name
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.write_bytes(data)
+        file.chmod(0o400)
+    try:
+        partial.rename(folder)
+    except OSError:
+        # Another process has put the same there.
+        _remove(partial)
+    return folder
+
+
+def forget_copies(folder: Path) -> None:
+    _remove(folder)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for entry in sorted(folder.iterdir()):
+        if entry.name in _LEFT_OUT or entry.suffix == ".pyc":
+            continue
+        mode = entry.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            yield from _files(entry)
+        elif stat.S_ISREG(mode):
+            yield entry
+        else:
+            raise ConfigError(f"{entry.name} in the plugin is a link or no ordinary file.")
+
+
+def _read(file: Path) -> bytes:
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise ConfigError(f"{file.name} of the plugin cannot be read: {error.strerror}.") from error
+    with os.fdopen(descriptor, "rb") as opened:
+        return opened.read(MOST_BYTES + 1)
+
+
+def _same(folder: Path, contents: Contents) -> bool:
+    try:
+        return read_contents(folder) == contents
+    except (ConfigError, OSError):
+        return False
+
+
+def _remove(folder: Path) -> None:
+    from shutil import rmtree
+
+    rmtree(folder, ignore_errors=True)

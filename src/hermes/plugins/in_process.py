@@ -1,0 +1,128 @@
+"""A plugin in the process of the program itself: those that come with it, and those that the
+operator trusts as much. Its functions run in threads, with copies of what they are given."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from hermes.codec.json import decode, encode
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.errors import ConfigError
+from hermes.plugins.inside.calling import within
+from hermes.plugins.inside.context import Refused
+from hermes.plugins.inside.runtime import Runtime
+from hermes.plugins.running import CallKind, PluginFault, told
+from hermes.plugins.serving import Caller, Denied, Serving
+
+
+class InProcess:
+    """`make_birth` raises ConfigError when the files are not what the person agreed to."""
+
+    protection = "runs inside Hermes"
+
+    def __init__(
+        self,
+        name: str,
+        make_birth: Callable[[], JsonObject],
+        serving: Serving,
+        *,
+        load_seconds: float,
+    ) -> None:
+        self._name = name
+        self._make_birth = make_birth
+        self._serving = serving
+        self._load_seconds = load_seconds
+        self._starting = asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._runtime: Runtime | None = None
+        self._callers: dict[int, Caller] = {}
+        self._last = 0
+
+    @property
+    def images(self) -> dict[str, Any]:
+        """Its image providers themselves, once it is loaded."""
+        return dict(self._runtime.context.registered.images) if self._runtime else {}
+
+    @property
+    def engines(self) -> dict[str, Any]:
+        """Its context engines, once it is loaded."""
+        return dict(self._runtime.context.registered.engines) if self._runtime else {}
+
+    async def load(self) -> Any:
+        return decode(object, encode((await self._running()).surface()))
+
+    async def call(
+        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: Caller
+    ) -> Any:
+        runtime = await self._running()
+        self._last += 1
+        number, self._callers[self._last] = self._last, caller
+        copied = decode(object, encode(given))
+
+        def work() -> Any:
+            within.set(number)
+            return runtime.call(kind, name, copied, told(caller))
+
+        try:
+            async with asyncio.timeout(seconds or None):
+                return _plain(await asyncio.to_thread(work))
+        except TimeoutError:
+            raise PluginFault(f"Plugin {self._name} did not answer within {seconds:g} s.") from None
+        except Exception as error:
+            raise PluginFault(f"Plugin {self._name}: {type(error).__name__}: {error}") from error
+        finally:
+            del self._callers[number]
+
+    async def close(self) -> None:
+        if self._runtime is not None:
+            runtime, self._runtime = self._runtime, None
+            await asyncio.to_thread(_leave, runtime)
+
+    async def _running(self) -> Runtime:
+        async with self._starting:
+            if self._runtime is None:
+                self._runtime = await self._started()
+            return self._runtime
+
+    async def _started(self) -> Runtime:
+        try:
+            birth = await asyncio.to_thread(self._make_birth)
+            runtime = Runtime(birth, self._ask)
+            async with asyncio.timeout(self._load_seconds or None):
+                await asyncio.to_thread(runtime.load)
+        except TimeoutError:
+            raise PluginFault(
+                f"Plugin {self._name} did not load within {self._load_seconds:g} s."
+            ) from None
+        except ConfigError as error:
+            raise PluginFault(f"Plugin {self._name} does not run: {error}") from error
+        except Exception as error:
+            raise PluginFault(
+                f"Plugin {self._name} cannot be loaded: {type(error).__name__}: {error}"
+            ) from error
+        return runtime
+
+    def _ask(self, method: str, params: JsonObject) -> Any:
+        """From a thread of the plugin."""
+        caller = self._callers.get(within.get())
+        work = self._serving.answer(method, params, caller)
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except Denied as denied:
+            raise Refused(str(denied)) from denied
+
+
+def _leave(runtime: Runtime) -> None:
+    try:
+        runtime.close()
+    except Exception:
+        return
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    """As it would come from another process."""
+    from json import dumps, loads
+
+    return loads(dumps(value, default=str))

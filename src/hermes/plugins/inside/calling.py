@@ -1,0 +1,69 @@
+"""Calling functions of a plugin: plain or async ones, with as many arguments as they take."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+# Which call of the host is being answered, wherever the plugin's code runs.
+within: contextvars.ContextVar[int] = contextvars.ContextVar("within", default=0)
+
+
+class Loop:
+    """One event loop for all async code of a plugin, in a thread of its own that begins with the
+    first such call."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._one = threading.Lock()
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._started()).result()
+
+    def close(self) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._one:
+            if self._loop is None:
+                self._loop = loop = asyncio.new_event_loop()
+                thread = threading.Thread(target=_forever, args=(loop,), daemon=True)
+                thread.start()
+        return self._loop
+
+
+def _forever(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+def call(loop: Loop, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """Its result, awaited where it is a promise; `named` arguments that it does not take are left
+    out."""
+    result = function(*given, **_taken(function, named))
+    return loop.run(_awaited(result)) if inspect.isawaitable(result) else result
+
+
+async def _awaited(promise: Any) -> Any:
+    return await promise
+
+
+def _taken(function: Callable[..., Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return dict(named)
+    own = {each.name for each in parameters if each.kind in (each.KEYWORD_ONLY,)}
+    return {name: value for name, value in named.items() if name in own}

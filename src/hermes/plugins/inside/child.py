@@ -1,0 +1,121 @@
+"""The main program of a plugin's own process: one line of JSON after the other on descriptor 3."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import socket
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+# Started by its path, with no other folder to import from than those of the interpreter.
+sys.path.append(str(Path(__file__).resolve().parents[3]))
+
+from hermes.plugins.inside import cage
+from hermes.plugins.inside.calling import within
+from hermes.plugins.inside.context import Refused
+from hermes.plugins.inside.runtime import Runtime
+
+LINK = 3
+MOST_BYTES = 1_000_000
+WORKERS = 8
+
+
+class Wire:
+    """Lines out, from any thread."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self._link = link
+        self._one = threading.Lock()
+        self._answers: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+        self._last = 0
+
+    def send(self, message: dict[str, Any]) -> None:
+        line = json.dumps(message, default=str).encode() + b"\n"
+        with self._one:
+            self._link.sendall(line)
+
+    def ask(self, method: str, params: dict[str, Any]) -> Any:
+        """Of the host; waits for its answer."""
+        waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        with self._one:
+            self._last += 1
+            number = self._last
+            self._answers[number] = waiting
+        self.send({"ask": number, "method": method, "params": params, "within": within.get()})
+        answer = waiting.get()
+        if "error" in answer:
+            raise Refused(str(answer["error"]))
+        return answer.get("result")
+
+    def answered(self, message: dict[str, Any]) -> None:
+        if waiting := self._answers.pop(message["answer"], None):
+            waiting.put(message)
+
+
+def main() -> None:
+    link = socket.socket(fileno=LINK)
+    link.set_inheritable(False)
+    lines = link.makefile("rb")
+    birth = json.loads(lines.readline())
+    os.chdir(birth["data_dir"])
+    cage.enter(birth["limits"], network=birth["network"], processes=birth["processes"])
+    # The plugin's words go to its log, never into the conversation with the host.
+    os.dup2(2, 1)
+    wire = Wire(link)
+    runtime = Runtime(birth, wire.ask)
+    work: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    for _ in range(WORKERS):
+        threading.Thread(target=_serve, args=(runtime, wire, work), daemon=True).start()
+    for line in lines:
+        message = json.loads(line)
+        if "answer" in message:
+            wire.answered(message)
+        else:
+            work.put(message)
+    with contextlib.suppress(Exception):
+        runtime.close()
+    os._exit(0)
+
+
+def _serve(runtime: Runtime, wire: Wire, work: queue.SimpleQueue[dict[str, Any]]) -> None:
+    while True:
+        asked = work.get()
+        within.set(asked["id"])
+        wire.send(_fitting(asked["id"], _answer(runtime, asked)))
+
+
+def _answer(runtime: Runtime, asked: dict[str, Any]) -> dict[str, Any]:
+    try:
+        if asked["kind"] == "load":
+            result: Any = runtime.load()
+        elif asked["kind"] == "ping":
+            result = "pong"
+        else:
+            result = runtime.call(asked["kind"], asked["name"], asked["given"], asked["about"])
+        json.dumps(result, default=str)
+    except MemoryError:
+        return {"id": asked["id"], "error": "MemoryError: it wanted more memory than it may have"}
+    except BaseException as error:
+        traceback.print_exc()
+        return {"id": asked["id"], "error": f"{type(error).__name__}: {error}"[:2_000]}
+    return {"id": asked["id"], "result": result}
+
+
+def _fitting(number: int, answer: dict[str, Any]) -> dict[str, Any]:
+    try:
+        size = len(json.dumps(answer, default=str))
+    except MemoryError:
+        size = MOST_BYTES + 1
+    if size <= MOST_BYTES:
+        return answer
+    return {"id": number, "error": f"its result has {size} bytes; {MOST_BYTES} is the most"}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""What a plugin is given to register with, on its own side: it collects what there is, and asks
+the host for everything else. Only the standard library is used here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+Ask = Callable[[str, dict[str, Any]], Any]
+
+# What plugins may bring one day, and has no place to go to yet.
+HOMELESS = {
+    "register_platform": "chat platforms come with the program",
+    "register_tts_provider": "there is no speech yet",
+    "register_stt_provider": "there is no speech yet",
+    "register_browser_provider": "there is no browser yet",
+    "register_web_search_provider": "there is no web search to plug into yet",
+    "register_memory_provider": "`memory.provider` takes the built-in ones only",
+}
+
+
+class Refused(Exception):
+    """The host said no, or what was registered cannot be."""
+
+
+class Model:
+    """The host's model, for plugins with the grant `llm`."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def complete(self, prompt: str, *, system: str = "", max_tokens: int = 1024) -> str:
+        given = {"prompt": prompt, "system": system, "max_tokens": max_tokens}
+        return str(self._ask("llm.complete", given))
+
+    def complete_structured(
+        self, schema: dict[str, Any], prompt: str, *, system: str = "", max_tokens: int = 1024
+    ) -> Any:
+        """What the model answers as JSON that follows the schema; Refused when it does not."""
+        import json
+
+        words = f"Answer with one JSON value that follows this schema, and nothing else:\n{schema}"
+        said = self.complete(prompt, system=f"{system}\n{words}".strip(), max_tokens=max_tokens)
+        text = said.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise Refused("The model did not answer with JSON.") from error
+
+
+class Registered:
+    """Everything that a plugin has registered, with its functions."""
+
+    def __init__(self) -> None:
+        self.tools: dict[str, dict[str, Any]] = {}
+        self.hooks: list[dict[str, Any]] = []
+        self.commands: dict[str, dict[str, Any]] = {}
+        self.cli: dict[str, dict[str, Any]] = {}
+        self.skills: dict[str, dict[str, Any]] = {}
+        self.images: dict[str, Any] = {}
+        self.engines: dict[str, Any] = {}
+
+
+class Context:
+    """`ctx` of `register(ctx)`."""
+
+    def __init__(
+        self,
+        manifest: Mapping[str, Any],
+        *,
+        config: Mapping[str, Any],
+        data_dir: Path,
+        secrets: Mapping[str, str],
+        ask: Ask,
+        profile_name: str = "default",
+    ) -> None:
+        self.manifest = dict(manifest)
+        self.config = dict(config)
+        self.data_dir = data_dir
+        self.profile_name = profile_name
+        self.logger = logging.getLogger(f"hermes.plugin.{manifest['name']}")
+        self.llm = Model(ask)
+        self.registered = Registered()
+        self._secrets = dict(secrets)
+        self._ask = ask
+
+    def register_tool(
+        self,
+        name: str,
+        toolset: str,
+        schema: dict[str, Any],
+        handler: Callable[..., Any],
+        check_fn: Callable[[], bool] | None = None,
+        requires_env: list[str] | None = None,
+        is_async: bool = False,
+        emoji: str = "",
+        override: bool = False,
+    ) -> None:
+        """`handler(args, **ctx)` gives text or something that JSON can tell. `is_async` need not be
+        said: what it returns is awaited if it can be."""
+        _once(self.registered.tools, name, "tool")
+        self.registered.tools[name] = {
+            "toolset": toolset,
+            "schema": schema,
+            "handler": handler,
+            "check": check_fn,
+            "requires_env": list(requires_env or ()),
+            "emoji": emoji,
+            "override": override,
+        }
+
+    def register_hook(
+        self,
+        hook: str,
+        callback: Callable[..., Any],
+        priority: int = 100,
+        timeout: float | None = None,
+        fail_closed: bool = False,
+    ) -> None:
+        """`callback(**payload)`; it must take keys that come later."""
+        self.registered.hooks.append(
+            {
+                "hook": hook,
+                "callback": callback,
+                "priority": priority,
+                "timeout": timeout,
+                "fail_closed": fail_closed,
+            }
+        )
+
+    def register_command(
+        self, name: str, handler: Callable[..., Any], description: str = "", args_hint: str = ""
+    ) -> None:
+        """A slash command: `handler(raw_args)` gives text to show, or None."""
+        name = name.removeprefix("/")
+        _once(self.registered.commands, name, "command")
+        self.registered.commands[name] = {
+            "handler": handler,
+            "description": description,
+            "args_hint": args_hint,
+        }
+
+    def register_cli_command(
+        self,
+        name: str,
+        help: str,
+        setup_fn: Callable[[Any], None] | None,
+        handler_fn: Callable[[Any], Any],
+    ) -> None:
+        """`hermes NAME`: `setup_fn(parser)` adds arguments to an argparse parser, what
+        `handler_fn(args)` prints is shown, and what it returns is the exit code."""
+        _once(self.registered.cli, name, "command of `hermes`")
+        self.registered.cli[name] = {"help": help, "setup": setup_fn, "handler": handler_fn}
+
+    def register_skill(self, name: str, path: str | Path, description: str = "") -> None:
+        """A folder with a SKILL.md, inside the plugin's own folder."""
+        _once(self.registered.skills, name, "skill")
+        self.registered.skills[name] = {"path": str(path), "description": description}
+
+    def register_image_gen_provider(self, provider: Any) -> None:
+        name = getattr(provider, "name", None)
+        if not isinstance(name, str) or not callable(getattr(provider, "generate", None)):
+            raise Refused("An image provider has a `name` and a method `generate`.")
+        _once(self.registered.images, name, "image provider")
+        self.registered.images[name] = provider
+
+    def register_context_engine(self, engine: Any) -> None:
+        """What `context.engine: NAME` chooses; for plugins that run inside Hermes."""
+        name = getattr(engine, "name", None)
+        if not isinstance(name, str) or not callable(getattr(engine, "compress", None)):
+            raise Refused("A context engine has a `name` and a method `compress`.")
+        _once(self.registered.engines, name, "context engine")
+        self.registered.engines[name] = engine
+
+    def dispatch_tool(self, name: str, args: dict[str, Any]) -> str:
+        """Run a tool that the manifest names in `uses_tools`, during a call of one of ours. It
+        waits, so async code calls it in a thread."""
+        return str(self._ask("dispatch_tool", {"name": name, "arguments": args}))
+
+    def inject_message(
+        self, content: str, role: str = "user", session_key: str | None = None
+    ) -> bool:
+        """Queue a message for the session; whether that was possible."""
+        given = {"content": content, "role": role, "session_key": session_key}
+        return bool(self._ask("inject_message", given))
+
+    def get_secret(self, name: str) -> str | None:
+        """Of the variables that the manifest names in `requires_env`."""
+        wanted = {str(each.get("name")) for each in self.manifest.get("requires_env", ())}
+        if name not in wanted:
+            raise Refused(f"{name} is not among `requires_env` of the manifest.")
+        return self._secrets.get(name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in HOMELESS:
+            return _homeless(name)
+        raise AttributeError(name)
+
+
+def _homeless(name: str) -> Callable[..., None]:
+    def refuse(*_given: Any, **_named: Any) -> None:
+        raise Refused(f"{name} cannot be used: {HOMELESS[name]}.")
+
+    return refuse
+
+
+def _once(known: Mapping[str, Any], name: str, what: str) -> None:
+    if not str(name):
+        raise Refused(f"A {what} needs a name.")
+    if name in known:
+        raise Refused(f"The {what} {name!r} is registered twice.")

@@ -1,0 +1,134 @@
+"""A plugin from the inside: loads it, tells what it has, and answers calls of the host. The same
+in a process of its own and in the host's. Only the standard library is used here."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hermes.plugins.inside.calling import Loop, call
+from hermes.plugins.inside.context import Ask, Context, Refused
+from hermes.plugins.inside.loading import load
+
+IMAGE_METHODS = frozenset(("generate", "is_available"))
+
+
+class Runtime:
+    """`birth` is what the host says at the start: `place`, `module`, `attribute`, `manifest`,
+    `config`, `data_dir`, `secrets`, `profile`."""
+
+    def __init__(self, birth: Mapping[str, Any], ask: Ask) -> None:
+        self._birth = birth
+        self._loop = Loop()
+        self._module: Any = None
+        self.context = Context(
+            birth["manifest"],
+            config=birth["config"],
+            data_dir=Path(birth["data_dir"]),
+            secrets=birth["secrets"],
+            ask=ask,
+            profile_name=birth["profile"],
+        )
+
+    def load(self) -> dict[str, Any]:
+        """Runs the plugin's code for the first time; what it has registered."""
+        birth = self._birth
+        name = str(birth["manifest"]["name"])
+        register, self._module = load(birth["place"], birth["module"], birth["attribute"], name)
+        call(self._loop, register, self.context)
+        return self.surface()
+
+    def surface(self) -> dict[str, Any]:
+        own = self.context.registered
+        return {
+            "tools": [self._tool(name, each) for name, each in own.tools.items()],
+            "hooks": [_without(each, "callback") for each in own.hooks],
+            "commands": [{"name": n, **_without(e, "handler")} for n, e in own.commands.items()],
+            "cli": [{"name": name, "help": each["help"]} for name, each in own.cli.items()],
+            "skills": [{"name": name, **each} for name, each in own.skills.items()],
+            "images": [self._image(each) for each in own.images.values()],
+            "engines": list(own.engines),
+        }
+
+    def call(self, kind: str, name: str, given: Any, about: Mapping[str, Any]) -> Any:
+        """Answer one call; whatever the plugin raises is raised."""
+        own = self.context.registered
+        match kind:
+            case "tool":
+                return call(self._loop, own.tools[name]["handler"], given, **about)
+            case "hook":
+                return call(self._loop, own.hooks[int(name)]["callback"], **given)
+            case "command":
+                return call(self._loop, own.commands[name]["handler"], given)
+            case "cli":
+                return self._cli(name, given)
+            case "image":
+                return self._on_image(name, given)
+            case _:
+                raise Refused(f"There is no call of the kind {kind!r}.")
+
+    def close(self) -> None:
+        farewell = getattr(self._module, "unregister", None)
+        if callable(farewell):
+            call(self._loop, farewell)
+        self._loop.close()
+
+    def _tool(self, name: str, each: Mapping[str, Any]) -> dict[str, Any]:
+        told = _without(each, "handler", "check")
+        return {"name": name, "available": _agrees(self._loop, each["check"]), **told}
+
+    def _image(self, provider: Any) -> dict[str, Any]:
+        return {
+            "name": provider.name,
+            "display_name": str(getattr(provider, "display_name", "") or provider.name.title()),
+            "available": _agrees(self._loop, getattr(provider, "is_available", None)),
+            "models": _told(provider, "list_models", []),
+            "default_model": _told(provider, "default_model", None),
+            "setup": _told(provider, "get_setup_schema", {}),
+            "capabilities": _told(provider, "capabilities", {}),
+        }
+
+    def _on_image(self, name: str, given: Mapping[str, Any]) -> Any:
+        provider, _, method = name.rpartition(":")
+        if method not in IMAGE_METHODS:
+            raise Refused(f"Image providers have no method {method!r}.")
+        own = getattr(self.context.registered.images[provider], method)
+        return own(*given.get("positional", ()), **given.get("named", {}))
+
+    def _cli(self, name: str, words: list[str]) -> dict[str, Any]:
+        """What it prints is sent, as it has no terminal of its own."""
+        import argparse
+
+        own = self.context.registered.cli[name]
+        out = io.StringIO()
+        parser = argparse.ArgumentParser(prog=f"hermes {name}", description=own["help"])
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            try:
+                if own["setup"] is not None:
+                    own["setup"](parser)
+                code = call(self._loop, own["handler"], parser.parse_args(words))
+            except SystemExit as leaving:
+                code = leaving.code
+        return {"code": code if isinstance(code, int) else 0, "output": out.getvalue()}
+
+
+def _without(each: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in each.items() if name not in names}
+
+
+def _agrees(loop: Loop, check: Callable[[], Any] | None) -> bool:
+    """One that fails counts as no."""
+    if check is None:
+        return True
+    try:
+        return bool(call(loop, check))
+    except Exception:
+        return False
+
+
+def _told(provider: Any, method: str, otherwise: Any) -> Any:
+    function = getattr(provider, method, None)
+    return function() if callable(function) else otherwise

@@ -1,0 +1,175 @@
+"""A plugin in a process of its own: started by the first call, ended when it hangs, started again
+after a pause when it crashed, and given up after the third time."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from hermes.codec.values import JsonObject
+from hermes.core.errors import ConfigError
+from hermes.core.world import Clock
+from hermes.plugins.cell import PluginCell
+from hermes.plugins.link import Failed, Gone, Link
+from hermes.plugins.running import CallKind, PluginFault, told
+from hermes.plugins.serving import NOBODY, Caller, Serving
+
+PAUSES = (1.0, 4.0, 16.0)
+MOST_CRASHES = 3
+WINDOW_SECONDS = 600.0
+POLITE_SECONDS = 0.5
+
+
+class Strikes:
+    """How often a plugin crashed lately, and how long to leave it alone therefore."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._crashes: list[float] = []
+
+    @property
+    def out(self) -> bool:
+        return len(self._crashes) >= MOST_CRASHES
+
+    @property
+    def pause(self) -> float:
+        """Seconds until it may be started again."""
+        if not self._crashes:
+            return 0.0
+        over = self._crashes[-1] + PAUSES[min(len(self._crashes), len(PAUSES)) - 1]
+        return max(0.0, over - self._clock.monotonic())
+
+    def count(self) -> None:
+        now = self._clock.monotonic()
+        self._crashes = [each for each in self._crashes if now - each < WINDOW_SECONDS] + [now]
+
+
+class Isolated:
+    """`make_cell` looks at the plugin's files anew: it raises ConfigError when they are not what
+    the person agreed to. `birth` is what the plugin's side needs to begin."""
+
+    def __init__(
+        self,
+        name: str,
+        make_cell: Callable[[], tuple[PluginCell, JsonObject]],
+        serving: Serving,
+        clock: Clock,
+        *,
+        load_seconds: float,
+    ) -> None:
+        self._name = name
+        self._make_cell = make_cell
+        self._serving = serving
+        self._load_seconds = load_seconds
+        self._strikes = Strikes(clock)
+        self._starting = asyncio.Lock()
+        self._link: Link | None = None
+        self._surface: Any = None
+        self.protection = "not started"
+
+    @property
+    def given_up(self) -> bool:
+        return self._strikes.out
+
+    async def load(self) -> Any:
+        await self._running()
+        return self._surface
+
+    async def call(
+        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: Caller
+    ) -> Any:
+        link = await self._running()
+        message = {"kind": kind, "name": name, "given": given, "about": told(caller)}
+        try:
+            async with asyncio.timeout(seconds or None):
+                return await link.call(message, caller)
+        except TimeoutError:
+            await self._end(link)
+            raise PluginFault(
+                f"Plugin {self._name} did not answer within {seconds:g} s and was stopped."
+            ) from None
+        except Gone:
+            await self._end(link)
+            raise PluginFault(f"Plugin {self._name} crashed{_how(link)}.") from None
+        except Failed as error:
+            raise PluginFault(f"Plugin {self._name}: {error}") from None
+
+    async def close(self) -> None:
+        async with self._starting:
+            link, self._link = self._link, None
+            if link is not None:
+                await link.close(patience=POLITE_SECONDS)
+
+    async def _running(self) -> Link:
+        async with self._starting:
+            if self._link is not None and self._link.alive:
+                return self._link
+            if self._link is not None:
+                # It ended between two calls.
+                await self._end(self._link)
+            if self._strikes.out:
+                raise PluginFault(
+                    f"Plugin {self._name} crashed {MOST_CRASHES} times and stays off now."
+                )
+            if pause := self._strikes.pause:
+                raise PluginFault(
+                    f"Plugin {self._name} crashed; it can be used again in {pause:.0f} s."
+                )
+            self._link = await self._started()
+            return self._link
+
+    async def _started(self) -> Link:
+        try:
+            cell, birth = await asyncio.to_thread(self._make_cell)
+        except ConfigError as error:
+            raise PluginFault(f"Plugin {self._name} does not run: {error}") from error
+        self.protection = cell.protection
+        link = await self._process(cell)
+        try:
+            async with asyncio.timeout(self._load_seconds or None):
+                await link.open({**birth, "limits": cell.limits(), "secrets": cell.secrets()})
+                message: JsonObject = {"kind": "load", "name": "", "given": None, "about": {}}
+                self._surface = await link.call(message, NOBODY)
+        except TimeoutError:
+            await self._end(link)
+            raise PluginFault(
+                f"Plugin {self._name} did not load within {self._load_seconds:g} s."
+            ) from None
+        except Gone:
+            await self._end(link)
+            raise PluginFault(f"Plugin {self._name} crashed at its start{_how(link)}.") from None
+        except Failed as error:
+            await self._end(link)
+            raise PluginFault(f"Plugin {self._name} cannot be loaded: {error}") from None
+        except BaseException:
+            await link.close()
+            raise
+        return link
+
+    async def _process(self, cell: PluginCell) -> Link:
+        ours, theirs = socket.socketpair()
+        try:
+            pid = await asyncio.to_thread(cell.start, theirs.fileno())
+        except OSError as error:
+            ours.close()
+            raise PluginFault(f"Plugin {self._name} cannot be started: {error}.") from error
+        finally:
+            theirs.close()
+        ours.setblocking(False)
+        return Link(pid, ours, self._serving.answer, after=cell.clear)
+
+    async def _end(self, link: Link) -> None:
+        """Counted once for each process, however many calls it takes down."""
+        if self._link is link:
+            self._link = None
+        if not link.over:
+            link.over = True
+            self._strikes.count()
+        await link.close()
+
+
+def _how(link: Link) -> str:
+    code = link.exit_code
+    return f" (exit {code})" if code else ""

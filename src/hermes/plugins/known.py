@@ -1,0 +1,56 @@
+"""What plugins were found to bring when they last ran, so that most sessions start none of them."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from pathlib import Path
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+from hermes.plugins.births import Surroundings, flat
+from hermes.plugins.found import Found
+from hermes.plugins.rules import Rules
+from hermes.plugins.surface import Surface
+
+log = logging.getLogger(__name__)
+
+
+class _Kept(Value):
+    mark: str
+    surface: Surface
+
+
+class Known:
+    """One file for each plugin. It holds for the same contents, settings and variables only."""
+
+    def __init__(self, rules: Rules, around: Surroundings) -> None:
+        self._rules = rules
+        self._around = around
+        self._folder = Path(around.home, "cache", "plugins", "surfaces")
+
+    def get(self, found: Found) -> Surface | None:
+        try:
+            kept = decode(_Kept, self._file(found).read_bytes())
+        except (OSError, DecodeError):
+            return None
+        return kept.surface if kept.mark == self._mark(found) else None
+
+    def keep(self, found: Found, surface: Surface) -> None:
+        file = self._file(found)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            partial = file.with_suffix(".new")
+            partial.write_bytes(encode(_Kept(mark=self._mark(found), surface=surface)))
+            partial.replace(file)
+        except OSError:
+            log.warning("what a plugin brings cannot be kept", extra={"plugin": found.key})
+
+    def _mark(self, found: Found) -> str:
+        wanted = found.manifest.variables if found.manifest else ()
+        present = sorted(name for name in wanted if self._around.variables.get(name))
+        told = (found.hash, present, self._rules.entry(found), self._around.version)
+        return hashlib.sha256(encode(told)).hexdigest()
+
+    def _file(self, found: Found) -> Path:
+        return self._folder / f"{flat(found.key)}.json"

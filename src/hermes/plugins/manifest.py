@@ -1,0 +1,172 @@
+"""What a plugin says of itself before any of its code runs: `plugin.yaml`, or constants that are
+read without running the file they stand in."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+from hermes.codec.json import DecodeError, convert
+from hermes.codec.values import JsonObject, Value
+from hermes.core.errors import ConfigError
+
+FILE = "plugin.yaml"
+NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
+VARIABLE = r"[A-Z][A-Z0-9_]{0,127}"
+MOST_BYTES = 64_000
+# Of the interpreter and the loader: who sets them decides what else is run.
+_LOADER = ("LD_", "DYLD_", "PYTHON", "GCONV_", "MALLOC_")
+
+Kind = Literal["standalone", "backend", "exclusive", "platform"]
+Isolation = Literal["", "process", "in_process"]
+Wish = Literal["network", "llm", "processes"]
+
+
+class Variable(Value):
+    """A variable that the plugin needs."""
+
+    name: str
+    description: str = ""
+    url: str = ""
+    secret: bool = True
+    required: bool = True
+
+
+class Manifest(Value, forbid_unknown_fields=True):
+    """`provides_…` and `uses_tools` are all that the plugin may register and use; `wants` are
+    grants that it cannot do without, which only the person gives. `opt_in` is for those that come
+    with the program and wait to be asked for, `requires_login` names an account that they need."""
+
+    name: str
+    version: str = ""
+    description: str = ""
+    author: str = ""
+    homepage: str = ""
+    license: str = ""
+    kind: Kind = "standalone"
+    category: str = ""
+    requires_env: tuple[Variable, ...] = ()
+    requires_hermes: str = ""
+    requires_login: str = ""
+    opt_in: bool = False
+    dependencies: tuple[str, ...] = ()
+    provides_tools: tuple[str, ...] = ()
+    provides_hooks: tuple[str, ...] = ()
+    provides_commands: tuple[str, ...] = ()
+    provides_skills: tuple[str, ...] = ()
+    uses_tools: tuple[str, ...] = ()
+    wants: tuple[Wish, ...] = ()
+    isolation: Isolation = ""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple(each.name for each in self.requires_env)
+
+
+def manifest_of_folder(folder: Path) -> Manifest:
+    """ConfigError says what is wrong, in one sentence."""
+    return read_manifest(folder / FILE)
+
+
+def read_manifest(file: Path) -> Manifest:
+    try:
+        raw = file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{file.name} cannot be read: {error.strerror}.") from error
+    if len(raw) > MOST_BYTES:
+        raise ConfigError(f"{file.name} is longer than {MOST_BYTES} bytes.")
+    return checked(_yaml(raw, file.name))
+
+
+def manifest_of_module(file: Path) -> Manifest:
+    """From a constant PLUGIN, or from the one class that derives from Plugin."""
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError, SyntaxError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{file.name} cannot be read as Python: {error}.") from error
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and _assigns(node, "PLUGIN"):
+            return checked(_literal(node.value, f"PLUGIN in {file.name}"))
+    kinds = [each for each in tree.body if isinstance(each, ast.ClassDef) and _derives(each)]
+    if len(kinds) != 1:
+        raise ConfigError(
+            f"{file.name} has neither a constant PLUGIN nor one class derived from Plugin."
+        )
+    told = _attributes(kinds[0])
+    name = str(told.get("name", ""))
+    return checked(
+        {
+            "name": name.replace(" ", "-").lower(),
+            "description": str(told.get("description", "")),
+            "version": str(told.get("version", "")),
+            "provides_tools": [name],
+        }
+    )
+
+
+def checked(data: JsonObject) -> Manifest:
+    if isinstance(names := data.get("requires_env"), list):
+        asked = [{"name": each} if isinstance(each, str) else each for each in names]
+        data = {**data, "requires_env": asked}
+    try:
+        manifest = convert(Manifest, data)
+    except DecodeError as error:
+        raise ConfigError(f"The manifest cannot be used: {error}.") from error
+    if not re.fullmatch(NAME, manifest.name):
+        raise ConfigError(
+            f"{manifest.name!r} cannot name a plugin; use small letters, digits, '-' and '_'."
+        )
+    for name in manifest.variables:
+        if not re.fullmatch(VARIABLE, name) or name.startswith(_LOADER):
+            raise ConfigError(f"A plugin cannot ask for a variable named {name!r}.")
+    return manifest
+
+
+def _yaml(raw: bytes, name: str) -> JsonObject:
+    # Runs without plugins do not pay for it.
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        data = YAML(typ="safe", pure=True).load(raw.decode("utf-8"))
+    except (YAMLError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        what = str(error).partition("\n")[0]
+        raise ConfigError(f"{name} is not YAML: {what}.") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{name} must hold `key: value` lines.")
+    # YAML takes 1.0 for a number, and people write versions so.
+    return {
+        str(key): str(value) if key in ("version", "name") else value for key, value in data.items()
+    }
+
+
+def _assigns(node: ast.Assign | ast.AnnAssign, name: str) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return any(isinstance(each, ast.Name) and each.id == name for each in targets)
+
+
+def _literal(node: ast.expr | None, what: str) -> JsonObject:
+    try:
+        data = ast.literal_eval(node) if node is not None else None
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        raise ConfigError(f"{what} must be written out, with no code in it.") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{what} must be a dict.")
+    return {str(key): value for key, value in data.items()}
+
+
+def _derives(node: ast.ClassDef) -> bool:
+    names = (each.id if isinstance(each, ast.Name) else "" for each in node.bases)
+    dotted = (each.attr if isinstance(each, ast.Attribute) else "" for each in node.bases)
+    return "Plugin" in (*names, *dotted)
+
+
+def _attributes(node: ast.ClassDef) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for each in node.body:
+        if isinstance(each, ast.Assign | ast.AnnAssign) and isinstance(each.value, ast.Constant):
+            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+            found |= {t.id: each.value.value for t in targets if isinstance(t, ast.Name)}
+    return found

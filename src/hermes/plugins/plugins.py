@@ -1,0 +1,265 @@
+"""The plugins of one run: which there are, what became of each, and what they bring."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from hermes.codec.values import Value, replace
+from hermes.core.errors import ConfigError, NotFound
+from hermes.core.world import Clock
+from hermes.plugins.births import Births, Surroundings
+from hermes.plugins.cell import confines
+from hermes.plugins.consents import Consents
+from hermes.plugins.contents import hash_of, read_contents
+from hermes.plugins.discovery import Places, discover
+from hermes.plugins.found import Found
+from hermes.plugins.in_process import InProcess
+from hermes.plugins.isolated import Isolated
+from hermes.plugins.known import Known
+from hermes.plugins.rules import Rules, obstacle, unset
+from hermes.plugins.running import PluginFault, Running
+from hermes.plugins.serving import Serving
+from hermes.plugins.surface import Clean, Scan, Surface, surface_of
+from hermes.plugins.tools import PluginTool
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 4
+
+Status = Literal["off", "on", "loaded", "error", "needs configuration", "changed", "given up"]
+
+
+class State(Value):
+    """What has become of one plugin. `surface` is what it brings, once that is known."""
+
+    found: Found
+    status: Status
+    fault: str = ""
+    level: str = "process"
+    protection: str = ""
+    surface: Surface | None = None
+
+
+class Plugins:
+    """`serve` makes what answers a plugin's requests; `taken` are names of tools that no plugin may
+    take without leave."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        places: Places,
+        around: Surroundings,
+        clock: Clock,
+        *,
+        serve: Callable[[Found], Serving],
+        scan: Scan,
+        clean: Clean = lambda schema: schema,
+        taken: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        self.rules = rules
+        self.around = around
+        self.consents = Consents(Path(around.home))
+        self._clock = clock
+        self._serve = serve
+        self._scan = scan
+        self._clean = clean
+        self._taken = taken
+        self._states = {key: self._first(each) for key, each in discover(places).items()}
+        self._running: dict[str, Running] = {}
+        self._births = Births(rules, around)
+        # Those that were learned anew since somebody took note.
+        self.reloaded: set[str] = set()
+        self._known = Known(rules, around)
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        return tuple(self._told(each) for each in self._states.values())
+
+    def state(self, name: str) -> State:
+        """By key or name; NotFound."""
+        for each in self._states.values():
+            if name in (each.found.key, each.found.name):
+                return self._told(each)
+        raise NotFound(
+            f"There is no plugin {name!r}; `hermes plugins list` shows all.",
+            near=tuple(self._states),
+        )
+
+    def usable(self, category: str | None = None) -> Iterator[State]:
+        """Those that are on and can be loaded; with a category, of that alone."""
+        for each in self._states.values():
+            if each.status in ("on", "loaded") and category in (None, each.found.category):
+                yield each
+
+    async def load(
+        self, states: Collection[State], *, known: bool = True, start: bool = True
+    ) -> None:
+        """Learn what each of them brings. What was learned before about the same contents is taken
+        for `known`, so that nothing is started; without `start` nothing else is taken. One that
+        fails takes nothing else down."""
+        wanted = [state.found for state in states]
+        slots = asyncio.Semaphore(AT_ONCE)
+        surfaces = await asyncio.gather(
+            *(self._surface(each, slots, known=known, start=start) for each in wanted)
+        )
+        names = {*self._taken()}
+        keys = {found.key for found in wanted}
+        for other in self._loaded():
+            if other.found.key not in keys and other.surface:
+                names |= {tool.name for tool in other.surface.tools}
+        for found, surface in zip(wanted, surfaces, strict=True):
+            if isinstance(surface, str):
+                self._set(found, status="error", fault=surface)
+            elif clash := self._clash(found, surface, names):
+                self._set(found, status="error", fault=clash)
+                await self._stop(found.key)
+            else:
+                names |= {tool.name for tool in surface.tools}
+                self._set(found, status="loaded", surface=surface, fault="")
+
+    def tools(self) -> list[PluginTool]:
+        """Of all that are loaded, but for those that cannot be used here."""
+        return [
+            PluginTool(
+                state.found.name,
+                offer,
+                partial(self.ready, state.found.key),
+                seconds=self.rules.tool_timeout,
+                trusted=state.found.trusted,
+                sealed=self._is_sealed(state.found),
+            )
+            for state in self._loaded()
+            if state.surface
+            for offer in state.surface.tools
+            if offer.available and all(self.around.variables.get(n) for n in offer.requires_env)
+        ]
+
+    def running(self, key: str) -> Running:
+        """Started when it is first asked something."""
+        found = self._states[key].found
+        held = self._running.get(key)
+        if held is None:
+            held = self._running[key] = self._made(found)
+        return held
+
+    async def ready(self, key: str) -> Running:
+        """The same; one that is being developed is started and learned anew where its files have
+        changed."""
+        found = self._states[key].found
+        if self.rules.entry(found).development and self.rules.wants(found):
+            now = hash_of(await asyncio.to_thread(read_contents, Path(found.place)))
+            if now != found.hash:
+                await self._stop(key)
+                self._set(replace(found, hash=now), fault="")
+                await self.load([self._states[key]])
+                self.reloaded.add(key)
+        return self.running(key)
+
+    def fail(self, key: str, why: str) -> None:
+        """What it brings cannot be taken."""
+        log.warning("a plugin cannot be joined", extra={"plugin": key, "why": why})
+        self._set(self._states[key].found, status="error", fault=why)
+
+    async def close(self) -> None:
+        await asyncio.gather(*(self._stop(key) for key in tuple(self._running)))
+
+    def _is_sealed(self, found: Found) -> bool:
+        rules, grants = self.rules, self.rules.grants(found)
+        if rules.level(found) == "in_process" or grants.network or grants.paths:
+            return False
+        return confines(rules.sandbox, rules.means, self.around.variables)
+
+    def _loaded(self) -> Iterator[State]:
+        return (each for each in self._states.values() if each.status == "loaded")
+
+    async def _stop(self, key: str) -> None:
+        if (running := self._running.pop(key, None)) is not None:
+            await running.close()
+
+    def _told(self, state: State) -> State:
+        running = self._running.get(state.found.key)
+        if running is None:
+            return state
+        given_up = isinstance(running, Isolated) and running.given_up
+        return replace(
+            state,
+            protection=running.protection,
+            status="given up" if given_up else state.status,
+        )
+
+    def _set(self, found: Found, **changes: object) -> None:
+        self._states[found.key] = replace(self._states[found.key], found=found, **changes)
+
+    def _first(self, found: Found) -> State:
+        """What can be said without running anything."""
+        rules, level = self.rules, self.rules.level(found)
+        if not rules.wants(found):
+            return State(found=found, status="off", fault=found.fault, level=level)
+        if fault := obstacle(found, rules, self.around.variables, self.around.version):
+            return State(found=found, status="error", fault=fault, level=level)
+        if missing := unset(found, rules, self.around.variables):
+            words = f"Not set: {', '.join(missing)}; `hermes config set NAME VALUE` sets one."
+            return State(found=found, status="needs configuration", fault=words, level=level)
+        if found.trusted:
+            return State(found=found, status="on", level=level)
+        try:
+            found = replace(found, hash=hash_of(read_contents(Path(found.place))))
+        except (ConfigError, OSError) as error:
+            return State(found=found, status="error", fault=str(error), level=level)
+        if fault := self._unagreed(found):
+            return State(found=found, status="changed", fault=fault, level=level)
+        return State(found=found, status="on", level=level)
+
+    def _unagreed(self, found: Found) -> str:
+        if self.rules.entry(found).development:
+            return ""
+        again = f"`hermes plugins enable {found.key}` shows what it is and asks."
+        agreed = self.consents.hash_of(found)
+        if not agreed:
+            return f"Nobody has agreed to these files yet; {again}"
+        return "" if agreed == found.hash else f"Its files have changed; {again}"
+
+    def _clash(self, found: Found, surface: Surface, names: set[str]) -> str:
+        allowed = self.rules.entry(found).allow_tool_override
+        for tool in surface.tools:
+            if tool.name in names and not (tool.override and allowed):
+                return (
+                    f"There is another tool named {tool.name}; "
+                    f"`hermes plugins enable {found.key} --allow-tool-override` lets it go first."
+                )
+        return ""
+
+    async def _surface(
+        self, found: Found, slots: asyncio.Semaphore, *, known: bool, start: bool
+    ) -> Surface | str:
+        apart = self.rules.level(found) == "process"
+        if known and apart and (held := self._known.get(found)):
+            return held
+        if not start and apart:
+            return "It was never met, and is not started now."
+        try:
+            async with slots:
+                told = await self.running(found.key).load()
+            surface = surface_of(told, found, self._scan, self._clean)
+        except (PluginFault, ConfigError) as error:
+            log.warning("a plugin failed", extra={"plugin": found.key, "why": str(error)})
+            await self._stop(found.key)
+            return str(error)
+        if apart:
+            self._known.keep(found, surface)
+        return surface
+
+    def _made(self, found: Found) -> Running:
+        serving, seconds = self._serve(found), self.rules.load_timeout
+        if self.rules.level(found) == "in_process":
+            return InProcess(
+                found.name, lambda: self._births.birth(found), serving, load_seconds=seconds
+            )
+        return Isolated(
+            found.name, lambda: self._births.cell(found), serving, self._clock, load_seconds=seconds
+        )

@@ -1,0 +1,145 @@
+"""What the person has set about plugins, and what follows from it for one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from hermes.codec.values import Value
+from hermes.plugins.cell import Means, Sandbox, secrets_of
+from hermes.plugins.found import Found
+from hermes.plugins.manifest import Isolation
+from hermes.plugins.serving import Grants
+
+Level = Literal["process", "in_process"]
+# They are a part of the program's own work, so they cannot be kept apart from it.
+_INSIDE = ("platform", "exclusive")
+
+
+class Given(Value):
+    """Grants as they are written in the settings."""
+
+    network: bool = False
+    paths: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    llm: bool = False
+    processes: bool = False
+
+
+class Entry(Value):
+    isolation: Isolation = ""
+    allow_tool_override: bool = False
+    development: bool = False
+    grants: Given = Given()
+    config: dict[str, Any] = {}
+
+
+class Rules(Value):
+    enabled: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+    hook_timeout: float = 30
+    load_timeout: float = 20
+    tool_timeout: float = 120
+    sandbox: Sandbox = "auto"
+    means: Means = "auto"
+    block_on_scan: Literal["", "high"] = ""
+    allow_override: tuple[str, ...] = ()
+    safe_mode: bool = False
+    project: bool = False
+    entries: dict[str, Entry] = {}
+
+    def entry(self, found: Found) -> Entry:
+        return self.entries.get(found.key) or self.entries.get(found.name) or Entry()
+
+    def wants(self, found: Found) -> bool:
+        """Listed, or of those that come with the program and need not be."""
+        names = (found.key, found.name)
+        if any(name in self.disabled for name in names):
+            return False
+        own = found.manifest
+        if found.trusted and own and own.kind != "standalone" and not own.opt_in:
+            return True
+        return not self.safe_mode and any(name in self.enabled for name in names)
+
+    def level(self, found: Found) -> Level:
+        """An author may ask for more distance, and never for less."""
+        own = self.entry(found).isolation
+        wished = found.manifest.isolation if found.manifest else ""
+        if wished == "process" or own == "process":
+            return "process"
+        return "in_process" if found.trusted or own == "in_process" else "process"
+
+    def grants(self, found: Found) -> Grants:
+        given = self.entry(found).grants
+        return Grants(
+            network=given.network,
+            llm=given.llm or found.trusted,
+            processes=given.processes,
+            paths=given.paths,
+            env=found.manifest.variables if found.trusted and found.manifest else given.env,
+            uses_tools=found.manifest.uses_tools if found.manifest else (),
+        )
+
+
+def obstacle(found: Found, rules: Rules, variables: Mapping[str, str], version: str) -> str:
+    """Why a plugin that is wanted cannot be loaded as things are; "" when it can."""
+    manifest = found.manifest
+    if manifest is None:
+        return found.fault
+    if manifest.kind in _INSIDE and rules.level(found) == "process":
+        return (
+            f"A plugin of the kind {manifest.kind} runs inside Hermes; "
+            f"`hermes plugins enable {found.key} --isolation in_process` if you trust it so far."
+        )
+    if manifest.requires_hermes and not satisfies(version, manifest.requires_hermes):
+        return f"It needs Hermes {manifest.requires_hermes}; this is {version}."
+    return ""
+
+
+def unset(found: Found, rules: Rules, variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Variables that it cannot do without and that it would not get."""
+    if found.manifest is None:
+        return ()
+    given = secrets_of(found.manifest.variables, rules.grants(found), variables)
+    return tuple(
+        each.name
+        for each in found.manifest.requires_env
+        if each.required and not given.get(each.name)
+    )
+
+
+def satisfies(version: str, wanted: str) -> bool:
+    """Of comma-separated conditions like `>=0.1, <2`; what cannot be understood is not met."""
+    own = _numbers(version)
+    return all(_holds(own, each.strip()) for each in wanted.split(",") if each.strip())
+
+
+def _holds(own: tuple[int, ...], condition: str) -> bool:
+    for sign in (">=", "<=", "==", "!=", ">", "<"):
+        if condition.startswith(sign):
+            other = _numbers(condition.removeprefix(sign))
+            length = max(len(own), len(other))
+            one, two = _padded(own, length), _padded(other, length)
+            match sign:
+                case ">=":
+                    return one >= two
+                case "<=":
+                    return one <= two
+                case "==":
+                    return one == two
+                case "!=":
+                    return one != two
+                case ">":
+                    return one > two
+                case _:
+                    return one < two
+    return False
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    parts: Iterable[str] = version.strip().split(".")
+    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in parts)
+
+
+def _padded(numbers: tuple[int, ...], length: int) -> tuple[int, ...]:
+    return numbers + (0,) * (length - len(numbers))

@@ -1,0 +1,154 @@
+"""A look at the code of a plugin without running it: what it seems to do, as advice for a person.
+The barrier is the cell that it runs in, not this."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from hermes.codec.values import Value
+from hermes.plugins.contents import Contents
+
+Level = Literal["high", "medium", "low"]
+
+_IMPORTS: dict[str, tuple[Level, str]] = {
+    "subprocess": ("medium", "starts programs"),
+    "multiprocessing": ("medium", "starts processes"),
+    "pty": ("medium", "starts programs"),
+    "ctypes": ("medium", "calls the system directly"),
+    "cffi": ("medium", "calls the system directly"),
+    "marshal": ("high", "unpacks code"),
+    "pickle": ("medium", "unpacks objects, which can run code"),
+    "socket": ("low", "uses the network"),
+    "ssl": ("low", "uses the network"),
+    "http": ("low", "uses the network"),
+    "urllib": ("low", "uses the network"),
+    "requests": ("low", "uses the network"),
+    "httpx": ("low", "uses the network"),
+    "aiohttp": ("low", "uses the network"),
+    "smtplib": ("low", "sends mail"),
+    "ftplib": ("low", "uses the network"),
+}
+_CALLS: dict[str, tuple[Level, str]] = {
+    "eval": ("high", "runs text as code"),
+    "exec": ("high", "runs text as code"),
+    "compile": ("high", "makes code of text"),
+    "__import__": ("medium", "imports what it makes up"),
+    "importlib.import_module": ("medium", "imports what it makes up"),
+    "os.system": ("medium", "starts programs"),
+    "os.popen": ("medium", "starts programs"),
+    "os.fork": ("medium", "starts processes"),
+    "os._exit": ("medium", "ends its process at once"),
+    "os.kill": ("medium", "signals processes"),
+    "sys.setprofile": ("medium", "watches other code"),
+    "sys.settrace": ("medium", "watches other code"),
+}
+_PRIVATE = re.compile(
+    r"\.ssh\b|id_(?:rsa|ed25519|ecdsa)|\.aws\b|\.netrc|\.git-credentials|\.gnupg|/etc/shadow|"
+    r"\.hermes\b|/\.env\b|^\.env$|\.kube/config|\.npmrc|\.pypirc|/proc/\S*environ|Login Data|"
+    r"cookies\.sqlite|auth\.json"
+)
+_BLOB = re.compile(r"[A-Za-z0-9+/=_-]{400,}|(?:\\x[0-9a-f]{2}){100,}")
+_RUN_ELSEWHERE = re.compile(r"(?:^|/)(?:setup\.py|conftest\.py|sitecustomize\.py)$|\.pth$")
+_OURS = ("hermes.plugins.api", "hermes.images")
+_BINARY = (".so", ".pyd", ".dll", ".dylib", ".exe", ".bin")
+
+
+class Finding(Value):
+    file: str
+    line: int
+    level: Level
+    words: str
+
+
+def scan(contents: Contents) -> tuple[Finding, ...]:
+    """Worst first."""
+    found = [each for name, data in contents.items() for each in _file(name, data)]
+    order = ("high", "medium", "low")
+    return tuple(sorted(found, key=lambda each: (order.index(each.level), each.file, each.line)))
+
+
+def _file(name: str, data: bytes) -> Iterator[Finding]:
+    if name.lower().endswith(_BINARY):
+        yield Finding(file=name, line=0, level="medium", words="is a program in machine code")
+    if _RUN_ELSEWHERE.search(name):
+        yield Finding(file=name, line=0, level="medium", words="is a file that other tools run")
+    if not name.endswith(".py"):
+        return
+    try:
+        text = data.decode("utf-8")
+        tree = ast.parse(text)
+    except (UnicodeError, SyntaxError, ValueError, RecursionError, MemoryError):
+        yield Finding(file=name, line=0, level="high", words="cannot be read as Python")
+        return
+    aliases = _aliases(tree)
+    seen: set[tuple[str, str]] = set()
+    for node in ast.walk(tree):
+        for line, level, words in _node(node, aliases):
+            if (level, words) not in seen:
+                seen.add((level, words))
+                yield Finding(file=name, line=line, level=level, words=words)
+
+
+def _node(node: ast.AST, aliases: dict[str, str]) -> Iterator[tuple[int, Level, str]]:
+    match node:
+        case ast.Import(names=names):
+            for each in names:
+                yield from _import(each.name, node.lineno)
+        case ast.ImportFrom(module=str(module)):
+            yield from _import(module, node.lineno)
+        case ast.Call(func=function):
+            called = _dotted(function, aliases)
+            if called in _CALLS:
+                level, words = _CALLS[called]
+                yield node.lineno, level, words
+            if called == "getattr" and _reaches(node):
+                yield node.lineno, "medium", "looks up names that it makes up"
+        case ast.Constant(value=str(text)):
+            if _PRIVATE.search(text):
+                yield node.lineno, "high", "names a place of keys or logins"
+            if _BLOB.search(text):
+                yield node.lineno, "high", "holds a long text that nobody can read"
+        case ast.Constant(value=bytes(raw)) if len(raw) > 400:
+            yield node.lineno, "medium", "holds a long piece of bytes"
+        case ast.Attribute(attr="environ"):
+            yield node.lineno, "low", "reads variables"
+        case ast.Attribute(attr="__subclasses__" | "__globals__" | "__builtins__"):
+            yield node.lineno, "high", "reaches into the interpreter"
+
+
+def _import(module: str, line: int) -> Iterator[tuple[int, Level, str]]:
+    top = module.partition(".")[0]
+    if top in _IMPORTS:
+        level, words = _IMPORTS[top]
+        yield line, level, words
+    if module.startswith("hermes.") and not module.startswith(_OURS):
+        yield line, "low", "uses inner parts of Hermes"
+
+
+def _reaches(node: ast.Call) -> bool:
+    """`getattr(x, …)` with a name that is put together."""
+    return len(node.args) > 1 and isinstance(node.args[1], ast.BinOp | ast.JoinedStr | ast.Call)
+
+
+def _aliases(tree: ast.Module) -> dict[str, str]:
+    """Short names for what was imported: `from os import system as s`."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {each.asname: each.name for each in node.names if each.asname}
+    return found
+
+
+def _dotted(node: ast.expr, aliases: dict[str, str]) -> str:
+    match node:
+        case ast.Name(id=name):
+            return aliases.get(name, name)
+        case ast.Attribute(value=inner, attr=name):
+            return f"{_dotted(inner, aliases)}.{name}"
+        case _:
+            return ""

@@ -1,0 +1,141 @@
+"""What a plugin may have from the host, each thing checked here against what was declared and
+granted, whatever the plugin's own side says."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from hermes.codec.values import JsonObject, Value
+from hermes.core.tools import ToolContext
+
+log = logging.getLogger(__name__)
+
+MOST_CHARS = 100_000
+MOST_TOKENS = 8_192
+# In one run; whoever wants more is in a loop.
+MOST_MESSAGES = 50
+# During one call.
+MOST_QUESTIONS = 100
+
+Dispatch = Callable[[str, str, ToolContext, str, JsonObject], Awaitable[str]]
+Inject = Callable[[str, str, str], Awaitable[bool]]
+Complete = Callable[[str, str, str, str, int], Awaitable[str]]
+
+
+class Denied(Exception):
+    """Words for the plugin."""
+
+
+class Grants(Value):
+    """What a person gave to one plugin. `uses_tools` is what its manifest declared."""
+
+    network: bool = False
+    llm: bool = False
+    processes: bool = False
+    paths: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    uses_tools: tuple[str, ...] = ()
+
+
+class Caller:
+    """On whose behalf a plugin works: a session, and a call of a tool in it if it is one."""
+
+    def __init__(self, session_id: str = "", ctx: ToolContext | None = None) -> None:
+        self.session_id = session_id
+        self.ctx = ctx
+        self.questions = 0
+
+    @property
+    def call_id(self) -> str:
+        return self.ctx.call_id if self.ctx else ""
+
+
+NOBODY = Caller()
+
+
+async def _no_dispatch(
+    _plugin: str, _session: str, _ctx: ToolContext, _name: str, _arguments: JsonObject
+) -> str:
+    raise Denied("Tools cannot be used from here.")
+
+
+async def _no_message(_plugin: str, _session_id: str, _content: str) -> bool:
+    return False
+
+
+async def _no_model(_plugin: str, _session: str, _system: str, _prompt: str, _most: int) -> str:
+    raise Denied("There is no model here.")
+
+
+class Serving:
+    """Answers what one plugin asks. The functions reach into sessions; the program gives them."""
+
+    def __init__(
+        self,
+        plugin: str,
+        grants: Grants,
+        *,
+        dispatch: Dispatch = _no_dispatch,
+        inject: Inject = _no_message,
+        complete: Complete = _no_model,
+    ) -> None:
+        self.plugin = plugin
+        self.grants = grants
+        self._messages = 0
+        self._dispatch = dispatch
+        self._inject = inject
+        self._complete = complete
+
+    async def answer(self, method: str, params: JsonObject, caller: Caller | None) -> Any:
+        """`caller` is of the call that the plugin answers just now; Denied without one."""
+        if caller is None:
+            raise Denied("The host is only there for a plugin during a call.")
+        caller.questions += 1
+        if caller.questions > MOST_QUESTIONS and caller is not NOBODY:
+            raise Denied(f"A call may ask {MOST_QUESTIONS} times at most.")
+        match method:
+            case "dispatch_tool":
+                return await self._use_tool(params, caller)
+            case "inject_message":
+                return await self._message(params, caller)
+            case "llm.complete":
+                return await self._ask_model(params, caller)
+            case _:
+                raise Denied(f"There is no {str(method)[:60]!r}.")
+
+    async def _use_tool(self, params: JsonObject, caller: Caller) -> str:
+        name, arguments = params.get("name"), params.get("arguments")
+        if not isinstance(name, str) or not isinstance(arguments, dict):
+            raise Denied("A tool is used by its name and an object of arguments.")
+        if name not in self.grants.uses_tools:
+            raise Denied(f"{name[:60]} is not among `uses_tools` of the manifest.")
+        if caller.ctx is None:
+            raise Denied("Tools can be used during the call of a tool only.")
+        session = caller.session_id
+        return await self._dispatch(self.plugin, session, caller.ctx, name, arguments)
+
+    async def _message(self, params: JsonObject, caller: Caller) -> bool:
+        content, session = params.get("content"), params.get("session_key")
+        if not isinstance(content, str) or not content.strip() or len(content) > MOST_CHARS:
+            raise Denied(f"A message is text of at most {MOST_CHARS} characters.")
+        # Other people's sessions are none of its business.
+        if session not in (None, "", caller.session_id) or not caller.session_id:
+            return False
+        self._messages += 1
+        if self._messages > MOST_MESSAGES:
+            raise Denied(f"A plugin may send {MOST_MESSAGES} messages in one run at most.")
+        return await self._inject(self.plugin, caller.session_id, content)
+
+    async def _ask_model(self, params: JsonObject, caller: Caller) -> str:
+        if not self.grants.llm:
+            raise Denied("The model needs the grant `llm`, which only the person can give.")
+        if not caller.session_id:
+            raise Denied("The model is there during a session only.")
+        prompt, system = str(params.get("prompt", "")), str(params.get("system", ""))
+        if len(prompt) + len(system) > MOST_CHARS:
+            raise Denied(f"At most {MOST_CHARS} characters can be sent to the model.")
+        wanted = params.get("max_tokens")
+        most = wanted if isinstance(wanted, int) and 0 < wanted <= MOST_TOKENS else MOST_TOKENS
+        return await self._complete(self.plugin, caller.session_id, system, prompt, most)

@@ -1,0 +1,148 @@
+"""What a plugin has registered, as values, and whether that is what its manifest says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from hermes.codec.json import DecodeError, convert, encode
+from hermes.codec.values import JsonObject, Value, replace
+from hermes.core.errors import ConfigError
+from hermes.plugins.found import Found
+
+TOOL_NAME = r"[A-Za-z_][A-Za-z0-9_-]{0,63}"
+COMMAND_NAME = r"[a-z][a-z0-9-]{0,31}"
+MOST_SCHEMA_BYTES = 16_000
+MOST_TOOLS = 64
+MOST_CHARS = 2_000
+Scan = Callable[[str], tuple[str, bool]]
+Clean = Callable[[JsonObject], JsonObject]
+
+
+class ToolOffer(Value):
+    """`finding` is what looks odd about its description."""
+
+    name: str
+    toolset: str = ""
+    schema: JsonObject = {}
+    requires_env: tuple[str, ...] = ()
+    emoji: str = ""
+    override: bool = False
+    available: bool = True
+    finding: str = ""
+
+    @property
+    def description(self) -> str:
+        return str(self.schema.get("description", ""))
+
+    @property
+    def parameters(self) -> JsonObject:
+        """Authors write the parameters alone, or around them what models see."""
+        inner = self.schema.get("parameters")
+        own = inner if isinstance(inner, dict) else self.schema
+        left = {key: value for key, value in own.items() if key not in ("name", "description")}
+        return {"properties": {}, **left, "type": "object"}
+
+
+class HookOffer(Value):
+    hook: str
+    priority: int = 100
+    timeout: float | None = None
+    fail_closed: bool = False
+
+
+class CommandOffer(Value):
+    name: str
+    description: str = ""
+    args_hint: str = ""
+
+
+class CliOffer(Value):
+    name: str
+    help: str = ""
+
+
+class SkillOffer(Value):
+    name: str
+    path: str
+    description: str = ""
+
+
+class ImageOffer(Value):
+    name: str
+    display_name: str = ""
+    available: bool = True
+    models: list[JsonObject] = []
+    default_model: str | None = None
+    setup: JsonObject = {}
+    capabilities: JsonObject = {}
+
+
+class Surface(Value):
+    tools: tuple[ToolOffer, ...] = ()
+    hooks: tuple[HookOffer, ...] = ()
+    commands: tuple[CommandOffer, ...] = ()
+    cli: tuple[CliOffer, ...] = ()
+    skills: tuple[SkillOffer, ...] = ()
+    images: tuple[ImageOffer, ...] = ()
+    engines: tuple[str, ...] = ()
+
+
+def surface_of(told: Any, found: Found, scan: Scan, clean: Clean) -> Surface:
+    """What came from the plugin, if it is what the manifest declares; else ConfigError. Each
+    description is scanned, each schema cleaned."""
+    try:
+        surface = convert(Surface, told)
+    except DecodeError as error:
+        raise ConfigError(f"What it registers cannot be understood: {error}.") from error
+    if not found.trusted:
+        _check_declared(surface, found)
+    _check_shapes(surface)
+    return replace(surface, tools=tuple(_scanned(each, scan, clean) for each in surface.tools))
+
+
+def _check_declared(surface: Surface, found: Found) -> None:
+    manifest = found.manifest
+    assert manifest is not None
+    pairs: tuple[tuple[str, Iterable[str], Collection[str], str], ...] = (
+        ("tool", (e.name for e in surface.tools), manifest.provides_tools, "provides_tools"),
+        ("hook", (e.hook for e in surface.hooks), manifest.provides_hooks, "provides_hooks"),
+        ("command", (e.name for e in surface.commands), manifest.provides_commands,
+         "provides_commands"),
+        ("command", (e.name for e in surface.cli), manifest.provides_commands,
+         "provides_commands"),
+        ("skill", (e.name for e in surface.skills), manifest.provides_skills, "provides_skills"),
+    )  # fmt: skip
+    for kind, names, declared, key in pairs:
+        for name in names:
+            if name not in declared:
+                raise ConfigError(f"It registers the {kind} {name!r} without `{key}` naming it.")
+    if surface.images and found.category != "image_gen":
+        raise ConfigError("It registers an image provider without `category: image_gen`.")
+
+
+def _check_shapes(surface: Surface) -> None:
+    if len(surface.tools) > MOST_TOOLS:
+        raise ConfigError(f"It registers more than {MOST_TOOLS} tools.")
+    for tool in surface.tools:
+        if not re.fullmatch(TOOL_NAME, tool.name):
+            raise ConfigError(f"{tool.name[:80]!r} cannot name a tool.")
+        if len(encode(tool.schema)) > MOST_SCHEMA_BYTES:
+            raise ConfigError(f"The schema of {tool.name} is longer than {MOST_SCHEMA_BYTES}.")
+        if not isinstance(tool.parameters.get("properties"), dict):
+            raise ConfigError(f"The schema of {tool.name} has no properties.")
+    names = [each.name for each in surface.commands] + [each.name for each in surface.cli]
+    for name in names:
+        if not re.fullmatch(COMMAND_NAME, name):
+            raise ConfigError(f"{name[:80]!r} cannot name a command.")
+
+
+def _scanned(tool: ToolOffer, scan: Scan, clean: Clean) -> ToolOffer:
+    finding, dangerous = scan(tool.description[:MOST_CHARS] + encode(tool.parameters).decode())
+    if dangerous:
+        raise ConfigError(
+            f"The description of {tool.name} reads like orders to the model ({finding})."
+        )
+    schema = {"description": tool.description, "parameters": clean(tool.parameters)}
+    return replace(tool, finding=finding, schema=schema)

@@ -1,0 +1,93 @@
+"""Tools of plugins as tools of ours: judged, run and answered like all others."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+
+from hermes.codec.json import encode
+from hermes.codec.signature import Parameters
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.effects import CallServer, Effect
+from hermes.core.messages import Text
+from hermes.core.prompt import ToolSpec
+from hermes.core.tools import Place, Tool, ToolContext, ToolOutput
+from hermes.plugins.running import PluginFault, Running
+from hermes.plugins.serving import Caller
+from hermes.plugins.surface import MOST_CHARS, ToolOffer
+
+PREFIX = "plugin:"
+# How an effect names a plugin that may pass on what it is told.
+OPEN = " (open)"
+
+
+class SessionId:
+    """In which session a tool runs; the program knows."""
+
+    def __init__(self, id: str = "") -> None:
+        self.id = id
+
+
+class PluginParameters(Parameters):
+    """Whatever the plugin's schema says; the plugin checks it."""
+
+    def __init__(self, schema: JsonObject) -> None:
+        self._schema = schema
+
+    def schema(self) -> JsonObject:
+        return self._schema
+
+    def decode(self, arguments: JsonObject) -> JsonObject:
+        return arguments
+
+
+class PluginTool(Tool):
+    """What it answers is a stranger's text, unless the plugin came with the program. From one that
+    is `sealed`, nothing of what it is told can leave this machine."""
+
+    def __init__(
+        self,
+        plugin: str,
+        offer: ToolOffer,
+        running: Callable[[], Awaitable[Running]],
+        *,
+        seconds: float,
+        trusted: bool = False,
+        sealed: bool = False,
+    ) -> None:
+        self.name = offer.name
+        self.description = offer.description
+        self.parameters = PluginParameters(offer.parameters)
+        self.effects = self._effects
+        self.repeat = "never"
+        self.interactive = False
+        self._origin = "workspace" if trusted else PREFIX + plugin
+        self._server = PREFIX + plugin + ("" if sealed else OPEN)
+        self._offer = offer
+        self._running = running
+        self._seconds = seconds
+
+    @property
+    def spec(self) -> ToolSpec:
+        words = self._offer.description[:MOST_CHARS]
+        if self._offer.finding:
+            words = f"[unverified: {self._offer.finding}] {words}"
+        return ToolSpec(name=self.name, description=words, parameters=self._offer.parameters)
+
+    def _effects(self, _place: Place, arguments: JsonObject) -> Iterable[Effect]:
+        yield CallServer(server=self._server, tool=self.name, arguments=encode(arguments).decode())
+
+    async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
+        caller = Caller(ctx.kept(SessionId).id, ctx)
+        try:
+            running = await self._running()
+            result = await running.call(
+                "tool", self.name, arguments, seconds=self._seconds, caller=caller
+            )
+        except PluginFault as fault:
+            text = encode({"error": str(fault)}).decode()
+            return ToolOutput(parts=(Text(text=text),), failed=True, origin=self._origin)
+        return ToolOutput(parts=(Text(text=_words(result)),), origin=self._origin)
+
+
+def _words(result: JsonValue) -> str:
+    return result if isinstance(result, str) else encode(result).decode()

@@ -1,0 +1,47 @@
+"""Commands of `hermes` that plugins bring: known by their manifests, run by the plugin."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from hermes.app.build import App
+from hermes.app.plugin_commands import cli_command, has_cli_command
+from hermes.commands.visible import clean
+from hermes.config.flags import flag_values
+from hermes.config.home import resolve_home
+from hermes.config.load import load
+from hermes.config.secrets import environment
+from hermes.core.world import World
+from hermes.surfaces.cli.output import with_app
+
+
+def plugin_command(ctx: click.Context, name: str) -> click.Command | None:
+    """None when no plugin that is on declares it; nothing of a plugin runs to find out."""
+    options, env = ctx.find_root().params, environment()
+    use_file = not options.get("ignore_config")
+    home = resolve_home(env, profile=options.get("profile"))
+    config = load(home, flags=flag_values(options), env=env, use_file=use_file)
+    if not config.settings.plugins.enabled:
+        return None
+    # Nothing is opened by this, so there is nothing to close.
+    if not has_cli_command(App(config, env=env, world=World()), name):
+        return None
+
+    @click.pass_context
+    def run(inner: click.Context, /, words: tuple[str, ...]) -> int:
+        async def work(own: App) -> tuple[int, str]:
+            return await cli_command(own, name, list(words))
+
+        code, output = with_app(inner, work)
+        sys.stdout.write(clean(output))
+        return code
+
+    return click.Command(
+        name,
+        callback=run,
+        params=[click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)],
+        context_settings={"ignore_unknown_options": True, "help_option_names": []},
+        help="A command of a plugin.",
+    )

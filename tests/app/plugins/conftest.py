@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.app.plugins.talk import Talk
+
+
+@pytest.fixture
+def talk(hermes_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Talk:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    hermes_home.rmdir()
+    return Talk(hermes_home)
