@@ -20,7 +20,10 @@ CRITICAL = frozenset(
     ("/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers", "/etc/fstab")
 )
 HOMES = re.compile(r"^(/home/[^/]+|/root|/Users/[^/]+)(?=/|$)")
-DISK = re.compile(r"^/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|mapper/|dm-|md|zd|nbd|sr\d)")
+DISK = re.compile(
+    r"^/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|mapper/|dm-|md|zd|nbd|sr\d|sg\d|root$|block/|bsg/"
+    r"|mtd|ubi|pmem|bcache|drbd|rbd|dasd|fioa|cciss/|loop\d|ram\d|st\d)"
+)
 HARMLESS_DEVICE = re.compile(r"^/dev/(null|zero|full|u?random|std(in|out|err)|tty|fd/\d+|ptmx?)$")
 KEY_FILE = re.compile(r"^id_(rsa|dsa|ecdsa|ed25519)(_\w+)?$|\.(kdbx|p12|pfx|keystore|jks)$")
 OWN_ROOT = re.compile(r"^/proc/[^/]+/root(?=/|$)")

@@ -15,7 +15,7 @@ from hermes.policy.findings import Finding, Level
 from hermes.policy.paths import Paths
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.parser import DECLARING, parse
-from hermes.policy.shell.recursion import multiplies
+from hermes.policy.shell.recursion import multiplies, swarms
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import (
     Assignment,
@@ -168,6 +168,9 @@ class Walk:
                 state.set(block.variable, tuple(values) or ("",))
                 out = self._repeated(block, state, stdin)
             case "loop":
+                if swarms(block):
+                    reason = "It starts processes without end."
+                    self.add(Finding(level=Level.ASKED, category="power", reason=reason))
                 for word in block.words:
                     expander.texts(word)
                 out = self._repeated(block, state, stdin)

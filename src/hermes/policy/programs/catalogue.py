@@ -16,6 +16,7 @@ from hermes.policy.programs.interpreters import INTERPRETERS
 from hermes.policy.programs.machine import MACHINE
 from hermes.policy.programs.network import NETWORK
 from hermes.policy.programs.packages import PACKAGES, installed
+from hermes.policy.programs.platforms import PLATFORMS
 from hermes.policy.programs.processes import PROCESSES
 from hermes.policy.programs.running import check_path_program, check_shell
 from hermes.policy.programs.services import SERVICES
@@ -109,6 +110,7 @@ def catalogue() -> dict[str, Check]:
         MACHINE,
         BUILDING,
         SERVICES,
+        PLATFORMS,
         PACKAGES,
         TOOLCHAINS,
         PROCESSES,

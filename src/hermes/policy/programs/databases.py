@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.programs.looking import only_asked
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 READS = re.compile(
@@ -170,7 +171,10 @@ def _bq(call: Call) -> Stream | None:
 
 def _asked(reason: str) -> Check:
     def check(call: Call) -> Stream | None:
-        call.ask("database", reason)
+        if only_asked(call, ordered=True):
+            call.work("network", "It looks at a database or a cluster.")
+        else:
+            call.ask("database", reason)
         return None
 
     return check

@@ -290,6 +290,13 @@ def _split(call: Call) -> Stream | None:
     return None
 
 
+def _csplit(call: Call) -> Stream | None:
+    options = call.options("-f -b -n --prefix --suffix-format --digits")
+    call.reads(*options.operands[:1])
+    call.writes((options.value("-f", "--prefix") or "xx") + "00")
+    return None
+
+
 def key_like(name: str) -> bool:
     """A search for this name is a search for keys."""
     return bool(KEY_FILE.search(name) or KEY_PATTERN.search(name))
@@ -331,7 +338,7 @@ FILTERS: dict[str, Check] = {
     "sort": _sort,
     "uniq": _uniq,
     "split": _split,
-    "csplit": _split,
+    "csplit": _csplit,
     **dict.fromkeys(
         ("nproc", "arch", "uname", "seq", "uuidgen", "tty", "hostid", "whoami"), _constant(SOME)
     ),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.findings import LOOKING
 from hermes.policy.options import Options
 from hermes.policy.paths import DISK
+from hermes.policy.programs.looking import names_only, only_asked
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.shell.state import SOME, Stream
 
@@ -46,7 +48,7 @@ ASKED: dict[str, tuple[str, str]] = {
     "credentials": (
         """security secret-tool pass gopass op bw lpass keyctl gpg-agent ssh-add ssh-keygen gpg gpg2
         keytool vault chamber sops age doppler aws-vault git-credential-manager keyring
-        kwallet-query hashcat john unshadow chntpw""",
+        kwallet-query ansible-vault hashcat john unshadow chntpw""",
         "It shows, makes or changes keys and passwords.",
     ),
     "exfiltration": (
@@ -82,6 +84,10 @@ ASKED: dict[str, tuple[str, str]] = {
         "It drives other programs of this machine.",
     ),
 }
+# What these programs tell is free to know.
+TELLING = frozenset(
+    ("system_config", "disk", "privilege", "persistence", "permissions", "package_install")
+) | {"container", "process_kill"}
 WIPERS = frozenset(("badblocks", "nwipe", "ddrescue", "pvremove", "partclone", "pvcreate"))
 WIPES = re.compile(r"--zero-superblock|\b(eraseDisk|eraseVolume|zeroDisk|secureErase|labelclear)\b")
 BUSES = frozenset(("dbus-send", "gdbus", "busctl", "qdbus"))
@@ -223,7 +229,11 @@ def _mount(call: Call) -> Stream | None:
 def _ssh_keygen(call: Call) -> Stream | None:
     options = call.options("-f -t -b -C -N -P -I -n -O -s -w -Y")
     call.reads(*options.values("-f"))
-    if not options.has("-l", "-F", "-B"):
+    names = options.values("-f")
+    if names and options.has("-t") and options.has("-N") and all(map(call.here, names)):
+        # A new key without a history: ssh-keygen asks before it overwrites one.
+        call.writes(*names)
+    elif not options.has("-l", "-F", "-B"):
         call.ask("credentials", "It makes, shows or changes a key.")
     return None
 
@@ -238,7 +248,11 @@ def _asking(category: str, reason: str) -> Check:
             call.never("power", "it turns the machine off")
         if call.name == "kexec" and call.options().has("-e", "--exec"):
             call.never("power", "it starts another system at once")
-        call.ask(category, reason)
+        names = category == "credentials" and names_only(call)
+        if names or (category in TELLING and call.name not in WIPERS and only_asked(call)):
+            call.work(reason=LOOKING)
+        else:
+            call.ask(category, reason)
         return None
 
     return check

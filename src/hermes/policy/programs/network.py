@@ -7,6 +7,7 @@ import re
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
 from hermes.policy.programs.filters import decoded
+from hermes.policy.programs.looking import only_asked
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
 FETCHED = Stream(origin="network")
@@ -152,6 +153,10 @@ def _httpie(call: Call) -> Stream | None:
 
 def _out(category: str, reason: str) -> Check:
     def check(call: Call) -> Stream:
+        asked = only_asked(call, ordered=True) and "config" not in call.arguments
+        if asked and call.name in STORING:
+            call.work("network", "It looks at what is stored elsewhere.")
+            return FETCHED
         call.ask(category, reason)
         call.reads(
             *(word for word in call.arguments if not word.startswith("-") and ":" not in word)
@@ -281,6 +286,9 @@ def _openssl(call: Call) -> Stream | None:
     words = call.arguments
     verb = words[0] if words else ""
     options = Options(words[1:], "-in -out -k -K -iv -pass -connect -key -keyout -days -subj")
+    if verb == "s_client" and call.stdin.known and call.stdin.text.strip() in ("", "Q", "QUIT"):
+        call.work("network", "It asks another machine for its certificate.")
+        return FETCHED
     if verb in ("s_client", "s_server", "s_time", "ocsp"):
         call.ask("network_out", "It opens a connection to another machine.")
         return FETCHED
@@ -304,6 +312,28 @@ def _openssl(call: Call) -> Stream | None:
     return Stream(origin=call.stdin.origin)
 
 
+# Stores elsewhere, which may be asked what they hold.
+STORING = frozenset("rclone gsutil s3cmd restic borg duplicity b2 mc s5cmd kopia ipfs".split())
+RUNS_MORE = re.compile(r"^--?(exec|on-download|on-bt-download|postprocessor-args|netrc|cookies)")
+
+
+def _fetcher(call: Call) -> Stream | None:
+    """aria2c, yt-dlp, lynx -dump: they fetch, and write where they are told to."""
+    options = call.options("-o -O -d -P -f -x -s -j -i -c --dir --out --output --paths --format")
+    if any(RUNS_MORE.match(word) for word in call.arguments):
+        call.ask("shell_escape", "It makes what it fetches the business of another program.")
+    if options.values("-i", "-c"):
+        call.reads(*options.values("-i", "-c"))
+    _address(call, options.operands, local=False)
+    call.writes(*options.values("-o", "-d", "-P", "--dir", "--out", "--output", "--paths"))
+    if call.name in ("lynx", "w3m", "links", "elinks") and not any(
+        word.startswith(("-dump", "-source")) for word in call.arguments
+    ):
+        call.ask("network_out", "It opens pages, and sends what is typed into them.")
+    call.work("network", f"It fetches from {_shown(options.operands)}.")
+    return FETCHED
+
+
 SENDING = "It sends data to other people or machines."
 
 
@@ -320,6 +350,9 @@ NETWORK: dict[str, Check] = {
     "curl": _curl,
     "wget": _wget,
     "wget2": _wget,
+    **dict.fromkeys(
+        "aria2c axel lynx links w3m elinks yt-dlp youtube-dl gallery-dl".split(), _fetcher
+    ),
     **dict.fromkeys(("http", "https", "xh", "httpie"), _httpie),
     **dict.fromkeys(("nc", "ncat", "netcat", "nc.openbsd", "nc.traditional"), _nc),
     "socat": _socat,
@@ -336,8 +369,8 @@ NETWORK: dict[str, Check] = {
     **dict.fromkeys(
         """mail mailx mutt sendmail msmtp swaks ftp lftp ncftp tftp telnet rclone gsutil s3cmd
         croc wormhole magic-wormhole rcp rsh rlogin rexec smbclient curlftpfs sshfs restic borg
-        duplicity transfer ffsend syncthing b2 mc ipfs irssi weechat fetch aria2c axel lynx links
-        w3m elinks""".split(),
+        duplicity transfer ffsend syncthing b2 mc ipfs irssi weechat fetch s5cmd
+        kopia""".split(),
         _out("network_out", SENDING),
     ),
     **dict.fromkeys(

@@ -33,6 +33,13 @@ KNOWN_TOOLS = frozenset(
     http-server json-server ruff black mypy pytest isort flake8 pyright pre-commit tox nox
     mkdocs bandit pylint coverage sphinx-build yamllint sqlfluff""".split()
 )
+# Every beginning of a project is a call of one of these.
+SCAFFOLDS = frozenset(
+    """next-app react-app vite vite-app astro svelte vue nuxt-app nuxt expo-app remix react-router
+    t3-app turbo solid qwik hono docusaurus electron-app electron-vite tauri-app strapi-app gatsby
+    preact next react-native-app react-native-library nx-workspace storybook playwright eslint
+    tanstack cloudflare payload-app redwood-app vitepress wxt llama rsbuild rspack""".split()
+)
 NEW = "package_install"
 
 
@@ -122,7 +129,7 @@ def _npm(call: Call) -> Stream | None:
         call.writes(folder)
         own_program(call, folder)
     if verb in ("exec", "x", "dlx", "create", "init") and (names or verb in ("exec", "x", "dlx")):
-        return _fetched_tool(call, names)
+        return _fetched_tool(call, names, making=verb in ("create", "init"))
     if verb in ("install", "i", "add", "ci", "install-ci-test", "isntall", "in", "ins"):
         _npm_install(call, options, names)
     elif verb in ("run", "run-script", "rum", "urn"):
@@ -184,10 +191,16 @@ _NPM = verbs(
 )
 
 
-def _fetched_tool(call: Call, words: list[str]) -> Stream | None:
+def _fetched_tool(call: Call, words: list[str], *, making: bool = False) -> Stream | None:
     """npx, uvx and others: tools of the project by name, anything else is fetched and run."""
     name = words[0] if words else ""
     bare = re.sub(r"(?<=.)@[^/]*$", "", name)
+    making = making or bare.startswith("create-")
+    bare = bare.removeprefix("@angular/").replace("create-", "", 1) if making else bare
+    if making and bare in SCAFFOLDS:
+        call.work("network", f"It begins a project with {name}.")
+        call.writes(*(word for word in words[1:2] if not word.startswith("-")))
+        return None
     if bare in KNOWN_TOOLS or (bare and installed(call, bare)):
         call.work(reason=f"It runs {bare}, a tool of the project.")
         if not call.follower.knows(bare):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hermes.policy.call import Call
 from hermes.policy.paths import inside
 from hermes.policy.programs.vocabulary import destroying
@@ -84,6 +86,10 @@ def check_path_program(call: Call) -> Stream | None:
         if known and ("/bin/" in path or "/.bin/" in path or program in OWN_RUNNERS):
             # The tools of a virtual environment or of node_modules do what their names say.
             return call.runs([program, *call.arguments])
+        if program == "configure":
+            told = [each for each in call.arguments if each.startswith("--prefix=")]
+            if told:
+                call.state.set("configure --prefix", (told[-1].partition("=")[2],))
         call.reads(*(each for each in call.arguments if each[:1] in "/~"))
         ask_ended(call, call.arguments)
     return None
@@ -123,10 +129,15 @@ def check_shell(call: Call) -> Stream | None:
     return run_stream(call, call.stdin)
 
 
+# What follows a pattern in zsh says of which kind the files are.
+QUALIFIERS = re.compile(r"(?<=[*?\]])\([^()\s'\"]*\)")
+
+
 def _run_text(call: Call, words: list[str]) -> Stream | None:
     if not words:
         return None
     inner = call.state.copy()
     inner.arguments = tuple(words[2:])
     inner.variables["0"] = (words[1] if len(words) > 1 else "bash",)
-    return call.follower.text(words[0], inner, call.stdin)
+    script = QUALIFIERS.sub("", words[0]) if call.name == "zsh" else words[0]
+    return call.follower.text(script, inner, call.stdin)

@@ -97,6 +97,15 @@ FOLDERS = frozenset(
 )
 # Nothing comes back after these.
 DESTROYS = frozenset("drop destroy wipe purge uninstall terminate nuke erase delete gc".split())
+# Options by which a tool that works here also sends out what it has made.
+SENDS = re.compile(r"^--(push|publish|deploy|upload|release-notes-upload)(=(?!false|no|0)|$)")
+# Names of programs that say what they change: update-ca-trust, add-apt-repository, vm-destroy.
+NAMED_FOR_CHANGE = frozenset(
+    """update upgrade add del delete remove rm destroy wipe purge set unset install uninstall kill
+    enable disable reset revoke grant deploy publish push upload shutdown reboot flush drop mount
+    umount send transfer paste pastebin share sync reconfigure register erase format clear
+    """.split()
+)
 PLAIN_WORD = re.compile(r"[\w@+*?{},\[\]./:=-]+")
 # Options that make a program do something else than its work.
 TURNED = re.compile(
@@ -152,6 +161,8 @@ def plain_tool(call: Call) -> bool:
     ):
         return False
     if SECRET.search(" ".join((call.name, *words[:4]))):
+        return False
+    if not NAMED_FOR_CHANGE.isdisjoint(re.split(r"[-_.]", call.name.lower())[:2]):
         return False
     verb = words[0].lower() if words else ""
     if verb in LOOKS or verb in WORKS or only_looks(words):

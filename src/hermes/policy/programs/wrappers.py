@@ -45,7 +45,6 @@ PLAIN: dict[str, tuple[str, int]] = {
     "ltrace": ("-e -o -p -s -a -u -n -l -x", 0),
     "valgrind": ("", 0),
     "perf": ("-e -o -F -g", 1),
-    "hyperfine": ("", 0),
     "bear": ("--output", 0),
     "ccache": ("", 0),
     "sccache": ("", 0),
@@ -103,6 +102,8 @@ def _inner(call: Call, taking: str, skipped: int) -> list[str]:
 def _plain(call: Call) -> Stream | None:
     taking, skipped = PLAIN[call.name]
     inner = _inner(call, taking, skipped)
+    if call.name in ("strace", "ltrace") and "-p" in call.arguments:
+        call.ask("process_kill", "It watches what another process reads and writes.")
     if call.name in ("strace", "ltrace", "time"):
         for name in call.options(taking, permute=False).values("-o", "--output"):
             if name[:1] in ("|", "!"):
@@ -255,6 +256,36 @@ def _text_after(taking: str) -> Check:
     return check
 
 
+def _texts(call: Call) -> Stream | None:
+    """hyperfine: each word is a script."""
+    options = call.options(
+        "-w -m -M -r -s -p -c -P -D -L -N -n -u -i -S --warmup --min-runs --max-runs --runs "
+        "--setup --prepare --cleanup --conclude --parameter-list --parameter-scan --shell "
+        "--command-name --export-json --export-markdown --export-csv --time-unit --input"
+    )
+    call.writes(*options.values("--export-json", "--export-markdown", "--export-csv"))
+    preparing = options.values("-s", "-p", "-c", "--setup", "--prepare", "--cleanup", "--conclude")
+    for text in (*options.operands, *preparing):
+        call.runs_text(text)
+    return None
+
+
+def _nix(call: Call) -> Stream | None:
+    """What is built or run from the project's own flake is the project's business."""
+    words = call.options("-I --override-input --arg --argstr --option --system -o", permute=False)
+    verb, rest = (words.operands[:1] or [""])[0], words.operands[1:]
+    named = [word for word in rest if not word.startswith("-")]
+    here = all(re.match(r"\.{0,1}/?[\w./-]*#|\.{1}($|/|#)|nixpkgs#?$", word) for word in named[:1])
+    if verb in ("build", "fmt", "develop", "run", "log", "eval", "repl", "print-dev-env") and here:
+        call.work("network", "It builds what the project names.")
+        at = next((i for i, word in enumerate(rest) if word in ("-c", "--command")), len(rest))
+        return call.runs(rest[at + 1 :]) if rest[at + 1 :] else None
+    if verb == "flake" and named[:1] and named[0] in ("check", "show", "metadata", "info", "lock"):
+        call.work("network", "It looks at the project.")
+        return None
+    return _nix_shell(call)
+
+
 def _flock(call: Call) -> Stream | None:
     options = call.options("-w -E -c --timeout --command", permute=False)
     words = options.operands[1:]
@@ -341,6 +372,8 @@ WRAPPERS: dict[str, Check] = {
     "tmux": _tmux,
     "screen": _screen,
     "systemd-run": _systemd_run,
-    **dict.fromkeys(("nix-shell", "nix"), _nix_shell),
+    "nix-shell": _nix_shell,
+    "nix": _nix,
+    "hyperfine": _texts,
     "expect": _expect,
 }
