@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from hermes.codec.values import replace
 from hermes.policy.call import Call, Check, shown
 from hermes.policy.disguise import disguised, folded
-from hermes.policy.exposure import named_files, shown_variables
+from hermes.policy.exposure import named_files, plain_texts, shown_variables
 from hermes.policy.findings import Finding, Level
 from hermes.policy.paths import Paths
 from hermes.policy.shell.expansion import Expander
@@ -255,6 +255,7 @@ class Walk:
             if words:
                 call = Call(bare_name(words[0]), words[1:], state, stdin, self)
                 shown_variables(call, simple.words[1:], state)
+                state.plain = plain_texts(simple.words[1:], state)
                 for redirect in simple.redirects:
                     shown_variables(call, (redirect.target,), state)
 

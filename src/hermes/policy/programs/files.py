@@ -137,6 +137,8 @@ def _made(taking: str = "") -> Check:
         names = call.options(taking).operands
         if call.name == "mkdir":
             call.state.own.update(call.path(each) for each in names)
+            caches = f"{call.paths.home}/.cache/"
+            names = [each for each in names if not call.path(each).startswith(caches)]
         call.writes(*names)
         return NOTHING
 
@@ -176,6 +178,9 @@ def _dd(call: Call) -> Stream:
     return NOTHING if written else stream
 
 
+KEPT_CLOSE = re.compile(r"0?[4567]00|(go|g|o)-[rwx]+|(go|g,o|o)=|u=rwX?,go=")
+
+
 def _chmod(call: Call) -> Stream:
     # A mode such as -x or -w looks like an option.
     words = [each for each in call.arguments if not re.fullmatch(r"-[Rcfv]+|--\w[\w-]*", each)]
@@ -191,6 +196,10 @@ def _chmod(call: Call) -> Stream:
         call.ask("privilege", f"Mode {mode} lets others run it with its owner's rights.")
     if OPEN_MODE.match(mode) or re.search(r"(^|,)[ugoa]*[oa][ugoa]*[+=][rxX]*w", mode):
         call.ask("permissions", f"Mode {mode} lets everybody write.")
+    if KEPT_CLOSE.fullmatch(mode) and not recursive:
+        # Fewer may read it afterwards: what it holds is safer than before.
+        call.touches(*names)
+        names = [each for each in names if not call.here(each)]
     call.writes(*names, append=True)
     return NOTHING
 
@@ -203,6 +212,11 @@ def _chown(call: Call) -> Stream:
     ):
         call.never("permissions", "it gives the whole system to another owner")
     call.touches(*names)
+    mine = {"", UNKNOWN, SOME, call.paths.home.rpartition("/")[2]}
+    owner = set(re.split(r"[:.]", (options.operands or [""])[0]))
+    if call.name == "chown" and owner <= mine and all(map(call.here, names)):
+        call.work(reason="It changes the owner of files of the workspace.")
+        return NOTHING
     call.ask("permissions", f"It changes the owner of {', '.join(names) or 'files'}.")
     return NOTHING
 

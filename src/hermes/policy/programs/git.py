@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hermes.policy.call import Call
 from hermes.policy.hosts import far
 from hermes.policy.options import Options
@@ -52,7 +54,7 @@ def check_git(call: Call) -> Stream | None:
     for folder in options.values("-C", "--work-tree"):
         state = state.copy()
         state.cwd = call.path(folder)
-    if not options.operands:
+    if not options.operands or call.arguments[-1:] == ["--help"]:
         return None
     verb, rest = options.operands[0], options.operands[1:]
     verb = USUAL_ALIASES.get(verb, verb)
@@ -285,7 +287,13 @@ def _worktree(call: Call, options: Options) -> Stream | None:
             call.ask(LOST, "It deletes a work tree with its changes.")
         call.work()
     elif verb != "list":
-        call.writes(*options.operands[1:2])
+        # git makes a new folder for it, beside the project as the custom is, or refuses.
+        beside = [
+            each for each in options.operands[1:2] if re.fullmatch(r"\.\./[\w-][\w.-]*", each)
+        ]
+        call.touches(*beside)
+        call.writes(*(each for each in options.operands[1:2] if each not in beside))
+        call.work()
     return None
 
 

@@ -27,7 +27,7 @@ LETTERS: dict[str, str] = {
     "semanage": "-l",
     "efibootmgr": "-v",
     "pmset": "-g",
-    "ssh-add": "-l -L",
+    "ssh-add": "-l",
     "losetup": "-a -l",
     "tune2fs": "-l",
     "fsck": "-n -N",
@@ -37,7 +37,7 @@ LETTERS: dict[str, str] = {
     "mdadm": "-D -E -Q",
     "passwd": "-S",
     "chage": "-l",
-    "keytool": "-list -printcert",
+    "keytool": "-printcert",
     "nix-env": "-q",
     "emerge": "-p -s",
     "launchctl": "list print",
@@ -58,7 +58,7 @@ ORDERED = frozenset(
 )
 # What they print may be the secrets themselves, so only names and states may be asked for.
 NAMES_ONLY = frozenset(("status", "version", "help", "list", "ls", "--list", "-l"))
-PRINTS_ALL = frozenset(("bw", "doppler", "secret-tool", "keyctl", "security"))
+PRINTS_ALL = frozenset(("bw", "keytool", "doppler", "secret-tool", "keyctl", "security"))
 TELLS_SECRETS = re.compile(r"(?i)secret|private|password|passphrase|export|session-key|decrypt")
 
 

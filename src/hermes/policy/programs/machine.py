@@ -258,6 +258,13 @@ def _asking(category: str, reason: str) -> Check:
     return check
 
 
+def _smartctl(call: Call) -> Stream | None:
+    if call.options("-d -n -T -r -q -l").has("-t", "-s", "-o", "-S", "-X", "--test", "--set"):
+        call.ask("disk", "It changes how a disk works or starts a test of it.")
+    call.work(reason=LOOKING)
+    return None
+
+
 def _umount(call: Call) -> Stream | None:
     call.ask("disk", "It changes what is mounted.")
     return None
@@ -312,6 +319,7 @@ MACHINE |= {
     "nmcli": _settings("general device:status device:show connection:show con:show dev:status"),
     "networkctl": _settings("status list"),
     "defaults": _settings("read domains find read-type"),
+    "smartctl": _smartctl,
     "journalctl": _journalctl,
     "dmesg": _dmesg,
     "mount": _mount,

@@ -6,7 +6,7 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
-from hermes.policy.programs.filters import decoded
+from hermes.policy.programs.certificates import check_openssl
 from hermes.policy.programs.looking import only_asked
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
@@ -54,9 +54,10 @@ def _curl(call: Call) -> Stream | None:
     call.reads(*(each for each in files if each != "-"), *options.values("-T", "--upload-file"))
     call.reads(*options.values("--key", "--cert", "-E", "--netrc-file"))
     changes = sends or method not in ("GET", "HEAD", "OPTIONS")
-    if changes and not (local and not files):
+    if changes and not (local and all(map(call.here, files))):
         call.ask("network_out", f"It sends data to {_shown(urls)}.")
-    if local and method == "DELETE" and any(STORES.search(url) for url in urls):
+    losing = method == "DELETE" or re.search(r"delete|drop|truncate|flush|_close", " ".join(urls))
+    if local and losing and any(STORES.search(url) for url in urls):
         call.ask("database", "It deletes data of a database.")
     _address(call, urls, local=local)
     secret = [
@@ -67,7 +68,7 @@ def _curl(call: Call) -> Stream | None:
     ]
     if any(UNKNOWN in each for each in secret) and not local:
         call.ask("network_out", f"It sends a value that only the run tells to {_shown(urls)}.")
-    if options.value("-u", "--user", "-n") or options.has("-n", "--netrc"):
+    if (options.value("-u", "--user", "-n") and not local) or options.has("-n", "--netrc"):
         call.ask("credentials", "It signs in with a password.")
     if options.values("--unix-socket", "--abstract-unix-socket"):
         call.ask("container", "It talks to a service of this machine through its socket.")
@@ -99,10 +100,15 @@ def _address(call: Call, urls: list[str], *, local: bool) -> None:
     for url in urls:
         if METADATA.search(url):
             call.ask("credentials", f"The address {url} gives out the keys of this machine.")
-        if (UNKNOWN in url or SOME in url) and not local:
+        if (UNKNOWN in url or SOME in url) and not local and not _plain(call, url):
             call.ask("network_out", "It puts a value that only the run tells into an address.")
         if url.startswith("file:"):
             call.reads(url.removeprefix("file://"))
+
+
+def _plain(call: Call, word: str) -> bool:
+    """What is not known of a host or a path is what the environment holds, and no secret."""
+    return word in call.state.plain and "?" not in word and "=" not in word
 
 
 def _wget(call: Call) -> Stream | None:
@@ -200,7 +206,7 @@ SSH_TAKING = "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w"
 
 def _ssh(call: Call) -> Stream:
     options = call.options(SSH_TAKING, permute=False)
-    if options.has("-V"):
+    if options.has("-V", "-G", "-Q") and not options.values("-o", "-F"):
         return NOTHING
     _ssh_settings(call, options)
     if options.has("-R", "-D", "-L", "-w", "-W"):
@@ -276,40 +282,10 @@ def _rsync(call: Call) -> Stream:
 
 def _lookup(call: Call) -> Stream:
     """ping, dig and the like: fine, unless a value is put into the name that is asked for."""
-    if any(UNKNOWN in word or SOME in word for word in call.arguments):
+    if any((UNKNOWN in word or SOME in word) and not _plain(call, word) for word in call.arguments):
         call.ask("network_out", "It puts a value that only the run tells into a name it asks for.")
     call.work("network", "It asks about a name on the network.")
     return FETCHED
-
-
-def _openssl(call: Call) -> Stream | None:
-    words = call.arguments
-    verb = words[0] if words else ""
-    options = Options(words[1:], "-in -out -k -K -iv -pass -connect -key -keyout -days -subj")
-    if verb == "s_client" and call.stdin.known and call.stdin.text.strip() in ("", "Q", "QUIT"):
-        call.work("network", "It asks another machine for its certificate.")
-        return FETCHED
-    if verb in ("s_client", "s_server", "s_time", "ocsp"):
-        call.ask("network_out", "It opens a connection to another machine.")
-        return FETCHED
-    for place, word in enumerate(words[:-1]):
-        if word in ("-in", "-key", "-inkey", "-CAkey"):
-            call.reads(words[place + 1])
-        elif word in ("-out", "-keyout"):
-            call.writes(words[place + 1])
-    if "-engine" in words or "-provider-path" in words:
-        call.ask("shell_escape", "It loads code into openssl.")
-    if (verb == "base64" or "-base64" in words or "-a" in words) and "-d" in words:
-        source = call.stdin if "-in" not in words else Stream(origin="file")
-        import base64
-
-        return decoded(source, lambda text: base64.b64decode(text + b"==="))
-    public = {"-pubout", "-pubin", "-noout", "-check", "-modulus"} & set(words)
-    if verb in ("rsa", "pkey", "ec", "dsa", "pkcs8", "pkcs12") and "-in" in words and not public:
-        call.ask("credentials", "It shows or changes a private key.")
-    if options.operands and verb == "dgst":
-        call.reads(*options.operands)
-    return Stream(origin=call.stdin.origin)
 
 
 # Stores elsewhere, which may be asked what they hold.
@@ -325,7 +301,10 @@ def _fetcher(call: Call) -> Stream | None:
     if options.values("-i", "-c"):
         call.reads(*options.values("-i", "-c"))
     _address(call, options.operands, local=False)
-    call.writes(*options.values("-o", "-d", "-P", "--dir", "--out", "--output", "--paths"))
+    places = options.values("-o", "-d", "-P", "--dir", "--out", "--output", "--paths")
+    call.writes(*places)
+    for name in (*places, *(url.rpartition("/")[2] for url in options.operands)):
+        call.state.files[call.path(name)] = FETCHED
     if call.name in ("lynx", "w3m", "links", "elinks") and not any(
         word.startswith(("-dump", "-source")) for word in call.arguments
     ):
@@ -365,7 +344,7 @@ NETWORK: dict[str, Check] = {
         _lookup,
     ),
     **dict.fromkeys(("ab", "wrk", "hey", "siege", "vegeta", "bombardier", "oha"), _load_test),
-    "openssl": _openssl,
+    "openssl": check_openssl,
     **dict.fromkeys(
         """mail mailx mutt sendmail msmtp swaks ftp lftp ncftp tftp telnet rclone gsutil s3cmd
         croc wormhole magic-wormhole rcp rsh rlogin rexec smbclient curlftpfs sshfs restic borg

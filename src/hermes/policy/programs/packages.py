@@ -175,7 +175,8 @@ _NPM = verbs(
         taking="--prefix -w --workspace --loglevel --filter -F -C --dir --depth",
         reads="""ls list outdated audit view info show why explain version root bin prefix whoami
         search fund doctor query licenses help pkg:get config:get config:list config:ls
-        cache:verify workspaces:info store:path diff ping repo docs pm:ls""",
+        cache:verify cache:dir cache:ls config:list workspaces:info store:path diff ping repo
+        docs pm:ls""",
         works="""init it cit test t tst start stop restart build pack prune dedupe ddp rebuild
         import patch workspaces:foreach workspaces:run
         pkg:set version shrinkwrap audit:fix link cache:clean update up""",

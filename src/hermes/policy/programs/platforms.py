@@ -37,7 +37,8 @@ PLATFORMS: dict[str, Check] = {
         "repo:update repo:add pull",
     ),
     **dict.fromkeys(
-        ("surge", "now", "cf", "gh-pages", "salt", "cap"), _remote(bare="remote_state")
+        ("codecov", "coveralls", "surge", "now", "cf", "gh-pages", "salt", "cap"),
+        _remote(bare="remote_state"),
     ),
     "adb": _remote("devices logcat version get-state help"),
     "fastlane": _remote("lanes env", "test tests scan snapshot gym build_app lint"),

@@ -122,6 +122,8 @@ def _crontab(call: Call) -> Stream | None:
 
 
 def _at(call: Call) -> Stream | None:
+    if call.arguments[:1] in (["-l"], ["-c"], ["-V"]):
+        return None
     call.ask("persistence", "It leaves a command that runs later.")
     if call.stdin.known and call.stdin.text:
         call.runs_text(call.stdin.text)

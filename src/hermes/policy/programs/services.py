@@ -189,7 +189,7 @@ def _kubectl(call: Call, verb: str, options: Options) -> None:
 
 def _kubectl_checked(call: Call) -> Stream | None:
     if (
-        any(word.startswith("--dry-run") for word in call.arguments)
+        any(re.fullmatch(r"--dry-run(=client|=server)?", word) for word in call.arguments)
         and "delete" not in call.arguments
     ):
         call.work("network", "It only shows what it would do.")
@@ -204,8 +204,8 @@ _KUBECTL = verbs(
         --field-selector --sort-by""",
         reads="""get describe logs top explain version cluster-info api-resources api-versions diff
         config:view config:current-context config:get-contexts config:get-clusters wait
-        rollout:status rollout:history auth:can-i kustomize completion options plugin:list
-        events""",
+        rollout:status rollout:history auth:can-i auth:whoami config:get-users kustomize
+        completion options plugin:list events""",
         works="",
         asks={
             "system_config": "config:use-context config:set config:set-context "
@@ -229,7 +229,7 @@ def _aws(call: Call) -> Stream | None:
         f"{service} {verb}",
     )
     reading = re.match(
-        r"(describe|list|get|ls|head|batch-get|scan|query|lookup|search|help|wait|tail|validate)",
+        r"(?:admin-)?(describe|list|get|ls|head|batch-get|scan|query|lookup|search|help|wait|tail|validate)",
         verb,
     )
     if service == "configure" and verb not in ("list", "list-profiles"):

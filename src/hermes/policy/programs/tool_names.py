@@ -47,7 +47,7 @@ WORKERS = """
     bundlesize ncu imagemin scalafix credo elvis pkgconf opusenc d2 pa11y nilaway virtualenv ghcid
     choose sd datamash vvp iverilog verilator yosys ghdl godot love busted lighthouse symfony
     spark-submit sonar-scanner snyk-to-html ansible-inventory ansible-doc dive lefthook watchman
-    kube-score kubescape pluto popeye polaris kubesec kube-linter helm-docs  west idf.py pio
+    kube-score kubescape pluto popeye polaris kubesec kube-linter helm-docs west idf.py pio
     platformio arduino-cli snakemake nextflow cwltool cromwell metaflow autoflake pyupgrade
     docformatter refurb deptry pydeps py-spy memray viztracer kernprof austin pyre pytype
     basedpyright ty djhtml curlylint sqlfmt sqlcheck pg_format oxfmt publint attw syncpack manypkg
@@ -68,7 +68,7 @@ WORKERS = """
     samtools bcftools bedtools bwa bowtie2 minimap2 fastqc multiqc fastp blastn blastp makeblastdb
     seqkit seqtk kallisto salmon hisat2 gatk picard vcftools plink muscle mafft iqtree gdalwarp
     tippecanoe mapshaper osmium pdal gmx chktex lacheck latexindent texcount dvipdf hoogle
-    ocamlformat utop csharpier perltidy perlcritic irb pry luacheck stylua sassc stylus pug-lint
+    ocamlformat utop csharpier perltidy perlcritic luacheck stylua sassc stylus pug-lint
     htmlhint html-validate axe wasm-opt wasm-objdump wasm-tools wit-bindgen fasm lld llvm-objdump
     llvm-profdata llvm-cov llvm-nm opt llc bloaty pahole abidiff lddtree gtags buildifier buildozer
     gazelle nixfmt alejandra statix deadnix nix-tree nix-diff nvd llama-cli psrecord gomplate jinja2
@@ -76,7 +76,7 @@ WORKERS = """
     bump-my-version standard-version git-chglog auto-changelog conventional-changelog
     gitlab-ci-local glow mdcat slides presenterm marp scrapy esno jiti forge anvil hardhat truffle
     slither solc vyper circom snarkjs z3 cvc5 minisat idris2 tlc apalache frama-c cbmc swag sysbench
-    sqlmesh caddy pgbench wasm-bindgen wasm-strip sphinx-autobuild sphinx-quickstart 
+    sqlmesh caddy pgbench wasm-bindgen wasm-strip sphinx-autobuild sphinx-quickstart
     act nbstripout nbqa nbdime nbdiff pylama mutmut cosmic-ray jupyter-book manim flynt
     ssort add-trailing-comma mprof pympler fil-profile nosetests nose2 trial green ward slipcover
     stubgen stubtest monkeytype react-scripts craco vue quasar ember blitz redwood rw sv
@@ -89,6 +89,7 @@ WORKERS = """
 """
 # They change nothing, and no content of files comes out.
 READERS = """
+    lvs vgs pvs lvdisplay vgdisplay pvdisplay lvscan vgscan pvscan dumpe2fs
     [ test expr cal ncal df du file free getconf groups id last lastlog lsb_release lsblk lscpu
     lsmem lsmod lspci lsusb lsns lslocks lsipc printenv ps pgrep pidof pstree stat tree type uptime
     users vmstat iostat mpstat sar w whereis who whatis apropos help locate mlocate plocate ldd nm
@@ -101,7 +102,7 @@ READERS = """
     tldr cheat perldoc pydoc ri godoc zdump md5 shasum sha3sum xxhsum b3sum rhash crc32 sha1 sha256
     ent zipinfo zipgrep lzless xzless bzless bzmore zmore zdiff zcmp lsar uuid dmidecode lshw hwinfo
     xrandr xdpyinfo ipcalc sipcalc atq nvtop rocm-smi intel_gpu_top glxinfo vulkaninfo clinfo lstopo
-    hwloc-ls cpuid pidstat nethogs iftop nload bmon vnstat btm gtop dua gdu viddy errno isutf8
+    hwloc-ls cpuid nethogs nload bmon vnstat btm gtop dua gdu viddy errno isutf8
     md5deep hashdeep squeue sinfo sacct qstat bjobs tz bat batcat inotifywait inotifywatch lsd exa
     eza aa-status sestatus getenforce lslogins lspcmcia lsscsi lsdasd lsappinfo nproc arch hostid
     klist xlsclients xlsfonts xprop xwininfo fc-list fc-match lpstat lpq systemd-analyze

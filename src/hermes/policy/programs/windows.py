@@ -10,7 +10,7 @@ from hermes.policy.call import Call, Check
 from hermes.policy.shell.state import Stream
 
 DRIVE = re.compile(
-    r"(?i)^[\"']?([a-z]:[\\/]*\*?|[a-z]:[\\/]*(windows|users)[\\/]*\*?|\\+|%systemdrive%\S*|\$env:systemdrive\S*|hklm:?\S*)[\"']?$"
+    r"(?i)^[\"']?([a-z]:[\\/]*\*?|[a-z]:[\\/]*(windows|users)[\\/]*\*?|[\\/]+\*?|~[\\/]?\*?|\$home\S*|%userprofile%[\\/]?\*?|\$env:userprofile[\\/]?\*?|%systemdrive%\S*|\$env:systemdrive\S*|hklm:?\S*)[\"']?$"
 )
 NEVER: tuple[tuple[str, str, str], ...] = (
     (r"(?i)\bformat(\.com)?\s+[a-z]:", "disk", "it formats a drive"),
