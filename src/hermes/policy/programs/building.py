@@ -25,7 +25,7 @@ def check_targets(call: Call) -> Stream | None:
         call.work(reason="It only shows what it would do.")
         return None
     check_worker(call)
-    options = call.options("-f -C -I -j -l -o -W --file --makefile --directory --jobs --eval")
+    options = call.options("-f -C -I -j -l -o -W --file --makefile --directory --jobs --eval -E")
     for name in options.values("-f", "--file", "--makefile"):
         if name in ("-", "/dev/stdin"):
             _recipes(call, call.stdin)
@@ -41,7 +41,7 @@ def check_targets(call: Call) -> Stream | None:
             call.ask("remote_code", "It builds what was fetched from elsewhere.")
         elif not call.here(folder):
             call.ask("unknown_program", f"It runs what {folder} says, outside the workspace.")
-    for text in options.values("--eval"):
+    for text in options.values("--eval", "-E"):
         call.ask("shell_escape", "It gives make a rule of its own.")
         call.runs_text(text.partition(";")[2] or text)
     for word in options.operands:
@@ -216,9 +216,12 @@ def _code_view(call: Call) -> Stream | None:
     options = call.options()
     if options.has("--version", "-v", "--help", "--list-extensions"):
         return None
-    if not options.pairs and all(call.here(each) for each in options.operands):
+    opening = options.operands[:1] and options.operands[0] in ("tunnel", "serve-web", "serve")
+    if not options.pairs and not opening and all(map(call.here, options.operands)):
         call.work(reason="It opens files of the workspace in an editor.")
         return None
+    if opening:
+        call.ask("network_listen", "It opens a way in from outside.")
     if "--install-extension" in " ".join(call.arguments):
         call.ask("package_install", "It installs an extension.")
     call.ask("shell_escape", "It opens a window on this machine.")

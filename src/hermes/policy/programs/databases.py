@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.options import Options
 from hermes.policy.programs.looking import only_asked
 from hermes.policy.shell.state import UNKNOWN, Stream
 
@@ -63,7 +64,11 @@ def _matters(statement: str, lost: str) -> bool:
 
 def _client(taking: str, text_options: str, file_options: str) -> Check:
     def check(call: Call) -> Stream | None:
-        options = call.options(taking)
+        # A password stands right behind its letter, and is no row of letters.
+        words = [
+            each for each in call.arguments if not re.match(r"-p\S", each) or "-p" in taking.split()
+        ]
+        options = Options(words, taking)
         texts = options.values(*text_options.split())
         for name in options.values(*file_options.split()):
             call.ask("database", f"It runs all statements of {name} on a database.")

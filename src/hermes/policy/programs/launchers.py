@@ -82,7 +82,10 @@ def _tmux(call: Call) -> Stream | None:
     if words[:1] and words[0] in ("send-keys", "send"):
         call.ask("shell_escape", "It types into another terminal.")
     _last_texts(call, words[1:])
-    call.ask("persistence", "What it starts goes on by itself.")
+    if words[:1] and words[0] in ("new", "new-session") and any(" " in word for word in words):
+        call.work(reason="It runs a command in a terminal of its own.")
+    else:
+        call.ask("persistence", "What it starts goes on by itself.")
     return None
 
 

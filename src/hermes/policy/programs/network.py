@@ -66,7 +66,7 @@ def _curl(call: Call) -> Stream | None:
         ),
         *bodies,
     ]
-    if any(UNKNOWN in each for each in secret) and not local:
+    if any(UNKNOWN in each or SOME in each for each in secret) and not local:
         call.ask("network_out", f"It sends a value that only the run tells to {_shown(urls)}.")
     if (options.value("-u", "--user", "-n") and not local) or options.has("-n", "--netrc"):
         call.ask("credentials", "It signs in with a password.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
+from hermes.policy.hosts import far
 from hermes.policy.paths import inside
 from hermes.policy.programs.vocabulary import destroying
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
@@ -40,7 +41,9 @@ def fetched(call: Call, path: str) -> bool:
 def own_program(call: Call, text: str) -> bool:
     """Whether a file is the project's own and may be run. Otherwise it is asked about."""
     path = call.path(text)
-    if UNKNOWN in path:
+    if far(text):
+        call.ask("remote_code", f"It runs what {text} holds, which comes from elsewhere.")
+    elif UNKNOWN in path:
         call.ask("unclear", "It runs a file whose name its text does not tell.")
     elif fetched(call, path):
         call.ask("remote_code", f"It runs {path}, which it has fetched from elsewhere.")
