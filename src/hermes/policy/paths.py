@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 import posixpath
 import re
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -45,17 +46,31 @@ def inside(path: str, folder: str) -> bool:
 
 class Paths:
     """What commands do to absolute paths. Whose they are is known to `places`. Those of a `far`
-    machine are not looked up on this one."""
+    machine are not looked up on this one. `shipped` tells of files that came with the program
+    and are as they came."""
 
-    def __init__(self, root: str, home: str, state: str, *, far: bool = False) -> None:
+    def __init__(
+        self,
+        root: str,
+        home: str,
+        state: str,
+        *,
+        far: bool = False,
+        shipped: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self.places = Places(root, home, state)
         self.root = self.places.root
         self.home = self.places.home
         self._far = far
+        self._shipped = shipped
 
     def real(self, path: str) -> str:
         """Where the path leads; itself where nobody can tell."""
         return path if self._far else os.path.realpath(path)
+
+    def shipped(self, path: str) -> bool:
+        """A file of the program itself, as it came. A link to one may be another by now."""
+        return not self._far and self.real(path) == path and self._shipped(path)
 
     def exists(self, path: str, *, unknown: bool) -> bool:
         return unknown if self._far else os.path.lexists(path)

@@ -47,11 +47,16 @@ def own_program(call: Call, text: str) -> bool:
         call.ask("unclear", "It runs a file whose name its text does not tell.")
     elif fetched(call, path):
         call.ask("remote_code", f"It runs {path}, which it has fetched from elsewhere.")
-    elif not call.here(text) and not any(inside(path, each) for each in call.state.own):
+    elif not call.here(text) and not _known(call, path):
         call.ask("unknown_program", f"It runs {path}, which is not part of the workspace.")
     else:
         return True
     return False
+
+
+def _known(call: Call, path: str) -> bool:
+    """Built or copied by this very script, or a part of the program that is as it came."""
+    return any(inside(path, each) for each in call.state.own) or call.paths.shipped(path)
 
 
 def run_file(call: Call, text: str, arguments: list[str], *, same_shell: bool = False) -> Stream:
