@@ -24,7 +24,7 @@ from hermes.policy.programs.services import SERVICES
 from hermes.policy.programs.setting_up import PRINTING, prints_setup, setting_up
 from hermes.policy.programs.toolchains import TOOLCHAINS
 from hermes.policy.programs.vocabulary import plain_tool
-from hermes.policy.programs.windows import WINDOWS, check_windows
+from hermes.policy.programs.windows import LOOKING_VERBS, WINDOWS, check_shows, check_windows
 from hermes.policy.programs.wrappers import WRAPPERS
 from hermes.policy.shell.state import NOTHING, Stream
 
@@ -47,6 +47,8 @@ def _unknown(call: Call) -> Stream | None:
     lower = call.name.lower()
     if lower != call.name and lower in WINDOWS:
         return check_windows(call)
+    if LOOKING_VERBS.match(call.name) and "-" in call.name:
+        return check_shows(call)
     asked = call.arguments[-1:] == ["--help"] and len(call.arguments) < 5
     if asked or call.arguments in ONLY_TELLING:
         call.work(reason="It tells about itself.")

@@ -75,7 +75,9 @@ def _client(taking: str, text_options: str, file_options: str) -> Check:
         for text in texts:
             check_sql(call, text, own=False)
         if not texts and not options.values(*file_options.split()):
-            if options.has("--version", "-V", "--help", "-l", "--list"):
+            if options.has("--version", "-V", "--help", "-l", "--list") or (
+                call.name == "influx" and only_asked(call, ordered=True)
+            ):
                 return None
             if call.stdin.known:
                 check_sql(call, call.stdin.text, own=False)

@@ -242,7 +242,9 @@ TOLD = (
 
 def _editor(call: Call) -> Stream | None:
     """vim, ex, emacs and others, which can do anything when told by an option."""
-    told, names = _told(call.arguments)
+    # To ed and ex, -s is silence, not a file with orders.
+    quiet = call.name in ("ed", "ex", "red")
+    told, names = _told([word for word in call.arguments if not (quiet and word == "-s")])
     for text in told:
         if not PLAIN_EDITS.match(text) and text not in ("NONE", "NORC", "DEFAULTS"):
             call.ask("shell_escape", "It makes an editor run a command.")

@@ -44,11 +44,11 @@ def _nix(call: Call) -> Stream | None:
     """What is built or run from the project's own flake is the project's business."""
     words = call.options("-I --override-input --arg --argstr --option --system -o", permute=False)
     verb, rest = (words.operands[:1] or [""])[0], words.operands[1:]
-    named = [word for word in rest if not word.startswith("-")]
+    at = next((i for i, word in enumerate(rest) if word in ("-c", "--command")), len(rest))
+    named = [word for word in rest[:at] if not word.startswith("-")]
     here = all(re.match(r"\.{0,1}/?[\w./-]*#|\.{1}($|/|#)|nixpkgs#?$", word) for word in named[:1])
     if verb in ("build", "fmt", "develop", "run", "log", "eval", "repl", "print-dev-env") and here:
         call.work("network", "It builds what the project names.")
-        at = next((i for i, word in enumerate(rest) if word in ("-c", "--command")), len(rest))
         return call.runs(rest[at + 1 :]) if rest[at + 1 :] else None
     if verb == "flake" and named[:1] and named[0] in ("check", "show", "metadata", "info", "lock"):
         call.work("network", "It looks at the project.")

@@ -27,6 +27,10 @@ LETTERS: dict[str, str] = {
     "semanage": "-l",
     "efibootmgr": "-v",
     "pmset": "-g",
+    "networksetup": "-listallhardwareports -listallnetworkservices -getinfo -getdnsservers",
+    "softwareupdate": "-l",
+    "plutil": "-p -lint",
+    "codesign": "-d",
     "ssh-add": "-l",
     "losetup": "-a -l",
     "tune2fs": "-l",
@@ -53,7 +57,7 @@ ORDERED = frozenset(
     """
     ufw nft zpool zfs btrfs diskutil hdiutil launchctl gsettings dconf bootctl wg lxc incus lxd
     crictl ctr runc virsh dscl flatpak guix asdf mise sdk mas port pkg pkgin brctl tc rfkill
-    udisksctl dmsetup tlmgr raco vcpkg zypper opkg home-manager luarocks emerge softwareupdate
+    udisksctl dmsetup tlmgr raco vcpkg zypper opkg home-manager luarocks emerge
     """.split()
 )
 # What they print may be the secrets themselves, so only names and states may be asked for.
@@ -71,7 +75,10 @@ def only_asked(call: Call, *, ordered: bool = False) -> bool:
     letters = LETTERS.get(call.name, "").split()
     if ordered or call.name in ORDERED:
         return only_looks(words) or _asks(call.arguments, letters)
-    return _asks(call.arguments, letters) or call.arguments[:1] == ["status"]
+    plain = call.arguments in (["status"], ["/all"]) or (
+        call.name == "ipconfig" and not call.arguments
+    )
+    return plain or _asks(call.arguments, letters)
 
 
 def names_only(call: Call) -> bool:

@@ -22,7 +22,7 @@ ASKED: dict[str, tuple[str, str]] = {
         apparmor_parser csrutil spctl nvram pmset systemsetup networksetup scutil
         launchctl kextload hwclock rfkill efibootmgr kexec update-ca-certificates
         openvpn wg-quick wg ipsec locale-gen debconf-set-selections tzselect dconf
-        gsettings bootctl nmtui vconfig
+        gsettings bootctl nmtui vconfig plutil codesign ipconfig
         logrotate auditctl""",
         "It changes the configuration of the system.",
     ),
@@ -258,6 +258,23 @@ def _asking(category: str, reason: str) -> Check:
     return check
 
 
+SHOWN_FILE = re.compile(r"(?i)[^:]*\.(html?|pdf|png|jpe?g|gif|svg|webp|md|txt|csv|mp[34]|json)")
+
+
+def _open(call: Call) -> Stream | None:
+    """open, xdg-open: a page or a picture of the project is only shown."""
+    names = call.options().operands
+    if (
+        names
+        and not call.options().pairs
+        and all(SHOWN_FILE.fullmatch(name) and call.here(name) for name in names)
+    ):
+        call.work(reason="It shows a file of the workspace.")
+    else:
+        call.ask("shell_escape", "It drives other programs of this machine.")
+    return None
+
+
 def _smartctl(call: Call) -> Stream | None:
     if call.options("-d -n -T -r -q -l").has("-t", "-s", "-o", "-S", "-X", "--test", "--set"):
         call.ask("disk", "It changes how a disk works or starts a test of it.")
@@ -319,6 +336,7 @@ MACHINE |= {
     "nmcli": _settings("general device:status device:show connection:show con:show dev:status"),
     "networkctl": _settings("status list"),
     "defaults": _settings("read domains find read-type"),
+    **dict.fromkeys(("open", "xdg-open", "gnome-open"), _open),
     "smartctl": _smartctl,
     "journalctl": _journalctl,
     "dmesg": _dmesg,

@@ -128,6 +128,8 @@ def _npm(call: Call) -> Stream | None:
     for folder in options.values("--prefix", "-C", "--dir", "--cwd"):
         call.writes(folder)
         own_program(call, folder)
+    if verb in ("update", "up", "link", "rebuild") and options.has("-g", "--global"):
+        call.ask(NEW, "It changes what is installed for the whole machine.")
     if verb in ("exec", "x", "dlx", "create", "init") and (names or verb in ("exec", "x", "dlx")):
         return _fetched_tool(call, names, making=verb in ("create", "init"))
     if verb in ("install", "i", "add", "ci", "install-ci-test", "isntall", "in", "ins"):

@@ -105,6 +105,12 @@ PLATFORMS: dict[str, Check] = {
         "new describe desc commit edit squash split rebase git:fetch git:clone git:init",
     ),
     "git-lfs": _remote("ls-files status env version logs", "pull fetch checkout install track"),
+    "atlas": _remote(
+        "migrate:lint migrate:status migrate:hash schema:inspect version",
+        "migrate:diff migrate:new schema:fmt",
+        database="schema:apply schema:clean migrate:apply migrate:down migrate:set",
+    ),
+    **dict.fromkeys(("ansible-config", "xcode-select"), _remote("dump view list -p --print-path")),
     "logcli": _remote("query labels series stats"),
     "gitlab-runner": _remote("list verify status version", "exec"),
     "esptool.py": _remote("chip_id flash_id read_mac image_info version"),

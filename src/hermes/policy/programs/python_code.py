@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from hermes.policy.call import Call
 from hermes.policy.exposure import shown_secrets
+from hermes.policy.hosts import NEAR
 from hermes.policy.shell.state import SOME, UNKNOWN
 
 RUN_TEXT = frozenset(
@@ -61,6 +62,12 @@ NETWORK = frozenset(
 )
 LISTENS = frozenset(("socketserver", "http.server", "wsgiref", "asyncio.start_server"))
 FETCHES = frozenset("requests.get requests.head httpx.get urllib.request.urlopen".split())
+# Of modules that talk to other machines, what does not.
+SILENT = re.compile(
+    r"(requests|httpx|urllib\.request)\.\w+\(\)\.|socket\.get(hostname|fqdn|defaulttimeout|servbyname)$"
+    r"|ssl\.(create_default_context|get_default_verify_paths|OPENSSL_VERSION)"
+)
+TEMPORARY = frozenset(("tempfile.mkdtemp", "tempfile.TemporaryDirectory", "tempfile.mktemp"))
 HIDDEN = frozenset(
     """
     eval exec compile marshal.loads pickle.loads pickle.load dill.loads ctypes.CDLL ctypes.cdll
@@ -143,6 +150,8 @@ class _Reader:
                         self._star(node.module or "")
             elif isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._assigned(node.targets[0], node.value)
+            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+                self._assigned(node.optional_vars, node.context_expr)
             elif isinstance(node, ast.For | ast.comprehension):
                 self._listed(node.target, node.iter)
 
@@ -159,7 +168,7 @@ class _Reader:
             self._values[target.id] = value.value if same else UNKNOWN
         elif isinstance(value, ast.Attribute | ast.Call) and (name := self._dotted(value)):
             self._names[target.id] = name
-            if "Path" in name or name.startswith("os.path."):
+            if "Path" in name or name.startswith(("os.path.", "tempfile.")):
                 text = self._text(value)
                 same = self._values.get(target.id, text) == text
                 self._values[target.id] = text if same else UNKNOWN
@@ -228,8 +237,12 @@ class _Reader:
         if any(name == each or name.startswith(each + ".") for each in LISTENS):
             call.ask("network_listen", "Its code opens a port for others.")
         elif any(name == each or name.startswith(each + ".") for each in NETWORK):
-            plain = len(node.args) == 1 and not node.keywords
-            if name in FETCHES and plain and UNKNOWN not in self._text(node.args[0]):
+            if SILENT.match(name):
+                return
+            plain = len(node.args) == 1 and {each.arg for each in node.keywords} <= {"timeout"}
+            if node.args and NEAR.match(self._text(node.args[0])):
+                call.work(reason="Its code talks to a program of this machine.")
+            elif name in FETCHES and plain and UNKNOWN not in self._text(node.args[0]):
                 call.work("network", f"Its code fetches {self._text(node.args[0])}.")
             else:
                 call.ask("network_out", "Its code talks to another machine.")
@@ -341,6 +354,8 @@ class _Reader:
         if (plain := self._decoded(node, name)) is not None:
             self._call.ask("obfuscated", "Its code hides a text in another one.")
             return plain
+        if name in TEMPORARY:
+            return f"/tmp/{SOME}"
         if name.endswith("Path.home"):
             return self._call.paths.home
         if name.endswith(("Path.cwd", "os.getcwd")):

@@ -7,7 +7,7 @@ import re
 from hermes.policy.call import Call, Check, shown
 from hermes.policy.exposure import SECRET_NAME
 from hermes.policy.findings import Finding, Level
-from hermes.policy.hosts import far
+from hermes.policy.hosts import NEAR, far
 from hermes.policy.options import Options
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
@@ -224,6 +224,10 @@ def _aws(call: Call) -> Stream | None:
         "--region --profile --output --query --endpoint-url --cli-input-json --filters"
     ).operands
     service, verb = [*words, "", ""][:2]
+    options = call.options("--endpoint-url --region --profile")
+    if call.name == "awslocal" or NEAR.match(options.value("--endpoint-url") or ""):
+        call.work(reason="It works on a likeness of the cloud on this machine.")
+        return None
     secret = re.search(
         r"secret|password|token(?!ize)|login|decrypt|credential|access-key|export|get-parameter",
         f"{service} {verb}",
@@ -318,6 +322,10 @@ def _ansible(call: Call) -> Stream | None:
         return None
     if call.name == "ansible-playbook" and options.has("-C", "--check"):
         call.work("network", "It only shows what it would do.")
+        return None
+    module = options.value("-m", "--module-name")
+    if call.name == "ansible" and module in ("ping", "setup", "debug", "stat", "gather_facts"):
+        call.work("network", "It looks at other machines.")
         return None
     call.ask("remote_state", "It works on other machines.")
     if options.value("-m", "--module-name") in ("shell", "command", "raw", "script"):

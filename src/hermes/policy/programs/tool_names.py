@@ -89,6 +89,7 @@ WORKERS = """
 """
 # They change nothing, and no content of files comes out.
 READERS = """
+    pg_lsclusters say where findstr tasklist systeminfo driverquery getmac ver mdfind mdls
     lvs vgs pvs lvdisplay vgdisplay pvdisplay lvscan vgscan pvscan dumpe2fs
     [ test expr cal ncal df du file free getconf groups id last lastlog lsb_release lsblk lscpu
     lsmem lsmod lspci lsusb lsns lslocks lsipc printenv ps pgrep pidof pstree stat tree type uptime

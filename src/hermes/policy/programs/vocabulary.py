@@ -17,6 +17,7 @@ LOOKS = frozenset(
     stat whatis which where tree graph lookup head scan read print dump-config outdated audit
     count summary summarize report analyze analyse health ping test-connection dry-run template
     render docs doc about env contexts current-context why wait watch events usage df man completion
+    lsd lsl lsf lsjson listremotes members health-check ready snapshots
     completions size checksum hash compare trace profile monitor synth symbols outline
     """.split()
 )
@@ -171,8 +172,10 @@ def plain_tool(call: Call) -> bool:
         return False
     if not all(PLAIN_WORD.fullmatch(word) for word in call.arguments):
         return False
-    told = {word.lstrip("-") for word in call.arguments if word.startswith("--")}
-    if not told.isdisjoint(LOOKS) and all(word.startswith("-") for word in call.arguments):
+    told = {re.split(r"[-=]", word[2:])[0] for word in call.arguments if word.startswith("--")}
+    if not told.isdisjoint(LOOKS | {"versions"}) and all(
+        word.startswith("-") for word in call.arguments
+    ):
         return True
     if any(
         "." in word.strip("./") and not NEAR.match(word) and not _of_project(word) for word in words
