@@ -227,7 +227,8 @@ def _find(call: Call) -> Stream | None:
         words = words[1:]
     at = next((i for i, each in enumerate(words) if each[:1] in ("-", "(", "!")), len(words))
     bases, terms = words[:at] or ["."], words[at:]
-    filtered = _is_filtered(_acting(terms))
+    acts = [place for place, each in enumerate(terms) if each in FIND_ACTS] or [len(terms)]
+    filtered = all(_is_filtered(_acting(terms, place)) for place in acts)
     if UNKNOWN in "".join(bases):
         filtered = False
     targets = [_found(base, terms, filtered) for base in bases]
@@ -242,11 +243,10 @@ def _find(call: Call) -> Stream | None:
     return Stream(text="\n".join(targets))
 
 
-def _acting(terms: list[str]) -> list[str]:
+def _acting(terms: list[str], action: int) -> list[str]:
     """The terms that choose what the action is done to: those since the last `or`."""
-    action = next((i for i, each in enumerate(terms) if each in FIND_ACTS), len(terms))
     before = [i for i, each in enumerate(terms[:action]) if each in ("-o", "-or", ",")]
-    return terms[before[-1] + 1 :] if before else terms
+    return terms[before[-1] + 1 : action] if before else terms
 
 
 def _is_filtered(terms: list[str]) -> bool:

@@ -69,6 +69,9 @@ def _lines(call: Call) -> Stream:
     """head, tail, sort and others: some of the lines of their files or input."""
     found = _files(call, _names(call))
     cut = call.name == "head" and found.origin == "endless"
+    endless = "endless" in (found.origin, call.stdin.origin)
+    if endless and any(re.search(r"\d(G|T|GB|TB|GiB)$|\d{11}", word) for word in call.arguments):
+        call.ask("disk", "It makes more than a disk may hold.")
     return Stream(text=_part(found.text), origin="" if cut else found.origin)
 
 

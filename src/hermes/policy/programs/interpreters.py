@@ -64,6 +64,10 @@ def _module(call: Call, module: str, words: list[str]) -> Stream | None:
         _http_server(call, words)
     elif name in AS_PROGRAM and module != "unittest":
         return call.runs([name.replace("pre_commit", "pre-commit"), *words])
+    elif module in ("venv", "virtualenv"):
+        folders = [word for word in words if not word.startswith("-")]
+        call.writes(*folders)
+        call.state.own.update(call.path(folder) for folder in folders)
     elif module in PLAIN_MODULES or name in PLAIN_MODULES:
         call.work(reason=f"It runs Python's {module}.")
         call.reads(*(each for each in words if each[:1] in "/~."))

@@ -346,6 +346,11 @@ MACHINE |= {
     "gio": verbs(
         Verbs(
             reads="info list tree cat mime", asks={"delete": "trash remove"}, otherwise="overwrite"
-        )
+        ),
+        lambda call, verb, options: (
+            call.deletes(*options.operands[1:], recursive=True)
+            if verb.startswith(("trash", "remove"))
+            else None
+        ),
     ),
 }
