@@ -196,6 +196,9 @@ def _reader(call: Call) -> Stream | None:
         call.ask("credentials", "It looks for keys outside the workspace.")
     if call.name == "getent" and {"shadow", "gshadow"} & set(call.arguments):
         call.ask("credentials", "It shows the system's passwords.")
+    for option, name in zip(call.arguments, call.arguments[1:], strict=False):
+        if re.match(r"--?(dump|out|write|save)", option):
+            call.writes(name)
     if call.name == "printenv":
         return Stream(origin="environment")
     if call.name in ("tree", "shuf"):

@@ -112,7 +112,7 @@ def _telling(check: Check, *, words: bool = False) -> Check:
             return None
         if prints_setup(call):
             return NOTHING
-        last = call.arguments[-1:] == ["--help"] and len(call.arguments) < 5
+        last = call.arguments[-1:] in (["--help"], ["-h"]) and 1 < len(call.arguments) < 5
         if call.name in REHEARSING and any(map(REHEARSAL.fullmatch, call.arguments)):
             call.work("network", "It only shows what it would do.")
             return None

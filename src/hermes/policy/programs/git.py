@@ -53,7 +53,7 @@ def check_git(call: Call) -> Stream | None:
     for folder in options.values("-C", "--work-tree"):
         state = state.copy()
         state.cwd = call.path(folder)
-    if not options.operands or call.arguments[-1:] == ["--help"]:
+    if not options.operands or call.arguments[-1:] in (["--help"], ["--version"]):
         return None
     verb, rest = options.operands[0], options.operands[1:]
     verb = USUAL_ALIASES.get(verb, verb)

@@ -103,7 +103,15 @@ def _last_texts(call: Call, words: Sequence[str]) -> None:
             call.runs_text(word)
 
 
+def _chooser(call: Call) -> Stream | None:
+    """fzf and sk choose among lines, and may be told to run something on them."""
+    if re.search(r"preview|bind|execute|become|--listen", " ".join(call.arguments)):
+        call.ask("shell_escape", f"It makes `{call.name}` run another program.")
+    return Stream(origin=call.stdin.origin)
+
+
 LAUNCHERS: dict[str, Check] = {
+    **dict.fromkeys(("fzf", "sk"), _chooser),
     "tmux": _tmux,
     "screen": _screen,
     "nix-shell": _nix_shell,

@@ -332,7 +332,7 @@ NETWORK: dict[str, Check] = {
     **dict.fromkeys(
         "aria2c axel lynx links w3m elinks yt-dlp youtube-dl gallery-dl".split(), _fetcher
     ),
-    **dict.fromkeys(("http", "https", "xh", "httpie"), _httpie),
+    **dict.fromkeys(("http", "https", "xh", "httpie", "curlie"), _httpie),
     **dict.fromkeys(("nc", "ncat", "netcat", "nc.openbsd", "nc.traditional"), _nc),
     "socat": _socat,
     **dict.fromkeys(("ssh", "autossh", "mosh", "sshpass", "dropbear"), _ssh),
@@ -340,6 +340,7 @@ NETWORK: dict[str, Check] = {
     "rsync": _rsync,
     **dict.fromkeys(
         """ping ping6 dig nslookup host whois traceroute tracepath mtr drill delv arping
+        gping dog doggo fping
        """.split(),
         _lookup,
     ),

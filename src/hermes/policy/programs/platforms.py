@@ -40,7 +40,10 @@ PLATFORMS: dict[str, Check] = {
         ("codecov", "coveralls", "surge", "now", "cf", "gh-pages", "salt", "cap"),
         _remote(bare="remote_state"),
     ),
-    "adb": _remote("devices logcat version get-state help"),
+    "adb": _remote(
+        "devices logcat version get-state help shell:getprop shell:dumpsys shell:ls shell:ps "
+        "shell:pm:list shell:wm shell:df shell:uptime"
+    ),
     "fastlane": _remote("lanes env", "test tests scan snapshot gym build_app lint"),
     "airflow": _remote("info version dags:list dags:show tasks:list", "tasks:test dags:test"),
     "wandb": _remote("status", "offline disabled"),
@@ -86,6 +89,8 @@ PLATFORMS: dict[str, Check] = {
     "buildah": _remote(
         "images containers inspect version info", "bud build from copy add run config commit tag"
     ),
+    "oras": _remote("manifest:fetch repo:ls repo:tags discover version", "pull"),
+    "regctl": _remote("tag:ls repo:ls manifest:get image:inspect version"),
     "crane": _remote("ls catalog config digest manifest version validate"),
     "cosign": _remote("verify tree triangulate version"),
     "ansible-galaxy": _remote("list search info", "init", package_install="install"),

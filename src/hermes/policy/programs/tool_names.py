@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Whatever their options, they read the project and write into it.
 WORKERS = """
+    htmlproofer cfssl commitlint conform git-cliff hck lizard wily lychee linkchecker dockle squawk
     pytest py.test unittest ruff black isort flake8 mypy pyright pylint bandit tox nox coverage
     autopep8 yapf pyflakes pycodestyle pydocstyle vulture radon sphinx-build sphinx-apidoc mkdocs
     pre-commit cython nuitka pyinstaller pip-compile pip-sync pip-audit safety nbconvert jupytext

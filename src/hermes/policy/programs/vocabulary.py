@@ -172,7 +172,8 @@ def plain_tool(call: Call) -> bool:
         return False
     if not all(PLAIN_WORD.fullmatch(word) for word in call.arguments):
         return False
-    told = {re.split(r"[-=]", word[2:])[0] for word in call.arguments if word.startswith("--")}
+    long = [word.lstrip("-") for word in call.arguments if re.match(r"--?[a-z]{3}", word)]
+    told = {re.split(r"[-=]", word)[0] for word in long}
     if not told.isdisjoint(LOOKS | {"versions"}) and all(
         word.startswith("-") for word in call.arguments
     ):
