@@ -15,7 +15,7 @@ from hermes.policy.findings import Finding, Level
 from hermes.policy.paths import Paths
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.parser import DECLARING, parse
-from hermes.policy.shell.recursion import multiplies, swarms
+from hermes.policy.shell.recursion import BOMB, multiplies, swarms
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import (
     Assignment,
@@ -117,6 +117,8 @@ class Walk:
 
     def _pieces(self, script: str, state: State) -> None:
         """What a text that cannot be read as a whole surely holds: its lines, one by one."""
+        if BOMB.search(script):
+            self.add(Finding(level=Level.NEVER, category="power", reason="it is a fork bomb"))
         for line in re.split(r"[;\n]|&&|\|\|", script)[:200]:
             try:
                 self.script(parse(line.strip(" \t;&|()")), state.copy(), ANYTHING)

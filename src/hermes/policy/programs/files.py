@@ -98,6 +98,8 @@ def _fresh_env(call: Call, sources: list[str], target: str) -> bool:
 def _mv(call: Call) -> Stream:
     sources, target, _ = _destination(call, "")
     call.touches(*sources)
+    if target == "/dev/null":
+        call.ask("delete", "It moves files to where nothing is kept.")
     for source in sources:
         path = call.path(source)
         if call.paths.is_root(path) or target == "/dev/null":

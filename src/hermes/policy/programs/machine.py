@@ -88,6 +88,7 @@ ASKED: dict[str, tuple[str, str]] = {
 TELLING = frozenset(
     ("system_config", "disk", "privilege", "persistence", "permissions", "package_install")
 ) | {"container", "process_kill"}
+CAPTURING = frozenset(("tcpdump", "tshark", "dumpcap"))
 WIPERS = frozenset(("badblocks", "nwipe", "ddrescue", "pvremove", "partclone", "pvcreate"))
 WIPES = re.compile(r"--zero-superblock|\b(eraseDisk|eraseVolume|zeroDisk|secureErase|labelclear)\b")
 BUSES = frozenset(("dbus-send", "gdbus", "busctl", "qdbus"))
@@ -248,6 +249,8 @@ def _asking(category: str, reason: str) -> Check:
             call.never("power", "it turns the machine off")
         if call.name == "kexec" and call.options().has("-e", "--exec"):
             call.never("power", "it starts another system at once")
+        if call.arguments in (["-D"], ["--list-interfaces"], ["-L"]) and call.name in CAPTURING:
+            return None
         names = category == "credentials" and names_only(call)
         if names or (category in TELLING and call.name not in WIPERS and only_asked(call)):
             call.work(reason=LOOKING)

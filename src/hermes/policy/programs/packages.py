@@ -25,7 +25,8 @@ KNOWN_TOOLS = frozenset(
     nodemon nyc c8 stylelint tailwindcss postcss babel swc husky lint-staged storybook
     typedoc changeset biome svelte-kit concurrently rimraf size-limit depcheck knip tsup
     nuxi svelte-check vue-tsc mkdirp docusaurus expo react-native lighthouse eleventy vuepress
-    vitepress hugo-bin esbuild-runner
+    vitepress hugo-bin esbuild-runner sequelize-cli ts-node-dev gatsby nest cdk serverless sls
+    wrangler supabase sst amplify newman artillery autocannon plop hygen
     sass less terser uglifyjs svgo html-minifier npm-check-updates ncu npm-run-all cross-env
     dotenv-cli wait-on start-server-and-test
     tsc-watch ts-jest ts-prune tsd api-extractor graphql-codegen openapi-typescript

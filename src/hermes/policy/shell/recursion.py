@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from hermes.policy.shell.tree import Block, Command, Function, Pipeline, Script, Simple, Text
+
+# As it is handed on, often without the blanks that a shell would need.
+BOMB = re.compile(r"(?P<name>[\w.:-]+)\s*\(\s*\)\s*\{\s*(?P=name)\s*\|\s*(?P=name)\s*&\s*;?\s*\}")
 
 
 def multiplies(name: str, body: Command) -> bool:
