@@ -97,7 +97,7 @@ class Paths:
         return f"{path} {why}." if why else ""
 
     def is_root(self, path: str) -> bool:
-        """The system, the home, all homes, or everything in one of these."""
+        """The system, the home, what the home lies in, all homes, or everything in one of these."""
         bare = path
         while (head := posixpath.dirname(bare)) != bare and posixpath.basename(bare) in (
             "*",
@@ -108,7 +108,7 @@ class Paths:
             "{*,.*}",
         ):
             bare = head
-        if bare in ROOTS or bare == self.home or HOMES.fullmatch(bare):
+        if bare in ROOTS or inside(self.home, bare) or HOMES.fullmatch(bare):
             return True
         if GLOB.search(bare):
             return any(_same(root, bare) for root in (*ROOTS, self.home))
@@ -118,7 +118,7 @@ class Paths:
         """A folder so wide that credentials lie somewhere in it."""
         return (
             inside(self.home, path)
-            or path in (f"{self.home}/.config", f"{self.home}/Library", "/etc")
+            or path in (f"{self.home}/.config", f"{self.home}/Library", "/etc", "/home", "/Users")
             or bool(HOMES.fullmatch(path))
         ) and not inside(path, self.root)
 
