@@ -7,7 +7,9 @@ import re
 from hermes.policy.shell.tree import Block, Command, Function, Pipeline, Script, Simple, Text
 
 # As it is handed on, often without the blanks that a shell would need.
-BOMB = re.compile(r"(?P<name>[\w.:-]+)\s*\(\s*\)\s*\{\s*(?P=name)\s*\|\s*(?P=name)\s*&\s*;?\s*\}")
+BOMB = re.compile(
+    r"(?<![\w.:-])(?P<name>[\w.:-]{1,40})\s?\(\s?\)\s{0,4}\{\s{0,4}(?P=name)\s*\|\s*(?P=name)\s*&\s*;?\s*\}"
+)
 
 
 def multiplies(name: str, body: Command) -> bool:
