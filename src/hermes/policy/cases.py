@@ -78,9 +78,11 @@ class Cases:
         resolver: Resolver | None,
         now: Callable[[], float],
         far: bool = False,
+        shipped: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._settings = settings
         self._far = far
+        self._shipped = shipped
         self._folders = (root, home, state)
         self._resolver = resolver
         self._now = now
@@ -127,7 +129,8 @@ class Cases:
             from hermes.policy.commands import Commands
             from hermes.policy.paths import Paths
 
-            self._commands = Commands(Paths(*self._folders, far=self._far), self._written)
+            paths = Paths(*self._folders, far=self._far, shipped=self._shipped)
+            self._commands = Commands(paths, self._written)
         return self._commands.judge(effect)
 
     def of(self, effect: Effect, seen: Seen | None) -> Case:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from hermes.policy.call import Call
-from hermes.policy.shell.state import State
-from hermes.policy.shell.tree import Variable, Word
+from hermes.policy.shell.state import UNKNOWN, State
+from hermes.policy.shell.tree import Text, Variable, Word
 
 SIGNS = re.compile(r"[=,:@;]")
 # For these a path is a word to print, to compare, to list or to look up, not a file to show.
@@ -17,6 +17,7 @@ UNREAD = frozenset(
     basename dirname realpath readlink export declare local readonly typeset read set unset
     git gh grep egrep fgrep rg ag ack sed awk gawk mawk perl ruby python python3 node cp rm mv ln
     touch mkdir chmod chown ssh ssh-keygen ssh-add true false : trap alias eval xargs env sudo
+    smartctl mdadm fdisk parted sfdisk gdisk sgdisk tune2fs dumpe2fs hdparm nvme lsblk blkid
     sh bash zsh dash timeout nohup nice time exec parallel watch man
     """.split()
 )
@@ -72,3 +73,34 @@ def shown_variables(call: Call, words: Iterable[Word], state: State) -> None:
     for name in names:
         if SECRET_NAME.search(name):
             call.ask("credentials", f"It shows the secret that ${name} holds.")
+
+
+def plain_texts(words: Iterable[Word], state: State) -> frozenset[str]:
+    """Words that hold nothing unknown but variables of the environment with harmless names."""
+    found = set()
+    for word in words:
+        if (
+            len(word) == 1
+            and isinstance(word[0], Variable)
+            and not SECRET_NAME.search(word[0].name)
+        ):
+            # An address as a whole: it carries nothing but itself, wherever it leads.
+            found.add(UNKNOWN)
+        parts = [_plain_text(part, state) for part in word]
+        if None not in parts and any(isinstance(part, Variable) for part in word):
+            found.add("".join(each for each in parts if each is not None))
+    return frozenset(found)
+
+
+def _plain_text(part: object, state: State) -> str | None:
+    match part:
+        case Text(text=text):
+            return text
+        case Variable(name=name, operator="", index="", prefix=""):
+            if not name.isidentifier() or SECRET_NAME.search(name) or name in state.arrays:
+                return None
+            values = state.variables.get(name)
+            if values is None:
+                return UNKNOWN
+            return values[0] if len(values) == 1 and UNKNOWN not in values[0] else None
+    return None

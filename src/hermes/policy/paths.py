@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 import posixpath
 import re
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -20,7 +21,10 @@ CRITICAL = frozenset(
     ("/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers", "/etc/fstab")
 )
 HOMES = re.compile(r"^(/home/[^/]+|/root|/Users/[^/]+)(?=/|$)")
-DISK = re.compile(r"^/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|mapper/|dm-|md|zd|nbd|sr\d)")
+DISK = re.compile(
+    r"^/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|mapper/|dm-|md|zd|nbd|sr\d|sg\d|root$|block/|bsg/"
+    r"|mtd|ubi|pmem|bcache|drbd|rbd|dasd|fioa|cciss/|loop\d|ram\d|st\d)"
+)
 HARMLESS_DEVICE = re.compile(r"^/dev/(null|zero|full|u?random|std(in|out|err)|tty|fd/\d+|ptmx?)$")
 KEY_FILE = re.compile(r"^id_(rsa|dsa|ecdsa|ed25519)(_\w+)?$|\.(kdbx|p12|pfx|keystore|jks)$")
 OWN_ROOT = re.compile(r"^/proc/[^/]+/root(?=/|$)")
@@ -54,18 +58,32 @@ def inside(path: str, folder: str) -> bool:
 
 class Paths:
     """What commands do to absolute paths. Whose they are is known to `places`. Those of a `far`
-    machine are not looked up on this one."""
+    machine are not looked up on this one. `shipped` tells of files that came with the program
+    and are as they came."""
 
-    def __init__(self, root: str, home: str, state: str, *, far: bool = False) -> None:
+    def __init__(
+        self,
+        root: str,
+        home: str,
+        state: str,
+        *,
+        far: bool = False,
+        shipped: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self.places = Places(root, home, state)
         self.root = self.places.root
         self.home = self.places.home
         self._far = far
         self._sensitive: dict[str, str] = {}
+        self._shipped = shipped
 
     def real(self, path: str) -> str:
         """Where the path leads; itself where nobody can tell."""
         return path if self._far else os.path.realpath(path)
+
+    def shipped(self, path: str) -> bool:
+        """A file of the program itself, as it came. A link to one may be another by now."""
+        return not self._far and self.real(path) == path and self._shipped(path)
 
     def exists(self, path: str, *, unknown: bool) -> bool:
         return unknown if self._far else os.path.lexists(path)
@@ -92,7 +110,7 @@ class Paths:
         return f"{path} {why}." if why else ""
 
     def is_root(self, path: str) -> bool:
-        """The system, the home, all homes, or everything in one of these."""
+        """The system, the home, what the home lies in, all homes, or everything in one of these."""
         bare = path
         while (head := posixpath.dirname(bare)) != bare and posixpath.basename(bare) in (
             "*",
@@ -103,7 +121,7 @@ class Paths:
             "{*,.*}",
         ):
             bare = head
-        if bare in ROOTS or bare == self.home or HOMES.fullmatch(bare):
+        if bare in ROOTS or inside(self.home, bare) or HOMES.fullmatch(bare):
             return True
         if GLOB.search(bare):
             return any(_same(root, bare) for root in (*ROOTS, self.home))
@@ -113,7 +131,7 @@ class Paths:
         """A folder so wide that credentials lie somewhere in it."""
         return (
             inside(self.home, path)
-            or path in (f"{self.home}/.config", f"{self.home}/Library", "/etc")
+            or path in (f"{self.home}/.config", f"{self.home}/Library", "/etc", "/home", "/Users")
             or bool(HOMES.fullmatch(path))
         ) and not inside(path, self.root)
 

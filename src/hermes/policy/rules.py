@@ -23,6 +23,7 @@ from hermes.core.effects import (
 )
 from hermes.core.ports import Seen
 from hermes.policy.findings import Verdict
+from hermes.policy.kept import Kept, Mask, masked, sealed
 from hermes.policy.standing import Rule, Standing
 from hermes.policy.targets import target
 
@@ -64,8 +65,9 @@ class PolicySettings(Value):
 
 
 class Rules:
-    """The rules of one session. `keep` stores what a person allowed for ever. Of a workspace that
-    is `far` nothing is looked up on this machine."""
+    """The rules of one session. `keep` stores what a person allowed for ever; `mask` takes the
+    secrets out of it before. Of a workspace that is `far` nothing is looked up on this machine.
+    `shipped` tells whether a file came with the program and is as it came: it may be run."""
 
     def __init__(
         self,
@@ -78,6 +80,8 @@ class Rules:
         resolver: Resolver | None = None,
         now: Callable[[], float] = time.monotonic,
         far: bool = False,
+        shipped: Callable[[str], bool] = lambda _: False,
+        mask: Mask = masked,
     ) -> None:
         # A person may choose another one while the session goes on.
         self.mode = settings.mode
@@ -85,7 +89,9 @@ class Rules:
         self._far = far
         self._folders = (root, home, state)
         self._standing = Standing(settings.rules, settings.surface)
-        self._allowed = set(settings.allowed)
+        self._allowed = Kept(settings.allowed, mask)
+        self._mask = mask
+        self._shipped = shipped
         self._keep = keep
         self._resolver = resolver
         self._now = now
@@ -121,7 +127,7 @@ class Rules:
             return
         self._allowed.add(subject(effect))
         if scope == "always":
-            self._keep(subject(effect))
+            self._keep(sealed(subject(effect), self._mask))
 
     def verdict(self, effect: RunCommand) -> Verdict:
         """Everything that was found about a command."""
@@ -152,6 +158,7 @@ class Rules:
                 resolver=self._resolver,
                 now=self._now,
                 far=self._far,
+                shipped=self._shipped,
             )
         return self._made
 

@@ -9,7 +9,7 @@ from hermes.policy.call import Call, Follower
 from hermes.policy.findings import Finding, Level
 from hermes.policy.hosts import far
 from hermes.policy.shell.expansion import Expander
-from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, State, Stream
+from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import Redirect
 
 # Programs run what stands in these.
@@ -50,6 +50,12 @@ SOURCES = re.compile(
 BUILT_WITH = re.compile(
     r"^(CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|MAKE|PYTHON|NODE|RUSTC|RUSTDOC|LEX|YACC|FC|SHELL|TAR)$"
 )
+# They switch off the check of who is at the other end, or of what comes from there.
+UNPROTECTED = re.compile(
+    r"(?i)(TLS|SSL|HTTPS|CERT)\w*(VERIFY|REJECT|INSECURE|CHECK)|^NODE_TLS_|STRICT_SSL|^GOINSECURE"
+    r"|^GONOSUM|^GONOSUMDB|^GOSUMDB$|_TRUSTED_HOST$|CONTENT_TRUST$|NO_VERIFY$|_INSECURE$"
+)
+SWITCHED = frozenset(("0", "1", "false", "true", "no", "yes", "off", "on"))
 RECORDS = frozenset("HISTFILE HISTSIZE HISTFILESIZE HISTCONTROL HISTIGNORE".split())
 # Where tools of people and of the system are usually put.
 TOOL_FOLDERS = re.compile(
@@ -69,6 +75,8 @@ def check_variable(follower: Follower, name: str, values: Iterable[str], state: 
         _say(follower, "own_state", f"It changes {name}, a setting of Hermes itself.")
     elif name in RECORDS:
         _say(follower, "system_config", f"{name} decides what is kept of the commands that run.")
+    elif UNPROTECTED.search(name) and _unprotected(name, values):
+        _say(follower, "network_out", f"{name} switches a protection of connections off.")
     elif SOURCES.search(name) and any(far(value) or UNKNOWN in value for value in values):
         _say(follower, "network_out", f"`{name}` makes programs use another place in the network.")
     elif name in RUN_BY_OTHERS or name in PROMPTS or RUN_NAMES.search(name):
@@ -84,6 +92,18 @@ def check_variable(follower: Follower, name: str, values: Iterable[str], state: 
         call = Call(name, (), state, ANYTHING, follower)
         for value in values:
             _check_places(call, name, value)
+
+
+def _unprotected(name: str, values: Iterable[str]) -> bool:
+    """Turned off, or on where the name itself says off."""
+    off = re.search(r"(?i)no_?verify|insecure|nosum|trusted_host", name)
+    on = {"1", "true", "yes", "on"}
+    return any(
+        (value.lower() in on or value not in SWITCHED | {""})
+        if off
+        else value.lower() in SWITCHED - on
+        for value in values
+    )
 
 
 def _check_command(follower: Follower, name: str, value: str, state: State) -> None:
@@ -155,6 +175,8 @@ def _source(call: Call, target: str, *, both: bool) -> Stream:
     if both:
         call.writes(target, append=True)
     call.reads(target)
+    if path == "/dev/null":
+        return NOTHING
     if path in ("/dev/zero", "/dev/urandom", "/dev/random"):
         return Stream(origin="endless")
     written = call.state.files.get(path)

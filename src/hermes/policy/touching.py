@@ -86,7 +86,11 @@ def _written(paths: Paths, path: str, append: bool) -> Finding | None:
 
 def strays(paths: Paths, text: str, path: str) -> bool:
     """A relative path that climbs out of a workspace which itself lies among temporary files:
-    what is beside it there is somebody's, not everybody's."""
+    what is beside it there is somebody's, not everybody's. And, where the workspace is the whole
+    home, a path that is spelled from the home: it means the person's files, not those at hand."""
+    from_home = text.startswith("~") or (text.startswith("/") and inside(text, paths.home))
+    if paths.root == paths.home and from_home:
+        return True
     relative = not text.startswith(("/", "~", UNKNOWN))
     return relative and inside(paths.root, "/tmp") and not inside(path, paths.root)
 

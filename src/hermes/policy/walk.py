@@ -10,12 +10,12 @@ from fnmatch import fnmatchcase
 from hermes.codec.values import replace
 from hermes.policy.call import Call, Check, shown
 from hermes.policy.disguise import disguised, folded
-from hermes.policy.exposure import named_files, shown_variables
+from hermes.policy.exposure import named_files, plain_texts, shown_variables
 from hermes.policy.findings import Finding, Level
 from hermes.policy.paths import Paths
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.parser import DECLARING, parse
-from hermes.policy.shell.recursion import multiplies
+from hermes.policy.shell.recursion import BOMB, multiplies, swarms
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import (
     Assignment,
@@ -117,6 +117,8 @@ class Walk:
 
     def _pieces(self, script: str, state: State) -> None:
         """What a text that cannot be read as a whole surely holds: its lines, one by one."""
+        if BOMB.search(script):
+            self.add(Finding(level=Level.NEVER, category="power", reason="it is a fork bomb"))
         for line in re.split(r"[;\n]|&&|\|\|", script)[:200]:
             try:
                 self.script(parse(line.strip(" \t;&|()")), state.copy(), ANYTHING)
@@ -168,6 +170,9 @@ class Walk:
                 state.set(block.variable, tuple(values) or ("",))
                 out = self._repeated(block, state, stdin)
             case "loop":
+                if swarms(block):
+                    reason = "It starts processes without end."
+                    self.add(Finding(level=Level.ASKED, category="power", reason=reason))
                 for word in block.words:
                     expander.texts(word)
                 out = self._repeated(block, state, stdin)
@@ -252,6 +257,7 @@ class Walk:
             if words:
                 call = Call(bare_name(words[0]), words[1:], state, stdin, self)
                 shown_variables(call, simple.words[1:], state)
+                state.plain = plain_texts(simple.words[1:], state)
                 for redirect in simple.redirects:
                     shown_variables(call, (redirect.target,), state)
 

@@ -38,7 +38,8 @@ STARTED_IN_HOME = listed(
 STARTED_ANYWHERE = listed(
     """
     .git/hooks | .git/config | .git/config.worktree | .git/info/attributes
-    .git/modules/*/hooks | .git/modules/*/config | .hg/hgrc | .svn/hooks | .envrc
+    .husky | .githooks | .lefthook | .git/modules/*/hooks | .git/modules/*/config | .hg/hgrc
+    .svn/hooks | .envrc
     .vscode/tasks.json | .vscode/settings.json | .vscode/launch.json | .vscode/extensions.json
     .vscode/mcp.json | .idea/runconfigurations | .idea/workspace.xml
     .idea/externaldependencies.xml | .run | .devcontainer | .devcontainer.json | .zed/tasks.json

@@ -126,6 +126,8 @@ def _seven(call: Call) -> Stream | None:
 
 
 def _cpio(call: Call) -> Stream | None:
+    if any(word.startswith("--rsh") for word in call.arguments):
+        call.ask("shell_escape", "It uses another program for its connections.")
     options = call.options("-F -D -O -I -R -M -C --file --directory")
     folder = options.value("-D", "--directory") or "."
     if options.has("-i", "--extract", "-p", "--pass-through"):

@@ -8,73 +8,13 @@ from hermes.policy.call import Call, Check
 from hermes.policy.exposure import shown_secrets
 from hermes.policy.programs.filters import key_like
 from hermes.policy.programs.running import fetched, own_program
+from hermes.policy.programs.tool_names import READERS, WORKERS
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.programs.workers import OUTWARD, check_worker, foreign
 from hermes.policy.shell.state import UNKNOWN, Stream
 
-# Whatever their options, they read the project and write into it.
-WORKERS = """
-    pytest py.test unittest ruff black isort flake8 mypy pyright pylint bandit tox nox coverage
-    autopep8 yapf pyflakes pycodestyle pydocstyle vulture radon sphinx-build sphinx-apidoc mkdocs
-    pre-commit cython nuitka pyinstaller pip-compile pip-sync pip-audit safety nbconvert jupytext
-    papermill uvicorn gunicorn hypercorn flask celery streamlit locust behave robot scalene pdoc
-    towncrier bumpversion bump2version commitizen cz interrogate codespell djlint jest mocha vitest
-    ava tap karma cypress playwright tsc eslint prettier stylelint webpack rollup vite esbuild
-    parcel swc babel next nuxt astro gatsby remix ng vue-cli-service svelte-kit turbo nx lerna rush
-    tsup tsd typedoc storybook wireit xo standard biome oxlint knip depcheck nodemon concurrently
-    npm-run-all run-s run-p rimraf mkdirp cross-env husky lint-staged c8 nyc jscpd madge
-    license-checker serve http-server live-server json-server changeset size-limit cmake ctest cpack
-    ninja meson gcc g++ cc c++ clang clang++ ld ar ranlib as nasm yasm strip objcopy clang-format
-    clang-tidy cppcheck include-what-you-use astyle uncrustify indent autoconf automake autoreconf
-    aclocal libtoolize autoheader pkg-config gcov lcov gcovr genhtml bison flex yacc lex swig
-    doxygen scons waf xmake premake5 tup bazel bazelisk buck buck2 pants please ctags etags cscope
-    gprof ccmake tcc avr-gcc arm-none-eabi-gcc emcc wasm-pack wat2wasm wasm2wat wasmtime wasmer
-    rustc rustfmt rustdoc clippy-driver cargo-clippy cbindgen bindgen trunk mdbook gofmt goimports
-    golangci-lint golint staticcheck gopls revive mockgen stringer wire gotestsum gosec govulncheck
-    dlv templ air sqlc javac java javadoc jar kotlinc kotlin scalac ant checkstyle pmd spotbugs
-    ktlint detekt mvn mvnw gradle gradlew sbt lein boot mill jshell native-image dotnet msbuild
-    nuget csc fsc swift swiftc swiftlint swiftformat xcodebuild xcrun xcodegen flutter dart ghc
-    runghc runhaskell stack cabal hlint ormolu fourmolu ocamlfind ocamlc ocamlopt dune rebar3 mix
-    erlc elixirc gleam shards nimble v zig odin fpc ldc2 dmd dub gfortran ifort gnatmake coqc agda
-    idris lean lake rspec rubocop rake standardrb erb sorbet srb steep brakeman reek jekyll
-    middleman guard puma phpunit phpstan psalm php-cs-fixer phpcs phpcbf pest pint rector artisan
-    make gmake bmake just task mage invoke inv doit redo ninja-build earthly dagger protoc buf
-    grpcurl thrift flatc capnp openapi-generator swagger-codegen graphql-codegen shellcheck shfmt
-    hadolint actionlint yamllint markdownlint markdownlint-cli2 mdl vale proselint ansible-lint
-    tflint checkov tfsec terraform-docs kubeval kubeconform kustomize sqlfluff tree-sitter semgrep
-    ast-grep comby dprint taplo jsonlint ajv xmlstarlet tidy csslint sass lessc postcss tailwindcss
-    svgo uglifyjs terser html-minifier pandoc dot neato circo fdp twopi plantuml mmdc latexmk
-    pdflatex xelatex lualatex tectonic bibtex biber asciidoctor groff troff mandoc typst quarto
-    ffmpeg ffprobe sox convert magick identify mogrify montage composite gs pdftk qpdf pdftotext
-    pdfinfo pdftoppm exiftool optipng pngquant jpegoptim cwebp inkscape rsvg-convert tesseract
-    ogrinfo ogr2ogr gdalinfo gdal_translate jupyter jupyter-nbconvert dvc mlflow tensorboard kedro
-    dbt great_expectations luigi nvcc accelerate torchrun deepspeed mlr csvsort csvjson csvsql
-    in2csv xsv qsv jo gron fx dasel yq jq jless visidata vd q miller htmlq pup tokei cloc scc loc
-    sloccount hexyl diffoscope difft delta bc dc units msgfmt msgmerge xgettext gettext envsubst m4
-    cpp numfmt chafa figlet cowsay lolcat banner fortune sl pv progress tput clear reset column bats
-    shellspec hugo zola eleventy prove trivy grype syft gitleaks trufflehog osv-scanner licensecheck
-    hurl mockery maturin setuptools-scm pipdeptree pip-licenses import-linter lint-imports
-    bundlesize ncu imagemin scalafix credo elvis pkgconf opusenc d2 pa11y nilaway
-    virtualenv ghcid choose sd datamash vvp iverilog verilator yosys ghdl godot love busted
-    lighthouse symfony spark-submit
-    sonar-scanner snyk-to-html ansible-inventory ansible-doc dive lefthook watchman
-"""
-READERS = """
-    [ test expr cal ncal df du file free getconf groups id last lastlog lsb_release lsblk lscpu
-    lsmem lsmod lspci lsusb lsns lslocks lsipc printenv ps pgrep pidof pstree stat tree type uptime
-    users vmstat iostat mpstat sar w whereis who whatis apropos help locate mlocate plocate ldd nm
-    objdump readelf size addr2line c++filt otool dwarfdump strings ss netstat lsof ulimit locale
-    pg_isready arp getent sleep yes top htop btop atop iotop glances nvidia-smi sensors upower
-    acpi inxi
-    neofetch fastfetch screenfetch sw_vers system_profiler vm_stat dircolors cksum sum factor shuf
-    numfmt logname pathchk printf true false jps jstack jmap jinfo jstat jcmd pmap slabtop
-    blkid findmnt
-    mountpoint namei getfacl lsattr getfattr getcap ipcs lsinitramfs modinfo ntpq chronyc numastat
-    tty stty infocmp tput tabs ncdu dust duf procs bandwhich apt-cache dpkg-query debsums info tldr
-    cheat perldoc pydoc ri godoc zdump md5 shasum sha3sum xxhsum b3sum rhash crc32 sha1 sha256 ent
-    zipinfo zipgrep lzless xzless bzless bzmore zmore zdiff zcmp lsar uuid dmidecode lshw hwinfo
-    xrandr xdpyinfo ipcalc sipcalc
-"""
+# Where a build that `configure` sets up will put its files; no shell has a variable like this.
+PREFIX = "configure --prefix"
 INSTALLS = re.compile(r"^(un)?install(-(?!deps|dev|tool|dependenc|requirement|test|local)|$)")
 
 
@@ -85,7 +25,7 @@ def check_targets(call: Call) -> Stream | None:
         call.work(reason="It only shows what it would do.")
         return None
     check_worker(call)
-    options = call.options("-f -C -I -j -l -o -W --file --makefile --directory --jobs --eval")
+    options = call.options("-f -C -I -j -l -o -W --file --makefile --directory --jobs --eval -E")
     for name in options.values("-f", "--file", "--makefile"):
         if name in ("-", "/dev/stdin"):
             _recipes(call, call.stdin)
@@ -101,7 +41,7 @@ def check_targets(call: Call) -> Stream | None:
             call.ask("remote_code", "It builds what was fetched from elsewhere.")
         elif not call.here(folder):
             call.ask("unknown_program", f"It runs what {folder} says, outside the workspace.")
-    for text in options.values("--eval"):
+    for text in options.values("--eval", "-E"):
         call.ask("shell_escape", "It gives make a rule of its own.")
         call.runs_text(text.partition(";")[2] or text)
     for word in options.operands:
@@ -117,8 +57,19 @@ def check_targets(call: Call) -> Stream | None:
             "cmake",
             "just",
         ):
-            call.ask("overwrite", f"`{word}` puts files into the system.")
+            _installed(call, word, options.operands)
     return None
+
+
+def _installed(call: Call, target: str, words: list[str]) -> None:
+    """Where the files go is told here, or was told when the build was set up."""
+    places = [
+        word.partition("=")[2] for word in words if re.match(r"(DESTDIR|PREFIX|prefix)=", word)
+    ]
+    places += call.state.variables.get(PREFIX, ())
+    if not places or not all(map(call.here, places)):
+        call.ask("overwrite", f"`{target}` puts files into the system.")
+    call.writes(*places)
 
 
 def _recipes(call: Call, rules: Stream) -> None:
@@ -193,9 +144,12 @@ def _rake(call: Call) -> Stream | None:
         in (
             ["runner"],
             ["r"],
-            ["console"],
             ["dbconsole"],
         )
+    ):
+        call.ask("database", "It runs code on the project's database.")
+    if call.arguments[:1] in (["console"], ["c"]) and (
+        call.stdin.text.replace(UNKNOWN, "").strip() or "production" in call.arguments
     ):
         call.ask("database", "It runs code on the project's database.")
     return None
@@ -242,6 +196,9 @@ def _reader(call: Call) -> Stream | None:
         call.ask("credentials", "It looks for keys outside the workspace.")
     if call.name == "getent" and {"shadow", "gshadow"} & set(call.arguments):
         call.ask("credentials", "It shows the system's passwords.")
+    for option, name in zip(call.arguments, call.arguments[1:], strict=False):
+        if re.match(r"--?(dump|out|write|save)", option):
+            call.writes(name)
     if call.name == "printenv":
         return Stream(origin="environment")
     if call.name in ("tree", "shuf"):
@@ -262,9 +219,12 @@ def _code_view(call: Call) -> Stream | None:
     options = call.options()
     if options.has("--version", "-v", "--help", "--list-extensions"):
         return None
-    if not options.pairs and all(call.here(each) for each in options.operands):
+    opening = options.operands[:1] and options.operands[0] in ("tunnel", "serve-web", "serve")
+    if not options.pairs and not opening and all(map(call.here, options.operands)):
         call.work(reason="It opens files of the workspace in an editor.")
         return None
+    if opening:
+        call.ask("network_listen", "It opens a way in from outside.")
     if "--install-extension" in " ".join(call.arguments):
         call.ask("package_install", "It installs an extension.")
     call.ask("shell_escape", "It opens a window on this machine.")

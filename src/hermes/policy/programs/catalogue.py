@@ -13,17 +13,20 @@ from hermes.policy.programs.files import FILES
 from hermes.policy.programs.filters import FILTERS
 from hermes.policy.programs.git import check_git
 from hermes.policy.programs.interpreters import INTERPRETERS
+from hermes.policy.programs.launchers import LAUNCHERS
 from hermes.policy.programs.machine import MACHINE
 from hermes.policy.programs.network import NETWORK
 from hermes.policy.programs.packages import PACKAGES, installed
+from hermes.policy.programs.platforms import PLATFORMS
 from hermes.policy.programs.processes import PROCESSES
 from hermes.policy.programs.running import check_path_program, check_shell
 from hermes.policy.programs.services import SERVICES
+from hermes.policy.programs.setting_up import PRINTING, prints_setup, setting_up
 from hermes.policy.programs.toolchains import TOOLCHAINS
 from hermes.policy.programs.vocabulary import plain_tool
-from hermes.policy.programs.windows import WINDOWS, check_windows
+from hermes.policy.programs.windows import LOOKING_VERBS, WINDOWS, check_shows, check_windows
 from hermes.policy.programs.wrappers import WRAPPERS
-from hermes.policy.shell.state import Stream
+from hermes.policy.shell.state import NOTHING, Stream
 
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "rbash", "mksh", "yash")
 RUN_BY_WRAPPERS = frozenset(
@@ -44,6 +47,8 @@ def _unknown(call: Call) -> Stream | None:
     lower = call.name.lower()
     if lower != call.name and lower in WINDOWS:
         return check_windows(call)
+    if LOOKING_VERBS.match(call.name) and "-" in call.name:
+        return check_shows(call)
     asked = call.arguments[-1:] == ["--help"] and len(call.arguments) < 5
     if asked or call.arguments in ONLY_TELLING:
         call.work(reason="It tells about itself.")
@@ -87,6 +92,17 @@ def _wrapped(call: Call) -> list[str]:
     return []
 
 
+# Their dry runs are what they say. An option with this name means nothing to others.
+REHEARSING = frozenset(
+    """
+    npm pnpm yarn bun cargo helm kubectl oc aws poetry uv deno restic borg rclone apt apt-get
+    aptitude zypper brew conda mamba composer wrangler firebase eksctl istioctl semantic-release
+    changeset release-it standard-version docker podman docker-compose mix velero kopia s5cmd jsr
+    """.split()
+)
+REHEARSAL = re.compile(r"--dry-?run(=(client|server|true|all))?")
+
+
 def _telling(check: Check, *, words: bool = False) -> Check:
     """Any program that is only asked about itself does nothing else; most with `words`, the
     subcommands it is asked about, too."""
@@ -94,7 +110,12 @@ def _telling(check: Check, *, words: bool = False) -> Check:
     def asked(call: Call) -> Stream | None:
         if call.arguments in (["--version"], ["--help"]):
             return None
-        last = call.arguments[-1:] == ["--help"] and len(call.arguments) < 5
+        if prints_setup(call):
+            return NOTHING
+        last = call.arguments[-1:] in (["--help"], ["-h"]) and 1 < len(call.arguments) < 5
+        if call.name in REHEARSING and any(map(REHEARSAL.fullmatch, call.arguments)):
+            call.work("network", "It only shows what it would do.")
+            return None
         if words and last and all(re.fullmatch(r"[\w:-]+", word) for word in call.arguments):
             return None
         return check(call)
@@ -109,6 +130,7 @@ def catalogue() -> dict[str, Check]:
         MACHINE,
         BUILDING,
         SERVICES,
+        PLATFORMS,
         PACKAGES,
         TOOLCHAINS,
         PROCESSES,
@@ -119,14 +141,17 @@ def catalogue() -> dict[str, Check]:
         FILES,
         INTERPRETERS,
         WRAPPERS,
+        LAUNCHERS,
     )
     programs: dict[str, Check] = {}
     for table in tables:
-        words = table not in (FILES, INTERPRETERS, WRAPPERS, WINDOWS)
+        words = table not in (FILES, INTERPRETERS, WRAPPERS, LAUNCHERS, WINDOWS)
         programs.update({name: _telling(check, words=words) for name, check in table.items()})
     programs.update(BUILTINS)
     programs.update(dict.fromkeys(SHELLS, _telling(check_shell)))
     programs["git"] = _telling(check_git)
+    for name in PRINTING:
+        programs[name] = setting_up(programs.get(name, _unknown))
     programs[""] = _unknown
     programs["/"] = check_path_program
     return programs

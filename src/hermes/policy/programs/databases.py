@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.options import Options
+from hermes.policy.programs.looking import only_asked
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 READS = re.compile(
@@ -62,14 +64,20 @@ def _matters(statement: str, lost: str) -> bool:
 
 def _client(taking: str, text_options: str, file_options: str) -> Check:
     def check(call: Call) -> Stream | None:
-        options = call.options(taking)
+        # A password stands right behind its letter, and is no row of letters.
+        words = [
+            each for each in call.arguments if not re.match(r"-p\S", each) or "-p" in taking.split()
+        ]
+        options = Options(words, taking)
         texts = options.values(*text_options.split())
         for name in options.values(*file_options.split()):
             call.ask("database", f"It runs all statements of {name} on a database.")
         for text in texts:
             check_sql(call, text, own=False)
         if not texts and not options.values(*file_options.split()):
-            if options.has("--version", "-V", "--help", "-l", "--list"):
+            if options.has("--version", "-V", "--help", "-l", "--list") or (
+                call.name == "influx" and only_asked(call, ordered=True)
+            ):
                 return None
             if call.stdin.known:
                 check_sql(call, call.stdin.text, own=False)
@@ -170,7 +178,10 @@ def _bq(call: Call) -> Stream | None:
 
 def _asked(reason: str) -> Check:
     def check(call: Call) -> Stream | None:
-        call.ask("database", reason)
+        if only_asked(call, ordered=True):
+            call.work("network", "It looks at a database or a cluster.")
+        else:
+            call.ask("database", reason)
         return None
 
     return check

@@ -98,6 +98,8 @@ def _fresh_env(call: Call, sources: list[str], target: str) -> bool:
 def _mv(call: Call) -> Stream:
     sources, target, _ = _destination(call, "")
     call.touches(*sources)
+    if target == "/dev/null":
+        call.ask("delete", "It moves files to where nothing is kept.")
     for source in sources:
         path = call.path(source)
         if call.paths.is_root(path) or target == "/dev/null":
@@ -137,6 +139,8 @@ def _made(taking: str = "") -> Check:
         names = call.options(taking).operands
         if call.name == "mkdir":
             call.state.own.update(call.path(each) for each in names)
+            caches = f"{call.paths.home}/.cache/"
+            names = [each for each in names if not call.path(each).startswith(caches)]
         call.writes(*names)
         return NOTHING
 
@@ -176,6 +180,9 @@ def _dd(call: Call) -> Stream:
     return NOTHING if written else stream
 
 
+KEPT_CLOSE = re.compile(r"0?[4567]00|(go|g|o)-[rwx]+|(go|g,o|o)=|u=rwX?,go=")
+
+
 def _chmod(call: Call) -> Stream:
     # A mode such as -x or -w looks like an option.
     words = [each for each in call.arguments if not re.fullmatch(r"-[Rcfv]+|--\w[\w-]*", each)]
@@ -191,6 +198,10 @@ def _chmod(call: Call) -> Stream:
         call.ask("privilege", f"Mode {mode} lets others run it with its owner's rights.")
     if OPEN_MODE.match(mode) or re.search(r"(^|,)[ugoa]*[oa][ugoa]*[+=][rxX]*w", mode):
         call.ask("permissions", f"Mode {mode} lets everybody write.")
+    if KEPT_CLOSE.fullmatch(mode) and not recursive:
+        # Fewer may read it afterwards: what it holds is safer than before.
+        call.touches(*names)
+        names = [each for each in names if not call.here(each)]
     call.writes(*names, append=True)
     return NOTHING
 
@@ -203,6 +214,11 @@ def _chown(call: Call) -> Stream:
     ):
         call.never("permissions", "it gives the whole system to another owner")
     call.touches(*names)
+    mine = {"", UNKNOWN, SOME, call.paths.home.rpartition("/")[2]}
+    owner = set(re.split(r"[:.]", (options.operands or [""])[0]))
+    if call.name == "chown" and owner <= mine - {"root"} and all(map(call.here, names)):
+        call.work(reason="It changes the owner of files of the workspace.")
+        return NOTHING
     call.ask("permissions", f"It changes the owner of {', '.join(names) or 'files'}.")
     return NOTHING
 
@@ -213,7 +229,8 @@ def _find(call: Call) -> Stream | None:
         words = words[1:]
     at = next((i for i, each in enumerate(words) if each[:1] in ("-", "(", "!")), len(words))
     bases, terms = words[:at] or ["."], words[at:]
-    filtered = _is_filtered(_acting(terms))
+    acts = [place for place, each in enumerate(terms) if each in FIND_ACTS] or [len(terms)]
+    filtered = all(_is_filtered(_acting(terms, place)) for place in acts)
     if UNKNOWN in "".join(bases):
         filtered = False
     targets = [_found(base, terms, filtered) for base in bases]
@@ -228,11 +245,10 @@ def _find(call: Call) -> Stream | None:
     return Stream(text="\n".join(targets))
 
 
-def _acting(terms: list[str]) -> list[str]:
+def _acting(terms: list[str], action: int) -> list[str]:
     """The terms that choose what the action is done to: those since the last `or`."""
-    action = next((i for i, each in enumerate(terms) if each in FIND_ACTS), len(terms))
     before = [i for i, each in enumerate(terms[:action]) if each in ("-o", "-or", ",")]
-    return terms[before[-1] + 1 :] if before else terms
+    return terms[before[-1] + 1 : action] if before else terms
 
 
 def _is_filtered(terms: list[str]) -> bool:

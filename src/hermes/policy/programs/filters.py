@@ -69,6 +69,9 @@ def _lines(call: Call) -> Stream:
     """head, tail, sort and others: some of the lines of their files or input."""
     found = _files(call, _names(call))
     cut = call.name == "head" and found.origin == "endless"
+    endless = "endless" in (found.origin, call.stdin.origin)
+    if endless and any(re.search(r"\d(G|T|GB|TB|GiB)$|\d{11}", word) for word in call.arguments):
+        call.ask("disk", "It makes more than a disk may hold.")
     return Stream(text=_part(found.text), origin="" if cut else found.origin)
 
 
@@ -173,7 +176,9 @@ def _tr(call: Call) -> Stream:
     sets = [_characters(each) for each in options.operands]
     text, origin = call.stdin.text, call.stdin.origin
     if not call.stdin.known or not sets or options.has("-c", "-C", "--complement"):
-        return Stream(text=text if SOME in text else UNKNOWN, origin=origin)
+        # Other signs make another text of a file: it is the project's no more.
+        made = "" if origin == "own" and len(sets) == 2 else origin
+        return Stream(text=text if SOME in text else UNKNOWN, origin=made)
     if options.has("-d", "--delete"):
         return Stream(text="".join(sign for sign in text if sign not in sets[0]), origin=origin)
     if len(sets) < 2 or not sets[1]:
@@ -290,6 +295,13 @@ def _split(call: Call) -> Stream | None:
     return None
 
 
+def _csplit(call: Call) -> Stream | None:
+    options = call.options("-f -b -n --prefix --suffix-format --digits")
+    call.reads(*options.operands[:1])
+    call.writes((options.value("-f", "--prefix") or "xx") + "00")
+    return None
+
+
 def key_like(name: str) -> bool:
     """A search for this name is a search for keys."""
     return bool(KEY_FILE.search(name) or KEY_PATTERN.search(name))
@@ -331,7 +343,7 @@ FILTERS: dict[str, Check] = {
     "sort": _sort,
     "uniq": _uniq,
     "split": _split,
-    "csplit": _split,
+    "csplit": _csplit,
     **dict.fromkeys(
         ("nproc", "arch", "uname", "seq", "uuidgen", "tty", "hostid", "whoami"), _constant(SOME)
     ),

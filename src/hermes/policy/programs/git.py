@@ -5,6 +5,7 @@ from __future__ import annotations
 from hermes.policy.call import Call
 from hermes.policy.hosts import far
 from hermes.policy.options import Options
+from hermes.policy.programs.git_copies import check_archive, check_clone, check_worktree
 from hermes.policy.programs.git_settings import check_config, check_setting
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
@@ -52,7 +53,7 @@ def check_git(call: Call) -> Stream | None:
     for folder in options.values("-C", "--work-tree"):
         state = state.copy()
         state.cwd = call.path(folder)
-    if not options.operands:
+    if not options.operands or call.arguments[-1:] in (["--help"], ["--version"]):
         return None
     verb, rest = options.operands[0], options.operands[1:]
     verb = USUAL_ALIASES.get(verb, verb)
@@ -262,39 +263,6 @@ def _difftool(call: Call, options: Options) -> Stream | None:
     return None
 
 
-def _clone(call: Call, options: Options) -> Stream | None:
-    call.work("network", "It fetches a repository.")
-    names = options.operands
-    for setting in options.values("-c", "--config"):
-        key, _, value = setting.partition("=")
-        check_setting(call, key, value)
-    if options.has("--template", "-u"):
-        call.ask("shell_escape", "It takes programs for git from elsewhere.")
-    if names:
-        last = names[1] if len(names) > 1 else names[0].rstrip("/").rpartition("/")[2]
-        target = last.removesuffix(".git") or UNKNOWN
-        call.writes(target)
-        call.state.files[call.path(target)] = Stream(origin="network")
-    return None
-
-
-def _worktree(call: Call, options: Options) -> Stream | None:
-    verb = options.operands[0] if options.operands else "list"
-    if verb in ("remove", "prune"):
-        if options.has("-f", "--force"):
-            call.ask(LOST, "It deletes a work tree with its changes.")
-        call.work()
-    elif verb != "list":
-        call.writes(*options.operands[1:2])
-    return None
-
-
-def _archive(call: Call, options: Options) -> Stream | None:
-    call.work()
-    call.writes(*options.values("-o", "--output"))
-    return None
-
-
 def _sent(call: Call, options: Options) -> Stream | None:
     call.ask("network_out", "It sends data to other people.")
     return None
@@ -369,9 +337,9 @@ CHECKS = {
     "difftool": _difftool,
     "mergetool": _difftool,
     "config": check_config,
-    "clone": _clone,
-    "worktree": _worktree,
-    "archive": _archive,
+    "clone": check_clone,
+    "worktree": check_worktree,
+    "archive": check_archive,
     "send-email": _sent,
     "svn": _sent,
     "p4": _sent,

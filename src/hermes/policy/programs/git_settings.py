@@ -68,7 +68,10 @@ def check_config(call: Call, options: Options) -> Stream | None:
 
 
 def _stored(call: Call, key: str, value: str) -> None:
-    if DANGEROUS_KEY.match(key):
+    if key.lower().startswith("alias.") and re.match(r"[a-z]", value):
+        # A shorter name for one of git's own orders.
+        call.runs(["git", *value.split()])
+    elif DANGEROUS_KEY.match(key):
         call.ask("persistence", f"The setting {key} makes git run or use `{value}` from now on.")
         if value:
             call.runs_text(value.removeprefix("!"))

@@ -64,6 +64,10 @@ def _module(call: Call, module: str, words: list[str]) -> Stream | None:
         _http_server(call, words)
     elif name in AS_PROGRAM and module != "unittest":
         return call.runs([name.replace("pre_commit", "pre-commit"), *words])
+    elif module in ("venv", "virtualenv"):
+        folders = [word for word in words if not word.startswith("-")]
+        call.writes(*folders)
+        call.state.own.update(call.path(folder) for folder in folders)
     elif module in PLAIN_MODULES or name in PLAIN_MODULES:
         call.work(reason=f"It runs Python's {module}.")
         call.reads(*(each for each in words if each[:1] in "/~."))
@@ -242,7 +246,9 @@ TOLD = (
 
 def _editor(call: Call) -> Stream | None:
     """vim, ex, emacs and others, which can do anything when told by an option."""
-    told, names = _told(call.arguments)
+    # To ed and ex, -s is silence, not a file with orders.
+    quiet = call.name in ("ed", "ex", "red")
+    told, names = _told([word for word in call.arguments if not (quiet and word == "-s")])
     for text in told:
         if not PLAIN_EDITS.match(text) and text not in ("NONE", "NORC", "DEFAULTS"):
             call.ask("shell_escape", "It makes an editor run a command.")

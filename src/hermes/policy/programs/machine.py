@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.findings import LOOKING
 from hermes.policy.options import Options
 from hermes.policy.paths import DISK
+from hermes.policy.programs.looking import names_only, only_asked
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.shell.state import SOME, Stream
 
@@ -20,7 +22,7 @@ ASKED: dict[str, tuple[str, str]] = {
         apparmor_parser csrutil spctl nvram pmset systemsetup networksetup scutil
         launchctl kextload hwclock rfkill efibootmgr kexec update-ca-certificates
         openvpn wg-quick wg ipsec locale-gen debconf-set-selections tzselect dconf
-        gsettings bootctl nmtui vconfig
+        gsettings bootctl nmtui vconfig plutil codesign ipconfig
         logrotate auditctl""",
         "It changes the configuration of the system.",
     ),
@@ -46,7 +48,7 @@ ASKED: dict[str, tuple[str, str]] = {
     "credentials": (
         """security secret-tool pass gopass op bw lpass keyctl gpg-agent ssh-add ssh-keygen gpg gpg2
         keytool vault chamber sops age doppler aws-vault git-credential-manager keyring
-        kwallet-query hashcat john unshadow chntpw""",
+        kwallet-query ansible-vault hashcat john unshadow chntpw""",
         "It shows, makes or changes keys and passwords.",
     ),
     "exfiltration": (
@@ -82,6 +84,11 @@ ASKED: dict[str, tuple[str, str]] = {
         "It drives other programs of this machine.",
     ),
 }
+# What these programs tell is free to know.
+TELLING = frozenset(
+    ("system_config", "disk", "privilege", "persistence", "permissions", "package_install")
+) | {"container", "process_kill"}
+CAPTURING = frozenset(("tcpdump", "tshark", "dumpcap"))
 WIPERS = frozenset(("badblocks", "nwipe", "ddrescue", "pvremove", "partclone", "pvcreate"))
 WIPES = re.compile(r"--zero-superblock|\b(eraseDisk|eraseVolume|zeroDisk|secureErase|labelclear)\b")
 BUSES = frozenset(("dbus-send", "gdbus", "busctl", "qdbus"))
@@ -223,7 +230,11 @@ def _mount(call: Call) -> Stream | None:
 def _ssh_keygen(call: Call) -> Stream | None:
     options = call.options("-f -t -b -C -N -P -I -n -O -s -w -Y")
     call.reads(*options.values("-f"))
-    if not options.has("-l", "-F", "-B"):
+    names = options.values("-f")
+    if names and options.has("-t") and options.has("-N") and all(map(call.here, names)):
+        # A new key without a history: ssh-keygen asks before it overwrites one.
+        call.writes(*names)
+    elif not options.has("-l", "-F", "-B"):
         call.ask("credentials", "It makes, shows or changes a key.")
     return None
 
@@ -238,10 +249,40 @@ def _asking(category: str, reason: str) -> Check:
             call.never("power", "it turns the machine off")
         if call.name == "kexec" and call.options().has("-e", "--exec"):
             call.never("power", "it starts another system at once")
-        call.ask(category, reason)
+        if call.arguments in (["-D"], ["--list-interfaces"], ["-L"]) and call.name in CAPTURING:
+            return None
+        names = category == "credentials" and names_only(call)
+        if names or (category in TELLING and call.name not in WIPERS and only_asked(call)):
+            call.work(reason=LOOKING)
+        else:
+            call.ask(category, reason)
         return None
 
     return check
+
+
+SHOWN_FILE = re.compile(r"(?i)[^:]*\.(html?|pdf|png|jpe?g|gif|svg|webp|md|txt|csv|mp[34]|json)")
+
+
+def _open(call: Call) -> Stream | None:
+    """open, xdg-open: a page or a picture of the project is only shown."""
+    names = call.options().operands
+    if (
+        names
+        and not call.options().pairs
+        and all(SHOWN_FILE.fullmatch(name) and call.here(name) for name in names)
+    ):
+        call.work(reason="It shows a file of the workspace.")
+    else:
+        call.ask("shell_escape", "It drives other programs of this machine.")
+    return None
+
+
+def _smartctl(call: Call) -> Stream | None:
+    if call.options("-d -n -T -r -q -l").has("-t", "-s", "-o", "-S", "-X", "--test", "--set"):
+        call.ask("disk", "It changes how a disk works or starts a test of it.")
+    call.work(reason=LOOKING)
+    return None
 
 
 def _umount(call: Call) -> Stream | None:
@@ -298,6 +339,8 @@ MACHINE |= {
     "nmcli": _settings("general device:status device:show connection:show con:show dev:status"),
     "networkctl": _settings("status list"),
     "defaults": _settings("read domains find read-type"),
+    **dict.fromkeys(("open", "xdg-open", "gnome-open"), _open),
+    "smartctl": _smartctl,
     "journalctl": _journalctl,
     "dmesg": _dmesg,
     "mount": _mount,
@@ -306,6 +349,11 @@ MACHINE |= {
     "gio": verbs(
         Verbs(
             reads="info list tree cat mime", asks={"delete": "trash remove"}, otherwise="overwrite"
-        )
+        ),
+        lambda call, verb, options: (
+            call.deletes(*options.operands[1:], recursive=True)
+            if verb.startswith(("trash", "remove"))
+            else None
+        ),
     ),
 }

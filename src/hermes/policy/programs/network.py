@@ -6,7 +6,8 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
-from hermes.policy.programs.filters import decoded
+from hermes.policy.programs.certificates import check_openssl
+from hermes.policy.programs.looking import only_asked
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
 FETCHED = Stream(origin="network")
@@ -53,9 +54,10 @@ def _curl(call: Call) -> Stream | None:
     call.reads(*(each for each in files if each != "-"), *options.values("-T", "--upload-file"))
     call.reads(*options.values("--key", "--cert", "-E", "--netrc-file"))
     changes = sends or method not in ("GET", "HEAD", "OPTIONS")
-    if changes and not (local and not files):
+    if changes and not (local and all(map(call.here, files))):
         call.ask("network_out", f"It sends data to {_shown(urls)}.")
-    if local and method == "DELETE" and any(STORES.search(url) for url in urls):
+    losing = method == "DELETE" or re.search(r"delete|drop|truncate|flush|_close", " ".join(urls))
+    if local and losing and any(STORES.search(url) for url in urls):
         call.ask("database", "It deletes data of a database.")
     _address(call, urls, local=local)
     secret = [
@@ -64,9 +66,9 @@ def _curl(call: Call) -> Stream | None:
         ),
         *bodies,
     ]
-    if any(UNKNOWN in each for each in secret) and not local:
+    if any(UNKNOWN in each or SOME in each for each in secret) and not local:
         call.ask("network_out", f"It sends a value that only the run tells to {_shown(urls)}.")
-    if options.value("-u", "--user", "-n") or options.has("-n", "--netrc"):
+    if (options.value("-u", "--user", "-n") and not local) or options.has("-n", "--netrc"):
         call.ask("credentials", "It signs in with a password.")
     if options.values("--unix-socket", "--abstract-unix-socket"):
         call.ask("container", "It talks to a service of this machine through its socket.")
@@ -98,10 +100,15 @@ def _address(call: Call, urls: list[str], *, local: bool) -> None:
     for url in urls:
         if METADATA.search(url):
             call.ask("credentials", f"The address {url} gives out the keys of this machine.")
-        if (UNKNOWN in url or SOME in url) and not local:
+        if (UNKNOWN in url or SOME in url) and not local and not _plain(call, url):
             call.ask("network_out", "It puts a value that only the run tells into an address.")
         if url.startswith("file:"):
             call.reads(url.removeprefix("file://"))
+
+
+def _plain(call: Call, word: str) -> bool:
+    """What is not known of a host or a path is what the environment holds, and no secret."""
+    return word in call.state.plain and "?" not in word and "=" not in word
 
 
 def _wget(call: Call) -> Stream | None:
@@ -152,6 +159,10 @@ def _httpie(call: Call) -> Stream | None:
 
 def _out(category: str, reason: str) -> Check:
     def check(call: Call) -> Stream:
+        asked = only_asked(call, ordered=True) and "config" not in call.arguments
+        if asked and call.name in STORING:
+            call.work("network", "It looks at what is stored elsewhere.")
+            return FETCHED
         call.ask(category, reason)
         call.reads(
             *(word for word in call.arguments if not word.startswith("-") and ":" not in word)
@@ -195,7 +206,7 @@ SSH_TAKING = "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w"
 
 def _ssh(call: Call) -> Stream:
     options = call.options(SSH_TAKING, permute=False)
-    if options.has("-V"):
+    if options.has("-V", "-G", "-Q") and not options.values("-o", "-F"):
         return NOTHING
     _ssh_settings(call, options)
     if options.has("-R", "-D", "-L", "-w", "-W"):
@@ -271,37 +282,35 @@ def _rsync(call: Call) -> Stream:
 
 def _lookup(call: Call) -> Stream:
     """ping, dig and the like: fine, unless a value is put into the name that is asked for."""
-    if any(UNKNOWN in word or SOME in word for word in call.arguments):
+    if any((UNKNOWN in word or SOME in word) and not _plain(call, word) for word in call.arguments):
         call.ask("network_out", "It puts a value that only the run tells into a name it asks for.")
     call.work("network", "It asks about a name on the network.")
     return FETCHED
 
 
-def _openssl(call: Call) -> Stream | None:
-    words = call.arguments
-    verb = words[0] if words else ""
-    options = Options(words[1:], "-in -out -k -K -iv -pass -connect -key -keyout -days -subj")
-    if verb in ("s_client", "s_server", "s_time", "ocsp"):
-        call.ask("network_out", "It opens a connection to another machine.")
-        return FETCHED
-    for place, word in enumerate(words[:-1]):
-        if word in ("-in", "-key", "-inkey", "-CAkey"):
-            call.reads(words[place + 1])
-        elif word in ("-out", "-keyout"):
-            call.writes(words[place + 1])
-    if "-engine" in words or "-provider-path" in words:
-        call.ask("shell_escape", "It loads code into openssl.")
-    if (verb == "base64" or "-base64" in words or "-a" in words) and "-d" in words:
-        source = call.stdin if "-in" not in words else Stream(origin="file")
-        import base64
+# Stores elsewhere, which may be asked what they hold.
+STORING = frozenset("rclone gsutil s3cmd restic borg duplicity b2 mc s5cmd kopia ipfs".split())
+RUNS_MORE = re.compile(r"^--?(exec|on-download|on-bt-download|postprocessor-args|netrc|cookies)")
 
-        return decoded(source, lambda text: base64.b64decode(text + b"==="))
-    public = {"-pubout", "-pubin", "-noout", "-check", "-modulus"} & set(words)
-    if verb in ("rsa", "pkey", "ec", "dsa", "pkcs8", "pkcs12") and "-in" in words and not public:
-        call.ask("credentials", "It shows or changes a private key.")
-    if options.operands and verb == "dgst":
-        call.reads(*options.operands)
-    return Stream(origin=call.stdin.origin)
+
+def _fetcher(call: Call) -> Stream | None:
+    """aria2c, yt-dlp, lynx -dump: they fetch, and write where they are told to."""
+    options = call.options("-o -O -d -P -f -x -s -j -i -c --dir --out --output --paths --format")
+    if any(RUNS_MORE.match(word) for word in call.arguments):
+        call.ask("shell_escape", "It makes what it fetches the business of another program.")
+    if options.values("-i", "-c"):
+        call.reads(*options.values("-i", "-c"))
+    _address(call, options.operands, local=False)
+    places = options.values("-o", "-d", "-P", "--dir", "--out", "--output", "--paths")
+    call.writes(*places)
+    for name in (*places, *(url.rpartition("/")[2] for url in options.operands)):
+        call.state.files[call.path(name)] = FETCHED
+    if call.name in ("lynx", "w3m", "links", "elinks") and not any(
+        word.startswith(("-dump", "-source")) for word in call.arguments
+    ):
+        call.ask("network_out", "It opens pages, and sends what is typed into them.")
+    call.work("network", f"It fetches from {_shown(options.operands)}.")
+    return FETCHED
 
 
 SENDING = "It sends data to other people or machines."
@@ -320,7 +329,10 @@ NETWORK: dict[str, Check] = {
     "curl": _curl,
     "wget": _wget,
     "wget2": _wget,
-    **dict.fromkeys(("http", "https", "xh", "httpie"), _httpie),
+    **dict.fromkeys(
+        "aria2c axel lynx links w3m elinks yt-dlp youtube-dl gallery-dl".split(), _fetcher
+    ),
+    **dict.fromkeys(("http", "https", "xh", "httpie", "curlie"), _httpie),
     **dict.fromkeys(("nc", "ncat", "netcat", "nc.openbsd", "nc.traditional"), _nc),
     "socat": _socat,
     **dict.fromkeys(("ssh", "autossh", "mosh", "sshpass", "dropbear"), _ssh),
@@ -328,16 +340,17 @@ NETWORK: dict[str, Check] = {
     "rsync": _rsync,
     **dict.fromkeys(
         """ping ping6 dig nslookup host whois traceroute tracepath mtr drill delv arping
+        gping dog doggo fping
        """.split(),
         _lookup,
     ),
     **dict.fromkeys(("ab", "wrk", "hey", "siege", "vegeta", "bombardier", "oha"), _load_test),
-    "openssl": _openssl,
+    "openssl": check_openssl,
     **dict.fromkeys(
         """mail mailx mutt sendmail msmtp swaks ftp lftp ncftp tftp telnet rclone gsutil s3cmd
         croc wormhole magic-wormhole rcp rsh rlogin rexec smbclient curlftpfs sshfs restic borg
-        duplicity transfer ffsend syncthing b2 mc ipfs irssi weechat fetch aria2c axel lynx links
-        w3m elinks""".split(),
+        duplicity transfer ffsend syncthing b2 mc ipfs irssi weechat fetch s5cmd
+        kopia""".split(),
         _out("network_out", SENDING),
     ),
     **dict.fromkeys(

@@ -25,13 +25,21 @@ KNOWN_TOOLS = frozenset(
     nodemon nyc c8 stylelint tailwindcss postcss babel swc husky lint-staged storybook
     typedoc changeset biome svelte-kit concurrently rimraf size-limit depcheck knip tsup
     nuxi svelte-check vue-tsc mkdirp docusaurus expo react-native lighthouse eleventy vuepress
-    vitepress hugo-bin esbuild-runner
+    vitepress hugo-bin esbuild-runner sequelize-cli ts-node-dev gatsby nest cdk serverless sls
+    wrangler supabase sst amplify newman artillery autocannon plop hygen
     sass less terser uglifyjs svgo html-minifier npm-check-updates ncu npm-run-all cross-env
     dotenv-cli wait-on start-server-and-test
     tsc-watch ts-jest ts-prune tsd api-extractor graphql-codegen openapi-typescript
     markdownlint markdownlint-cli2 cspell commitlint standard xo ava tap karma serve
     http-server json-server ruff black mypy pytest isort flake8 pyright pre-commit tox nox
     mkdocs bandit pylint coverage sphinx-build yamllint sqlfluff""".split()
+)
+# Every beginning of a project is a call of one of these.
+SCAFFOLDS = frozenset(
+    """next-app react-app vite vite-app astro svelte vue nuxt-app nuxt expo-app remix react-router
+    t3-app turbo solid qwik hono docusaurus electron-app electron-vite tauri-app strapi-app gatsby
+    preact next react-native-app react-native-library nx-workspace storybook playwright eslint
+    tanstack cloudflare payload-app redwood-app vitepress wxt llama rsbuild rspack""".split()
 )
 NEW = "package_install"
 
@@ -121,8 +129,10 @@ def _npm(call: Call) -> Stream | None:
     for folder in options.values("--prefix", "-C", "--dir", "--cwd"):
         call.writes(folder)
         own_program(call, folder)
+    if verb in ("update", "up", "link", "rebuild") and options.has("-g", "--global"):
+        call.ask(NEW, "It changes what is installed for the whole machine.")
     if verb in ("exec", "x", "dlx", "create", "init") and (names or verb in ("exec", "x", "dlx")):
-        return _fetched_tool(call, names)
+        return _fetched_tool(call, names, making=verb in ("create", "init"))
     if verb in ("install", "i", "add", "ci", "install-ci-test", "isntall", "in", "ins"):
         _npm_install(call, options, names)
     elif verb in ("run", "run-script", "rum", "urn"):
@@ -168,7 +178,8 @@ _NPM = verbs(
         taking="--prefix -w --workspace --loglevel --filter -F -C --dir --depth",
         reads="""ls list outdated audit view info show why explain version root bin prefix whoami
         search fund doctor query licenses help pkg:get config:get config:list config:ls
-        cache:verify workspaces:info store:path diff ping repo docs pm:ls""",
+        cache:verify cache:dir cache:ls config:list workspaces:info store:path diff ping repo
+        docs pm:ls""",
         works="""init it cit test t tst start stop restart build pack prune dedupe ddp rebuild
         import patch workspaces:foreach workspaces:run
         pkg:set version shrinkwrap audit:fix link cache:clean update up""",
@@ -184,10 +195,16 @@ _NPM = verbs(
 )
 
 
-def _fetched_tool(call: Call, words: list[str]) -> Stream | None:
+def _fetched_tool(call: Call, words: list[str], *, making: bool = False) -> Stream | None:
     """npx, uvx and others: tools of the project by name, anything else is fetched and run."""
     name = words[0] if words else ""
     bare = re.sub(r"(?<=.)@[^/]*$", "", name)
+    making = making or bare.startswith("create-")
+    bare = bare.removeprefix("@angular/").replace("create-", "", 1) if making else bare
+    if making and bare in SCAFFOLDS:
+        call.work("network", f"It begins a project with {name}.")
+        call.writes(*(word for word in words[1:2] if not word.startswith("-")))
+        return None
     if bare in KNOWN_TOOLS or (bare and installed(call, bare)):
         call.work(reason=f"It runs {bare}, a tool of the project.")
         if not call.follower.knows(bare):

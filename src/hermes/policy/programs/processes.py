@@ -122,6 +122,8 @@ def _crontab(call: Call) -> Stream | None:
 
 
 def _at(call: Call) -> Stream | None:
+    if call.arguments[:1] in (["-l"], ["-c"], ["-V"]):
+        return None
     call.ask("persistence", "It leaves a command that runs later.")
     if call.stdin.known and call.stdin.text:
         call.runs_text(call.stdin.text)
@@ -130,7 +132,9 @@ def _at(call: Call) -> Stream | None:
 
 def _server(call: Call) -> Stream | None:
     """nginx and its like: testing a configuration is reading, the rest runs or stops it."""
-    if not call.options("-c -p -g -f -C").has("-t", "-T", "-v", "-V", "-S", "configtest"):
+    if not call.options("-p -g -f -C" if call.name == "haproxy" else "-c -p -g -f -C").has(
+        *("-t", "-T", "-v", "-V", "-S", "configtest"), *(("-c",) if call.name == "haproxy" else ())
+    ):
         call.ask("services", "It starts, stops or changes a service.")
     return None
 

@@ -3,93 +3,30 @@
 from __future__ import annotations
 
 import ast
-import base64
-import codecs
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from hermes.policy.call import Call
 from hermes.policy.exposure import shown_secrets
+from hermes.policy.hosts import NEAR
+from hermes.policy.programs.python_names import (
+    DECODERS,
+    DELETES,
+    FETCHES,
+    HIDDEN,
+    LISTENS,
+    NETWORK,
+    OTHERS,
+    PATH_DELETES,
+    PATH_WRITES,
+    PATHS,
+    RUN_TEXT,
+    RUN_WORDS,
+    SILENT,
+    TEMPORARY,
+    WRITES,
+)
 from hermes.policy.shell.state import SOME, UNKNOWN
-
-RUN_TEXT = frozenset(
-    """
-    os.system os.popen subprocess.getoutput subprocess.getstatusoutput commands.getoutput
-    asyncio.create_subprocess_shell pexpect.spawn pexpect.run
-    """.split()
-)
-RUN_WORDS = frozenset(
-    """
-    subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen
-    asyncio.create_subprocess_exec pty.spawn os.posix_spawn os.posix_spawnp sh.Command
-    """.split()
-)
-DELETES = frozenset(
-    "os.remove os.unlink os.rmdir os.removedirs shutil.rmtree pathlib.unlink".split()
-)
-# Function: which of its arguments are written.
-WRITES: dict[str, tuple[int, ...]] = {
-    "shutil.copy": (1,),
-    "shutil.copy2": (1,),
-    "shutil.copyfile": (1,),
-    "shutil.copytree": (1,),
-    "shutil.move": (0, 1),
-    "shutil.make_archive": (0,),
-    "shutil.chown": (0,),
-    "os.rename": (0, 1),
-    "os.replace": (0, 1),
-    "os.symlink": (1,),
-    "os.link": (1,),
-    "os.truncate": (0,),
-    "os.mkdir": (0,),
-    "os.makedirs": (0,),
-    "os.chmod": (0,),
-    "os.chown": (0,),
-    "os.open": (0,),
-    "os.mkfifo": (0,),
-}
-PATH_WRITES = frozenset("write_text write_bytes touch mkdir symlink_to hardlink_to chmod".split())
-# What a name ends with that stands for a path, not for a text that was read from one.
-PATHS = ("Path()", "Path.home()", "Path.cwd()", ".parent", "joinpath()", "with_suffix()")
-PATH_DELETES = frozenset(("unlink", "rmdir", "rmtree", "removedirs"))
-NETWORK = frozenset(
-    """
-    socket urllib.request urllib2 http.client httplib requests httpx aiohttp ftplib smtplib
-    telnetlib paramiko websocket websockets xmlrpc urllib3 boto3 botocore fabric pycurl
-    webbrowser ssl asyncssh scapy poplib imaplib nntplib
-    """.split()
-)
-LISTENS = frozenset(("socketserver", "http.server", "wsgiref", "asyncio.start_server"))
-FETCHES = frozenset("requests.get requests.head httpx.get urllib.request.urlopen".split())
-HIDDEN = frozenset(
-    """
-    eval exec compile marshal.loads pickle.loads pickle.load dill.loads ctypes.CDLL ctypes.cdll
-    code.interact runpy.run_path runpy.run_module cffi.FFI types.FunctionType builtins.exec
-    builtins.eval
-    """.split()
-)
-DECODERS: dict[str, Callable[[str], str]] = {
-    "b64decode": lambda text: base64.b64decode(text + "===").decode("utf-8", "replace"),
-    "urlsafeb64decode": lambda text: base64.urlsafe_b64decode(text + "===").decode(
-        errors="replace"
-    ),
-    "b32decode": lambda text: base64.b32decode(text).decode("utf-8", "replace"),
-    "b16decode": lambda text: base64.b16decode(text, True).decode("utf-8", "replace"),
-    "fromhex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
-    "unhexlify": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
-    "hex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
-    "rot13": lambda text: codecs.decode(text, "rot13"),
-}
-OTHERS = {
-    "os.kill": ("process_kill", "Its code ends another process."),
-    "os.killpg": ("process_kill", "Its code ends other processes."),
-    "os.setuid": ("privilege", "Its code changes whose rights it has."),
-    "os.setgid": ("privilege", "Its code changes whose rights it has."),
-    "os.chroot": ("container", "Its code changes its root folder."),
-    "os.reboot": ("power", "Its code turns the machine off."),
-    "psutil.Process": ("process_kill", "Its code reaches for another process."),
-    "keyring.get_password": ("credentials", "Its code reads a stored password."),
-}
 
 
 def check_python(call: Call, code: str) -> bool:
@@ -127,6 +64,7 @@ class _Reader:
         self._names: dict[str, str] = {}
         self._values: dict[str, str] = {}
         self._strings: list[str] = []
+        self._lists: set[str] = set()
 
     def imports(self, tree: ast.Module) -> None:
         for node in ast.walk(tree):
@@ -143,6 +81,8 @@ class _Reader:
                         self._star(node.module or "")
             elif isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._assigned(node.targets[0], node.value)
+            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+                self._assigned(node.optional_vars, node.context_expr)
             elif isinstance(node, ast.For | ast.comprehension):
                 self._listed(node.target, node.iter)
 
@@ -159,7 +99,7 @@ class _Reader:
             self._values[target.id] = value.value if same else UNKNOWN
         elif isinstance(value, ast.Attribute | ast.Call) and (name := self._dotted(value)):
             self._names[target.id] = name
-            if "Path" in name or name.startswith("os.path."):
+            if "Path" in name or name.startswith(("os.path.", "tempfile.")):
                 text = self._text(value)
                 same = self._values.get(target.id, text) == text
                 self._values[target.id] = text if same else UNKNOWN
@@ -169,6 +109,12 @@ class _Reader:
         if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.args:
             # sorted(…), list(…), enumerate(…)
             self._listed(target, source.args[0])
+        elif isinstance(target, ast.Name) and isinstance(source, ast.Name):
+            if source.id in self._lists:
+                self._values[target.id] = SOME
+        elif isinstance(target, ast.Tuple) and isinstance(source, ast.Call):
+            if self._dotted(source.func) == "os.walk":
+                self._walked(target, self._first(source) if source.args else ".")
         elif isinstance(target, ast.Name) and isinstance(source, ast.Call):
             tail = self._dotted(source.func).rpartition(".")[2]
             if tail in ("rglob", "glob", "iterdir") and isinstance(source.func, ast.Attribute):
@@ -178,6 +124,13 @@ class _Reader:
             elif tail in ("listdir", "scandir", "iglob"):
                 base = self._first(source) if source.args else "."
                 self._values[target.id] = f"{base}/{SOME}"
+
+    def _walked(self, target: ast.Tuple, base: str) -> None:
+        """`for root, folders, files in os.walk(".")`: all of it lies below that folder."""
+        names = [each.id for each in target.elts if isinstance(each, ast.Name)]
+        if len(names) == 3:
+            self._values[names[0]] = f"{base}/{SOME}"
+            self._lists.update(names[1:])
 
     def called(self, node: ast.Call) -> None:
         name = self._dotted(node.func)
@@ -228,8 +181,12 @@ class _Reader:
         if any(name == each or name.startswith(each + ".") for each in LISTENS):
             call.ask("network_listen", "Its code opens a port for others.")
         elif any(name == each or name.startswith(each + ".") for each in NETWORK):
-            plain = len(node.args) == 1 and not node.keywords
-            if name in FETCHES and plain and UNKNOWN not in self._text(node.args[0]):
+            if SILENT.match(name):
+                return
+            plain = len(node.args) == 1 and {each.arg for each in node.keywords} <= {"timeout"}
+            if node.args and NEAR.match(self._text(node.args[0])):
+                call.work(reason="Its code talks to a program of this machine.")
+            elif name in FETCHES and plain and UNKNOWN not in self._text(node.args[0]):
                 call.work("network", f"Its code fetches {self._text(node.args[0])}.")
             else:
                 call.ask("network_out", "Its code talks to another machine.")
@@ -331,6 +288,8 @@ class _Reader:
                 return "/".join([*owner, *parts])
             case ast.Call(args=args):
                 return self._called_text(node, args)
+            case ast.Attribute(value=ast.Name(id="sys"), attr="executable"):
+                return "python3"
             case ast.Attribute(value=value, attr="parent"):
                 return f"{self._text(value)}/.."
             case _:
@@ -341,6 +300,8 @@ class _Reader:
         if (plain := self._decoded(node, name)) is not None:
             self._call.ask("obfuscated", "Its code hides a text in another one.")
             return plain
+        if name in TEMPORARY:
+            return f"/tmp/{SOME}"
         if name.endswith("Path.home"):
             return self._call.paths.home
         if name.endswith(("Path.cwd", "os.getcwd")):

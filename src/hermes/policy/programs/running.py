@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from hermes.policy.call import Call
+from hermes.policy.hosts import far
 from hermes.policy.paths import inside
 from hermes.policy.programs.vocabulary import destroying
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
@@ -38,15 +41,22 @@ def fetched(call: Call, path: str) -> bool:
 def own_program(call: Call, text: str) -> bool:
     """Whether a file is the project's own and may be run. Otherwise it is asked about."""
     path = call.path(text)
-    if UNKNOWN in path:
+    if far(text):
+        call.ask("remote_code", f"It runs what {text} holds, which comes from elsewhere.")
+    elif UNKNOWN in path:
         call.ask("unclear", "It runs a file whose name its text does not tell.")
     elif fetched(call, path):
         call.ask("remote_code", f"It runs {path}, which it has fetched from elsewhere.")
-    elif not call.here(text) and not any(inside(path, each) for each in call.state.own):
+    elif not call.here(text) and not _known(call, path):
         call.ask("unknown_program", f"It runs {path}, which is not part of the workspace.")
     else:
         return True
     return False
+
+
+def _known(call: Call, path: str) -> bool:
+    """Built or copied by this very script, or a part of the program that is as it came."""
+    return any(inside(path, each) for each in call.state.own) or call.paths.shipped(path)
 
 
 def run_file(call: Call, text: str, arguments: list[str], *, same_shell: bool = False) -> Stream:
@@ -84,6 +94,10 @@ def check_path_program(call: Call) -> Stream | None:
         if known and ("/bin/" in path or "/.bin/" in path or program in OWN_RUNNERS):
             # The tools of a virtual environment or of node_modules do what their names say.
             return call.runs([program, *call.arguments])
+        if program == "configure":
+            told = [each for each in call.arguments if each.startswith("--prefix=")]
+            if told:
+                call.state.set("configure --prefix", (told[-1].partition("=")[2],))
         call.reads(*(each for each in call.arguments if each[:1] in "/~"))
         ask_ended(call, call.arguments)
     return None
@@ -123,10 +137,15 @@ def check_shell(call: Call) -> Stream | None:
     return run_stream(call, call.stdin)
 
 
+# What follows a pattern in zsh says of which kind the files are.
+QUALIFIERS = re.compile(r"(?<=[*?\]])\([^()\s'\"]*\)")
+
+
 def _run_text(call: Call, words: list[str]) -> Stream | None:
     if not words:
         return None
     inner = call.state.copy()
     inner.arguments = tuple(words[2:])
     inner.variables["0"] = (words[1] if len(words) > 1 else "bash",)
-    return call.follower.text(words[0], inner, call.stdin)
+    script = QUALIFIERS.sub("", words[0]) if call.name == "zsh" else words[0]
+    return call.follower.text(script, inner, call.stdin)

@@ -43,7 +43,7 @@ SAID: tuple[tuple[str, str, str], ...] = (
     (
         r"\b(unlink\w*|rmdir\w*|rmtree|remove_tree|rm_rf|rm_r|rmSync|delete_file|deleteFile"
         r"|FileUtils\.(rm|remove)\w*|File\.delete|Dir\.(delete|rmdir)|fs\.rm|fs\.promises\.rm"
-        r"|os\.remove|file_delete|delete-file|delete-directory|Deno\.remove|fs::remove\w*)\b",
+        r"|os\.remove|file_delete|delete-file|delete-directory|Deno\.remove\w*|fs::remove\w*)\b",
         "delete",
         "Its code deletes files.",
     ),
@@ -61,8 +61,13 @@ SAID: tuple[tuple[str, str, str], ...] = (
         "Its code opens a port for others.",
     ),
     (
-        r"\b(eval|instance_eval|class_eval|Function|vm\.run\w*|loadstring|assert|create_function"
+        r"\b(eval|instance_eval|class_eval|Function|vm\.run\w*|loadstring|create_function"
         r"|base64_decode|unpack|pack|decode_base64|atob|fromCharCode|unserialize|Marshal)\b\s*[(\s]",
+        "obfuscated",
+        "Its code runs or hides code that is only known when it runs.",
+    ),
+    (
+        r"\bassert\s*\(\s*(?:['\"$]|base64|str_rot)",
         "obfuscated",
         "Its code runs or hides code that is only known when it runs.",
     ),

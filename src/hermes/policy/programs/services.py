@@ -7,7 +7,7 @@ import re
 from hermes.policy.call import Call, Check, shown
 from hermes.policy.exposure import SECRET_NAME
 from hermes.policy.findings import Finding, Level
-from hermes.policy.hosts import far
+from hermes.policy.hosts import NEAR, far
 from hermes.policy.options import Options
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
@@ -159,6 +159,8 @@ def _exec(call: Call, words: list[str]) -> Stream | None:
     before = len(call.follower.findings)
     if command:
         call.runs(command, NOTHING)
+    if command[:1] in (["env"], ["printenv"], ["set"], ["export"]) and len(command) == 1:
+        call.ask("credentials", "It shows the variables of a container, secrets included.")
     told = call.follower.findings[before:]
     if not command or any(each.level >= Level.ASKED for each in told):
         call.ask("container", "It runs a command inside a container.")
@@ -187,7 +189,7 @@ def _kubectl(call: Call, verb: str, options: Options) -> None:
 
 def _kubectl_checked(call: Call) -> Stream | None:
     if (
-        any(word.startswith("--dry-run") for word in call.arguments)
+        any(re.fullmatch(r"--dry-run(=client|=server)?", word) for word in call.arguments)
         and "delete" not in call.arguments
     ):
         call.work("network", "It only shows what it would do.")
@@ -202,8 +204,8 @@ _KUBECTL = verbs(
         --field-selector --sort-by""",
         reads="""get describe logs top explain version cluster-info api-resources api-versions diff
         config:view config:current-context config:get-contexts config:get-clusters wait
-        rollout:status rollout:history auth:can-i kustomize completion options plugin:list
-        events""",
+        rollout:status rollout:history auth:can-i auth:whoami config:get-users kustomize
+        completion options plugin:list events""",
         works="",
         asks={
             "system_config": "config:use-context config:set config:set-context "
@@ -222,17 +224,21 @@ def _aws(call: Call) -> Stream | None:
         "--region --profile --output --query --endpoint-url --cli-input-json --filters"
     ).operands
     service, verb = [*words, "", ""][:2]
+    options = call.options("--endpoint-url --region --profile")
+    if call.name == "awslocal" or NEAR.match(options.value("--endpoint-url") or ""):
+        call.work(reason="It works on a likeness of the cloud on this machine.")
+        return None
     secret = re.search(
         r"secret|password|token(?!ize)|login|decrypt|credential|access-key|export|get-parameter",
         f"{service} {verb}",
     )
     reading = re.match(
-        r"(describe|list|get|ls|head|batch-get|scan|query|lookup|search|help|wait|tail|validate)",
+        r"(?:admin-)?(describe|list|get|ls|head|batch-get|scan|query|lookup|search|help|wait|tail|validate)",
         verb,
     )
     if service == "configure" and verb not in ("list", "list-profiles"):
         call.ask("credentials", "It shows or changes the keys of the cloud.")
-    elif secret and verb != "get-caller-identity":
+    elif secret and verb != "get-caller-identity" and not verb.startswith(("list-", "describe-")):
         call.ask("credentials", "It shows or changes keys and passwords of the cloud.")
     elif service == "s3" and verb in ("cp", "sync", "mv", "rm", "mb", "rb", "website", "presign"):
         call.reads_all(*(word for word in words[2:] if not word.startswith("s3://")))
@@ -310,16 +316,16 @@ def _terraform(call: Call) -> Stream | None:
     return _TERRAFORM(call.part(words))
 
 
-def _remote(reads: str = "", works: str = "", bare: str = "read", **asks: str) -> Check:
-    return verbs(Verbs(reads=reads, works=works, asks=asks, otherwise="remote_state", bare=bare))
-
-
 def _ansible(call: Call) -> Stream | None:
     options = call.options("-m -a -i -e -u -l -t -f --module-name --args --inventory --limit")
     if options.has("--version", "--list-hosts", "--syntax-check", "--list-tasks", "-h", "--help"):
         return None
     if call.name == "ansible-playbook" and options.has("-C", "--check"):
         call.work("network", "It only shows what it would do.")
+        return None
+    module = options.value("-m", "--module-name")
+    if call.name == "ansible" and module in ("ping", "setup", "debug", "stat", "gather_facts"):
+        call.work("network", "It looks at other machines.")
         return None
     call.ask("remote_state", "It works on other machines.")
     if options.value("-m", "--module-name") in ("shell", "command", "raw", "script"):
@@ -339,55 +345,4 @@ SERVICES: dict[str, Check] = {
     **dict.fromkeys(("gh", "glab", "hub", "tea"), _GH),
     **dict.fromkeys(("terraform", "tofu", "terragrunt"), _terraform),
     **dict.fromkeys(("ansible", "ansible-playbook", "ansible-pull", "ansible-console"), _ansible),
-    "helm": _remote(
-        "list ls status get:values get:all get:notes history show search env version lint template "
-        "repo:list dependency:list verify plugin:list",
-        "dependency:update dependency:build dep:update dep:build dep:up package create "
-        "repo:update repo:add pull",
-    ),
-    **dict.fromkeys(
-        ("surge", "now", "cf", "gh-pages", "salt", "cap"), _remote(bare="remote_state")
-    ),
-    "adb": _remote("devices logcat version get-state help"),
-    "fastlane": _remote("lanes env", "test tests scan snapshot gym build_app lint"),
-    "airflow": _remote("info version dags:list dags:show tasks:list", "tasks:test dags:test"),
-    "wandb": _remote("status", "offline disabled"),
-    "kcat": _remote("", bare="remote_state"),
-    "skopeo": _remote("inspect list-tags"),
-    "minikube": _remote("status version ip profile logs", "", container="stop delete start"),
-    "kind": _remote("get version", "", container="delete create load"),
-    "vagrant": _remote(
-        "status global-status version box:list ssh-config validate", "", container="destroy"
-    ),
-    "pulumi": _remote("preview version whoami stack:ls stack:output about logs config"),
-    **dict.fromkeys(("serverless", "sls"), _remote("info print version", "offline package")),
-    "cdk": _remote("ls list synth diff doctor version", "synth"),
-    "sam": _remote("validate list logs", "build local"),
-    "eb": _remote("status list logs health"),
-    "heroku": _remote("apps logs ps status version releases config:get"),
-    "fly": _remote("status logs version apps:list info"),
-    "flyctl": _remote("status logs version apps:list info"),
-    "vercel": _remote("ls list inspect logs whoami --version", "dev build", bare="remote_state"),
-    "netlify": _remote("status sites:list", "dev build"),
-    "firebase": _remote("projects:list use", "emulators:start serve"),
-    "wrangler": _remote("whoami tail", "dev build types"),
-    "railway": _remote("status logs whoami"),
-    "argocd": _remote("app:list app:get app:diff version"),
-    "flux": _remote("get check logs version"),
-    "skaffold": _remote("diagnose version", "build"),
-    "svn": _remote("info status log diff blame cat list ls st", "update checkout add revert co up"),
-    "hg": _remote(
-        "status log diff summary cat annotate heads branches id",
-        "add commit update pull init clone",
-    ),
-    "packer": _remote("validate inspect version fmt", "init"),
-    "goreleaser": _remote("check healthcheck", "build"),
-    "twine": _remote("check"),
-    "dependabot": _remote(),
-    "sentry-cli": _remote("info"),
-    "stripe": _remote("version status"),
-    "supabase": _remote("status projects:list", "start init"),
-    "travis": _remote("status logs"),
-    "circleci": _remote("config:validate version"),
-    "act": _remote("-l"),
 }

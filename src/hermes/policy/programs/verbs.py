@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hermes.codec.values import Value
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
-from hermes.policy.programs.vocabulary import only_looks
+from hermes.policy.programs.vocabulary import SENDS, only_looks
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 Extra = Callable[[Call, str, Options], None]
@@ -41,6 +41,8 @@ def verbs(table: Verbs, extra: Extra | None = None) -> Check:
         if extra is not None:
             extra(call, ":".join(words[:3]), options)
         told = verb.replace(":", " ") or (words[0] if words else "")
+        if any(SENDS.match(word) for word in call.arguments):
+            call.ask("remote_state", f"`{call.name} {told}` sends what it makes to others.")
         if not words:
             _bare(call, table.bare)
         elif verb in asks:

@@ -17,6 +17,7 @@ LOOKS = frozenset(
     stat whatis which where tree graph lookup head scan read print dump-config outdated audit
     count summary summarize report analyze analyse health ping test-connection dry-run template
     render docs doc about env contexts current-context why wait watch events usage df man completion
+    lsd lsl lsf lsjson listremotes members health-check ready snapshots
     completions size checksum hash compare trace profile monitor synth symbols outline
     """.split()
 )
@@ -97,6 +98,15 @@ FOLDERS = frozenset(
 )
 # Nothing comes back after these.
 DESTROYS = frozenset("drop destroy wipe purge uninstall terminate nuke erase delete gc".split())
+# Options by which a tool that works here also sends out what it has made.
+SENDS = re.compile(r"^--(push|publish|deploy|upload|release-notes-upload)(=(?!false|no|0)|$)")
+# Names of programs that say what they change: update-ca-trust, add-apt-repository, vm-destroy.
+NAMED_FOR_CHANGE = frozenset(
+    """update upgrade add del delete remove rm destroy wipe purge set unset install uninstall kill
+    enable disable reset revoke grant deploy publish push upload shutdown reboot flush drop mount
+    umount send transfer paste pastebin share sync reconfigure register erase format clear
+    """.split()
+)
 PLAIN_WORD = re.compile(r"[\w@+*?{},\[\]./:=-]+")
 # Options that make a program do something else than its work.
 TURNED = re.compile(
@@ -153,6 +163,8 @@ def plain_tool(call: Call) -> bool:
         return False
     if SECRET.search(" ".join((call.name, *words[:4]))):
         return False
+    if not NAMED_FOR_CHANGE.isdisjoint(re.split(r"[-_.]", call.name.lower())[:2]):
+        return False
     verb = words[0].lower() if words else ""
     if verb in LOOKS or verb in WORKS or only_looks(words):
         return not changing(words[1:])
@@ -160,8 +172,11 @@ def plain_tool(call: Call) -> bool:
         return False
     if not all(PLAIN_WORD.fullmatch(word) for word in call.arguments):
         return False
-    told = {word.lstrip("-") for word in call.arguments if word.startswith("--")}
-    if not told.isdisjoint(LOOKS) and all(word.startswith("-") for word in call.arguments):
+    long = [word.lstrip("-") for word in call.arguments if re.match(r"--?[a-z]{3}", word)]
+    told = {re.split(r"[-=]", word)[0] for word in long}
+    if not told.isdisjoint(LOOKS | {"versions"}) and all(
+        word.startswith("-") for word in call.arguments
+    ):
         return True
     if any(
         "." in word.strip("./") and not NEAR.match(word) and not _of_project(word) for word in words

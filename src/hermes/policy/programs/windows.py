@@ -10,7 +10,7 @@ from hermes.policy.call import Call, Check
 from hermes.policy.shell.state import Stream
 
 DRIVE = re.compile(
-    r"(?i)^[\"']?([a-z]:[\\/]*\*?|[a-z]:[\\/]*(windows|users)[\\/]*\*?|\\+|%systemdrive%\S*|\$env:systemdrive\S*|hklm:?\S*)[\"']?$"
+    r"(?i)^[\"']?([a-z]:[\\/]*\*?|[a-z]:[\\/]*(windows|users)[\\/]*\*?|[\\/]+\*?|~[\\/]?\*?|\$home\S*|%userprofile%[\\/]?\*?|\$env:userprofile[\\/]?\*?|%systemdrive%\S*|\$env:systemdrive\S*|hklm:?\S*)[\"']?$"
 )
 NEVER: tuple[tuple[str, str, str], ...] = (
     (r"(?i)\bformat(\.com)?\s+[a-z]:", "disk", "it formats a drive"),
@@ -77,6 +77,29 @@ ASKED: dict[str, tuple[str, str]] = {
 }
 
 
+# Cmdlets say in their first word what they do. These only look, or change how it is shown.
+LOOKING_VERBS = re.compile(
+    r"(?i)^(get|select|sort|where|measure|test|format|convertto|convertfrom|compare|show|find|group"
+    r"|resolve|split|join|out|write|import|tee)-(?!credential|clipboard|secret|file$|printer$)[a-z]+$"
+    r"|^(gci|gc|gcm|gps|gsv|gl|gm|select|sort|where|measure|ft|fl|echo|dir|ls|cat|type|pwd|cd)$"
+)
+WRITTEN = re.compile(r"[>`]|\$\(|\.Invoke|\biex\b|::|&|\bcmd\b", re.IGNORECASE)
+
+
+def only_shows(text: str) -> bool:
+    """Every part of a line of PowerShell is a cmdlet that only looks."""
+    parts = [part.split() for part in re.split(r"[|;\n]", text)]
+    words = [part[0] for part in parts if part]
+    return bool(words) and all(map(LOOKING_VERBS.match, words)) and not WRITTEN.search(text)
+
+
+def check_shows(call: Call) -> Stream | None:
+    """A cmdlet where a command stands: Get-Process, Sort-Object."""
+    call.reads(*(word for word in call.arguments if not word.startswith("-")))
+    call.work(reason="It only looks.")
+    return None
+
+
 def check_text(call: Call, text: str) -> None:
     """A line of another shell, looked at as text."""
     for pattern, category, reason in NEVER:
@@ -127,6 +150,13 @@ def _encoded(text: str) -> str:
 
 
 def _shell(call: Call) -> Stream | None:
+    words = list(call.arguments)
+    while words and re.fullmatch(r"(?i)-(noprofile|nop|noninteractive|nologo|noni)", words[0]):
+        words.pop(0)
+    if words[:1] and re.fullmatch(r"(?i)-c(ommand)?", words[0]) and only_shows(" ".join(words[1:])):
+        check_text(call, " ".join(words[1:]))
+        call.work(reason="It only looks.")
+        return None
     call.ask("unclear", f"`{call.name}` runs commands that are not followed here.")
     _shell_words(call, call.arguments)
     return None

@@ -8,7 +8,7 @@ from hermes.policy.call import Call
 from hermes.policy.hosts import far
 from hermes.policy.paths import inside
 from hermes.policy.programs.running import fetched
-from hermes.policy.programs.vocabulary import destroying
+from hermes.policy.programs.vocabulary import SENDS, destroying
 from hermes.policy.shell.state import SOME, UNKNOWN, Stream
 
 OUTPUT = re.compile(
@@ -21,7 +21,8 @@ LAST_IS_OUTPUT = frozenset(
 )
 # First words of a script or target that reach beyond this machine.
 OUTWARD = re.compile(
-    r"^(?:[\w-]+:)?(deploy|publish|unpublish|upload|ship|destroy|teardown|tear-down|nuke|wipe|rollout|promote"
+    r"^(?!(?:pre|post|test|check|lint|dry|no|prepare|validate|verify|mock|local|plan|build)[:_-])"
+    r"(?:\w+[:_-]){0,2}(deploy|publish|unpublish|upload|ship|destroy|teardown|tear-down|nuke|wipe|rollout|promote"
     r"|release-publish|push|purge|provision|terminate|yank|login|logout)"
     r"(?=$|[:_.-])"
 )
@@ -80,6 +81,10 @@ def check_worker(call: Call) -> Stream | None:
         call.ask("remote_state", f"`{order}` sounds as if it deletes something for good.")
     if target := next((each for each in orders if OUTWARD.match(each)), ""):
         call.ask("remote_state", f"`{target}` sounds as if it changes something elsewhere.")
+    if any(SENDS.match(word) for word in words):
+        call.ask("remote_state", f"`{call.name}` sends what it makes to others.")
+    if call.name in ("serve", "http-server", "live-server"):
+        _serves(call, words)
     _reaches_out(call, words)
     for place, word in enumerate(words):
         _told_to_run(call, word, words[place + 1 : place + 2])
@@ -131,6 +136,9 @@ def foreign(call: Call, text: str) -> bool:
     """A path that belongs neither to the project nor to the system."""
     if text[:1] not in ("/", "~") and not text.startswith(".."):
         return False
+    if text.startswith("//"):
+        # A place in a document, as XPath writes it.
+        return False
     path = call.path(text)
     if UNKNOWN in path or call.here(text) or any(inside(path, each) for each in call.state.own):
         return False
@@ -150,6 +158,13 @@ def _told_words(call: Call, words: list[str]) -> None:
     for word in words:
         if far(word) and CODE_FILE.search(word):
             call.ask("remote_code", f"It runs {word}, which comes from elsewhere.")
+
+
+def _serves(call: Call, words: list[str]) -> None:
+    """Servers of files: what they are given is open to whoever reaches the port."""
+    for word in call.options("-p -l -a -c -t --port --listen --cors").operands:
+        if not call.here(word):
+            call.ask("network_listen", f"It shows {word} to others, outside the workspace.")
 
 
 def _told_to_run(call: Call, word: str, following: list[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
 
 from hermes.policy.call import Call, Check, shown
 from hermes.policy.programs.running import run_stream
@@ -44,8 +43,6 @@ PLAIN: dict[str, tuple[str, int]] = {
     "strace": ("-e -o -p -s -a -u -E -P -I -O -S -X", 0),
     "ltrace": ("-e -o -p -s -a -u -n -l -x", 0),
     "valgrind": ("", 0),
-    "perf": ("-e -o -F -g", 1),
-    "hyperfine": ("", 0),
     "bear": ("--output", 0),
     "ccache": ("", 0),
     "sccache": ("", 0),
@@ -103,6 +100,8 @@ def _inner(call: Call, taking: str, skipped: int) -> list[str]:
 def _plain(call: Call) -> Stream | None:
     taking, skipped = PLAIN[call.name]
     inner = _inner(call, taking, skipped)
+    if call.name in ("strace", "ltrace") and "-p" in call.arguments:
+        call.ask("process_kill", "It watches what another process reads and writes.")
     if call.name in ("strace", "ltrace", "time"):
         for name in call.options(taking, permute=False).values("-o", "--output"):
             if name[:1] in ("|", "!"):
@@ -113,6 +112,8 @@ def _plain(call: Call) -> Stream | None:
 
 
 def _rights(call: Call) -> Stream | None:
+    if call.arguments in (["-V"], ["-K"], ["-k"]):
+        return None
     taking, skipped = RIGHTS[call.name]
     options = call.options(taking, permute=False)
     kind = "container" if call.name in ("nsenter", "unshare", "chroot", "bwrap") else "privilege"
@@ -274,56 +275,12 @@ def _script(call: Call) -> Stream | None:
     return None
 
 
-def _tmux(call: Call) -> Stream | None:
-    reading = {"ls", "list-sessions", "list-windows", "capture-pane", "display-message", "-V"}
-    words = list(call.arguments)
-    while words and words[0] in ("-L", "-S", "-f") and len(words) > 1:
-        del words[:2]
-    if words and words[0] in reading:
-        return None
-    if words[:1] and words[0] in ("send-keys", "send"):
-        call.ask("shell_escape", "It types into another terminal.")
-    _last_texts(call, words[1:])
-    call.ask("persistence", "What it starts goes on by itself.")
-    return None
-
-
-def _last_texts(call: Call, words: Sequence[str]) -> None:
-    for word in words:
-        if " " in word:
-            call.runs_text(word)
-
-
-def _screen(call: Call) -> Stream | None:
-    if call.arguments in (["-ls"], ["-list"], ["-v"]):
-        return None
-    call.ask("persistence", "What it starts goes on by itself.")
-    inner = call.options("-S -c -h -p -t -T -X", permute=False).operands
-    return call.runs(inner) if inner else None
-
-
 def _systemd_run(call: Call) -> Stream | None:
     call.ask("persistence", "The system runs it later or by itself.")
     inner = _inner(
         call, "-p -u -M -H --unit --uid --gid --on-calendar --on-active --property --slice", 0
     )
     return call.runs(inner) if inner else None
-
-
-def _nix_shell(call: Call) -> Stream | None:
-    options = call.options("-p -I --run --command -c --packages")
-    call.ask("package_install", "It fetches packages to run a command with.")
-    for text in options.values("--run", "--command", "-c"):
-        call.runs_text(text)
-    return None
-
-
-def _expect(call: Call) -> Stream | None:
-    call.ask("shell_escape", "It drives other programs by a script of its own.")
-    for text in call.options("-c -f").values("-c"):
-        for found in re.finditer(r"\bspawn\s+([^\n;]+)", text):
-            call.runs_text(found[1])
-    return None
 
 
 WRAPPERS: dict[str, Check] = {
@@ -338,9 +295,5 @@ WRAPPERS: dict[str, Check] = {
     "watch": _text_after("-n -q --interval"),
     "flock": _flock,
     "script": _script,
-    "tmux": _tmux,
-    "screen": _screen,
     "systemd-run": _systemd_run,
-    **dict.fromkeys(("nix-shell", "nix"), _nix_shell),
-    "expect": _expect,
 }

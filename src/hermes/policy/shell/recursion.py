@@ -1,8 +1,15 @@
-"""Tells whether a function starts itself more than once, and so without end."""
+"""Tells whether a function or a loop starts processes without end."""
 
 from __future__ import annotations
 
+import re
+
 from hermes.policy.shell.tree import Block, Command, Function, Pipeline, Script, Simple, Text
+
+# As it is handed on, often without the blanks that a shell would need.
+BOMB = re.compile(
+    r"(?<![\w.:-])(?P<name>[\w.:-]{1,40})\s?\(\s?\)\s{0,4}\{\s{0,4}(?P=name)\s*\|\s*(?P=name)\s*&\s*;?\s*\}"
+)
 
 
 def multiplies(name: str, body: Command) -> bool:
@@ -30,3 +37,37 @@ def _calls(name: str, command: Command | Script, *, loose: bool) -> list[bool]:
                 for place, each in enumerate(commands)
                 for found in _calls(name, each, loose=loose or place in background)
             ]
+
+
+def swarms(block: Block) -> bool:
+    """A loop without an end whose every round leaves something running beside it."""
+    if block.kind != "loop" or len(block.bodies) != 2:
+        return False
+    condition, body = block.bodies
+    return _names(condition) <= {"true", ":", "yes"} and bool(body.background) and not _slow(body)
+
+
+def _slow(script: Script) -> bool:
+    """A round that waits for something, or that may be the last one."""
+    return not _names(script, loose=False).isdisjoint(
+        ("wait", "sleep", "read", "break", "exit", "return", "inotifywait", "usleep")
+    )
+
+
+def _names(script: Script, *, loose: bool = True) -> set[str]:
+    """The plain names of its commands; without `loose` only of those that it waits for."""
+    found: set[str] = set()
+    for place, command in enumerate(script.commands):
+        if not loose and place in script.background:
+            continue
+        match command:
+            case Simple(words=words):
+                first = words[0] if words else ()
+                found.add(first[0].text if len(first) == 1 and isinstance(first[0], Text) else "")
+            case Pipeline(commands=commands):
+                found |= _names(Script(commands=commands))
+            case Block(bodies=bodies):
+                found = found.union(*(_names(body, loose=loose) for body in bodies))
+            case Function():
+                pass
+    return found

@@ -60,7 +60,8 @@ class Budget:
 class State:
     """`variables` hold every value that may be there, `files` what this script has written,
     `links` where symbolic links lead that it has made, `own` what it has built or copied from
-    the project to elsewhere."""
+    the project to elsewhere, `plain` are words of the command in hand of which only variables of
+    the environment are not known."""
 
     __slots__ = (
         "aliases",
@@ -72,6 +73,7 @@ class State:
         "functions",
         "links",
         "own",
+        "plain",
         "variables",
     )
 
@@ -85,6 +87,7 @@ class State:
         self.files: dict[str, Stream] = {}
         self.links: dict[str, str] = {}
         self.own: set[str] = set()
+        self.plain: frozenset[str] = frozenset()
         self.budget = Budget()
 
     def copy(self) -> State:
@@ -97,6 +100,7 @@ class State:
         other.files = self.files
         other.links = self.links
         other.own = self.own
+        other.plain = self.plain
         other.budget = self.budget
         return other
 

@@ -1,0 +1,93 @@
+"""Names of Python's functions and modules, by what they do."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import re
+from collections.abc import Callable
+
+RUN_TEXT = frozenset(
+    """
+    os.system os.popen subprocess.getoutput subprocess.getstatusoutput commands.getoutput
+    asyncio.create_subprocess_shell pexpect.spawn pexpect.run
+    """.split()
+)
+RUN_WORDS = frozenset(
+    """
+    subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen
+    asyncio.create_subprocess_exec pty.spawn os.posix_spawn os.posix_spawnp sh.Command
+    """.split()
+)
+DELETES = frozenset(
+    "os.remove os.unlink os.rmdir os.removedirs shutil.rmtree pathlib.unlink".split()
+)
+# Function: which of its arguments are written.
+WRITES: dict[str, tuple[int, ...]] = {
+    "shutil.copy": (1,),
+    "shutil.copy2": (1,),
+    "shutil.copyfile": (1,),
+    "shutil.copytree": (1,),
+    "shutil.move": (0, 1),
+    "shutil.make_archive": (0,),
+    "shutil.chown": (0,),
+    "os.rename": (0, 1),
+    "os.replace": (0, 1),
+    "os.symlink": (1,),
+    "os.link": (1,),
+    "os.truncate": (0,),
+    "os.mkdir": (0,),
+    "os.makedirs": (0,),
+    "os.chmod": (0,),
+    "os.chown": (0,),
+    "os.open": (0,),
+    "os.mkfifo": (0,),
+}
+PATH_WRITES = frozenset("write_text write_bytes touch mkdir symlink_to hardlink_to chmod".split())
+# What a name ends with that stands for a path, not for a text that was read from one.
+PATHS = ("Path()", "Path.home()", "Path.cwd()", ".parent", "joinpath()", "with_suffix()")
+PATH_DELETES = frozenset(("unlink", "rmdir", "rmtree", "removedirs"))
+NETWORK = frozenset(
+    """
+    socket urllib.request urllib2 http.client httplib requests httpx aiohttp ftplib smtplib
+    telnetlib paramiko websocket websockets xmlrpc urllib3 boto3 botocore fabric pycurl
+    webbrowser ssl asyncssh scapy poplib imaplib nntplib
+    """.split()
+)
+LISTENS = frozenset(("socketserver", "http.server", "wsgiref", "asyncio.start_server"))
+FETCHES = frozenset("requests.get requests.head httpx.get urllib.request.urlopen".split())
+# Of modules that talk to other machines, what does not.
+SILENT = re.compile(
+    r"(requests|httpx|urllib\.request)\.\w+\(\)\.|socket\.get(hostname|fqdn|defaulttimeout|servbyname)$"
+    r"|ssl\.(create_default_context|get_default_verify_paths|OPENSSL_VERSION)"
+)
+TEMPORARY = frozenset(("tempfile.mkdtemp", "tempfile.TemporaryDirectory", "tempfile.mktemp"))
+HIDDEN = frozenset(
+    """
+    eval exec compile marshal.loads pickle.loads pickle.load dill.loads ctypes.CDLL ctypes.cdll
+    code.interact runpy.run_path runpy.run_module cffi.FFI types.FunctionType builtins.exec
+    builtins.eval
+    """.split()
+)
+DECODERS: dict[str, Callable[[str], str]] = {
+    "b64decode": lambda text: base64.b64decode(text + "===").decode("utf-8", "replace"),
+    "urlsafeb64decode": lambda text: base64.urlsafe_b64decode(text + "===").decode(
+        errors="replace"
+    ),
+    "b32decode": lambda text: base64.b32decode(text).decode("utf-8", "replace"),
+    "b16decode": lambda text: base64.b16decode(text, True).decode("utf-8", "replace"),
+    "fromhex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
+    "unhexlify": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
+    "hex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
+    "rot13": lambda text: codecs.decode(text, "rot13"),
+}
+OTHERS = {
+    "os.kill": ("process_kill", "Its code ends another process."),
+    "os.killpg": ("process_kill", "Its code ends other processes."),
+    "os.setuid": ("privilege", "Its code changes whose rights it has."),
+    "os.setgid": ("privilege", "Its code changes whose rights it has."),
+    "os.chroot": ("container", "Its code changes its root folder."),
+    "os.reboot": ("power", "Its code turns the machine off."),
+    "psutil.Process": ("process_kill", "Its code reaches for another process."),
+    "keyring.get_password": ("credentials", "Its code reads a stored password."),
+}
