@@ -17,12 +17,12 @@ _REACH, _FOLLOWERS = 14, 8
 # A passage is one sentence, or more if they are short.
 _SENTENCES, _SHORT, _LONG = 3, 48, 64
 _FEWEST = 3
-# Without two of the telling ideas, or a loud one, no passage is an injection.
+# Without some of the telling ideas no passage is an injection; a loud one counts twice.
 _TELLING = frozenset("AiISPhOWXQfBzNkCYDEVjlotRxU12345678svdeKacgGιβθκνξζ")
 _LOUD = frozenset("AiISPhOWXfBzNkCYDEjl4568")
 LIKENESS = "resembles_injection"
 # From here on it is found; of many passages one is like an injection by chance.
-_STRONG = {"memory": 0.5, "skill": 0.8, "context": 1.0, "tool_description": 0.8}
+_STRONG = {"memory": 1.4, "skill": 0.8, "context": 1.0, "tool_description": 0.8}
 _CHANCE, _USUAL = 1.1, 300
 # So much less is a weak sign, in a text that is brief.
 _NEARLY, _BRIEF = 1.0, 2000
@@ -119,8 +119,8 @@ def likeness(row: Row, first: int, last: int, kind: str) -> float:
     return weights["bias"] + sum(weights.get(each, 0.0) for each in told)
 
 
-def _is_telling(passage: str) -> bool:
-    return not _LOUD.isdisjoint(passage) or len(_TELLING.intersection(passage)) > 1
+def _loudness(passage: str) -> int:
+    return len(_TELLING.intersection(passage)) + len(_LOUD.intersection(passage))
 
 
 def resembling(row: Row, start: int, kind: str, length: int) -> Iterator[Sign]:
@@ -128,9 +128,11 @@ def resembling(row: Row, start: int, kind: str, length: int) -> Iterator[Sign]:
     `length` is that of the whole text."""
     strong = _STRONG[kind] + _CHANCE * log(max(length / _USUAL, 1.0))
     nearly = _NEARLY if length < _BRIEF else 0.0
+    # What cannot become so likely is not looked at closely.
+    needed = min(int(strong) + 1, 5)
     done = 0
     for first, last in passages(row.ideas):
-        if first < done or not _is_telling(row.ideas[first:last]):
+        if first < done or _loudness(row.ideas[first:last]) < needed:
             continue
         like = likeness(row, first, last, kind)
         if like >= strong - nearly:
