@@ -22,9 +22,9 @@ _TELLING = frozenset("AiISPhOWXQfBzNkCYDEVjlotRxU12345678svdeKacgGιβθκνξζ
 _LOUD = frozenset("AiISPhOWXfBzNkCYDEjl4568")
 LIKENESS = "resembles_injection"
 # From here on it is found; of many passages one is like an injection by chance.
-_STRONG = {"memory": 1.4, "skill": 0.8, "context": 1.0, "tool_description": 0.8}
+_STRONG = {"memory": 1.0, "skill": 0.8, "context": 1.0, "tool_description": 0.8}
 _CHANCE, _USUAL = 1.1, 300
-# So much less is a weak sign, in a text that is brief.
+# So much less is a weak sign in a text that is brief; facts that are kept have many.
 _NEARLY, _BRIEF = 1.0, 2000
 # Words that tell a story, a rule and an order apart.
 _MOOD = frozenset(
@@ -127,7 +127,7 @@ def resembling(row: Row, start: int, kind: str, length: int) -> Iterator[Sign]:
     """Passages of a row, which begins at `start` of the text, that are much like injections;
     `length` is that of the whole text."""
     strong = _STRONG[kind] + _CHANCE * log(max(length / _USUAL, 1.0))
-    nearly = _NEARLY if length < _BRIEF else 0.0
+    nearly = _NEARLY if length < _BRIEF and kind != "memory" else 0.0
     # What cannot become so likely is not looked at closely.
     needed = min(int(strong) + 1, 5)
     done = 0
