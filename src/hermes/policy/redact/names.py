@@ -32,7 +32,7 @@ _TOKENS = frozenset(
     connectionstring webhooksecret sessiontoken refreshtoken authkey apppassword signingkey
     encryptionkey licensekey cookie sessionid phpsessid jsessionid sid xsrf csrftoken otp mnemonic
     seedphrase masterkey deploykey botsecret bottoken oauthtoken idtoken consumersecret
-    sharedsecret apihash
+    sharedsecret apihash keystring
     """.split()
 )
 _ENDINGS = ("password", "passwd", "passphrase", "passwort", "storepass", "keypass")
@@ -78,6 +78,16 @@ _OTHERS = frozenset(
 )
 
 
+# Services that give out keys: beside their names a value that looks random is one.
+_SERVICES = frozenset(
+    """
+    adafruit adzuna alchemy beamer bittrex bugsnag buildkite checkr clearbit coinbase contentful
+    coveralls droneci etsy fastly finicity finnhub freshbooks freshdesk gitter gocardless infura
+    keygen kraken kucoin linkedin lob looker messagebird moralis nytimes okta opsgenie pagerduty
+    plaid polygon postmark pusher quickbooks rapidapi recharge sendbird sentry shodan sidekiq
+    splunk statuspage strava sumologic tatum trello twitch unsplash urlscan virustotal yelp zendesk
+    """.split()
+)
 # After the noun: still the secret itself.
 _MATERIAL = frozenset(("data", "base", "material", "value", "raw"))
 
@@ -120,4 +130,4 @@ def weight(name: str) -> Weight:
         "appid",
     ):
         return Weight.HINT
-    return Weight.NONE
+    return Weight.NONE if _SERVICES.isdisjoint(words) else Weight.HINT

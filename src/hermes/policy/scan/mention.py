@@ -9,12 +9,13 @@ _SPEAKER = re.compile(
     r"attack(?:er|ers|s)?\b|adversar\w+|malicious|injection\w*|injected|jailbreak\w*|phishing"
     r"|untrusted"
     r"|hostile|payloads?|exploit\w*|threats?\b|red[- ]team\w*|vulnerab\w+|poison\w*|mallory"
-    r"|\b(?:try|tries|trying|attempt\w*|tells?|telling|told|asks?|asking|instruct\w*"
-    r"|convinc\w+|trick\w*|lures?|persuad\w+)"
+    # Who is told so himself ("tell the user") is not told about.
+    r"|\b(?:tries|trying|attempt\w*|tells|telling|told|asks|asking|instruct(?:s|ed|ing)"
+    r"|convinc(?:es|ed|ing)|trick\w*|lures|persuad(?:es|ed|ing))"
     r" (?:the |an? |our |your |it\b|its|them|you\b|users?|to |models?|agents?|llms?"
     r"|assistants?|claude|gpt|hermes|bots?)"
     r"|detect\w*|scann(?:er|ing)\w*|scans?\b|flag(?:s|ged|ging)\b|block(?:s|ed|ing|list)\b"
-    r"|reject\w*|refus\w+|filters\b|sanitiz\w+"
+    r"|reject\w*|refus(?:es|ed|ing)\b|filters\b|sanitiz\w+"
     r"|match(?:es|ing)\b|recogni[sz]\w+|prevent\w*|mitigat\w+|defen[cds]\w*"
     r"|protects? (?:against|from)"
     r"|guards? against|classif\w+"
@@ -24,6 +25,14 @@ _SPEAKER = re.compile(
     r"|never (?:follow|obey|trust|comply|act)|(?:do|must|should|will|can|does)(?: not"
     r"|n't) (?:follow|obey|trust|comply|believe)"
     r"|if (?:a|an|any|some) (?:\w+ ){1,2}(?:says?|claims?|asks?|tells?|contains?|tries|wants)"
+    r"|\b(?:is|was|are|were|be|been) (?:asked|told|tricked|instructed) to\b|translation of|coined"
+    r"|\btyped\b|\bincident\b|\bwe tried\b|\bwhen asked to\b|\basked (?:gpt|llama|gemini|five|ten)"
+    r"|\bstud(?:y|ies)\b|researchers?|\bdemo\b|test prompts?|\bexercise\b|\bnovel\b|chapter"
+    r"|social engineering|scammers?|intruders?|fraudsters?|\bfools?\b|infamous|well-known trick"
+    # The same in other languages.
+    r"|攻击|攻擊|攻撃|注入|インジェクション|공격|인젝션|angriff|angreifer|attaqu|ataque|atacante"
+    r"|inyeccion|injecao|iniezione|attacc(?:o|hi|ante)|aanval|injectie|\batak|wstrzykn|атак|внедрени"
+    r"|злоумышленник|зловмисник|ін'єкці|هجوم|حقن|हमला|हमले|इंजेक्शन|saldiri|enjeksiyon"
 )
 # Beside these, words in quotation marks are only quoted.
 _QUOTING = re.compile(
@@ -37,7 +46,7 @@ _QUOTING = re.compile(
 # Inside a sentence that forbids or reports, what follows is no order.
 _REPORTING = re.compile(
     r"(?:^|[\s\W])(?:do not|don't|never|must not|should not|shouldn't|cannot|can't|may not"
-    r"|refuse to|refuses to|declines? to|won't|not to|without)\W{1,3}\Z"
+    r"|refuse to|refuses to|declines? to|won't|not to|without|you can|users can)\W{1,3}\Z"
     # A sentence that begins with an aim explains how to reach it.
     r"|^\W*(?:in order )?to\W{1,3}\Z"
 )
@@ -93,7 +102,8 @@ def _spoken_after(text: str, end: int) -> bool:
     after = _SENTENCE.split(text[end : end + 160], maxsplit=1)[0]
     return (
         re.search(
-            r"\b(?:attack\w*|inject\w*|is (?:flagged|blocked|rejected|refused|detected)"
+            r"攻|공격|インジェクション|\b(?:attack\w*|inject\w*"
+            r"|is (?:flagged|blocked|rejected|refused|detected)"
             r"|are (?:flagged|blocked|rejected|refused|detected)"
             r"|should be (?:flagged|blocked|rejected|ignored|refused)|jailbreak\w*|payload\w*"
             r"|false positives?|phrases?|patterns?|examples?)\b",

@@ -73,7 +73,8 @@ _PLACES = (
 )
 # An order to whoever reads it, inside something that no person sees.
 _ADDRESSED = re.compile(
-    r"\b(?:ai|llm|llms|assistants?|agents?|ai models?|language models?|chatbots?|claude|gpt"
+    r"\b(?:ai|llm|llms|assistants?(?! (?:manager|professor|director))|agents?|ai models?"
+    r"|language models?|chatbots?|claude|gpt"
     r"|chatgpt|hermes|copilot)\b"
     r"[^.]{0,40}?(?:\b(?:must|should|need to|have to|please|shall|ignore|disregard|do not"
     r"|don't|always|never|run|send|execute)\b)"
@@ -204,7 +205,7 @@ def _is_mention(plain: str, sign: Sign) -> bool:
 def _meant(plain: str, scope: Scope, kind: str) -> Iterator[Sign]:
     for start, row in rows(plain):
         yield from in_sense(row, start, scope, kind)
-        yield from resembling(row, start, kind)
+        yield from resembling(row, start, kind, len(plain))
 
 
 def _together(sign: Sign, told: list[Sign]) -> bool:
@@ -215,7 +216,12 @@ def _together(sign: Sign, told: list[Sign]) -> bool:
         _GROUPS.get(other.id, other.id)
         for other in told
         if abs(other.start - sign.start) <= NEAR
-        and (other.start >= sign.end or sign.start >= other.end)
+        and (
+            other.start >= sign.end
+            or sign.start >= other.end
+            # A passage as a whole is another sign than the words in it.
+            or LIKENESS in (sign.id, other.id)
+        )
     } - {group}
     telling = near - CIRCUMSTANCE
     if sign.id in CIRCUMSTANCE:

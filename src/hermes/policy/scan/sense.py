@@ -129,12 +129,14 @@ def _expression_for(plain: str) -> re.Pattern[str]:
 
 
 class Row:
-    """The ideas of a text in order, with a sign for every end of a sentence."""
+    """The ideas of a text in order, with a sign for every end of a sentence. `words` are what
+    they were read from: the first idea stands before the first word."""
 
     def __init__(self, plain: str) -> None:
         self._plain = plain
         self._expression = _expression_for(plain)
-        self.ideas = _called(END + "".join(_ideas(self._expression.findall(plain))))
+        self.words: list[str] = self._expression.findall(plain)
+        self.ideas = _called(END + "".join(_ideas(self.words)))
 
     def place(self, first: int, last: int) -> tuple[int, int]:
         """Where the ideas from `first` to `last` stand in the text."""
