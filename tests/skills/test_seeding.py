@@ -49,6 +49,17 @@ def test_an_update_replaces_only_what_nobody_touched(bench: Bench) -> None:
     assert bench.shelf.provenance(bench.shelf.find("edited")) == "user"
 
 
+def test_a_script_is_as_shipped_while_its_whole_skill_is(bench: Bench) -> None:
+    ship(bench, "ops/deploy", scripts__run="echo", scripts__part="true")
+    bench.seeds.seed()
+    script, part = (bench.skills / "ops/deploy/scripts" / name for name in ("run", "part"))
+    assert bench.seeds.is_as_shipped(script.resolve())
+    assert not bench.seeds.is_as_shipped(bench.skills.resolve() / "ops/other/run")
+    assert not bench.seeds.is_as_shipped(Path("/usr/bin/env"))
+    part.write_text("rm -r ~")
+    assert not bench.seeds.is_as_shipped(script.resolve())
+
+
 def test_a_persons_own_skill_of_that_name_is_left_alone(bench: Bench) -> None:
     bench.write("tools/deploy", skill_text("deploy", "Mine"))
     ship(bench, "ops/deploy")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.judging import policy_settings
 from hermes.app.opening import Opening
+from hermes.app.skill_index import seeds_of
 from hermes.core.effects import Ask, FetchUrl, RunCommand
 from hermes.core.gate import Judge
 from hermes.core.gated import NoWeb
@@ -30,6 +32,8 @@ def session_rules(app: App, workspace: Workspace, opening: Opening, began: float
         keep=lambda subject: _keep_allowed(app, subject),
         now=app.world.clock.monotonic,
         far=workspace.far,
+        shipped=lambda path: seeds_of(app.home).is_as_shipped(Path(path)),
+        mask=lambda text: app.secrecy.text(text, "log"),
     )
 
 

@@ -15,6 +15,7 @@ from hermes.skills.files import (
     sole_writer,
 )
 from hermes.skills.scan import CATEGORY_FILE, Entry, Root, Scan
+from hermes.skills.skill import MAIN
 
 MANIFEST = ".bundled_manifest"
 OPT_OUT = ".no-bundled-skills"
@@ -103,6 +104,19 @@ class Seeds:
             lines = "".join(f"{name}:{digest}\n" for name, digest in sorted(known.items()))
             replace_file(self._folder / MANIFEST, lines.encode(), durable=False)
         return Seeded(added=tuple(added), updated=tuple(updated), kept=tuple(kept))
+
+    def is_as_shipped(self, path: Path) -> bool:
+        """Whether a file belongs to a skill of this home that is, file for file, as it came."""
+        home = self._folder.resolve()
+        if not path.is_relative_to(home):
+            return False
+        for folder in path.relative_to(home).parents:
+            if folder != Path() and (home / folder / MAIN).is_file():
+                source = self._source / folder
+                if not (source / MAIN).is_file():
+                    return False
+                return content_hash(read_tree(source)) == content_hash(read_tree(home / folder))
+        return False
 
     def modified(self) -> tuple[str, ...]:
         """The shipped skills that a person has edited."""
