@@ -114,3 +114,10 @@ class Questions:
             late.cancel()
             stopping.cancel()
             del self._open[question_id]
+
+
+def unanswered(asked: ApprovalAsked | QuestionAsked) -> ApprovalAnswered | QuestionAnswered:
+    """The end of a question that was open when its process went."""
+    if isinstance(asked, ApprovalAsked):
+        return ApprovalAnswered(id=asked.id, choice=DENY, by="restart")
+    return QuestionAnswered(id=asked.id, text="", by="restart")

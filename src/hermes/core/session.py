@@ -28,14 +28,11 @@ from hermes.core.commands import (
 from hermes.core.effects import Decision, Effect
 from hermes.core.errors import JournalError, UsageError
 from hermes.core.events import (
-    ApprovalAnswered,
-    ApprovalAsked,
     Compacted,
     Judged,
     MessageReceived,
     ModelSwitched,
     Overlaid,
-    QuestionAnswered,
     ReplyAdded,
     Rewound,
     SessionEnded,
@@ -58,7 +55,7 @@ from hermes.core.meter import SessionMeter
 from hermes.core.parts import Parts
 from hermes.core.ports import Fetcher, Meter, ProcessNotice, Provider, Workspace
 from hermes.core.prompt import Notice
-from hermes.core.questions import DENY, Questions
+from hermes.core.questions import Questions, unanswered
 from hermes.core.recorder import Recorder
 from hermes.core.stop import Stop
 from hermes.core.subscription import Subscription
@@ -333,7 +330,7 @@ class Session:
     async def _finish_open_turn(self) -> None:
         if self.transcript.turn_id:
             for asked in tuple(self.transcript.asked.values()):
-                self._recorder.note(_withdrawn(asked.id, isinstance(asked, ApprovalAsked)))
+                self._recorder.note(unanswered(asked))
             self._recorder.begin_turn(self.transcript.turn_id)
             await self._run()
 
@@ -394,9 +391,3 @@ class Session:
 
     def _connect(self, model: str, provider: str) -> tuple[Provider, Limits]:
         return self._parts.connect(model, provider, self._meter)
-
-
-def _withdrawn(question_id: str, approval: bool) -> ApprovalAnswered | QuestionAnswered:
-    if approval:
-        return ApprovalAnswered(id=question_id, choice=DENY, by="restart")
-    return QuestionAnswered(id=question_id, text="", by="restart")
