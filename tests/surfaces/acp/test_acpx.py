@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -12,9 +11,10 @@ import pytest
 
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
+from tests.mcp.others import needs, other, with_others
 from tests.surfaces.acp.editor import configure
 
-pytestmark = pytest.mark.skipif(shutil.which("acpx") is None, reason="needs `npm install -g acpx`")
+pytestmark = needs("acpx")
 
 
 # It tells by its exit code that something was denied.
@@ -31,12 +31,15 @@ async def test_acpx_runs_a_session_with_an_edit(
     steps = [calls("write_file", path="notes.txt", content="second\n"), says("That is all.")]
     async with ScriptedServer(steps) as server:
         configure(tmp_path / "home", server.url, "")
+        agent = ("--agent", f"{hermes} acp", "--cwd", str(project))
         process = await asyncio.create_subprocess_exec(
-            "acpx", "--agent", f"{hermes} acp", "--cwd", str(project), answer, "exec", "change it",
-            env={**os.environ, "HERMES_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)},
+            *(other("acpx"), *agent, answer, "exec", "change it"),
+            env=with_others(
+                {**os.environ, "HERMES_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+            ),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
+        )
         async with asyncio.timeout(120):
             shown = (await process.communicate())[0].decode()
     assert process.returncode == code, shown
