@@ -15,7 +15,8 @@ class Opening(Value):
     """A new session, unless `resume` names one (id, beginning of an id, or title) or `newest` is
     given: "" for the newest of this source, else a title. `attended` means that somebody can
     answer questions. `job` is what the session is a part of, for spending caps. A new session gets
-    a git worktree of its own with `worktree`. Empty strings leave a choice to the settings."""
+    a git worktree of its own with `worktree`; who `brings_tools` wants to find them. Empty strings
+    leave a choice to the settings."""
 
     source: str
     attended: bool
@@ -30,6 +31,7 @@ class Opening(Value):
     job: str = ""
     rules: bool = True
     worktree: bool = False
+    brings_tools: bool = False
 
     def with_extra(self, extra: str) -> Opening:
         """The same wish with these words at the end of the system text."""

@@ -37,13 +37,13 @@ class Tools:
         self._catalogue = None
         self._chosen.clear()
 
-    def direct(self, names: tuple[str, ...], tokens: int) -> tuple[str, ...]:
+    def direct(self, names: tuple[str, ...], tokens: int, *, more: bool = False) -> tuple[str, ...]:
         """Those of the tools that every request is to name: all of them if they take no more than
-        so many tokens, else the most important ones and a way to find the others."""
+        so many tokens, else the most important ones and a way to find the others, or `more`."""
         if not names:
             return ()
         plain = tuple(name for name in names if name not in SEARCHING)
-        if not self._added and self._tokens(plain) <= tokens:
+        if not self._added and not more and self._tokens(plain) <= tokens:
             return plain
         # Where there are many, what else tells of them must fit into the request too.
         left = int(tokens * CROWDED) - self._tokens(SEARCHING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,8 @@ class Foreign:
         self._servers: Servers | None = None
         self._offering = asyncio.Lock()
         self._offered = False
+        # Whether sessions get the tools of servers that the settings name.
+        self.wanted = True
 
     @property
     def servers(self) -> Servers:
@@ -39,7 +41,7 @@ class Foreign:
     async def offer(self) -> None:
         """Give the tools of all servers to the sessions of this run. Servers that were seen before
         are known; only new ones are waited for."""
-        if self._offered or not self._app.settings.mcp_servers:
+        if self._offered or not self.wanted or not self._app.settings.mcp_servers:
             return
         async with self._offering:
             if self._offered:
@@ -78,12 +80,23 @@ def servers_of(
     app: App, changed: Callable[[], None] = lambda: None, *, extra: tuple[Server, ...] = ()
 ) -> Servers:
     """The servers that the settings name, and `extra` ones in their place or besides."""
-    from hermes.mcp.servers import Servers, Surroundings
-
     wanted, faults = wanted_servers(app.config)
     app.news += faults
     others = {server.name for server in extra}
     wanted = [*(server for server in wanted if server.name not in others), *extra]
+    return servers_for(app, wanted, changed)
+
+
+def servers_for(
+    app: App,
+    wanted: Sequence[Server],
+    changed: Callable[[], None] = lambda: None,
+    *,
+    folder: str = "",
+) -> Servers:
+    """These servers and no others; they start in the folder, else where sessions do."""
+    from hermes.mcp.servers import Servers, Surroundings
+
     home = app.home
     around = Surroundings(
         cache=home.folder(home.cache / "mcp"),
@@ -91,7 +104,7 @@ def servers_of(
         tokens=home.root / "mcp-tokens",
         variables=dict(app.env),
         person=app.person,
-        folder=str(Path(app.settings.terminal.cwd).expanduser().resolve()),
+        folder=folder or str(Path(app.settings.terminal.cwd).expanduser().resolve()),
     )
     return Servers(
         wanted,
