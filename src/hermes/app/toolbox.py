@@ -30,9 +30,12 @@ class Tools:
         self._added: dict[str, Entry] = {}
         self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], ChosenTools] = {}
 
-    def add(self, entries: Iterable[Entry]) -> None:
-        """Tools that servers and plugins bring. They are found by search, also in sessions that
-        are open, whose requests go on beginning as they did."""
+    def add(self, entries: Iterable[Entry], *, instead_of: Iterable[str] = ()) -> None:
+        """Tools that servers and plugins bring, and names of those that they no longer do. They
+        are found by search, also in sessions that are open, whose requests go on beginning as they
+        did."""
+        for name in instead_of:
+            self._added.pop(name, None)
         self._added |= {entry.spec.name: entry for entry in entries}
         self._catalogue = None
         self._chosen.clear()

@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from hermes.app.build import App
     from hermes.config.load import Config
     from hermes.config.mcp_settings import McpServerSettings
+    from hermes.core.session import Session
     from hermes.mcp.server import Server
     from hermes.mcp.servers import Servers
 
 # Longest wait for servers that were never seen before.
 PATIENCE_SECONDS = 15.0
+# How often the settings are looked at.
+LOOK_SECONDS = 5.0
+UNCHANGED = "MCP servers: as before."
 
 
 class Foreign:
@@ -29,6 +33,8 @@ class Foreign:
         self._servers: Servers | None = None
         self._offering = asyncio.Lock()
         self._offered = False
+        self._names: tuple[str, ...] = ()
+        self._seen: tuple[int, int] | None = None
         # Whether sessions get the tools of servers that the settings name.
         self.wanted = True
 
@@ -53,17 +59,46 @@ class Foreign:
             self._offer_again()
 
     async def reload(self) -> str:
-        """Follow the settings as they are now; what came of it, in words."""
+        """Follow the settings as they are now; what came of it, in words. Settings that cannot be
+        read leave everything as it is."""
         from hermes.config.load import load
 
-        config = load(self._app.home, env=self._app.env)
-        wanted, _ = wanted_servers(config)
-        came, changed, went = await self.servers.replace(wanted)
-        self._offered = True
-        faults = await self.servers.discover((*came, *changed), seconds=PATIENCE_SECONDS)
-        self._offer_again()
+        config = await asyncio.to_thread(load, self._app.home, env=self._app.env)
+        if broken := next((each for each in config.findings if each.kind == "syntax"), None):
+            return f"{broken.text}; the MCP servers stay as they are."
+        wanted, wrong = wanted_servers(config)
+        async with self._offering:
+            came, changed, went = await self.servers.replace(wanted)
+            self._offered = True
+            new = [name for name in (*came, *changed) if self.servers.known(name) is None]
+            faults = await self.servers.discover(new, seconds=PATIENCE_SECONDS)
+            self._offer_again()
+        if not (came or changed or went or wrong):
+            return UNCHANGED
         counts = f"{len(came)} added, {len(changed)} changed, {len(went)} removed"
-        return "\n".join((f"MCP servers: {counts}.", *faults.values()))
+        return "\n".join((f"MCP servers: {counts}.", *wrong, *faults.values()))
+
+    async def follow(self, session: Session) -> None:
+        """Watch the settings while somebody stays in the session, and say what has changed."""
+        if not self.wanted:
+            return
+        if self._seen is None:
+            self._seen = self._stamp()
+        while True:
+            await self._app.world.clock.sleep(LOOK_SECONDS)
+            if (stamp := self._stamp()) == self._seen:
+                continue
+            self._seen = stamp
+            said = await self.reload()
+            if said != UNCHANGED:
+                session.tell(said)
+
+    def _stamp(self) -> tuple[int, int]:
+        try:
+            info = self._app.home.config.stat()
+        except OSError:
+            return 0, 0
+        return info.st_mtime_ns, info.st_size
 
     async def close(self) -> None:
         if self._servers is not None:
@@ -73,7 +108,9 @@ class Foreign:
         from hermes.tools.catalogue import Entry
 
         if self._offered:
-            self._app.tools.add(Entry(spec, tool) for spec, tool in self.servers.offered())
+            entries = [Entry(spec, tool) for spec, tool in self.servers.offered()]
+            before, self._names = self._names, tuple(entry.spec.name for entry in entries)
+            self._app.tools.add(entries, instead_of=before)
 
 
 def servers_of(
