@@ -16,6 +16,7 @@ from hermes.mcp.server import Server
 from hermes.testing.clock import VirtualClock
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import STAGE, Make, free_port, tool_of, until_open
+from tests.mcp.forgetful import Forgetful
 
 
 @asynccontextmanager
@@ -73,3 +74,24 @@ async def test_an_address_where_nobody_is_is_told(make: Make) -> None:
     link = make(server, world=World(clock)).link("far")
     with pytest.raises(ServerFault, match="MCP server far cannot be reached"):
         await clock.run_until(link.listing())
+
+
+async def test_a_session_that_the_server_forgot_is_begun_anew_and_the_call_runs_once(
+    make: Make, ctx: ScriptedContext
+) -> None:
+    port = free_port()
+    far = Forgetful(port)
+    running = asyncio.ensure_future(far.server.serve())
+    try:
+        await until_open(port)
+        servers = make(Server(name="far", url=far.url, timeout=20))
+        count = await tool_of(servers, "mcp_far_count")
+        assert (await ctx.call(count)).parts == (Text(text="1"),)
+        met = far.greetings
+        far.forget()
+        assert (await ctx.call(count)).parts == (Text(text="2"),)
+        assert (far.calls, far.greetings) == (2, met + 1)
+        await servers.close()
+    finally:
+        far.server.should_exit = True
+        await running

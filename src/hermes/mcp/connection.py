@@ -63,7 +63,7 @@ class Connection:
         if self._client.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return
         try:
-            async with asyncio.timeout(self._server.connect_timeout):
+            async with asyncio.timeout(self._server.keepalive_interval):
                 await self._client.session.send_ping()
         except Exception as error:
             raise fault_of(self._server, error, "its sign of life") from error

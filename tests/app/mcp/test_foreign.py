@@ -19,7 +19,10 @@ from hermes.core.commands import Say
 from hermes.core.effects import CallServer
 from hermes.core.events import Record, ReplyAdded, ToolFinished, ToolIntended
 from hermes.core.messages import ToolResult
+from hermes.core.prompt import Notice
+from hermes.core.world import World
 from hermes.mcp.listing import ForeignTool, Listing, Listings
+from hermes.testing.clock import VirtualClock
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
 from tests.mcp.conftest import LITTLE
@@ -62,6 +65,10 @@ class Talk:
 
 def results(records: Sequence[Record]) -> list[ToolResult]:
     return [each.event.result for each in records if isinstance(each.event, ToolFinished)]
+
+
+def findable(app: App) -> set[str]:
+    return {spec.name for spec in app.tools.choose(("tool_search", "tool_call")).hidden}
 
 
 def tokens(text: str) -> int:
@@ -204,6 +211,42 @@ async def test_another_server_in_the_settings_is_found_by_a_session_that_is_open
             assert answer.text == "echo: new"
             (talk.home / "config.yaml").write_text(text)
             assert await app.foreign.reload() == "MCP servers: 0 added, 0 changed, 1 removed."
+
+
+async def test_settings_that_change_while_a_chat_is_open_are_followed(talk: Talk) -> None:
+    talk.home.mkdir()
+    async with ScriptedServer([says("Hello.")]) as server:
+        text = SETTINGS.replace("URL", server.url).replace("MORE", "")
+        config = talk.home / "config.yaml"
+        config.write_text(text)
+        async with start({}, home=str(talk.home)) as app:
+            app.world = World(clock := VirtualClock())
+            session = await app.open(Opening(source="cli", attended=True))
+            heard = session.subscribe()
+            following = asyncio.ensure_future(app.foreign.follow(session))
+
+            async def told() -> str:
+                while True:
+                    await clock.advance(6)
+                    async with asyncio.timeout(20):
+                        async for record in heard:
+                            if isinstance(record.event, Notice):
+                                return record.event.text
+                raise AssertionError
+
+            await asyncio.sleep(0)
+            second = f'  second: {{command: "{sys.executable}", args: ["{LITTLE}"]}}\n'
+            config.write_text(text + second)
+            assert await told() == "MCP servers: 1 added, 0 changed, 0 removed."
+            assert "mcp_second_echo" in findable(app)
+            config.write_text("mcp_servers: [")
+            assert "the MCP servers stay as they are" in await told()
+            assert "mcp_second_echo" in findable(app)
+            config.write_text(text)
+            assert await told() == "MCP servers: 0 added, 0 changed, 1 removed."
+            assert "mcp_second_echo" not in findable(app)
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
 
 
 async def test_a_run_with_known_servers_does_not_load_the_library(talk: Talk) -> None:
