@@ -47,7 +47,7 @@ async def test_a_tool_answers_with_its_origin_and_declares_its_effect(
         False,
         "mcp:little",
     )
-    effect = CallServer(server="little", tool="echo", arguments='{"text":"hi"}')
+    effect = CallServer(server="little", tool="echo", arguments='{"text":"hi"}', changes=False)
     assert list(tool.effects(ctx.workspace, {"text": "hi"})) == [effect]
     assert tool.repeat == "safe"
 

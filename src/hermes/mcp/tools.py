@@ -53,7 +53,8 @@ class ServerTool(Tool):
         self.parameters = ForeignParameters(foreign.schema)
         self.effects = self._effects
         # What a server says of itself counts as far as it is trusted.
-        self.repeat = "safe" if foreign.read_only and server.trust == "full" else "never"
+        self._reads = foreign.read_only and server.trust == "full"
+        self.repeat = "safe" if self._reads else "never"
         self.interactive = False
         self._foreign = foreign
         self._server = server
@@ -69,6 +70,7 @@ class ServerTool(Tool):
             server=self._server.name + (DISTRUSTED if distrusted else ""),
             tool=self._foreign.name,
             arguments=encode(arguments).decode(),
+            changes=not self._reads,
         )
 
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:

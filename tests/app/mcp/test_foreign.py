@@ -16,7 +16,7 @@ from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.core.commands import Say
-from hermes.core.effects import CallServer
+from hermes.core.effects import CallServer, Principal
 from hermes.core.events import Record, ReplyAdded, ToolFinished, ToolIntended
 from hermes.core.messages import ToolResult
 from hermes.core.prompt import Notice
@@ -24,7 +24,7 @@ from hermes.core.world import World
 from hermes.mcp.listing import ForeignTool, Listing, Listings
 from hermes.testing.clock import VirtualClock
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Step, calls, says
+from hermes.testing.steps import Step, calls, calls_many, says
 from tests.mcp.conftest import LITTLE
 
 SETTINGS = f"""
@@ -44,18 +44,22 @@ class Talk:
         self.requests: list[Any] = []
         self.news: list[str] = []
 
-    async def say(self, *steps: Step, attended: bool = False) -> Sequence[Record]:
+    async def say(
+        self, *steps: Step, attended: bool = False, principal: Principal = "owner"
+    ) -> Sequence[Record]:
         self.home.mkdir(exist_ok=True)
         async with ScriptedServer(list(steps)) as server:
             text = SETTINGS.replace("URL", server.url).replace("MORE", self.more)
             (self.home / "config.yaml").write_text(text)
             async with start({}, home=str(self.home)) as app:
-                records = await self._turn(app, attended)
+                records = await self._turn(app, attended, principal)
             self.requests += [request.body for request in server.requests]
         return records
 
-    async def _turn(self, app: App, attended: bool) -> Sequence[Record]:
-        opening = Opening(source="cli", attended=attended, cwd=str(self.home.parent))
+    async def _turn(self, app: App, attended: bool, principal: Principal) -> Sequence[Record]:
+        opening = Opening(
+            source="cli", attended=attended, cwd=str(self.home.parent), principal=principal
+        )
         session = await app.open(opening)
         self.news += app.news
         await session.send(Say(text="go"))
@@ -105,7 +109,9 @@ async def test_a_foreign_tool_is_found_judged_and_used(talk: Talk) -> None:
         if isinstance(each.event, ToolIntended)
         for effect in each.event.judged
     ]
-    assert judged == [CallServer(server="little", tool="echo", arguments='{"text":"hi"}')]
+    assert judged == [
+        CallServer(server="little", tool="echo", arguments='{"text":"hi"}', changes=False)
+    ]
 
 
 async def test_what_a_server_says_makes_sending_out_a_question(talk: Talk) -> None:
@@ -130,6 +136,25 @@ async def test_every_changing_tool_of_a_distrusted_server_is_asked_about(talk: T
     assert not read.failed
     assert changed.failed
     assert "nobody is here to" in changed.text
+
+
+async def test_what_a_trusted_server_only_reads_may_run_side_by_side(talk: Talk) -> None:
+    talk.more = ", supports_parallel_tool_calls: true"
+    meet = ("tool_call", {"name": "mcp_little_meet", "arguments": {"n": 1}})
+    again = ("tool_call", {"name": "mcp_little_meet", "arguments": {"n": 2}})
+    records = await talk.say(calls_many(meet, again), says("Done."))
+    assert sorted(result.text for result in results(records)) == ["met as 0", "met as 1"]
+
+
+async def test_a_server_does_not_open_doors_for_guests_by_what_it_says_of_itself(
+    talk: Talk,
+) -> None:
+    records = await talk.say(
+        use("mcp_little_echo", text="hi"), says("I may not."), principal="guest"
+    )
+    refused = results(records)[0]
+    assert refused.failed
+    assert "Only the owner may do this" in refused.text
 
 
 async def test_a_known_server_is_not_started_until_it_is_used(talk: Talk) -> None:
