@@ -71,7 +71,11 @@ class Tools:
         return self._chosen[key]
 
     def _later(self, name: str) -> Tool | None:
-        return self._added[name].load() if name in self._added else None
+        """Other programs write `mcp__server__tool`, and models remember that."""
+        for each in (name, name.replace("__", "_")):
+            if each in self._added:
+                return self._added[each].load()
+        return None
 
     def hidden(self, names: tuple[str, ...], findable: tuple[str, ...]) -> tuple[ToolSpec, ...]:
         """The tools that a session has besides those that are shown."""

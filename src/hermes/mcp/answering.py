@@ -42,13 +42,14 @@ class Answering:
 
     async def sample(self, params: JsonObject) -> JsonObject:
         limits = self.server.sampling
-        sampler = self._caller().hosting.sampler
+        hosting = self._caller().hosting
+        sampler = hosting.sampler
         if not limits.enabled or sampler is None:
             raise ServerFault("Sampling is switched off here.")
         if tool_rounds(params) >= limits.max_tool_rounds:
             raise ServerFault(f"More than {limits.max_tool_rounds} rounds of tools in a row.")
         self._count()
-        request = request_of(self.server, params)
+        request = request_of(self.server, params, hosting.keep_image)
         try:
             async with asyncio.timeout(limits.timeout):
                 return result_of(await sampler(self.server, request))

@@ -157,6 +157,11 @@ async def test_a_server_does_not_open_doors_for_guests_by_what_it_says_of_itself
     assert "Only the owner may do this" in refused.text
 
 
+async def test_the_way_other_programs_write_a_name_is_understood(talk: Talk) -> None:
+    records = await talk.say(use("mcp__little__echo", text="hi"), says("Done."))
+    assert results(records)[0].text == "echo: hi"
+
+
 async def test_a_known_server_is_not_started_until_it_is_used(talk: Talk) -> None:
     await talk.say(says("Hello."))
     log = talk.home / "logs" / "mcp" / "little.log"
