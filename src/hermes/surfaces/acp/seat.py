@@ -46,7 +46,7 @@ from hermes.commands.registry import (
 from hermes.core.commands import Answer, Interrupt, Say
 from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, Record, TurnEnded
-from hermes.core.messages import Usage
+from hermes.core.messages import AssistantMessage, Usage
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
 from hermes.surfaces.acp.blocks import spoken
@@ -59,6 +59,7 @@ DENY = "deny"
 URGENT = ("/steer", "/stop")
 BY = "editor"
 STOPS: dict[EndReason, StopReason] = {"interrupted": "cancelled", "budget": "max_turn_requests"}
+REPLY_STOPS: dict[str, StopReason] = {"length": "max_tokens", "filtered": "refusal"}
 OPTIONS = {
     "once": PermissionOption(option_id="allow_once", name="Allow once", kind="allow_once"),
     "session": PermissionOption(
@@ -228,9 +229,13 @@ class Seat:
             raise RequestError(-32603, ended.error or "The turn failed.", {"detail": ended.detail})
         if ended.error:
             await self._tell(update_agent_message_text(f"\n\n{ended.error}\n"))
-        return PromptResponse(
-            stop_reason=STOPS.get(ended.reason, "end_turn"), usage=_tokens(ended.usage)
-        )
+        stop = STOPS.get(ended.reason) or REPLY_STOPS.get(self._last_stop(), "end_turn")
+        return PromptResponse(stop_reason=stop, usage=_tokens(ended.usage))
+
+    def _last_stop(self) -> str:
+        """Why the model's last answer ended."""
+        last = self.session.transcript.messages[-1:]
+        return last[0].stop if last and isinstance(last[0], AssistantMessage) else ""
 
     def _usage(self) -> UsageUpdate:
         transcript = self.session.transcript
