@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hermes.app.mcp.foreign import PATIENCE_SECONDS, servers_for
+from hermes.app.mcp.foreign import PATIENCE_SECONDS, server_of, servers_for
 from hermes.core.parts import Parts
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool
@@ -13,15 +13,16 @@ from hermes.core.turn import Furnish, Toolbox
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.mcp.server import Server
+    from hermes.config.mcp_settings import McpServerSettings
 
 
 class Guests:
     """Their tools are those of this session alone; no other can find or use them. Whoever has
     opened the session closes them with it."""
 
-    def __init__(self, app: App, servers: Sequence[Server], folder: str) -> None:
-        self._servers = servers_for(app, servers, folder=folder)
+    def __init__(self, app: App, servers: Mapping[str, McpServerSettings], folder: str) -> None:
+        described = [server_of(name, own) for name, own in servers.items()]
+        self._servers = servers_for(app, described, folder=folder)
 
     async def meet(self) -> tuple[str, ...]:
         """Wait for those that were never seen before, side by side; what went wrong."""
