@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from acp.schema import (
     CurrentModeUpdate,
     FileEditToolCallContent,
     McpServerStdio,
+    ToolCallProgress,
     UserMessageChunk,
 )
 
@@ -319,3 +321,55 @@ async def test_the_mode_that_was_chosen_is_told(tmp_path: Path, project: Path) -
         await client.agent.set_session_mode(session, "plan")
         told = [each for each in client.updates if isinstance(each, CurrentModeUpdate)]
         assert [each.current_mode_id for each in told] == ["plan"]
+
+
+WITH_TERMINALS = "acp: {use_client_terminal: true}\n"
+
+
+async def test_commands_run_in_terminals_of_the_editor_where_that_is_wanted(
+    tmp_path: Path, project: Path
+) -> None:
+    steps = [calls("terminal", command="cat notes.txt; exit 3"), says("Done.")]
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url, terminal=True, settings=WITH_TERMINALS) as client,
+    ):
+        await client.say(await opened(client, project), "go")
+        assert client.released == ["terminal-0"]
+        result = str(server.requests[1].body["messages"][-1])
+        assert "first" in result and "3" in result
+
+
+async def test_a_command_in_a_terminal_of_the_editor_can_be_cancelled(
+    tmp_path: Path, project: Path
+) -> None:
+    steps = [calls("terminal", command="echo begun; sleep 600"), says("never")]
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url, terminal=True, settings=WITH_TERMINALS) as client,
+    ):
+        session = await opened(client, project)
+        prompt = asyncio.ensure_future(client.say(session, "go"))
+        await client.until(
+            lambda: any(
+                "begun" in str(each.content)
+                for each in client.updates
+                if isinstance(each, ToolCallProgress)
+            )
+        )
+        await client.agent.cancel(session)
+        async with asyncio.timeout(20):
+            assert (await prompt).stop_reason == "cancelled"
+        assert client.released == ["terminal-0"]
+        assert client.shells["terminal-0"].returncode == -signal.SIGKILL
+
+
+async def test_terminals_of_the_editor_are_left_alone_unless_they_are_wanted(
+    tmp_path: Path, project: Path
+) -> None:
+    async with (
+        ScriptedServer([calls("terminal", command="true"), says("Done.")]) as server,
+        editor(tmp_path / "home", server.url, terminal=True) as client,
+    ):
+        await client.say(await opened(client, project), "go")
+        assert client.shells == {} and client.endings == ["completed"]

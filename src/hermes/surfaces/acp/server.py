@@ -50,6 +50,7 @@ from hermes.surfaces.acp.buffers import EditorFiles
 from hermes.surfaces.acp.manners import NAMES, Mannered, modes
 from hermes.surfaces.acp.offers import MODEL, READY, SETUP, models, ways_in
 from hermes.surfaces.acp.seat import Seat
+from hermes.surfaces.acp.terminals import EditorTerminals
 from hermes.surfaces.acp.visitors import Brought, visitors
 from hermes.version import __version__
 
@@ -256,8 +257,7 @@ class EditorAgent:
         def arrange(session_id: str, parts: Parts) -> None:
             policies.append(Mannered(parts.policy))
             parts.policy = policies[0]
-            files = EditorFiles(parts.workspace, client, known_as or session_id, self._able)
-            parts.workspace = cast(Workspace, files)
+            parts.workspace = self._place(parts.workspace, client, known_as or session_id)
             if guests is not None:
                 guests.sit_down(parts)
 
@@ -274,6 +274,11 @@ class EditorAgent:
         self._seats[seat.id] = seat
         self._app.attend(session)
         return seat
+
+    def _place(self, inner: Workspace, client: Client, session_id: str) -> Workspace:
+        wanted = self._app.settings.acp.use_client_terminal and self._able.terminal
+        terminals = EditorTerminals(client, session_id) if wanted else None
+        return cast(Workspace, EditorFiles(inner, client, session_id, self._able, terminals))
 
     def _guests(self, brought: Brought, cwd: str) -> Guests | None:
         servers = visitors(brought)
