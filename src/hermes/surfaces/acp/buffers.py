@@ -17,8 +17,8 @@ from hermes.surfaces.acp.terminals import EditorTerminals
 
 class EditorFiles:
     """Reads and writes of one session, and its commands if there are `terminals` for them. What the
-    editor does not give or take as text goes the usual way: it may know nothing of a file, or refuse
-    what lies outside its project."""
+    editor does not give or take as text goes the usual way: it may know nothing of a file, or
+    refuse what lies outside its project."""
 
     def __init__(
         self,
