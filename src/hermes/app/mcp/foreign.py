@@ -91,7 +91,15 @@ class Foreign:
             self._seen = stamp
             said = await self.reload()
             if said != UNCHANGED:
-                session.tell(said)
+                session.tell(said + self._hint(session))
+
+    def _hint(self, session: Session) -> str:
+        """Requests of a session go on beginning as they did, so one that began without any way to
+        find tools does not get it."""
+        opened = session.transcript.opened
+        if not self._names or opened is None or "tool_search" in opened.tools:
+            return ""
+        return "\nTheir tools are found in sessions that begin from now on."
 
     def _stamp(self) -> tuple[int, int]:
         try:
