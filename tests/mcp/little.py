@@ -28,9 +28,11 @@ TOOLS: dict[str, dict[str, Any]] = {
     "grow": {"description": "Have one more tool from now on.", "inputSchema": ANY},
     "paint": {"description": "Paint in a colour of the person.", "inputSchema": ANY},
     "wonder": {"description": "Let the client's model think.", "inputSchema": ANY},
+    "meet": {"description": "Wait for a second call.", "inputSchema": ANY},
+    "freeze": {"description": "Read nothing any more.", "inputSchema": ANY},
     "roots": {"description": "Where the client works.", "inputSchema": ANY},
 }
-TOOLS["echo"]["annotations"] = {"readOnlyHint": True}
+TOOLS["echo"]["annotations"] = TOOLS["meet"]["annotations"] = {"readOnlyHint": True}
 COLOUR = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
 QUESTION = {"role": "user", "content": {"type": "text", "text": "What is the capital of France?"}}
 
@@ -38,6 +40,8 @@ _writing = threading.Lock()
 _answers: dict[str, Any] = {}
 _cancelled: set[Any] = set()
 _news = threading.Condition()
+_frozen = threading.Event()
+_meeting = threading.Barrier(2)
 
 
 def send(message: dict[str, Any]) -> None:
@@ -108,6 +112,11 @@ def run(call: Any, name: str, given: dict[str, Any], token: Any) -> dict[str, An
             if "error" in said:
                 return text(said["error"]["message"], failed=True)
             return text(f"thought: {said['result']['content']['text']}")
+        case "meet":
+            return text(f"met as {_meeting.wait(timeout=20)}")
+        case "freeze":
+            _frozen.set()
+            return text("frozen")
         case "roots":
             return text(json.dumps(ask("roots/list", {})["result"]["roots"]))
         case _:
@@ -166,6 +175,8 @@ def main() -> None:
     sys.stderr.write("the little one is there\n")
     sys.stderr.flush()
     for line in sys.stdin:
+        if _frozen.is_set():
+            time.sleep(600)
         message = json.loads(line)
         if "method" in message and "id" in message:
             threading.Thread(target=serve, args=(message,), daemon=True).start()

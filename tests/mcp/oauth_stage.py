@@ -25,12 +25,16 @@ class Authority:
         self.url = url
         self.lives = 3600
         self.refuses = False
+        # What calls of tools need besides a token, and what each token may.
+        self.needed = ""
+        self.scopes: dict[str, str] = {}
         self.revoked = False
         self.clients: dict[str, dict[str, Any]] = {}
         self.codes: dict[str, dict[str, str]] = {}
         self.tokens: set[str] = set()
         self.refreshes: dict[str, str] = {}
         self.asked: list[dict[str, str]] = []
+        self.scope = ""
 
     def routes(self) -> list[Route]:
         return [
@@ -81,23 +85,26 @@ class Authority:
         if form["grant_type"] == "refresh_token":
             if self.revoked or self.refreshes.pop(form["refresh_token"], "") != form["client_id"]:
                 return JSONResponse({"error": "invalid_grant"}, status_code=400)
-            return self._granted(form["client_id"])
+            return self._granted(form["client_id"], self.scope)
         code = self.codes.pop(form["code"])
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
         if challenge != code["code_challenge"]:
             return JSONResponse({"error": "invalid_grant"}, status_code=400)
-        return self._granted(form["client_id"])
+        self.scope = code.get("scope", "")
+        return self._granted(form["client_id"], self.scope)
 
-    def _granted(self, client: str) -> Response:
+    def _granted(self, client: str, scope: str) -> Response:
         access, refresh = secrets.token_hex(16), secrets.token_hex(16)
         self.tokens.add(access)
+        self.scopes[access] = scope
         self.refreshes[refresh] = client
         answer = {
             "access_token": access,
             "refresh_token": refresh,
             "token_type": "Bearer",
             "expires_in": self.lives,
+            "scope": scope,
         }
         return JSONResponse(answer)
 
@@ -116,8 +123,17 @@ class Locked:
             where = f"{self._authority.url}/.well-known/oauth-protected-resource/mcp"
             header = {"WWW-Authenticate": f'Bearer resource_metadata="{where}"'}
             await Response(status_code=401, headers=header)(scope, receive, send)
+        elif scope["type"] == "http" and not self._may(token, headers):
+            words = f'Bearer error="insufficient_scope", scope="{self._authority.needed}"'
+            refusal = Response(status_code=403, headers={"WWW-Authenticate": words})
+            await refusal(scope, receive, send)
         else:
             await self._inner(scope, receive, send)
+
+    def _may(self, token: str, headers: dict[bytes, bytes]) -> bool:
+        if headers.get(b"mcp-method") != b"tools/call" or not self._authority.needed:
+            return True
+        return self._authority.needed in self._authority.scopes[token].split()
 
 
 def locked_server(port: int) -> tuple[uvicorn.Server, Authority]:

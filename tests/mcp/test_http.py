@@ -6,16 +6,19 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
+from hermes.codec.values import replace
 from hermes.core.messages import Text
 from hermes.core.world import World
 from hermes.mcp.faults import ServerFault
 from hermes.mcp.server import Server
 from hermes.testing.clock import VirtualClock
 from hermes.testing.context import ScriptedContext
-from tests.mcp.conftest import STAGE, Make, free_port, tool_of, until_open
+from tests.mcp.conftest import STAGE, Make, free_port, tool_of, until, until_open
+from tests.mcp.forgetful import Forgetful
 
 
 @asynccontextmanager
@@ -51,6 +54,31 @@ async def test_tools_are_used_over_http(
         assert (await ctx.call(await tool_of(servers, "mcp_far_fail"))).failed
 
 
+@pytest.mark.parametrize(("way", "path"), [("--http", "mcp"), ("--sse", "sse")])
+async def test_calls_over_http_are_given_up_and_cancelled(
+    make: Make, ctx: ScriptedContext, tmp_path: Path, way: str, path: str
+) -> None:
+    port = free_port()
+    server = Server(
+        name="far",
+        url=f"http://127.0.0.1:{port}/{path}",
+        transport="sse" if path == "sse" else "http",
+        timeout=1,
+    )
+    async with served(way, port):
+        slow = await tool_of(make(server), "mcp_far_slow")
+        late = await ctx.call(slow, seconds=60)
+        assert "timed out after 1s" in str(late.parts)
+        patient = make(replace(server, timeout=60))
+        slow = await tool_of(patient, "mcp_far_slow")
+        note = tmp_path / "note"
+        call = asyncio.ensure_future(ctx.call(slow, seconds=60, note=str(note)))
+        await until(note.exists)
+        call.cancel()
+        await until(lambda: "cancelled" in note.read_text())
+        assert not (await ctx.call(await tool_of(patient, "mcp_far_echo"), text="x")).failed
+
+
 async def test_a_server_that_comes_back_is_used_again(make: Make, ctx: ScriptedContext) -> None:
     port, clock = free_port(), VirtualClock()
     server = Server(name="far", url=f"http://127.0.0.1:{port}/mcp", timeout=5, connect_timeout=5)
@@ -73,3 +101,24 @@ async def test_an_address_where_nobody_is_is_told(make: Make) -> None:
     link = make(server, world=World(clock)).link("far")
     with pytest.raises(ServerFault, match="MCP server far cannot be reached"):
         await clock.run_until(link.listing())
+
+
+async def test_a_session_that_the_server_forgot_is_begun_anew_and_the_call_runs_once(
+    make: Make, ctx: ScriptedContext
+) -> None:
+    port = free_port()
+    far = Forgetful(port)
+    running = asyncio.ensure_future(far.server.serve())
+    try:
+        await until_open(port)
+        servers = make(Server(name="far", url=far.url, timeout=20))
+        count = await tool_of(servers, "mcp_far_count")
+        assert (await ctx.call(count)).parts == (Text(text="1"),)
+        met = far.greetings
+        far.forget()
+        assert (await ctx.call(count)).parts == (Text(text="2"),)
+        assert (far.calls, far.greetings) == (2, met + 1)
+        await servers.close()
+    finally:
+        far.server.should_exit = True
+        await running

@@ -168,3 +168,30 @@ async def test_processes_that_renew_at_once_ask_one_after_the_other(
     many = [make(locked(authority)) for _ in range(3)]
     await asyncio.gather(*(each.link("locked").listing() for each in many))
     assert [form["grant_type"] for form in authority.asked].count("refresh_token") == 1
+
+
+async def test_a_call_that_needs_more_rights_says_so_and_a_new_login_has_them(
+    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
+) -> None:
+    server = replace(locked(authority), oauth=OAuth(scope="look"))
+    await log_in(server, store, Browser(), SystemClock())
+    authority.needed = "treasure:take"
+    treasure = await tool_of(make(server), "mcp_locked_treasure")
+    refused = await ctx.call(treasure)
+    assert refused.failed
+    assert "wants more rights for this (treasure:take)" in str(refused.parts)
+    assert "hermes mcp login locked" in str(refused.parts)
+    await log_in(server, store, Browser(), SystemClock())
+    token = store.token()
+    assert token is not None
+    assert (token.scope, token.wanted) == ("look treasure:take", "")
+    assert (await ctx.call(treasure)).parts == (Text(text="gold"),)
+
+
+async def test_a_login_is_not_shown_to_another_server(
+    authority: Authority, store: TokenStore, make: Make
+) -> None:
+    await log_in(locked(authority), store, Browser(), SystemClock())
+    elsewhere = replace(locked(authority), url="http://127.0.0.1:9/mcp")
+    with pytest.raises(NeedsLogin, match="hermes mcp login locked"):
+        await make(elsewhere).link("locked").listing()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
-
-import pytest
 
 from hermes.codec.json import decode
 from hermes.core.messages import Image, Text
@@ -14,15 +11,9 @@ from hermes.mcp.hosting import Hosting, Sample, SampleRequest
 from hermes.mcp.server import Server
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, tool_of
+from tests.mcp.others import needs, other, with_others
 
 EVERYTHING, FILES = "mcp-server-everything", "mcp-server-filesystem"
-
-
-def needs(command: str) -> pytest.MarkDecorator:
-    package = command.replace("mcp-server", "@modelcontextprotocol/server")
-    return pytest.mark.skipif(
-        shutil.which(command) is None, reason=f"needs `npm install -g {package}`"
-    )
 
 
 def words(output: ToolOutput) -> str:
@@ -37,7 +28,7 @@ async def test_the_everything_server(make: Make, ctx: ScriptedContext, tmp_path:
     hosting = ctx.kept(Hosting)
     hosting.sampler = sampler
     hosting.keep_image = lambda data, kind: str(tmp_path / "kept.png")
-    servers = make(Server(name="every", command=EVERYTHING))
+    servers = make(Server(name="every", command=other(EVERYTHING), env=with_others({})))
 
     async def used(name: str, **arguments: object) -> ToolOutput:
         return await ctx.call(await tool_of(servers, f"mcp_every_{name}"), **arguments)
@@ -63,7 +54,9 @@ async def test_the_everything_server(make: Make, ctx: ScriptedContext, tmp_path:
 @needs(FILES)
 async def test_the_filesystem_server(make: Make, ctx: ScriptedContext, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("remember the milk\n")
-    servers = make(Server(name="fs", command=FILES, args=(str(tmp_path),)))
+    servers = make(
+        Server(name="fs", command=other(FILES), args=(str(tmp_path),), env=with_others({}))
+    )
 
     async def used(name: str, **arguments: object) -> ToolOutput:
         return await ctx.call(await tool_of(servers, f"mcp_fs_{name}"), **arguments)

@@ -11,6 +11,7 @@ import pytest
 
 from hermes.codec.json import decode
 from hermes.core.effects import CallServer
+from hermes.core.errors import ToolError
 from hermes.core.messages import Image, Text, user_says
 from hermes.core.tools import ToolOutput
 from hermes.core.world import World
@@ -46,7 +47,7 @@ async def test_a_tool_answers_with_its_origin_and_declares_its_effect(
         False,
         "mcp:little",
     )
-    effect = CallServer(server="little", tool="echo", arguments='{"text":"hi"}')
+    effect = CallServer(server="little", tool="echo", arguments='{"text":"hi"}', changes=False)
     assert list(tool.effects(ctx.workspace, {"text": "hi"})) == [effect]
     assert tool.repeat == "safe"
 
@@ -275,6 +276,55 @@ async def test_a_server_that_rests_is_let_go(make: Make, ctx: ScriptedContext) -
     await ctx.call(await tool_of(servers, "mcp_little_echo"), text="x")
     await until(lambda: not servers.link("little").is_open)
     assert not (await ctx.call(await tool_of(servers, "mcp_little_echo"), text="y")).failed
+
+
+async def test_a_server_that_gives_no_sign_of_life_is_let_go_before_a_call_needs_it(
+    make: Make, ctx: ScriptedContext
+) -> None:
+    servers = make(little(keepalive_interval=0.3))
+    echo = await tool_of(servers, "mcp_little_echo")
+    await ctx.call(echo, text="x")
+    await ctx.call(await tool_of(servers, "mcp_little_freeze"))
+    await until(lambda: not servers.link("little").is_open)
+    assert not (await ctx.call(echo, text="y")).failed
+
+
+async def test_other_limits_leave_a_connection_as_it_is(make: Make, ctx: ScriptedContext) -> None:
+    servers = make(little())
+    slow = await tool_of(servers, "mcp_little_slow")
+    await ctx.call(slow, seconds=0)
+    link = servers.link("little")
+    limited = little(timeout=0.3, tools=Tools(include=("slow",), resources=False, prompts=False))
+    assert await servers.replace([limited]) == ([], ["little"], [])
+    assert servers.link("little") is link
+    assert link.is_open
+    assert [spec.name for spec, _ in servers.offered()] == ["mcp_little_slow"]
+    assert "timed out after 0.3s" in text_of(await ctx.call(slow, seconds=60))
+
+
+async def test_a_call_under_way_ends_before_its_server_is_removed(
+    make: Make, ctx: ScriptedContext, tmp_path: Path
+) -> None:
+    servers, note = make(little()), tmp_path / "note"
+    slow = await tool_of(servers, "mcp_little_slow")
+    call = asyncio.ensure_future(ctx.call(slow, seconds=0.5, note=str(note)))
+    await until(note.exists)
+    assert await servers.replace([]) == ([], [], ["little"])
+    assert (await call).parts == (Text(text="done"),)
+    with pytest.raises(ToolError, match="no MCP server named 'little'"):
+        await ctx.call(slow, seconds=0)
+
+
+async def test_a_server_that_is_reached_in_another_way_starts_anew(
+    make: Make, ctx: ScriptedContext
+) -> None:
+    servers = make(little())
+    await ctx.call(await tool_of(servers, "mcp_little_echo"), text="x")
+    link = servers.link("little")
+    assert await servers.replace([little(env={"A": "B"})]) == ([], ["little"], [])
+    assert not link.is_open
+    seen = await ctx.call(await tool_of(servers, "mcp_little_environment"))
+    assert "A=B" in text_of(seen)
 
 
 async def test_a_server_that_wants_a_login_says_so(make: Make) -> None:

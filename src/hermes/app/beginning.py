@@ -36,7 +36,8 @@ def beginning(
 ) -> Beginning:
     """Who will `only_look` leaves the home as it is."""
     names = wanted_names(app.settings, platform=opening.platform, reduced=choice.reduced)
-    tools = app.tools.direct(names, app.settings.context.direct_tool_tokens)
+    tokens = app.settings.context.direct_tool_tokens
+    tools = app.tools.direct(names, tokens, more=opening.brings_tools)
     skills = skill_index(
         app.settings,
         app.home,

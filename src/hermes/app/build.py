@@ -188,6 +188,7 @@ class App:
             upkeep(self, session),
             watching.name(self, session),
             watching.review(self, session),
+            self.foreign.follow(session),
             *(work(self, session) for work in self.beside),
             self.models.acquaint(session.transcript.model, session.transcript.provider),
         ):

@@ -31,12 +31,15 @@ class Tools:
         self._catalogue: Catalogue | None = None
         self._at_times: dict[str, Entry] = {}
         self._added: dict[str, Entry] = {}
-        self._direct: dict[tuple[tuple[str, ...], int], tuple[str, ...]] = {}
+        self._direct: dict[tuple[tuple[str, ...], int, bool], tuple[str, ...]] = {}
         self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], ChosenTools] = {}
 
-    def add(self, entries: Iterable[Entry]) -> None:
-        """Tools that servers and plugins bring. They are found by search, also in sessions that
-        are open, whose requests go on beginning as they did."""
+    def add(self, entries: Iterable[Entry], *, instead_of: Iterable[str] = ()) -> None:
+        """Tools that servers and plugins bring, and names of those that they no longer do. They
+        are found by search, also in sessions that are open, whose requests go on beginning as they
+        did."""
+        for name in instead_of:
+            self._added.pop(name, None)
         self._added |= {entry.spec.name: entry for entry in entries}
         self._catalogue = None
         self._chosen.clear()
@@ -64,19 +67,20 @@ class Tools:
         every = self._all()
         return every.load(name) if name in every.names else None
 
-    def direct(self, names: tuple[str, ...], tokens: int) -> tuple[str, ...]:
+    def direct(self, names: tuple[str, ...], tokens: int, *, more: bool = False) -> tuple[str, ...]:
         """Those of the tools that every request is to name: all of them if they take no more than
-        so many tokens, else the most important ones and a way to find the others."""
+        so many tokens, else the most important ones and a way to find the others, or `more`."""
         if not names:
             return ()
-        if (names, tokens) not in self._direct:
-            self._direct[names, tokens] = self._fitting(names, tokens)
-        return self._direct[names, tokens]
+        known = (names, tokens, more)
+        if known not in self._direct:
+            self._direct[known] = self._fitting(names, tokens, more)
+        return self._direct[known]
 
-    def _fitting(self, names: tuple[str, ...], tokens: int) -> tuple[str, ...]:
+    def _fitting(self, names: tuple[str, ...], tokens: int, more: bool) -> tuple[str, ...]:
         known = self._all().names
         plain = tuple(name for name in names if name not in SEARCHING and name in known)
-        if not self._added and self._tokens(plain) <= tokens:
+        if not self._added and not more and self._tokens(plain) <= tokens:
             return plain
         # Where there are many, what else tells of them must fit into the request too.
         left = int(tokens * CROWDED) - self._tokens(SEARCHING)
@@ -101,7 +105,11 @@ class Tools:
         return self._chosen[key]
 
     def _later(self, name: str) -> Tool | None:
-        return self._added[name].load() if name in self._added else None
+        """Other programs write `mcp__server__tool`, and models remember that."""
+        for each in (name, name.replace("__", "_")):
+            if each in self._added:
+                return self._added[each].load()
+        return None
 
     def hidden(self, names: tuple[str, ...], findable: tuple[str, ...]) -> tuple[ToolSpec, ...]:
         """The tools that a session has besides those that are shown."""

@@ -9,7 +9,7 @@ from hermes.codec.values import JsonValue, Value
 from hermes.config.home import Home
 from hermes.config.schema import Path
 from hermes.config.settings import Settings
-from hermes.core.errors import NotFound
+from hermes.core.errors import NotFound, UsageError
 from hermes.tools.toolsets import TOOLSETS, resolve_toolsets
 
 # The surfaces that sessions begin on.
@@ -25,9 +25,20 @@ class ToolsetState(Value):
     partly: bool = False
 
 
-def states(settings: Settings, platform: str = "") -> tuple[ToolsetState, ...]:
+def states(
+    settings: Settings, platform: str = "", *, home: Home | None = None
+) -> tuple[ToolsetState, ...]:
+    """With a home, foreign servers are among them."""
     offered = {*wanted_names(settings, platform=platform)}
-    return tuple(_state(name, offered) for name in _elementary())
+    own = tuple(_state(name, offered) for name in _elementary())
+    if home is None or not settings.mcp_servers:
+        return own
+    from hermes.app.mcp import toolsets
+
+    return own + tuple(
+        ToolsetState(name=name, tools=tools, enabled=on and not partly, partly=partly)
+        for name, tools, on, partly in toolsets.offered(settings, home)
+    )
 
 
 def _state(name: str, offered: set[str]) -> ToolsetState:
@@ -56,6 +67,14 @@ def changes(
     settings: Settings, names: Sequence[str], *, on: bool, platform: str = ""
 ) -> dict[Path, JsonValue]:
     """What to write so that these toolsets are offered, or not any more; NotFound."""
+    if settings.mcp_servers:
+        from hermes.app.mcp.toolsets import is_server, switched
+
+        if servers := [name for name in names if is_server(settings, name)]:
+            if platform:
+                raise UsageError("Servers are switched everywhere at once; leave out --platform.")
+            others = [name for name in names if name not in servers]
+            return switched(settings, servers, on=on) | changes(settings, others, on=on)
     for name in names:
         if name not in TOOLSETS:
             # Only a slip needs the comparison of words.

@@ -289,6 +289,14 @@ class ApiServerSettings(Value):
     drain_seconds: Annotated[Count, "Seconds that running turns get when it is stopped."] = 10
 
 
+class AcpSettings(Value):
+    """Sessions in editors."""
+
+    use_client_terminal: Annotated[
+        bool, "Commands run in terminals of the editor, where it has them; nothing confines them."
+    ] = False
+
+
 class Settings(Value):
     """All settings of a home, with their defaults."""
 
@@ -345,6 +353,7 @@ class Settings(Value):
     credential_pool_cooldowns: CooldownSettings = CooldownSettings()
     budget: BudgetSettings = BudgetSettings()
     auxiliary: AuxiliarySettings = AuxiliarySettings()
+    acp: AcpSettings = AcpSettings()
     api_server: ApiServerSettings = ApiServerSettings()
     mcp_servers: dict[str, McpServerSettings] = {}
     hooks: ShellHooks = {}

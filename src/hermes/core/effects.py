@@ -79,11 +79,14 @@ class UseSecret(Value, tag="use_secret"):
 
 
 class CallServer(Value, tag="call_server"):
-    """A tool of a foreign server, with its arguments as JSON."""
+    """A tool of a foreign server, with its arguments as JSON. `changes` is False where a trusted
+    server says that it only reads: such calls may run side by side, but none is judged more mildly
+    for what a server says of itself."""
 
     server: str
     tool: str
     arguments: str = "{}"
+    changes: bool = True
 
 
 class UseTool(Value, tag="use_tool"):

@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, replace
-from hermes.core.effects import Allow, DeletePath, Effect, ReadPath, UseTool, WritePath
+from hermes.core.effects import (
+    Allow,
+    CallServer,
+    DeletePath,
+    Effect,
+    ReadPath,
+    UseTool,
+    WritePath,
+)
 from hermes.core.errors import ToolError
 from hermes.core.events import Judged
 from hermes.core.messages import Text, ToolCall, ToolResult
@@ -134,8 +142,13 @@ def _sociable(plan: Plan) -> bool:
     if plan.tool.interactive or plan.asks or not plan.judged:
         return False
     return plan.harmless or all(
-        isinstance(effect, ReadPath | WritePath | DeletePath) for effect in plan.effects
+        isinstance(effect, ReadPath | WritePath | DeletePath) or _only_asks(effect)
+        for effect in plan.effects
     )
+
+
+def _only_asks(effect: Effect) -> bool:
+    return isinstance(effect, CallServer) and not effect.changes
 
 
 def _collide(one: Plan, other: Plan) -> bool:
@@ -147,6 +160,8 @@ def _collide(one: Plan, other: Plan) -> bool:
 
 def _touch(one: Effect, other: Effect) -> bool:
     """Same path, or one inside the other. A command may touch any path."""
+    if _only_asks(one) and _only_asks(other):
+        return False
     if not isinstance(one, ReadPath | WritePath | DeletePath):
         return True
     if not isinstance(other, ReadPath | WritePath | DeletePath):

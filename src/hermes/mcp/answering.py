@@ -24,7 +24,7 @@ class Answering:
     of the blue, or during calls of several sessions, gets no answer."""
 
     def __init__(self, server: Server, world: World, folder: str) -> None:
-        self._server = server
+        self.server = server
         self._world = world
         self._folder = folder
         self._callers: list[Caller] = []
@@ -41,17 +41,18 @@ class Answering:
         return [{"uri": Path(each).as_uri(), "name": Path(each).name or each} for each in folders]
 
     async def sample(self, params: JsonObject) -> JsonObject:
-        limits = self._server.sampling
-        sampler = self._caller().hosting.sampler
+        limits = self.server.sampling
+        hosting = self._caller().hosting
+        sampler = hosting.sampler
         if not limits.enabled or sampler is None:
             raise ServerFault("Sampling is switched off here.")
         if tool_rounds(params) >= limits.max_tool_rounds:
             raise ServerFault(f"More than {limits.max_tool_rounds} rounds of tools in a row.")
         self._count()
-        request = request_of(self._server, params)
+        request = request_of(self.server, params, hosting.keep_image)
         try:
             async with asyncio.timeout(limits.timeout):
-                return result_of(await sampler(self._server, request))
+                return result_of(await sampler(self.server, request))
         except TimeoutError:
             raise ServerFault(f"No answer within {limits.timeout:g} s.") from None
 
@@ -59,10 +60,10 @@ class Answering:
         """Only plain forms are put to the person; an address to open is not followed."""
         if params.get("mode", "form") != "form" or "requestedSchema" not in params:
             return DECLINED
-        form = Form(self._server.name, params)
+        form = Form(self.server.name, params)
         caller = self._caller()
         try:
-            async with asyncio.timeout(self._server.elicitation.timeout):
+            async with asyncio.timeout(self.server.elicitation.timeout):
                 return await answered(form, caller.ask)
         except TimeoutError:
             return CANCELLED
@@ -79,6 +80,6 @@ class Answering:
         now = self._world.clock.monotonic()
         while self._recent and now - self._recent[0] >= _MINUTE:
             self._recent.popleft()
-        if len(self._recent) >= self._server.sampling.max_rpm:
-            raise ServerFault(f"More than {self._server.sampling.max_rpm} requests in a minute.")
+        if len(self._recent) >= self.server.sampling.max_rpm:
+            raise ServerFault(f"More than {self.server.sampling.max_rpm} requests in a minute.")
         self._recent.append(now)

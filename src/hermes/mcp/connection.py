@@ -53,6 +53,21 @@ class Connection:
         self._client = client
         self._server = server
 
+    def retune(self, server: Server) -> None:
+        """The same server under other settings."""
+        self._server = server
+
+    async def ping(self) -> None:
+        """Whether it still answers; Late or Lost. The newest protocol has no such question: there
+        each call stands for itself."""
+        if self._client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return
+        try:
+            async with asyncio.timeout(self._server.keepalive_interval):
+                await self._client.session.send_ping()
+        except Exception as error:
+            raise fault_of(self._server, error, "its sign of life") from error
+
     async def listing(self) -> Listing:
         """All tools, over all pages, fit to be shown to a model."""
         able = self._client.server_capabilities

@@ -23,6 +23,18 @@ class NeedsLogin(ServerFault):
         super().__init__(f"MCP server {server} needs a login: run `hermes mcp login {server}`.")
 
 
+class NeedsScope(NeedsLogin):
+    """The login is good, but not for this."""
+
+    def __init__(self, server: str, scope: str) -> None:
+        super().__init__(server)
+        words = f" ({scope})" if scope else ""
+        self.args = (
+            f"MCP server {server} wants more rights for this{words}: run "
+            f"`hermes mcp login {server}` to grant them.",
+        )
+
+
 class Lost(ServerFault):
     """The connection broke while the call ran: whether it was carried out is not known."""
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 3
+GRACE_SECONDS = 5.0
 PATIENCE_SECONDS = 8.0
 T = TypeVar("T")
 Open = Callable[[Answering, Callable[[], None]], AbstractAsyncContextManager["Connection"]]
@@ -51,6 +52,8 @@ class Link:
         self._ended: ServerFault | None = None
         self._changed = asyncio.Event()
         self._busy = 0
+        self._resting = asyncio.Event()
+        self._resting.set()
         self._used_at = 0.0
 
     @property
@@ -83,6 +86,20 @@ class Link:
         """What the server offers now; connects if need be."""
         return await self.call(lambda connection: connection.listing())
 
+    def retune(self, server: Server) -> None:
+        """Other settings for a server that is reached as before."""
+        self.server = server
+        self._answering.server = server
+        if self._connection is not None:
+            self._connection.retune(server)
+
+    async def retire(self) -> None:
+        """Let go of it once the calls that are under way have ended, or after some seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_SECONDS):
+                await self._resting.wait()
+        await self._hang_up()
+
     async def close(self) -> None:
         await self._hang_up()
 
@@ -95,6 +112,7 @@ class Link:
     async def _tried(self, work: Callable[[Connection], Awaitable[T]], caller: Caller | None) -> T:
         connection = await self._connected()
         self._busy += 1
+        self._resting.clear()
         if caller is not None:
             self._answering.begin(caller)
         try:
@@ -103,6 +121,8 @@ class Link:
             if caller is not None:
                 self._answering.end(caller)
             self._busy -= 1
+            if not self._busy:
+                self._resting.set()
             self._used_at = self._world.clock.monotonic()
 
     async def _connected(self) -> Connection:
@@ -168,13 +188,14 @@ class Link:
                 ready.cancel()
 
     async def _attend(self, connection: Connection, leave: asyncio.Event) -> None:
-        """Until it is to be let go; what the server says has changed is asked for again."""
-        begun = self._used_at = self._world.clock.monotonic()
+        """Until it is to be let go; what the server says has changed is asked for again. One that
+        gives no sign of life is lost, before a call finds that out."""
+        begun = self._used_at = heard = self._world.clock.monotonic()
         while not leave.is_set():
             waits = [asyncio.ensure_future(each.wait()) for each in (leave, self._changed)]
             try:
                 await asyncio.wait(
-                    waits, timeout=self._left(begun), return_when=asyncio.FIRST_COMPLETED
+                    waits, timeout=self._patience(begun), return_when=asyncio.FIRST_COMPLETED
                 )
             finally:
                 for wait in waits:
@@ -185,6 +206,17 @@ class Link:
                     self._seen(self.server, await connection.listing())
             elif self._left(begun) == 0 and not self._busy:
                 return
+            elif self._is_quiet(max(heard, self._used_at)):
+                await connection.ping()
+                heard = self._world.clock.monotonic()
+
+    def _is_quiet(self, heard: float) -> bool:
+        quiet = self._world.clock.monotonic() - heard
+        return not self._busy and quiet >= self.server.keepalive_interval
+
+    def _patience(self, begun: float) -> float:
+        left, interval = self._left(begun), self.server.keepalive_interval
+        return interval if left is None else min(left, interval)
 
     def _left(self, begun: float) -> float | None:
         """Seconds until the connection has rested or lived long enough; None for ever."""

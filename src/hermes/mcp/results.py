@@ -15,7 +15,7 @@ from hermes.mcp.server import Server
 
 MOST_BYTES = 50 * 1024 * 1024
 _ENDINGS = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/ogg": "ogg", "application/pdf": "pdf"}
-_PICTURES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
+PICTURES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 NOTHING = "(no output)"
 
 
@@ -83,7 +83,7 @@ class Reading:
             data = base64.b64decode(encoded, validate=True)
         except binascii.Error:
             return Text(text=f"[{kind}: cannot be decoded]")
-        if kind in _PICTURES and self._hosting.keep_image is not None:
+        if kind in PICTURES and self._hosting.keep_image is not None:
             return Image(file=self._hosting.keep_image(data, kind), media_type=kind)
         self._files += 1
         ending = _ENDINGS.get(kind, kind.rpartition("/")[2].partition("+")[0][:8] or "bin")

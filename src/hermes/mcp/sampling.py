@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.messages import (
     AssistantMessage,
+    Image,
     Message,
     Text,
     ToolCall,
@@ -14,18 +18,21 @@ from hermes.core.messages import (
     UserMessage,
 )
 from hermes.core.prompt import ToolSpec
-from hermes.mcp.hosting import Sample, SampleRequest
+from hermes.mcp.hosting import KeepImage, Sample, SampleRequest
+from hermes.mcp.results import PICTURES
 from hermes.mcp.schemas import clean_description, clean_schema
 from hermes.mcp.server import Server
 
 _USE, _RESULT = "tool_use", "tool_result"
 
 
-def request_of(server: Server, params: JsonObject) -> SampleRequest:
-    """With no more tokens than the settings allow."""
+def request_of(
+    server: Server, params: JsonObject, keep_image: KeepImage | None = None
+) -> SampleRequest:
+    """With no more tokens than the settings allow. Pictures come along where they can be kept."""
     messages: list[Message] = []
     for each in params.get("messages", ()):
-        messages += _messages(server, each)
+        messages += _messages(server, each, keep_image)
     preferences = params.get("modelPreferences") or {}
     hints = (hint.get("name", "") for hint in preferences.get("hints") or ())
     return SampleRequest(
@@ -80,19 +87,29 @@ def _blocks(message: JsonObject) -> list[JsonObject]:
     return content if isinstance(content, list) else [content]
 
 
-def _messages(server: Server, message: JsonObject) -> list[Message]:
+def _messages(server: Server, message: JsonObject, keep: KeepImage | None) -> list[Message]:
     blocks = _blocks(message)
     if message.get("role") == "assistant":
         parts = tuple(part for block in blocks if (part := _said(block)) is not None)
         stop = "calls" if any(isinstance(part, ToolCall) for part in parts) else "done"
         return [AssistantMessage(parts=parts, stop="calls" if stop == "calls" else "done")]
     results = tuple(_result(server, block) for block in blocks if block.get("type") == _RESULT)
-    words = [_text(block) for block in blocks if block.get("type") != _RESULT]
+    others = tuple(_part(block, keep) for block in blocks if block.get("type") != _RESULT)
     found: list[Message] = [ToolMessage(results=results)] if results else []
-    if words:
-        parts_ = (Text(text="\n".join(words)),)
-        found.append(UserMessage(parts=parts_, origin=server.origin))
+    if others:
+        found.append(UserMessage(parts=others, origin=server.origin))
     return found
+
+
+def _part(block: JsonObject, keep: KeepImage | None) -> Text | Image:
+    kind = str(block.get("mimeType", ""))
+    if block.get("type") == "image" and kind in PICTURES and keep is not None:
+        try:
+            data = base64.b64decode(str(block.get("data", "")), validate=True)
+        except binascii.Error:
+            return Text(text=_text(block))
+        return Image(file=keep(data, kind), media_type=kind)
+    return Text(text=_text(block))
 
 
 def _said(block: JsonObject) -> Text | ToolCall | None:

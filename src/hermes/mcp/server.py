@@ -73,6 +73,7 @@ class Server(Value):
     enabled: bool = True
     timeout: float = 300
     connect_timeout: float = 60
+    keepalive_interval: float = 180
     idle_timeout_seconds: float = 0
     max_lifetime_seconds: float = 0
     supports_parallel_tool_calls: bool = False
@@ -106,6 +107,21 @@ class Server(Value):
         names = ("command", "args", "env", "cwd", "url", "transport", "headers", "auth")
         kept = {name: told[name] for name in names if name in told}
         return hashlib.sha256(encode_sorted(kept)).hexdigest()[:16]
+
+    def is_reached_like(self, other: Server) -> bool:
+        """Whether a connection to one of them serves the other as well: they differ only in what
+        is taken from it and how long it may take."""
+        return self.tuned_like(other) == other
+
+    def tuned_like(self, other: Server) -> Server:
+        return replace(
+            self,
+            timeout=other.timeout,
+            trust=other.trust,
+            tools=other.tools,
+            sampling=replace(other.sampling, enabled=self.sampling.enabled),
+            elicitation=replace(other.elicitation, enabled=self.elicitation.enabled),
+        )
 
     def secrets(self) -> tuple[str, ...]:
         """Values that must not show up in words about it."""

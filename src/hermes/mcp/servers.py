@@ -126,10 +126,15 @@ class Servers:
         came = [name for name in new if name not in old]
         went = [name for name in old if name not in new]
         changed = [name for name in new if name in old and new[name] != old[name]]
-        for name in (*went, *changed):
+        kept = [name for name in changed if old[name].is_reached_like(new[name])]
+        for name in kept:
+            if link := self._links.get(name):
+                link.retune(self._whole(new[name]))
+        gone = [name for name in (*went, *changed) if name not in kept]
+        for name in gone:
             self._known.pop(name, None)
-            if link := self._links.pop(name, None):
-                await link.close()
+        links = [self._links.pop(name) for name in gone if name in self._links]
+        await asyncio.gather(*(link.retire() for link in links))
         return came, changed, went
 
     def forget(self, name: str) -> None:
@@ -140,10 +145,13 @@ class Servers:
         links, self._links = self._links, {}
         await asyncio.gather(*(link.close() for link in links.values()))
 
-    def _linked(self, server: Server) -> Link:
+    def _whole(self, server: Server) -> Server:
         around = self._around
-        whole = expanded(server, around.variables, home=around.person, folder=around.folder)
-        return Link(whole, self._opener(whole), self._saw, self._world, around.folder)
+        return expanded(server, around.variables, home=around.person, folder=around.folder)
+
+    def _linked(self, server: Server) -> Link:
+        whole = self._whole(server)
+        return Link(whole, self._opener(whole), self._saw, self._world, self._around.folder)
 
     def _saw(self, server: Server, listing: Listing) -> None:
         plain = self.servers.get(server.name)

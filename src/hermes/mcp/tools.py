@@ -9,7 +9,7 @@ from hermes.codec.json import encode
 from hermes.codec.signature import Parameters
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.effects import CallServer, Effect
-from hermes.core.errors import ToolError
+from hermes.core.errors import NotFound, ToolError
 from hermes.core.messages import Image, Text
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Place, Tool, ToolContext, ToolOutput
@@ -52,7 +52,9 @@ class ServerTool(Tool):
         self.description = foreign.description
         self.parameters = ForeignParameters(foreign.schema)
         self.effects = self._effects
-        self.repeat = "safe" if foreign.read_only else "never"
+        # What a server says of itself counts as far as it is trusted.
+        self._reads = foreign.read_only and server.trust == "full"
+        self.repeat = "safe" if self._reads else "never"
         self.interactive = False
         self._foreign = foreign
         self._server = server
@@ -68,11 +70,15 @@ class ServerTool(Tool):
             server=self._server.name + (DISTRUSTED if distrusted else ""),
             tool=self._foreign.name,
             arguments=encode(arguments).decode(),
+            changes=not self._reads,
         )
 
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
         hosting = ctx.kept(Hosting)
-        link = self._links.link(self._server.name)
+        try:
+            link = self._links.link(self._server.name)
+        except NotFound as error:
+            raise ToolError(str(error)) from error
         reading = Reading(ctx, link.server, hosting)
         caller = Caller(ctx, hosting)
         try:

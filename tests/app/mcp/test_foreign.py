@@ -16,12 +16,15 @@ from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.core.commands import Say
-from hermes.core.effects import CallServer
+from hermes.core.effects import CallServer, Principal
 from hermes.core.events import Record, ReplyAdded, ToolFinished, ToolIntended
 from hermes.core.messages import ToolResult
+from hermes.core.prompt import Notice
+from hermes.core.world import World
 from hermes.mcp.listing import ForeignTool, Listing, Listings
+from hermes.testing.clock import VirtualClock
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Step, calls, says
+from hermes.testing.steps import Step, calls, calls_many, says
 from tests.mcp.conftest import LITTLE
 
 SETTINGS = f"""
@@ -41,18 +44,22 @@ class Talk:
         self.requests: list[Any] = []
         self.news: list[str] = []
 
-    async def say(self, *steps: Step, attended: bool = False) -> Sequence[Record]:
+    async def say(
+        self, *steps: Step, attended: bool = False, principal: Principal = "owner"
+    ) -> Sequence[Record]:
         self.home.mkdir(exist_ok=True)
         async with ScriptedServer(list(steps)) as server:
             text = SETTINGS.replace("URL", server.url).replace("MORE", self.more)
             (self.home / "config.yaml").write_text(text)
             async with start({}, home=str(self.home)) as app:
-                records = await self._turn(app, attended)
+                records = await self._turn(app, attended, principal)
             self.requests += [request.body for request in server.requests]
         return records
 
-    async def _turn(self, app: App, attended: bool) -> Sequence[Record]:
-        opening = Opening(source="cli", attended=attended, cwd=str(self.home.parent))
+    async def _turn(self, app: App, attended: bool, principal: Principal) -> Sequence[Record]:
+        opening = Opening(
+            source="cli", attended=attended, cwd=str(self.home.parent), principal=principal
+        )
         session = await app.open(opening)
         self.news += app.news
         await session.send(Say(text="go"))
@@ -62,6 +69,10 @@ class Talk:
 
 def results(records: Sequence[Record]) -> list[ToolResult]:
     return [each.event.result for each in records if isinstance(each.event, ToolFinished)]
+
+
+def findable(app: App) -> set[str]:
+    return {spec.name for spec in app.tools.choose(("tool_search", "tool_call")).hidden}
 
 
 def tokens(text: str) -> int:
@@ -98,7 +109,9 @@ async def test_a_foreign_tool_is_found_judged_and_used(talk: Talk) -> None:
         if isinstance(each.event, ToolIntended)
         for effect in each.event.judged
     ]
-    assert judged == [CallServer(server="little", tool="echo", arguments='{"text":"hi"}')]
+    assert judged == [
+        CallServer(server="little", tool="echo", arguments='{"text":"hi"}', changes=False)
+    ]
 
 
 async def test_what_a_server_says_makes_sending_out_a_question(talk: Talk) -> None:
@@ -123,6 +136,30 @@ async def test_every_changing_tool_of_a_distrusted_server_is_asked_about(talk: T
     assert not read.failed
     assert changed.failed
     assert "nobody is here to" in changed.text
+
+
+async def test_what_a_trusted_server_only_reads_may_run_side_by_side(talk: Talk) -> None:
+    talk.more = ", supports_parallel_tool_calls: true"
+    meet = ("tool_call", {"name": "mcp_little_meet", "arguments": {"n": 1}})
+    again = ("tool_call", {"name": "mcp_little_meet", "arguments": {"n": 2}})
+    records = await talk.say(calls_many(meet, again), says("Done."))
+    assert sorted(result.text for result in results(records)) == ["met as 0", "met as 1"]
+
+
+async def test_a_server_does_not_open_doors_for_guests_by_what_it_says_of_itself(
+    talk: Talk,
+) -> None:
+    records = await talk.say(
+        use("mcp_little_echo", text="hi"), says("I may not."), principal="guest"
+    )
+    refused = results(records)[0]
+    assert refused.failed
+    assert "Only the owner may do this" in refused.text
+
+
+async def test_the_way_other_programs_write_a_name_is_understood(talk: Talk) -> None:
+    records = await talk.say(use("mcp__little__echo", text="hi"), says("Done."))
+    assert results(records)[0].text == "echo: hi"
 
 
 async def test_a_known_server_is_not_started_until_it_is_used(talk: Talk) -> None:
@@ -204,6 +241,42 @@ async def test_another_server_in_the_settings_is_found_by_a_session_that_is_open
             assert answer.text == "echo: new"
             (talk.home / "config.yaml").write_text(text)
             assert await app.foreign.reload() == "MCP servers: 0 added, 0 changed, 1 removed."
+
+
+async def test_settings_that_change_while_a_chat_is_open_are_followed(talk: Talk) -> None:
+    talk.home.mkdir()
+    async with ScriptedServer([says("Hello.")]) as server:
+        text = SETTINGS.replace("URL", server.url).replace("MORE", "")
+        config = talk.home / "config.yaml"
+        config.write_text(text)
+        async with start({}, home=str(talk.home)) as app:
+            app.world = World(clock := VirtualClock())
+            session = await app.open(Opening(source="cli", attended=True))
+            heard = session.subscribe()
+            following = asyncio.ensure_future(app.foreign.follow(session))
+
+            async def told() -> str:
+                while True:
+                    await clock.advance(6)
+                    async with asyncio.timeout(20):
+                        async for record in heard:
+                            if isinstance(record.event, Notice):
+                                return record.event.text
+                raise AssertionError
+
+            await asyncio.sleep(0)
+            second = f'  second: {{command: "{sys.executable}", args: ["{LITTLE}"]}}\n'
+            config.write_text(text + second)
+            assert await told() == "MCP servers: 1 added, 0 changed, 0 removed."
+            assert "mcp_second_echo" in findable(app)
+            config.write_text("mcp_servers: [")
+            assert "the MCP servers stay as they are" in await told()
+            assert "mcp_second_echo" in findable(app)
+            config.write_text(text)
+            assert await told() == "MCP servers: 0 added, 0 changed, 1 removed."
+            assert "mcp_second_echo" not in findable(app)
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
 
 
 async def test_a_run_with_known_servers_does_not_load_the_library(talk: Talk) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import signal
 import sys
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,13 +20,18 @@ from acp.schema import (
     AgentMessageChunk,
     AllowedOutcome,
     ClientCapabilities,
+    CreateTerminalResponse,
     DeniedOutcome,
     FileSystemCapabilities,
     InitializeResponse,
+    KillTerminalResponse,
     PermissionOption,
     PromptResponse,
     ReadTextFileResponse,
+    ReleaseTerminalResponse,
     RequestPermissionResponse,
+    TerminalExitStatus,
+    TerminalOutputResponse,
     TextContentBlock,
     ToolCallProgress,
     ToolCallStart,
@@ -41,6 +49,9 @@ class Editor:
         self.answers: list[str] = []
         self.buffers: dict[str, str] = {}
         self.silent = False
+        self.shells: dict[str, Process] = {}
+        self.words: dict[str, bytes] = {}
+        self.released: list[str] = []
         self._news = asyncio.Event()
         self.agent: ClientSideConnection
         self.hello: InitializeResponse
@@ -107,10 +118,57 @@ class Editor:
         self.buffers[path] = content
         return WriteTextFileResponse()
 
+    async def create_terminal(
+        self, session_id: str, command: str, args: list[str], cwd: str, **_: Any
+    ) -> CreateTerminalResponse:
+        id = f"terminal-{len(self.shells)}"
+        self.shells[id] = await asyncio.create_subprocess_exec(
+            *(command, *args),
+            cwd=cwd,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self.words[id] = b""
+        return CreateTerminalResponse(terminal_id=id)
+
+    async def terminal_output(
+        self, session_id: str, terminal_id: str, **_: Any
+    ) -> TerminalOutputResponse:
+        shell = self.shells[terminal_id]
+        assert shell.stdout is not None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.05):
+                while data := await shell.stdout.read(1000):
+                    self.words[terminal_id] += data
+                await shell.wait()
+        code = shell.returncode
+        status = None if code is None else TerminalExitStatus(exit_code=code if code >= 0 else None)
+        text = self.words[terminal_id].decode()
+        return TerminalOutputResponse(output=text, truncated=False, exit_status=status)
+
+    async def kill_terminal(
+        self, session_id: str, terminal_id: str, **_: Any
+    ) -> KillTerminalResponse:
+        os.killpg(self.shells[terminal_id].pid, signal.SIGKILL)
+        await self.shells[terminal_id].wait()
+        return KillTerminalResponse()
+
+    async def release_terminal(
+        self, session_id: str, terminal_id: str, **_: Any
+    ) -> ReleaseTerminalResponse:
+        self.released.append(terminal_id)
+        return ReleaseTerminalResponse()
+
 
 @asynccontextmanager
 async def editor(
-    home: Path, model_url: str, *, files: bool = False, settings: str = ""
+    home: Path,
+    model_url: str,
+    *,
+    files: bool = False,
+    terminal: bool = False,
+    settings: str = "",
 ) -> AsyncIterator[Editor]:
     configure(home, model_url, settings)
     client = Editor()
@@ -124,7 +182,8 @@ async def editor(
         client.hello = await agent.initialize(
             PROTOCOL_VERSION,
             ClientCapabilities(
-                fs=FileSystemCapabilities(read_text_file=files, write_text_file=files)
+                fs=FileSystemCapabilities(read_text_file=files, write_text_file=files),
+                terminal=terminal,
             ),
         )
         yield client

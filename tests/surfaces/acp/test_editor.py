@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,12 +12,16 @@ from acp import RequestError
 from acp.schema import (
     AgentPlanUpdate,
     AvailableCommandsUpdate,
+    CurrentModeUpdate,
     FileEditToolCallContent,
+    McpServerStdio,
+    ToolCallProgress,
     UserMessageChunk,
 )
 
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
+from tests.mcp.conftest import LITTLE
 from tests.surfaces.acp.editor import Editor, editor
 
 
@@ -225,3 +231,145 @@ async def test_what_cannot_be_is_refused_in_words(tmp_path: Path, project: Path)
         session = await opened(client, project)
         await client.say(session, "/usage")
         assert "Context" in client.text and server.requests == []
+
+
+def little(name: str = "little") -> McpServerStdio:
+    return McpServerStdio(name=name, command=sys.executable, args=["-S", "-E", str(LITTLE)], env=[])
+
+
+async def test_servers_of_the_editor_are_those_of_one_session(
+    tmp_path: Path, project: Path
+) -> None:
+    search = calls("tool_search", query="say it again")
+    use = calls("tool_call", name="mcp_acp_little_echo", arguments={"text": "hi"})
+    steps = [search, use, says("Used."), use, says("Not mine.")]
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        able = client.hello.agent_capabilities
+        assert able is not None and able.mcp_capabilities is not None
+        assert able.mcp_capabilities.http and able.mcp_capabilities.sse
+        new = await client.agent.new_session(str(project), mcp_servers=[little()])
+        await client.say(new.session_id, "use it")
+        assert "mcp_acp_little_echo" in str(server.requests[1].body)
+        assert "echo: hi" in str(server.requests[2].body)
+        other = await opened(client, project)
+        await client.say(other, "use it")
+        assert client.endings == ["completed", "completed", "failed"]
+        await client.agent.close_session(new.session_id)
+        log = tmp_path / "home" / "logs" / "mcp" / "acp_little.log"
+        assert "the little one is there" in log.read_text()
+
+
+async def test_a_server_that_the_editor_names_in_vain_is_told(
+    tmp_path: Path, project: Path
+) -> None:
+    ghost = McpServerStdio(name="ghost", command="/no/such/program", args=[], env=[])
+    async with (
+        ScriptedServer([says("Hello.")]) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        new = await client.agent.new_session(str(project), mcp_servers=[ghost])
+        await client.until(lambda: "there is no command '/no/such/program'" in client.text)
+        assert (await client.say(new.session_id, "hi")).stop_reason == "end_turn"
+
+
+async def test_words_for_the_running_turn_do_not_wait_for_its_end(
+    tmp_path: Path, project: Path
+) -> None:
+    steps = [calls("terminal", command="until [ -e go ]; do sleep 0.05; done"), says("Done.")]
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        session = await opened(client, project)
+        prompt = asyncio.ensure_future(client.say(session, "wait"))
+        await client.until(lambda: client.calls)
+        assert (await client.say(session, "/steer and be brief")).stop_reason == "end_turn"
+        assert not prompt.done()
+        (project / "go").touch()
+        assert (await prompt).stop_reason == "end_turn"
+        assert "and be brief" in str(server.requests[1].body)
+
+
+async def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(
+    tmp_path: Path, project: Path
+) -> None:
+    steps = [says("One."), says("In the copy."), says("In the first.")]
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url) as first,
+        editor(tmp_path / "home", server.url) as second,
+    ):
+        session = await opened(first, project)
+        await first.say(session, "hi")
+        await second.agent.load_session(str(project), session, mcp_servers=[])
+        await second.until(lambda: "is open elsewhere" in second.text)
+        await second.say(session, "only here")
+        assert "In the copy." in second.text
+        await first.say(session, "and here")
+        assert "only here" not in str(server.requests[2].body)
+
+
+async def test_the_mode_that_was_chosen_is_told(tmp_path: Path, project: Path) -> None:
+    async with (
+        ScriptedServer([]) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        session = await opened(client, project)
+        await client.agent.set_session_mode(session, "plan")
+        told = [each for each in client.updates if isinstance(each, CurrentModeUpdate)]
+        assert [each.current_mode_id for each in told] == ["plan"]
+
+
+WITH_TERMINALS = "acp: {use_client_terminal: true}\n"
+
+
+async def test_commands_run_in_terminals_of_the_editor_where_that_is_wanted(
+    tmp_path: Path, project: Path
+) -> None:
+    steps = [calls("terminal", command="cat notes.txt; exit 3"), says("Done.")]
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url, terminal=True, settings=WITH_TERMINALS) as client,
+    ):
+        await client.say(await opened(client, project), "go")
+        assert client.released == ["terminal-0"]
+        result = str(server.requests[1].body["messages"][-1])
+        assert "first" in result and "3" in result
+
+
+async def test_a_command_in_a_terminal_of_the_editor_can_be_cancelled(
+    tmp_path: Path, project: Path
+) -> None:
+    steps = [calls("terminal", command="echo begun; sleep 600"), says("never")]
+    async with (
+        ScriptedServer(steps) as server,
+        editor(tmp_path / "home", server.url, terminal=True, settings=WITH_TERMINALS) as client,
+    ):
+        session = await opened(client, project)
+        prompt = asyncio.ensure_future(client.say(session, "go"))
+        await client.until(
+            lambda: any(
+                "begun" in str(each.content)
+                for each in client.updates
+                if isinstance(each, ToolCallProgress)
+            )
+        )
+        await client.agent.cancel(session)
+        async with asyncio.timeout(20):
+            assert (await prompt).stop_reason == "cancelled"
+        assert client.released == ["terminal-0"]
+        assert client.shells["terminal-0"].returncode == -signal.SIGKILL
+
+
+async def test_terminals_of_the_editor_are_left_alone_unless_they_are_wanted(
+    tmp_path: Path, project: Path
+) -> None:
+    async with (
+        ScriptedServer([calls("terminal", command="true"), says("Done.")]) as server,
+        editor(tmp_path / "home", server.url, terminal=True) as client,
+    ):
+        await client.say(await opened(client, project), "go")
+        assert client.shells == {} and client.endings == ["completed"]

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.mcp.conftest import free_port, until_open
+from tests.mcp.others import needs, other, with_others
 from tests.surfaces.mcp.conftest import HERMES, environment
 
 TOKEN = "a-token-for-this-test-only"
@@ -37,15 +37,20 @@ CLIENT = (
     "tools_call",
     "elicitation-sep1034-client-defaults",
     "sse-retry",
+    "auth/2025-03-26-oauth-endpoint-fallback",
     "auth/metadata-default",
     "auth/metadata-var1",
     "auth/metadata-var2",
     "auth/metadata-var3",
+    "auth/offline-access-not-supported",
+    "auth/offline-access-scope",
     "auth/pre-registration",
     "auth/resource-mismatch",
     "auth/scope-from-scopes-supported",
     "auth/scope-from-www-authenticate",
     "auth/scope-omitted-when-undefined",
+    "auth/scope-retry-limit",
+    "auth/scope-step-up",
     "auth/token-endpoint-auth-basic",
     "auth/token-endpoint-auth-none",
     "auth/token-endpoint-auth-post",
@@ -98,10 +103,7 @@ async def _output(*command: str, env: dict[str, str], seconds: float = 120) -> s
         return (await process.communicate())[0].decode()
 
 
-@pytest.mark.skipif(
-    shutil.which("conformance") is None,
-    reason="needs `npm install -g @modelcontextprotocol/conformance` and Node 22",
-)
+@needs("conformance")
 async def test_every_scenario_that_applies_is_passed(tmp_path: Path) -> None:
     home, port = tmp_path / "home", free_port()
     home.mkdir()
@@ -113,7 +115,9 @@ async def test_every_scenario_that_applies_is_passed(tmp_path: Path) -> None:
         await until_open(port)
         async with with_token(port) as door:
             url = f"http://127.0.0.1:{door}/mcp"
-            shown = await _output("conformance", "server", "--url", url, env=dict(os.environ))
+            shown = await _output(
+                other("conformance"), "server", "--url", url, env=with_others(dict(os.environ))
+            )
     finally:
         serving.terminate()
         await serving.wait()
@@ -123,26 +127,20 @@ async def test_every_scenario_that_applies_is_passed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", CLIENT)
-@pytest.mark.skipif(
-    shutil.which("conformance") is None,
-    reason="needs `npm install -g @modelcontextprotocol/conformance` and Node 22",
-)
+@needs("conformance")
 async def test_our_client_passes_the_scenarios_for_clients(scenario: str) -> None:
     client = f"{sys.executable} {OUR_CLIENT}"
-    command = ("conformance", "client", "--command", client, "--scenario", scenario)
-    shown = await _output(*command, env={**os.environ, "PYTHONPATH": str(SOURCE)})
+    command = (other("conformance"), "client", "--command", client, "--scenario", scenario)
+    shown = await _output(*command, env=with_others({**os.environ, "PYTHONPATH": str(SOURCE)}))
     assert re.search(r"Passed: (\d+)/\1, 0 failed", shown), shown[-2_000:]
 
 
-@pytest.mark.skipif(
-    shutil.which("mcp-inspector") is None,
-    reason="needs `npm install -g @modelcontextprotocol/inspector`",
-)
+@needs("mcp-inspector")
 async def test_the_inspector_lists_and_calls_our_tools(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    inspector = ("mcp-inspector", "--cli", HERMES, "mcp", "serve", "--method")
-    env = environment(home)
+    inspector = (other("mcp-inspector"), "--cli", HERMES, "mcp", "serve", "--method")
+    env = with_others(environment(home))
     listed = json.loads(await _output(*inspector, "tools/list", env=env))
     assert "conversations_list" in {tool["name"] for tool in listed["tools"]}
     call = ("tools/call", "--tool-name", "conversations_list", "--tool-arg", "limit=2")

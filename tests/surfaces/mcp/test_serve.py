@@ -112,6 +112,19 @@ async def test_an_approval_reaches_a_chat_that_waits_in_another_process(
     assert not (project / "made.txt").exists()
 
 
+def test_other_machines_are_served_by_tls_only(home: Path) -> None:
+    def refusal(*more: str) -> str:
+        command = [HERMES, "mcp", "serve", "--http", *more]
+        done = subprocess.run(
+            command, env=environment(home), capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 2
+        return done.stderr
+
+    assert "0.0.0.0 can be reached from outside" in refusal("--host", "0.0.0.0")
+    assert "needs both --cert and --key" in refusal("--cert", "a.pem")
+
+
 async def test_http_lets_nobody_in_without_the_token(home: Path) -> None:
     port = free_port()
     serving = await asyncio.create_subprocess_exec(

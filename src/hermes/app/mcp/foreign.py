@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from hermes.app.build import App
     from hermes.config.load import Config
     from hermes.config.mcp_settings import McpServerSettings
+    from hermes.core.session import Session
     from hermes.mcp.server import Server
     from hermes.mcp.servers import Servers
 
 # Longest wait for servers that were never seen before.
 PATIENCE_SECONDS = 15.0
+# How often the settings are looked at.
+LOOK_SECONDS = 5.0
+UNCHANGED = "MCP servers: as before."
 
 
 class Foreign:
@@ -29,6 +33,10 @@ class Foreign:
         self._servers: Servers | None = None
         self._offering = asyncio.Lock()
         self._offered = False
+        self._names: tuple[str, ...] = ()
+        self._seen: tuple[int, int] | None = None
+        # Whether sessions get the tools of servers that the settings name.
+        self.wanted = True
 
     @property
     def servers(self) -> Servers:
@@ -39,7 +47,7 @@ class Foreign:
     async def offer(self) -> None:
         """Give the tools of all servers to the sessions of this run. Servers that were seen before
         are known; only new ones are waited for."""
-        if self._offered or not self._app.settings.mcp_servers:
+        if self._offered or not self.wanted or not self._app.settings.mcp_servers:
             return
         async with self._offering:
             if self._offered:
@@ -51,17 +59,54 @@ class Foreign:
             self._offer_again()
 
     async def reload(self) -> str:
-        """Follow the settings as they are now; what came of it, in words."""
+        """Follow the settings as they are now; what came of it, in words. Settings that cannot be
+        read leave everything as it is."""
         from hermes.config.load import load
 
-        config = load(self._app.home, env=self._app.env)
-        wanted, _ = wanted_servers(config)
-        came, changed, went = await self.servers.replace(wanted)
-        self._offered = True
-        faults = await self.servers.discover((*came, *changed), seconds=PATIENCE_SECONDS)
-        self._offer_again()
+        config = await asyncio.to_thread(load, self._app.home, env=self._app.env)
+        if broken := next((each for each in config.findings if each.kind == "syntax"), None):
+            return f"{broken.text}; the MCP servers stay as they are."
+        wanted, wrong = wanted_servers(config)
+        async with self._offering:
+            came, changed, went = await self.servers.replace(wanted)
+            self._offered = True
+            new = [name for name in (*came, *changed) if self.servers.known(name) is None]
+            faults = await self.servers.discover(new, seconds=PATIENCE_SECONDS)
+            self._offer_again()
+        if not (came or changed or went or wrong):
+            return UNCHANGED
         counts = f"{len(came)} added, {len(changed)} changed, {len(went)} removed"
-        return "\n".join((f"MCP servers: {counts}.", *faults.values()))
+        return "\n".join((f"MCP servers: {counts}.", *wrong, *faults.values()))
+
+    async def follow(self, session: Session) -> None:
+        """Watch the settings while somebody stays in the session, and say what has changed."""
+        if not self.wanted:
+            return
+        if self._seen is None:
+            self._seen = self._stamp()
+        while True:
+            await self._app.world.clock.sleep(LOOK_SECONDS)
+            if (stamp := self._stamp()) == self._seen:
+                continue
+            self._seen = stamp
+            said = await self.reload()
+            if said != UNCHANGED:
+                session.tell(said + self._hint(session))
+
+    def _hint(self, session: Session) -> str:
+        """Requests of a session go on beginning as they did, so one that began without any way to
+        find tools does not get it."""
+        opened = session.transcript.opened
+        if not self._names or opened is None or "tool_search" in opened.tools:
+            return ""
+        return "\nTheir tools are found in sessions that begin from now on."
+
+    def _stamp(self) -> tuple[int, int]:
+        try:
+            info = self._app.home.config.stat()
+        except OSError:
+            return 0, 0
+        return info.st_mtime_ns, info.st_size
 
     async def close(self) -> None:
         if self._servers is not None:
@@ -71,19 +116,32 @@ class Foreign:
         from hermes.tools.catalogue import Entry
 
         if self._offered:
-            self._app.tools.add(Entry(spec, tool) for spec, tool in self.servers.offered())
+            entries = [Entry(spec, tool) for spec, tool in self.servers.offered()]
+            before, self._names = self._names, tuple(entry.spec.name for entry in entries)
+            self._app.tools.add(entries, instead_of=before)
 
 
 def servers_of(
     app: App, changed: Callable[[], None] = lambda: None, *, extra: tuple[Server, ...] = ()
 ) -> Servers:
     """The servers that the settings name, and `extra` ones in their place or besides."""
-    from hermes.mcp.servers import Servers, Surroundings
-
     wanted, faults = wanted_servers(app.config)
     app.news += faults
     others = {server.name for server in extra}
     wanted = [*(server for server in wanted if server.name not in others), *extra]
+    return servers_for(app, wanted, changed)
+
+
+def servers_for(
+    app: App,
+    wanted: Sequence[Server],
+    changed: Callable[[], None] = lambda: None,
+    *,
+    folder: str = "",
+) -> Servers:
+    """These servers and no others; they start in the folder, else where sessions do."""
+    from hermes.mcp.servers import Servers, Surroundings
+
     home = app.home
     around = Surroundings(
         cache=home.folder(home.cache / "mcp"),
@@ -91,7 +149,7 @@ def servers_of(
         tokens=home.root / "mcp-tokens",
         variables=dict(app.env),
         person=app.person,
-        folder=str(Path(app.settings.terminal.cwd).expanduser().resolve()),
+        folder=folder or str(Path(app.settings.terminal.cwd).expanduser().resolve()),
     )
     return Servers(
         wanted,

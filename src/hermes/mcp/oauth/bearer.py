@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx2
 
 from hermes.codec.values import replace
 from hermes.core.world import Clock
-from hermes.mcp.faults import NeedsLogin
+from hermes.mcp.faults import NeedsLogin, NeedsScope
 from hermes.mcp.oauth.store import Token, TokenStore
 from hermes.mcp.server import Server
 
@@ -24,9 +25,16 @@ def bearer_of(server: Server, tokens: Path, clock: Clock) -> httpx2.Auth | None:
     if server.auth != "oauth":
         return None
     store = TokenStore(tokens, server.name)
-    if store.token() is None:
+    token = store.token()
+    # A login is for one server: if the settings name another now, that one must not get it.
+    if token is None or not _is_for(token, server.url):
         raise NeedsLogin(server.name)
     return Bearer(server, store, clock)
+
+
+def _is_for(token: Token, url: str) -> bool:
+    ours, theirs = urlsplit(url), urlsplit(token.resource or url)
+    return (ours.scheme, ours.netloc.lower()) == (theirs.scheme, theirs.netloc.lower())
 
 
 class Bearer(httpx2.Auth):
@@ -49,6 +57,8 @@ class Bearer(httpx2.Auth):
                     token = await self._renewed(token, (yield self._renewal(token)))
         request.headers["Authorization"] = f"Bearer {token.access_token}"
         response = yield request
+        if response.status_code == 403:
+            await self._note_wanted(response)
         if response.status_code != 401:
             return
         async with self._store.alone():
@@ -57,8 +67,22 @@ class Bearer(httpx2.Auth):
             if newest.access_token == token.access_token:
                 newest = await self._renewed(newest, (yield self._renewal(newest)))
         request.headers["Authorization"] = f"Bearer {newest.access_token}"
-        if (yield request).status_code == 401:
+        response = yield request
+        if response.status_code == 403:
+            await self._note_wanted(response)
+        if response.status_code == 401:
             raise NeedsLogin(self._server.name)
+
+    async def _note_wanted(self, response: httpx2.Response) -> None:
+        """More rights are given by a person only, so what is missing is kept for their login."""
+        told = response.headers.get("www-authenticate", "")
+        if not re.search(r'\berror="?insufficient_scope\b', told):
+            return
+        found = re.search(r'\bscope="([^"]*)"', told)
+        scope = found[1] if found else ""
+        async with self._store.alone():
+            self._store.put_token(replace(self._token(), wanted=scope))
+        raise NeedsScope(self._server.name, scope)
 
     def _is_old(self, token: Token) -> bool:
         return bool(token.expires_at) and token.expires_at - EARLY_SECONDS < self._clock.now()

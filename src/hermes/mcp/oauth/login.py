@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.exceptions import OAuthFlowError
+from mcp.client.auth.utils import union_scopes
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -57,14 +58,16 @@ async def log_in(server: Server, store: TokenStore, screen: Screen, clock: Clock
     own = server.oauth
     async with store.alone(), listening(own.redirect_host, own.redirect_port) as (callback, port):
         redirect = own.redirect_uri or f"http://{own.redirect_host}:{port}{PATH}"
+        old = store.token()
         memory = _Memory(_configured(server, redirect))
-        provider = OAuthClientProvider(
+        provider = _Provider(
             server.url,
             _metadata(server, redirect),
             memory,
             redirect_handler=_redirect(callback, screen),
             callback_handler=_callback(callback, screen, own.timeout),
         )
+        provider.asks_for = _scope(server, old)
         try:
             await _knock(server, provider)
         except (OAuthFlowError, httpx2.HTTPError) as error:
@@ -92,6 +95,25 @@ async def _knock(server: Server, provider: OAuthClientProvider) -> None:
                 return
             if session := response.headers.get("mcp-session-id"):
                 headers["mcp-session-id"] = session
+
+
+class _Provider(OAuthClientProvider):
+    """Asks for what the settings and earlier refusals name besides what the server does."""
+
+    asks_for = ""
+
+    async def _perform_authorization_code_grant(self) -> tuple[str, str]:
+        about = self.context.client_metadata
+        about.scope = union_scopes(about.scope, self.asks_for)
+        return await super()._perform_authorization_code_grant()
+
+
+def _scope(server: Server, old: Token | None) -> str:
+    """A login that only lacks something must not lose what it had."""
+    parts = [server.oauth.scope]
+    if old is not None and old.wanted:
+        parts += (old.scope, old.wanted)
+    return " ".join(dict.fromkeys(" ".join(parts).split()))
 
 
 class _Memory:

@@ -19,7 +19,7 @@ _LOOK_SECONDS = 0.05
 
 class Token(Value):
     """What a login gave. `token_endpoint` is where it is made new; `expires_at` is in seconds
-    since 1970, 0 when it is not known."""
+    since 1970, 0 when it is not known. `wanted` is what the server has asked for besides."""
 
     access_token: str
     refresh_token: str = ""
@@ -28,6 +28,7 @@ class Token(Value):
     issuer: str = ""
     token_endpoint: str = ""
     resource: str = ""
+    wanted: str = ""
 
 
 class TokenStore:

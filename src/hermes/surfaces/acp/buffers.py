@@ -1,24 +1,37 @@
-"""Text files through the editor, so that what is open and not saved yet is respected."""
+"""Text files through the editor, so that what is open and not saved yet is respected, and commands
+where that is wanted."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
 
 from acp import RequestError
 from acp.interfaces import Client
 from acp.schema import ClientCapabilities
 
-from hermes.core.ports import Workspace
+from hermes.core.effects import RunCommand
+from hermes.core.ports import CommandResult, Workspace
+from hermes.surfaces.acp.terminals import EditorTerminals
 
 
 class EditorFiles:
-    """Reads and writes of one session. What the editor does not give or take as text goes the
-    usual way: it may know nothing of a file, or refuse what lies outside its project."""
+    """Reads and writes of one session, and its commands if there are `terminals` for them. What the
+    editor does not give or take as text goes the usual way: it may know nothing of a file, or
+    refuse what lies outside its project."""
 
     def __init__(
-        self, inner: Workspace, client: Client, session_id: str, able: ClientCapabilities
+        self,
+        inner: Workspace,
+        client: Client,
+        session_id: str,
+        able: ClientCapabilities,
+        terminals: EditorTerminals | None = None,
     ) -> None:
         self._inner = inner
         self._client = client
         self._session_id = session_id
+        self._terminals = terminals
         self._reads = bool(able.fs and able.fs.read_text_file)
         self._writes = bool(able.fs and able.fs.write_text_file)
 
@@ -44,6 +57,24 @@ class EditorFiles:
             else:
                 return
         await self._inner.write_bytes(path, data)
+
+    async def run(
+        self,
+        effect: RunCommand,
+        *,
+        timeout: float,
+        stop: asyncio.Event,
+        max_bytes: int,
+        pty: bool = False,
+        on_output: Callable[[str], None] | None = None,
+    ) -> CommandResult:
+        if self._terminals is not None and not pty:
+            return await self._terminals.run(
+                effect, timeout=timeout, stop=stop, max_bytes=max_bytes, on_output=on_output
+            )
+        return await self._inner.run(
+            effect, timeout=timeout, stop=stop, max_bytes=max_bytes, pty=pty, on_output=on_output
+        )
 
 
 def _is_text(data: bytes) -> bool:

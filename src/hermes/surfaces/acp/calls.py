@@ -16,7 +16,17 @@ MOST_DIFF = 512 * 1024
 TITLE = 80
 
 KINDS: dict[str, ToolKind] = {
+    "browser_back": "execute",
+    "browser_click": "execute",
+    "browser_get_images": "read",
+    "browser_navigate": "fetch",
+    "browser_press": "execute",
+    "browser_scroll": "execute",
+    "browser_snapshot": "read",
+    "browser_type": "execute",
+    "browser_vision": "read",
     "clarify": "think",
+    "delegate_task": "execute",
     "execute_code": "execute",
     "image_generate": "execute",
     "memory": "other",
@@ -29,7 +39,12 @@ KINDS: dict[str, ToolKind] = {
     "skill_view": "read",
     "skills_list": "read",
     "terminal": "execute",
+    "text_to_speech": "execute",
     "todo": "think",
+    "tool_search": "search",
+    "vision_analyze": "read",
+    "web_extract": "fetch",
+    "web_search": "fetch",
     "write_file": "edit",
 }
 
@@ -55,6 +70,8 @@ def title_of(call: ToolCall) -> str:
             title = f"patch ({call.arguments.get('mode', 'replace')}): {_path(call.arguments)}"
         case "search_files":
             title = f"search: {call.arguments.get('pattern', '')}"
+        case "tool_call":
+            title = str(call.arguments.get("name", ""))
         case _:
             title = call.name
     plain = " ".join(title.split())

@@ -10,6 +10,7 @@ import click
 
 from hermes.app.start import start
 from hermes.core.errors import HermesError, UsageError
+from hermes.version import __version__
 
 MISSING = (
     "Editors need the official protocol library: install it with `pip install hermes-agent[acp]`."
@@ -18,8 +19,14 @@ MISSING = (
 
 @click.command(help="Serve an editor by the Agent Client Protocol, on stdin and stdout.")
 @click.option("--check", is_flag=True, help="Say whether it would work, and leave.")
+@click.option("--setup", is_flag=True, help="Choose a provider and a model first, and leave.")
+@click.version_option(__version__, prog_name="hermes-acp")
 @click.pass_context
-def command(ctx: click.Context, check: bool) -> None:
+def command(ctx: click.Context, check: bool, setup: bool) -> None:
+    if setup:
+        root = ctx.find_root()
+        assert isinstance(root.command, click.Group)
+        ctx.exit(root.command.main(["setup"], standalone_mode=False) or 0)
     if find_spec("acp") is None:
         raise UsageError(MISSING)
     options = dict(ctx.obj)
@@ -32,7 +39,11 @@ async def _serve(options: dict[str, Any]) -> int:
     from hermes.surfaces.acp.server import EditorAgent
 
     async with start(options) as app:
-        await run_agent(cast(Agent, EditorAgent(app)), use_unstable_protocol=True)
+        agent = EditorAgent(app)
+        try:
+            await run_agent(cast(Agent, agent), use_unstable_protocol=True)
+        finally:
+            await agent.close()
     return 0
 
 

@@ -7,6 +7,7 @@ from acp.schema import SessionMode, SessionModeState
 from hermes.core.effects import (
     Allow,
     Ask,
+    CallServer,
     Decision,
     DeletePath,
     Deny,
@@ -51,7 +52,7 @@ class Mannered:
         decision = self._inner.decide(effect, principal, origins, seen)
         if not isinstance(decision, Allow) or decision.harmless:
             return decision
-        if self.mode == PLAN:
+        if self.mode == PLAN and not _only_looks(effect):
             reason = "The editor is in plan mode: say what you would do, and change nothing."
             return Deny(reason=reason, category="settings")
         if self.mode != DEFAULT or not isinstance(effect, WritePath | DeletePath):
@@ -72,6 +73,10 @@ class Mannered:
         if isinstance(effect, WritePath | DeletePath) and scope == "session":
             self._allowed.add(effect.path)
         self._inner.remember(effect, scope)
+
+
+def _only_looks(effect: Effect) -> bool:
+    return isinstance(effect, CallServer) and not effect.changes
 
 
 def modes(current: str) -> SessionModeState:

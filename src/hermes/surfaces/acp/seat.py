@@ -18,6 +18,7 @@ from acp.schema import (
     AvailableCommand,
     AvailableCommandInput,
     Cost,
+    CurrentModeUpdate,
     PermissionOption,
     PromptResponse,
     StopReason,
@@ -28,6 +29,7 @@ from acp.schema import (
 from acp.schema import Usage as Tokens
 
 from hermes.app.build import App
+from hermes.app.mcp.guests import Guests
 from hermes.commands.catalogue import COMMANDS
 from hermes.commands.registry import (
     Attached,
@@ -44,7 +46,7 @@ from hermes.commands.registry import (
 from hermes.core.commands import Answer, Interrupt, Say
 from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, Record, TurnEnded
-from hermes.core.messages import Usage
+from hermes.core.messages import AssistantMessage, Usage
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
 from hermes.surfaces.acp.blocks import spoken
@@ -54,8 +56,10 @@ from hermes.surfaces.acp.manners import Mannered
 from hermes.surfaces.acp.updates import Teller
 
 DENY = "deny"
+URGENT = ("/steer", "/stop")
 BY = "editor"
 STOPS: dict[EndReason, StopReason] = {"interrupted": "cancelled", "budget": "max_turn_requests"}
+REPLY_STOPS: dict[str, StopReason] = {"length": "max_tokens", "filtered": "refusal"}
 OPTIONS = {
     "once": PermissionOption(option_id="allow_once", name="Allow once", kind="allow_once"),
     "session": PermissionOption(
@@ -68,16 +72,29 @@ CHOICES = {option.option_id: scope for scope, option in OPTIONS.items()}
 
 
 class Seat:
-    """`policy` is the session's own, with the mode that the editor has chosen."""
+    """`policy` is the session's own, with the mode that the editor has chosen; `guests` came with
+    the editor and go with it. `remarks` are told to the person once."""
 
-    def __init__(self, app: App, session: Session, client: Client, policy: Mannered) -> None:
+    def __init__(
+        self,
+        app: App,
+        session: Session,
+        client: Client,
+        policy: Mannered,
+        *,
+        guests: Guests | None = None,
+        known_as: str = "",
+    ) -> None:
         self.session = session
+        self.id = known_as or session.id
+        self.remarks: list[str] = []
         self.policy = policy
         self.app = app
         self.registry = Registry(COMMANDS, "message")
         opened = session.transcript.opened
         self.cwd = opened.cwd if opened is not None else ""
         self._client = client
+        self._guests = guests
         self._teller = Teller(self.cwd)
         self._turn = asyncio.Lock()
         self._questions: set[asyncio.Task[None]] = set()
@@ -94,6 +111,22 @@ class Seat:
             for command in self.registry.commands
         ]
         await self._tell(update_available_commands(commands))
+        remarks, self.remarks = self.remarks, []
+        for remark in remarks:
+            await self._tell(update_agent_message_text(f"{remark}\n\n"))
+
+    async def tell_mode(self) -> None:
+        mode = self.policy.mode
+        await self._tell(
+            CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
+        )
+
+    async def leave(self) -> None:
+        try:
+            await self.app.leave(self.session)
+        finally:
+            if self._guests is not None:
+                await self._guests.close()
 
     async def tell_again(self) -> None:
         for update in told_again(self.session.transcript.messages, self._teller):
@@ -102,6 +135,9 @@ class Seat:
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Waits for its turn, then until the turn has ended."""
         text, images = await spoken(self.app, blocks)
+        if self.session.busy and _is_urgent(text):
+            await self._command(text)
+            return PromptResponse(stop_reason="end_turn")
         async with self._turn:
             if self.registry.meant(text) and not images:
                 text = await self._command(text)
@@ -181,7 +217,7 @@ class Seat:
         """The id of an option; "" when the editor does not choose, whatever the reason."""
         try:
             async with asyncio.timeout(seconds):
-                answer = await self._client.request_permission(self.session.id, about, options)
+                answer = await self._client.request_permission(self.id, about, options)
         except (RequestError, TimeoutError, ConnectionError):
             return ""
         outcome = answer.outcome
@@ -193,9 +229,13 @@ class Seat:
             raise RequestError(-32603, ended.error or "The turn failed.", {"detail": ended.detail})
         if ended.error:
             await self._tell(update_agent_message_text(f"\n\n{ended.error}\n"))
-        return PromptResponse(
-            stop_reason=STOPS.get(ended.reason, "end_turn"), usage=_tokens(ended.usage)
-        )
+        stop = STOPS.get(ended.reason) or REPLY_STOPS.get(self._last_stop(), "end_turn")
+        return PromptResponse(stop_reason=stop, usage=_tokens(ended.usage))
+
+    def _last_stop(self) -> str:
+        """Why the model's last answer ended."""
+        last = self.session.transcript.messages[-1:]
+        return last[0].stop if last and isinstance(last[0], AssistantMessage) else ""
 
     def _usage(self) -> UsageUpdate:
         transcript = self.session.transcript
@@ -231,8 +271,13 @@ class Seat:
                 pass
         return ""
 
-    async def _tell(self, update: SessionUpdate | UsageUpdate) -> None:
-        await self._client.session_update(self.session.id, update)
+    async def _tell(self, update: SessionUpdate | UsageUpdate | CurrentModeUpdate) -> None:
+        await self._client.session_update(self.id, update)
+
+
+def _is_urgent(text: str) -> bool:
+    """Said to the turn that runs, so it cannot wait until that has ended."""
+    return text.partition(" ")[0] in URGENT
 
 
 def _tokens(usage: Usage) -> Tokens:

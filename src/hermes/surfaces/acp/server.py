@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +14,6 @@ from acp.interfaces import Client
 from acp.schema import (
     AgentCapabilities,
     AuthenticateResponse,
-    AuthMethodAgent,
     ClientCapabilities,
     CloseSessionResponse,
     ForkSessionResponse,
@@ -28,8 +28,6 @@ from acp.schema import (
     ResumeSessionResponse,
     SessionCapabilities,
     SessionCloseCapabilities,
-    SessionConfigOptionSelect,
-    SessionConfigSelectOption,
     SessionForkCapabilities,
     SessionInfo,
     SessionListCapabilities,
@@ -39,23 +37,27 @@ from acp.schema import (
 )
 
 from hermes.app.build import App
+from hermes.app.library import SessionFilter
+from hermes.app.mcp.guests import Guests
 from hermes.app.models.shelf import Shelf
 from hermes.app.opening import Opening
+from hermes.codec.values import replace
 from hermes.core.commands import SwitchModel
-from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError
 from hermes.core.parts import Parts
 from hermes.core.ports import Workspace
 from hermes.surfaces.acp.buffers import EditorFiles
 from hermes.surfaces.acp.manners import NAMES, Mannered, modes
+from hermes.surfaces.acp.offers import MODEL, READY, SETUP, models, ways_in
 from hermes.surfaces.acp.seat import Seat
+from hermes.surfaces.acp.terminals import EditorTerminals
+from hermes.surfaces.acp.visitors import Brought, visitors
 from hermes.version import __version__
 
 SOURCE = "acp"
 PAGE = 50
-MODEL = "model"
-READY = AuthMethodAgent(
-    id="configured", name="Configured provider", description="What `hermes model` has chosen."
-)
+MCP = find_spec("mcp") is not None
+SKIP = "HERMES_ACP_SKIP_CONFIGURED_MCP"
 
 
 class EditorAgent:
@@ -67,6 +69,7 @@ class EditorAgent:
         self._client: Client | None = None
         self._able = ClientCapabilities()
         self._seats: dict[str, Seat] = {}
+        app.foreign.wanted = app.env.get(SKIP, "") not in ("1", "true")
 
     def on_connect(self, conn: Client) -> None:
         self._client = conn
@@ -93,13 +96,13 @@ class EditorAgent:
                     resume=SessionResumeCapabilities(),
                     close=SessionCloseCapabilities(),
                 ),
-                mcp_capabilities=McpCapabilities(http=False, sse=False),
+                mcp_capabilities=McpCapabilities(http=MCP, sse=MCP),
             ),
-            auth_methods=[READY],
+            auth_methods=ways_in(self._able),
         )
 
     async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
-        if method_id != READY.id:
+        if method_id not in (READY.id, SETUP.id):
             raise RequestError.invalid_params({"methodId": method_id})
         try:
             await self._app.models.choose()
@@ -107,48 +110,59 @@ class EditorAgent:
             raise RequestError.auth_required({"reason": str(error)}) from error
         return AuthenticateResponse()
 
-    async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
+    async def new_session(
+        self, cwd: str, mcp_servers: Brought | None = None, **_: Any
+    ) -> NewSessionResponse:
         if not Path(cwd).is_absolute():
             raise RequestError.invalid_params({"cwd": "must be an absolute path"})
-        seat = await self._sit(self._opening(cwd))
+        seat = await self._sit(self._opening(cwd), mcp_servers)
         self._soon(seat)
         return NewSessionResponse(
-            session_id=seat.session.id,
+            session_id=seat.id,
             modes=modes(seat.policy.mode),
-            config_options=[self._models(seat)],
+            config_options=[models(self._app, seat.session)],
         )
 
-    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
-        seat = await self._seated(session_id, cwd)
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: Brought | None = None, **_: Any
+    ) -> LoadSessionResponse:
+        seat = await self._seated(session_id, cwd, mcp_servers)
         await seat.tell_again()
         self._soon(seat)
         return LoadSessionResponse(
-            modes=modes(seat.policy.mode), config_options=[self._models(seat)]
+            modes=modes(seat.policy.mode), config_options=[models(self._app, seat.session)]
         )
 
-    async def resume_session(self, session_id: str, cwd: str, **_: Any) -> ResumeSessionResponse:
-        seat = await self._seated(session_id, cwd)
+    async def resume_session(
+        self, session_id: str, cwd: str, mcp_servers: Brought | None = None, **_: Any
+    ) -> ResumeSessionResponse:
+        seat = await self._seated(session_id, cwd, mcp_servers)
         self._soon(seat)
         return ResumeSessionResponse(
-            modes=modes(seat.policy.mode), config_options=[self._models(seat)]
+            modes=modes(seat.policy.mode), config_options=[models(self._app, seat.session)]
         )
 
-    async def fork_session(self, session_id: str, cwd: str, **_: Any) -> ForkSessionResponse:
+    async def fork_session(
+        self, session_id: str, cwd: str, mcp_servers: Brought | None = None, **_: Any
+    ) -> ForkSessionResponse:
         try:
             forked = await self._app.library.fork(await self._app.library.find(session_id))
         except HermesError as error:
             raise _refusal(error) from error
-        seat = await self._seated(forked, cwd)
+        seat = await self._seated(forked, cwd, mcp_servers)
         self._soon(seat)
         return ForkSessionResponse(
-            session_id=forked, modes=modes(seat.policy.mode), config_options=[self._models(seat)]
+            session_id=forked,
+            modes=modes(seat.policy.mode),
+            config_options=[models(self._app, seat.session)],
         )
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
         start = int(cursor) if cursor and cursor.isdecimal() else 0
-        rows = await self._app.library.recent(limit=start + PAGE + 1)
+        # The filter takes a part of a path, so there may be more than those of this folder.
+        rows = await self._app.library.recent(SessionFilter(cwd=cwd), limit=None)
         rows = tuple(row for row in rows if cwd is None or row.cwd == cwd)
         page = rows[start : start + PAGE]
         return ListSessionsResponse(
@@ -166,8 +180,14 @@ class EditorAgent:
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         if seat := self._seats.pop(session_id, None):
-            await self._app.leave(seat.session)
+            await seat.leave()
         return CloseSessionResponse()
+
+    async def close(self) -> None:
+        """All that is open; the connection has ended."""
+        seats, self._seats = self._seats, {}
+        for seat in seats.values():
+            await seat.leave()
 
     async def prompt(self, session_id: str, prompt: list[ContentBlock], **_: Any) -> PromptResponse:
         try:
@@ -184,7 +204,9 @@ class EditorAgent:
     ) -> SetSessionModeResponse:
         if mode_id not in NAMES:
             raise RequestError.invalid_params({"modeId": f"one of {', '.join(NAMES)}"})
-        self._seat(session_id).policy.mode = mode_id
+        seat = self._seat(session_id)
+        seat.policy.mode = mode_id
+        await seat.tell_mode()
         return SetSessionModeResponse()
 
     async def set_config_option(
@@ -201,7 +223,7 @@ class EditorAgent:
             await seat.session.send(SwitchModel(model=card.model, provider=card.provider))
         except HermesError as error:
             raise _refusal(error) from error
-        return SetSessionConfigOptionResponse(config_options=[self._models(seat)])
+        return SetSessionConfigOptionResponse(config_options=[models(self._app, seat.session)])
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         raise RequestError.method_not_found(method)
@@ -212,29 +234,56 @@ class EditorAgent:
     def _opening(self, cwd: str, resume: str = "") -> Opening:
         return Opening(source=SOURCE, platform=SOURCE, attended=True, cwd=cwd, resume=resume)
 
-    async def _seated(self, session_id: str, cwd: str) -> Seat:
+    async def _seated(self, session_id: str, cwd: str, brought: Brought | None) -> Seat:
+        """Where another process is in the session, the editor goes on with a copy of it."""
         if session_id in self._seats:
             return self._seats[session_id]
-        return await self._sit(self._opening(cwd, session_id))
+        try:
+            return await self._sit(self._opening(cwd, session_id), brought)
+        except SessionBusy:
+            copy = await self._app.library.fork(await self._app.library.find(session_id))
+            seat = await self._sit(self._opening(cwd, copy), brought, known_as=session_id)
+            seat.remarks.append(f"This session is open elsewhere; you go on in a copy, {copy}.")
+            return seat
 
-    async def _sit(self, opening: Opening) -> Seat:
+    async def _sit(self, opening: Opening, brought: Brought | None, *, known_as: str = "") -> Seat:
+        """A session with what the editor brings along; SessionBusy. `known_as` is its id for the
+        editor where that is another."""
         assert self._client is not None
         client, policies = self._client, []
+        guests = self._guests(brought or (), opening.cwd)
+        faults = await guests.meet() if guests else ()
 
         def arrange(session_id: str, parts: Parts) -> None:
             policies.append(Mannered(parts.policy))
             parts.policy = policies[0]
-            files = EditorFiles(parts.workspace, client, session_id, self._able)
-            parts.workspace = cast(Workspace, files)
+            parts.workspace = self._place(parts.workspace, client, known_as or session_id)
+            if guests is not None:
+                guests.sit_down(parts)
 
         try:
-            session = await self._app.open(opening, arrange=arrange)
+            session = await self._app.open(
+                replace(opening, brings_tools=guests is not None), arrange=arrange
+            )
+        except SessionBusy:
+            raise
         except HermesError as error:
             raise _refusal(error) from error
-        seat = Seat(self._app, session, client, policies[0])
-        self._seats[session.id] = seat
+        seat = Seat(self._app, session, client, policies[0], guests=guests, known_as=known_as)
+        seat.remarks += faults
+        self._seats[seat.id] = seat
         self._app.attend(session)
         return seat
+
+    def _place(self, inner: Workspace, client: Client, session_id: str) -> Workspace:
+        wanted = self._app.settings.acp.use_client_terminal and self._able.terminal
+        terminals = EditorTerminals(client, session_id) if wanted else None
+        return cast(Workspace, EditorFiles(inner, client, session_id, self._able, terminals))
+
+    def _guests(self, brought: Brought, cwd: str) -> Guests | None:
+        servers = visitors(brought)
+        # Most sessions bring none, and what starts them takes long to load.
+        return Guests(self._app, servers, cwd) if servers else None
 
     def _seat(self, session_id: str) -> Seat:
         if session_id not in self._seats:
@@ -244,25 +293,6 @@ class EditorAgent:
     def _soon(self, seat: Seat) -> None:
         """After the answer, which editors wait for before they know the session."""
         asyncio.get_running_loop().call_later(0.05, lambda: asyncio.ensure_future(seat.greet()))
-
-    def _models(self, seat: Seat) -> SessionConfigOptionSelect:
-        transcript = seat.session.transcript
-        current = f"{transcript.provider}:{transcript.model}"
-        shelf = Shelf(self._app.models)
-        names = [current]
-        for row in shelf.providers():
-            if row.usable:
-                names += [f"{row.name}:{model}" for model in shelf.known(row.name)]
-        return SessionConfigOptionSelect(
-            type="select",
-            id=MODEL,
-            name="Model",
-            category="model",
-            current_value=current,
-            options=[
-                SessionConfigSelectOption(value=name, name=name) for name in dict.fromkeys(names)
-            ],
-        )
 
 
 def _refusal(error: HermesError) -> RequestError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import secrets
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,18 +24,51 @@ SHORTEST = 16
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65_535), default=8765, show_default=True)
 @click.option("--token", default="", envvar="HERMES_MCP_TOKEN", help="What HTTP clients show.")
+@click.option("--cert", default="", help="Certificate file, for TLS.")
+@click.option("--key", default="", help="The key that belongs to it.")
+@click.option("--behind-proxy", is_flag=True, help="A proxy in front of this ends TLS.")
 @click.option("--read-only", is_flag=True, help="No messages, no answers to approvals.")
 @click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
 @click.pass_context
 def command(ctx: click.Context, /, http: bool, verbose: bool, **given: Any) -> None:
     if find_spec("mcp") is None:
         raise UsageError(MISSING)
+    if http:
+        _check_reach(given["host"], given["cert"], given["key"], given.pop("behind_proxy"))
+    else:
+        given.pop("behind_proxy")
     options = {**(ctx.find_root().obj or {}), "verbose": verbose}
     ctx.exit(asyncio.run(_serve(options, http=http, **given)))
 
 
+def _check_reach(host: str, cert: str, key: str, behind_proxy: bool) -> None:
+    """Tokens do not travel in the clear to other machines."""
+    if bool(cert) != bool(key):
+        raise UsageError("TLS needs both --cert and --key.")
+    if not (cert or behind_proxy or _is_loopback(host)):
+        raise UsageError(
+            f"{host} can be reached from outside: give --cert and --key, or --behind-proxy if a "
+            "proxy in front of this ends TLS."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 async def _serve(
-    options: dict[str, Any], *, http: bool, host: str, port: int, token: str, read_only: bool
+    options: dict[str, Any],
+    *,
+    http: bool,
+    host: str,
+    port: int,
+    token: str,
+    cert: str,
+    key: str,
+    read_only: bool,
 ) -> int:
     from hermes.app.mcp.conversations import Conversations
     from hermes.surfaces.mcp.server import make_server
@@ -46,11 +80,13 @@ async def _serve(
         server = make_server(conversations, read_only=read_only)
         try:
             if http:
-                from hermes.surfaces.mcp.http import PATH, serve_http
+                from hermes.surfaces.mcp.http import PATH, Place, serve_http
 
                 shown = _token(app.home.root, token)
-                click.echo(f"http://{host}:{port}{PATH} (token in {shown[1]})", err=True)
-                await serve_http(server, token=shown[0], host=host, port=port)
+                scheme = "https" if cert else "http"
+                click.echo(f"{scheme}://{host}:{port}{PATH} (token in {shown[1]})", err=True)
+                place = Place(host=host, port=port, certificate=cert, key=key)
+                await serve_http(server, token=shown[0], place=place)
             else:
                 await server.run_stdio_async()
         finally:

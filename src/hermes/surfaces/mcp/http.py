@@ -9,8 +9,19 @@ import uvicorn
 from mcp.server.mcpserver import MCPServer
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from hermes.codec.values import Value
+
 PATH = "/mcp"
 REFUSED = b'{"error":"unauthorized"}'
+
+
+class Place(Value):
+    """Where to listen; with a certificate and its key, by TLS."""
+
+    host: str
+    port: int
+    certificate: str = ""
+    key: str = ""
 
 
 class Guarded:
@@ -42,9 +53,15 @@ def app_of(server: MCPServer[Any], token: str, host: str) -> ASGIApp:
     return Guarded(server.streamable_http_app(streamable_http_path=PATH, host=host), token)
 
 
-async def serve_http(server: MCPServer[Any], *, token: str, host: str, port: int) -> None:
+async def serve_http(server: MCPServer[Any], *, token: str, place: Place) -> None:
     """Until the process is told to end."""
     config = uvicorn.Config(
-        app_of(server, token, host), host=host, port=port, log_level="warning", access_log=False
+        app_of(server, token, place.host),
+        host=place.host,
+        port=place.port,
+        ssl_certfile=place.certificate or None,
+        ssl_keyfile=place.key or None,
+        log_level="warning",
+        access_log=False,
     )
     await uvicorn.Server(config).serve()

@@ -45,7 +45,8 @@ def choose(ctx: click.Context) -> None:
 
     chosen = ""
     while True:
-        found = states(config_of(ctx).settings)
+        config = config_of(ctx)
+        found = states(config.settings, home=config.home)
         rows = [
             Row(text=_line(each), value=each.name, note=", ".join(each.tools)) for each in found
         ]
@@ -73,7 +74,8 @@ def _line(state: ToolsetState) -> str:
 @as_json_option
 @click.pass_context
 def list_(ctx: click.Context, platform: str | None, as_json: bool) -> None:
-    found = states(config_of(ctx).settings, platform or "")
+    config = config_of(ctx)
+    found = states(config.settings, platform or "", home=config.home)
     if as_json:
         print_json(columns(found))
         return

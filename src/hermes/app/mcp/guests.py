@@ -1,0 +1,72 @@
+"""Servers that a surface brings along for one session, such as those of an editor's project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from hermes.app.mcp.foreign import PATIENCE_SECONDS, server_of, servers_for
+from hermes.core.parts import Parts
+from hermes.core.prompt import ToolSpec
+from hermes.core.tools import Tool
+from hermes.core.turn import Furnish, Toolbox
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.config.mcp_settings import McpServerSettings
+
+
+class Guests:
+    """Their tools are those of this session alone; no other can find or use them. Whoever has
+    opened the session closes them with it."""
+
+    def __init__(self, app: App, servers: Mapping[str, McpServerSettings], folder: str) -> None:
+        described = [server_of(name, own) for name, own in servers.items()]
+        self._servers = servers_for(app, described, folder=folder)
+
+    async def meet(self) -> tuple[str, ...]:
+        """Wait for those that were never seen before, side by side; what went wrong."""
+        faults = await self._servers.discover(self._servers.unknown(), seconds=PATIENCE_SECONDS)
+        return tuple(faults.values())
+
+    def sit_down(self, parts: Parts) -> None:
+        """Let the session find and use their tools."""
+        parts.toolbox = _MoreTools(parts.toolbox, self)
+        parts.furnish = self._furnishing(parts.furnish)
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(spec for spec, _ in self._servers.offered())
+
+    def load(self, name: str) -> Tool | None:
+        return next((tool for spec, tool in self._servers.offered() if spec.name == name), None)
+
+    async def close(self) -> None:
+        await self._servers.close()
+
+    def _furnishing(self, inner: Furnish) -> Furnish:
+        def furnish(kind: type) -> object:
+            made = inner(kind)
+            if kind.__module__ == "hermes.tools.discovery":
+                from hermes.tools.discovery import Directory
+
+                assert isinstance(made, Directory)
+                known = made.specs
+                return Directory(lambda: (*known(), *self.specs()))
+            return made
+
+        return furnish
+
+
+class _MoreTools:
+    """A toolbox with the tools of guests, which no request names: they are found by search."""
+
+    def __init__(self, inner: Toolbox, guests: Guests) -> None:
+        self._inner = inner
+        self._guests = guests
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return self._inner.specs
+
+    def load(self, name: str) -> Tool | None:
+        return self._inner.load(name) or self._guests.load(name)

@@ -1,0 +1,110 @@
+"""Commands in terminals of the editor, where the settings want that."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from acp import RequestError
+from acp.interfaces import Client
+from acp.schema import TerminalExitStatus
+
+from hermes.core.effects import RunCommand
+from hermes.core.errors import ToolError
+from hermes.core.ports import CommandResult
+
+LOOK_SECONDS = 0.3
+PATIENCE_SECONDS = 5.0
+KILLED = 137
+
+
+class EditorTerminals:
+    """Each command gets a shell of its own, so where one goes to does not count for the next. No
+    sandbox is around it: it runs as the editor's own commands do."""
+
+    def __init__(self, client: Client, session_id: str) -> None:
+        self._client = client
+        self._session_id = session_id
+
+    async def run(
+        self,
+        effect: RunCommand,
+        *,
+        timeout: float,
+        stop: asyncio.Event,
+        max_bytes: int,
+        on_output: Callable[[str], None] | None,
+    ) -> CommandResult:
+        """ToolError when the editor does not open a terminal; then nothing was run."""
+        try:
+            made = await self._client.create_terminal(
+                self._session_id,
+                "bash",
+                args=["-c", effect.script],
+                cwd=effect.cwd,
+                output_byte_limit=max_bytes,
+            )
+        except RequestError as error:
+            raise ToolError(
+                f"The editor opens no terminal, so nothing was run: {error}."
+            ) from error
+        running = _Running(self._client, self._session_id, made.terminal_id, on_output)
+        try:
+            async with asyncio.timeout(timeout) as limit:
+                await running.until_ended(stop)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        finally:
+            status = await running.let_go()
+        return CommandResult(
+            output=running.output,
+            exit_code=KILLED if status is None or status.exit_code is None else status.exit_code,
+            cwd=effect.cwd,
+            total_bytes=len(running.output.encode()),
+            timed_out=limit.expired(),
+            interrupted=stop.is_set() and not running.has_ended,
+        )
+
+
+class _Running:
+    """One command at work; `output` is what is known of its words."""
+
+    def __init__(
+        self, client: Client, session_id: str, id: str, on_output: Callable[[str], None] | None
+    ) -> None:
+        self.output = ""
+        self.has_ended = False
+        self._client = client
+        self._where = session_id, id
+        self._tell = on_output or (lambda _: None)
+
+    async def until_ended(self, stop: asyncio.Event) -> None:
+        """Until it has ended by itself, or somebody wants it to stop."""
+        while not self.has_ended and not stop.is_set():
+            await self._look()
+            if not self.has_ended:
+                await asyncio.sleep(LOOK_SECONDS)
+
+    async def let_go(self) -> TerminalExitStatus | None:
+        """However it stands; nothing of it is left running. How it ended, if that is known."""
+        ended = self.has_ended
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                if not ended:
+                    await self._client.kill_terminal(*self._where)
+                return await self._look()
+        except TimeoutError:
+            return None
+        finally:
+            self.has_ended = ended
+            await self._client.release_terminal(*self._where)
+
+    async def _look(self) -> TerminalExitStatus | None:
+        told = await self._client.terminal_output(*self._where)
+        before, self.output = self.output, told.output
+        # What was cut away at the beginning makes the rest unknown; then the end has to do.
+        if told.output.startswith(before) and len(told.output) > len(before):
+            self._tell(told.output[len(before) :])
+        self.has_ended = told.exit_status is not None
+        return told.exit_status

@@ -1,0 +1,36 @@
+"""The servers that an editor brings along for a session, described as settings describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
+
+from hermes.config.mcp_settings import McpServerSettings
+
+Brought = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
+# So that no rule about a server of the settings counts for one of the same name.
+BEGINNING = "acp_"
+
+
+def visitors(brought: Brought) -> dict[str, McpServerSettings]:
+    """Under names of their own. One that only the editor itself could reach is left out."""
+    found: dict[str, McpServerSettings] = {}
+    for each in brought:
+        name = f"{BEGINNING}{each.name}"
+        match each:
+            case McpServerStdio(command=command, args=args):
+                env = {one.name: one.value for one in each.env}
+                found[name] = McpServerSettings(command=command, args=tuple(args), env=env)
+            case HttpMcpServer(url=url):
+                found[name] = McpServerSettings(url=url, headers=_headers(each.headers))
+            case SseMcpServer(url=url):
+                headers = _headers(each.headers)
+                found[name] = McpServerSettings(url=url, transport="sse", headers=headers)
+            case AcpMcpServer():
+                pass
+    return found
+
+
+def _headers(headers: Iterable[object]) -> dict[str, str]:
+    return {getattr(each, "name", ""): getattr(each, "value", "") for each in headers}
