@@ -28,7 +28,7 @@ from hermes.app.secrecy import Secrecy
 from hermes.app.snapshots import remembered, through
 from hermes.app.terminal import is_far
 from hermes.app.toolbox import Tools, wanted_names
-from hermes.app.tuning import Tuning
+from hermes.app.tuning import TieredConnect, Tuning
 from hermes.app.upkeep import upkeep
 from hermes.app.veil import Veil
 from hermes.app.workplace import arrived, preflight, root_of, start_folder, workspace_of
@@ -41,7 +41,7 @@ from hermes.core.caps import Caps
 from hermes.core.commands import Say, SwitchModel
 from hermes.core.errors import NotFound
 from hermes.core.events import Record, SessionOpened
-from hermes.core.parts import Connect, Parts
+from hermes.core.parts import Parts
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
@@ -277,6 +277,7 @@ class App:
         workspace = await arrived(self._workspace(session_id, self._root(opened)))
         began, last = records[0].at, records[-1].n
         parts = self._parts(session_id, opened, opening, workspace, began=began, after=last)
+        self.tuned[session_id].resume(transcript.tuned)
         arrange(session_id, parts)
         session = Session(parts, recorder)
         await self._follow_choice(session, transcript)
@@ -345,7 +346,7 @@ class App:
         view = view_of(opened.system, tools.specs, self.settings, source=opened.source)
         return Parts(
             journal=self.journal,
-            connect=through(self, session_id, opened, taped),
+            connect=through(self, session_id, opened, tuned.connecting(taped)),
             budgeting=lambda: self._budgets.of(opened),
             view=tuned.applied(view),
             toolbox=tools,
@@ -361,6 +362,7 @@ class App:
             preflight=partial(preflight, workspace),
             engine=context_engine(self, session_id, opened),
             remark=nearby(self, workspace, policy, opened) if opening.rules else None,
+            tune=tuned.follow,
         )
 
     def _root(self, opened: SessionOpened) -> str:
@@ -368,7 +370,7 @@ class App:
 
     def _taped(
         self, session_id: str, opening: Opening, workspace: Workspace, after: int
-    ) -> Connect:
+    ) -> TieredConnect:
         """The way to models, past a tape where sessions are to be recorded."""
         if not self.settings.sessions.record:
             return self._connect
@@ -376,8 +378,10 @@ class App:
 
         return Taping(self, session_id, opening, workspace, after).around(self._connect)
 
-    def _connect(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
-        connected, window = self.models.connect(model, provider, meter)
+    def _connect(
+        self, model: str, provider: str, meter: Meter, tier: str | None = None
+    ) -> tuple[Provider, Limits]:
+        connected, window = self.models.connect(model, provider, meter, tier=tier)
         return connected, limits_of(self.settings, window)
 
     def _workspace(self, session_id: str, root: str) -> Workspace:

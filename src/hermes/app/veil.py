@@ -24,6 +24,7 @@ from hermes.core.events import (
     ToolFinished,
     ToolProgress,
     ToolStarted,
+    Tuned,
     TurnEnded,
     TurnStarted,
     Withdrawn,
@@ -48,6 +49,7 @@ _BARE = frozenset(
         SessionOpened,
         Steered,
         ToolStarted,
+        Tuned,
         TurnStarted,
         Withdrawn,
     )

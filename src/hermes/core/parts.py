@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hermes.core.budget import Budget
+from hermes.core.events import Tuned
 from hermes.core.gate import Judge, Preflight
 from hermes.core.gated import NoWeb
 from hermes.core.meter import Budgeting
@@ -20,7 +21,8 @@ class Parts:
     sets; every request that it makes is booked with the meter. `budgeting` tells how much the
     session may spend at that moment. `furnish` makes the objects that tools find by their type with
     `ToolContext.kept`; `judge` and `preflight` help at questions, see `Gate`; `engine` shortens
-    what grows too long; `remark` adds words to results of tools."""
+    what grows too long; `remark` adds words to results of tools; `tune` hears how the session is
+    set from now on."""
 
     def __init__(
         self,
@@ -42,6 +44,7 @@ class Parts:
         preflight: Preflight | None = None,
         engine: ContextEngine | None = None,
         remark: Remark | None = None,
+        tune: Callable[[Tuned], None] = lambda _tuned: None,
     ) -> None:
         self.journal = journal
         self.connect = connect
@@ -60,3 +63,4 @@ class Parts:
         self.preflight = preflight
         self.engine = engine
         self.remark = remark
+        self.tune = tune

@@ -30,6 +30,7 @@ from hermes.core.events import (
     ToolFinished,
     ToolIntended,
     ToolStarted,
+    Tuned,
     TurnEnded,
     TurnStarted,
     Withdrawn,
@@ -60,6 +61,7 @@ class Transcript:
         self.messages: list[Message] = []
         self.compactions: list[Compacted] = []
         self.overlay = Overlaid(name="", text="")
+        self.tuned = Tuned()
         self.measured = 0
         self.measured_upto = 0
         self.usage = Usage()
@@ -122,6 +124,8 @@ class Transcript:
                 self._compact(event)
             case Overlaid():
                 self.overlay = event
+            case Tuned():
+                self.tuned = event
             case TurnEnded():
                 self.turn_id = ""
             case SessionEnded() | CapRaised() | EffectDecided() | Erased():

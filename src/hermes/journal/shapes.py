@@ -88,6 +88,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("overlaid"),
     _shape("erased"),
     _shape("withdrawn"),
+    _shape("tuned"),
 )
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hermes.app.models.choice import WITHIN
+from hermes.app.models.choice import WITHIN, Wish
 from hermes.app.models.models import Models, wish_of
 from hermes.codec.json import convert, plain
 from hermes.codec.values import JsonObject, JsonValue, Value, replace
@@ -46,6 +46,7 @@ class Known(Value):
     model: str
     endpoint: Endpoint
     base_url: str = ""
+    tier: str | None = None
 
 
 class WayFacts(Value):
@@ -74,30 +75,39 @@ def run_of(
     return Run(version=__version__, after=after, at=at, facts=mask.json(plain(facts)))
 
 
-def way_of(models: Models, settings: Settings, mask: Mask, model: str, provider: str) -> Way:
+def way_of(
+    models: Models,
+    settings: Settings,
+    mask: Mask,
+    model: str,
+    provider: str,
+    tier: str | None = None,
+) -> Way:
     """Where this model and those to fall back to are asked, as far as they can be reached."""
-    found = [_known(lambda: models.endpoint(model, provider), provider, model)]
-    for wish in map(wish_of, settings.fallback_providers):
-        found.append(
-            _known(
-                partial(models.resolver.endpoint, wish), wish.provider, wish.model, wish.base_url
-            )
-        )
+    first = Wish(provider=provider, model=model, tier=tier)
+    found = [_known(lambda: models.endpoint(model, provider, tier=tier), first)]
+    for entry in settings.fallback_providers:
+        wish = wish_of(entry, tier=tier)
+        found.append(_known(partial(models.resolver.endpoint, wish), wish))
     facts = WayFacts(known=tuple(known for known in found if known is not None))
     return Way(model=model, provider=provider, facts=mask.json(plain(facts)))
 
 
-def _known(
-    find: Callable[[], Endpoint], provider: str, model: str, base_url: str = ""
-) -> Known | None:
-    if provider in WITHIN:
+def _known(find: Callable[[], Endpoint], wish: Wish) -> Known | None:
+    if wish.provider in WITHIN:
         return None
     try:
         found = find()
     except HermesError:
         return None
     bare = replace(found, key="", headers={}, url=_bare(found.url))
-    return Known(provider=provider, model=model, base_url=_bare(base_url), endpoint=bare)
+    return Known(
+        provider=wish.provider,
+        model=wish.model,
+        base_url=_bare(wish.base_url),
+        tier=wish.tier,
+        endpoint=bare,
+    )
 
 
 def facts_in(run: Run) -> Facts:

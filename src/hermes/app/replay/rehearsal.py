@@ -164,16 +164,20 @@ class Rehearsal(App):
         if self._played is not None:
             self._played.moved(cwd)
 
-    def _connect(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
-        connected, limits = self._inner(model, provider, meter)
+    def _connect(
+        self, model: str, provider: str, meter: Meter, tier: str | None = None
+    ) -> tuple[Provider, Limits]:
+        connected, limits = self._inner(model, provider, meter, tier)
         if self._play.then is not None:
             connected = Continuing(connected, self._play.then, self._play.score, meter, self.world)
         return connected, limits
 
-    def _inner(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
+    def _inner(
+        self, model: str, provider: str, meter: Meter, tier: str | None
+    ) -> tuple[Provider, Limits]:
         spoken = SpokenProvider(self._play.score, self._gates, meter, self._speak)
         try:
-            connected, limits = super()._connect(model, provider, meter)
+            connected, limits = super()._connect(model, provider, meter, tier)
         except (HermesError, OSError):
             return spoken, limits_of(self.settings, WINDOW)
         if provider == OFFLINE:
@@ -195,11 +199,13 @@ class Remembering(Resolver):
 
     def __init__(self, inner: Resolver, config: Config, known: Iterable[Known]) -> None:
         super().__init__(config, inner.catalogue, inner._listings)
-        self._known = {(each.provider, each.model, each.base_url): each for each in known}
+        self._known = {
+            (each.provider, each.model, each.base_url, each.tier): each for each in known
+        }
 
     def endpoint(self, wish: Wish) -> Endpoint:
-        exact = self._known.get((wish.provider, wish.model, wish.base_url))
-        found = exact or self._known.get((wish.provider, wish.model, ""))
+        exact = self._known.get((wish.provider, wish.model, wish.base_url, wish.tier))
+        found = exact or self._known.get((wish.provider, wish.model, "", wish.tier))
         return found.endpoint if found is not None else super().endpoint(wish)
 
 
