@@ -22,6 +22,7 @@ from hermes.app.mcp.foreign import Foreign
 from hermes.app.models.choice import Choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
+from hermes.app.prefill import prefilled
 from hermes.app.prompting import chosen_personality, view_of
 from hermes.app.safeguards import approver, session_rules, way_to_the_web
 from hermes.app.secrecy import Secrecy
@@ -232,6 +233,7 @@ class App:
         choice = await self.models.choose()
         self._announce(choice)
         session_id = opening.session_id or self.world.new_session_id()
+        opening = replace(opening, session_id=session_id)
         cwd, far = await self._own_folder(session_id, opening), None
         if is_far(self.settings.terminal):
             far = await arrived(self._workspace(session_id, cwd))
@@ -274,7 +276,8 @@ class App:
             await self.journal.release(lease)
             raise NotFound(f"The beginning of session {session_id} cannot be read.")
         recorder = self._recorder(session_id, lease=lease, transcript=transcript)
-        workspace = await arrived(self._workspace(session_id, self._root(opened)))
+        root = self.cwd(opening) if opening.stay else self._root(opened)
+        workspace = await arrived(self._workspace(session_id, root))
         began, last = records[0].at, records[-1].n
         parts = self._parts(session_id, opened, opening, workspace, began=began, after=last)
         self.tuned[session_id].resume(transcript.tuned)
@@ -343,7 +346,7 @@ class App:
         policy = session_rules(self, workspace, opening, began)
         taped = self._taped(session_id, opening, workspace, after)
         tuned = self.tuned[session_id] = Tuning(self.settings, policy)
-        view = view_of(opened.system, tools.specs, self.settings, source=opened.source)
+        view = view_of(opened, tools.specs, self.settings, first=prefilled(self))
         return Parts(
             journal=self.journal,
             connect=through(self, session_id, opened, tuned.connecting(taped)),

@@ -15,7 +15,9 @@ class Opening(Value):
     """A new session, unless `resume` names one (id, beginning of an id, or title) or `newest` is
     given: "" for the newest of this source, else a title. `attended` means that somebody can
     answer questions. `job` is what the session is a part of, for spending caps. A new session gets
-    a git worktree of its own with `worktree`. Empty strings leave a choice to the settings."""
+    a git worktree of its own with `worktree`, and knows its id with `tell_id`. A resumed one goes
+    on in its old folder, unless it is to `stay` here. Empty strings leave a choice to the
+    settings."""
 
     source: str
     attended: bool
@@ -30,6 +32,8 @@ class Opening(Value):
     job: str = ""
     rules: bool = True
     worktree: bool = False
+    tell_id: bool = False
+    stay: bool = False
 
     def with_extra(self, extra: str) -> Opening:
         """The same wish with these words at the end of the system text."""

@@ -23,7 +23,8 @@ from hermes.context.files import (
 from hermes.context.platforms import platform_hint
 from hermes.context.system import Layer, Slots, Surroundings, layers
 from hermes.core.errors import NotFound
-from hermes.core.events import Overlaid
+from hermes.core.events import Overlaid, SessionOpened
+from hermes.core.messages import Message
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.transcript import Transcript
 from hermes.core.turn import View
@@ -51,6 +52,7 @@ def system_text(
     tools: tuple[str, ...],
     now: float,
     slots: Slots | None = None,
+    session_id: str = "",
     scan: Scan = unscanned,
     clean: Callable[[str], str] = str,
 ) -> SystemText:
@@ -75,6 +77,7 @@ def system_text(
         platform_hint=platform_hint(opening.platform, settings.platform_hints),
         profile="" if home.profile == DEFAULT_PROFILE else home.profile,
         window=choice.window,
+        session_id=session_id,
     )
     parts = layers(
         here,
@@ -93,9 +96,15 @@ def system_text(
 
 
 def view_of(
-    system: str, tools: tuple[ToolSpec, ...], settings: Settings, *, source: str = "cli"
+    opened: SessionOpened,
+    tools: tuple[ToolSpec, ...],
+    settings: Settings,
+    *,
+    first: tuple[Message, ...] = (),
 ) -> View:
-    """The one place that decides what the model sees of a transcript."""
+    """The one place that decides what the model sees of a transcript. `first` are messages that
+    come before all others and are kept nowhere."""
+    system = opened.system
     overlaid: dict[str, str] = {"": system}
 
     def view(transcript: Transcript) -> Prompt:
@@ -104,13 +113,13 @@ def view_of(
             overlaid[overlay] = f"{system}\n\n{overlay}"
         return Prompt(
             system=overlaid[overlay],
-            messages=transcript.seen,
+            messages=(*first, *transcript.seen) if first else transcript.seen,
             tools=tools,
             max_tokens=settings.model.max_tokens,
             effort=settings.agent.reasoning_effort,
         )
 
-    if hides_people(source, wanted=settings.privacy.redact_pii):
+    if hides_people(opened.source, wanted=settings.privacy.redact_pii):
         return without_people(view)
     return view
 

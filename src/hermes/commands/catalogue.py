@@ -16,6 +16,7 @@ from hermes.commands import (
     rollback,
     session,
     skills,
+    snapshot,
     tuning,
     work,
 )
@@ -35,5 +36,6 @@ COMMANDS = (
     *around.COMMANDS,
     *attaching.COMMANDS,
     *insights.COMMANDS,
+    *snapshot.COMMANDS,
 )
 EXTRA = quick.QuickCommands(skills.SkillCommands())

@@ -11,7 +11,7 @@ from hermes.codec.json import encode, plain
 from hermes.commands.amounts import elapsed, money, short_count
 from hermes.commands.recap import Exchange, exchanges, tally
 from hermes.commands.registry import Copied, Here, Moved, Outcome, Shown, SlashCommand
-from hermes.commands.session import recent
+from hermes.commands.session import confirmed, recent, what_stops
 from hermes.commands.visible import one_line
 from hermes.core.errors import UsageError
 from hermes.core.messages import AssistantMessage
@@ -38,6 +38,8 @@ async def branch(here: Here, argument: str) -> Outcome:
 
 
 async def clear(here: Here, argument: str) -> Outcome:
+    if loss := await what_stops(here, confirmed(argument)[1]):
+        return Shown(text=f"{loss} Say `/clear --yes` to do it.")
     return Moved(reason="new", clear=True)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from hermes.app.models.choice import WITHIN, Wish
 from hermes.app.models.models import Models, wish_of
+from hermes.app.prefill import prefill_file
 from hermes.codec.json import convert, plain
 from hermes.codec.values import JsonObject, JsonValue, Value, replace
 from hermes.config.load import Config
@@ -28,7 +29,7 @@ ANY_KEY = "key-of-the-recording"
 class Facts(Value):
     """`home` and `state` are the folders of the person and of Hermes, `root` that of the session,
     and `cwd` is where its shell was. `variables` are those that lead to providers, without the
-    keys in them."""
+    keys in them; `prefill` is the text of the file that requests began with."""
 
     settings: JsonObject
     home: str
@@ -37,6 +38,7 @@ class Facts(Value):
     root: str = ""
     cwd: str = ""
     variables: dict[str, str] = {}
+    prefill: str = ""
 
 
 class Known(Value):
@@ -71,8 +73,17 @@ def run_of(
         root=root,
         cwd=cwd,
         variables=_variables(config),
+        prefill=_prefill(config),
     )
     return Run(version=__version__, after=after, at=at, facts=mask.json(plain(facts)))
+
+
+def _prefill(config: Config) -> str:
+    file = prefill_file(config.settings, config.home)
+    try:
+        return file.read_text("utf-8") if file is not None else ""
+    except (OSError, ValueError):
+        return ""
 
 
 def way_of(

@@ -44,6 +44,7 @@ from hermes.workspaces.environment import child_environment
 from hermes.workspaces.local import LocalWorkspace
 
 WINDOW = 256_000
+PREFILL = "prefill.json"
 
 
 class Play:
@@ -227,5 +228,8 @@ def config_of(facts: Facts, folder: Path) -> Config:
     # What models the user is neither told nor asked again.
     unasked = {**facts.settings.get("memory", {}), "provider": ""}
     settings = facts.settings | {"sessions": {"record": False}, "memory": unasked}
+    if facts.prefill:
+        (folder / PREFILL).write_text(facts.prefill, "utf-8")
+        settings |= {"prefill_messages_file": PREFILL}
     home.config.write_bytes(encode(settings))
     return load(home, env=facts.variables)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hermes.commands.amounts import elapsed, money
 from hermes.commands.recap import Exchange, exchanges, tally
 from hermes.commands.visible import clean, one_line
-from hermes.config.settings import DisplaySettings
+from hermes.config.display_settings import DisplaySettings
 from hermes.core.transcript import Transcript
 from hermes.surfaces.cli.chat.cells import cells, cut, wrapped
 from hermes.surfaces.cli.chat.paint import Paint

@@ -10,7 +10,7 @@ from hermes.commands.describe import describe
 from hermes.commands.endings import explain, is_error
 from hermes.commands.skill_lines import typed_part
 from hermes.commands.visible import clean, one_line
-from hermes.config.settings import DisplaySettings
+from hermes.config.display_settings import DisplaySettings
 from hermes.core.events import (
     MessageReceived,
     ModelCalled,

@@ -35,4 +35,6 @@ def opening_of(options: Mapping[str, Any], *, attended: bool) -> Opening:
         newest=options.get("newest"),
         rules=not options.get("ignore_rules"),
         worktree=bool(options.get("worktree")),
+        tell_id=bool(options.get("tell_id")),
+        stay=bool(options.get("stay")),
     )
