@@ -147,7 +147,9 @@ COMMANDS = (
     SlashCommand("title", "Show or set the title.", title, arguments="[title]"),
     SlashCommand("retry", "Take back the last turn and send it again.", retry),
     SlashCommand("undo", "Take back the last turns.", undo, arguments="[n]"),
-    SlashCommand("usage", "Tokens and cost of this session.", usage, category="info"),
+    SlashCommand(
+        "usage", "Tokens and cost of this session.", usage, aliases=("cost",), category="info"
+    ),
     SlashCommand(
         "quit", "Leave.", quit_, arguments="[--delete]", aliases=("exit",), surfaces=("cli",)
     ),

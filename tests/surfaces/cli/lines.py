@@ -129,6 +129,7 @@ LINES: dict[str, str] = {
     "sessions fork": "{session}",
     "sessions import": "{file}",
     "sessions list": "--json",
+    "sessions optimize": "--json",
     "sessions prune": "--older-than 1d --yes",
     "sessions rename": "{session} title",
     "sessions search": "help --json",
