@@ -16,6 +16,13 @@ NEWS = 4
 COMPACT_WIDTH = 80
 HELP = "/help"
 
+KEYS = (
+    "Enter sends · Alt+Enter or Ctrl+J: new line · Ctrl+C stops what runs, twice leaves · "
+    "Ctrl+D leaves\n"
+    "Ctrl+R finds what you typed before · Ctrl+G opens your editor · !command runs a command · "
+    "@ refers to files"
+)
+
 
 def introduction(
     transcript: Transcript,
