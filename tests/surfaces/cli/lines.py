@@ -109,6 +109,7 @@ LINES: dict[str, str] = {
     "policy redact": "",
     "policy rules": "--json",
     "policy scan": "",
+    "profile alias": "home --name nobody-calls-it-so",
     "profile create": "work --clone",
     "profile delete": "home --yes",
     "profile export": "default -o {file}",
