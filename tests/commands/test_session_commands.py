@@ -5,6 +5,7 @@ from __future__ import annotations
 from hermes.app.opening import Opening
 from hermes.commands.registry import Drafted, Left, Moved, Outcome, Sent, Shown
 from hermes.core.commands import Retitle
+from hermes.core.effects import RunCommand
 from hermes.core.messages import UserMessage
 from tests.commands.conftest import Talk
 
@@ -87,3 +88,27 @@ async def test_usage_tells_tokens_and_the_share_of_the_window(talk: Talk) -> Non
 
 async def test_quit_leaves(talk: Talk) -> None:
     assert await run(talk, "/exit") == Left()
+
+
+async def test_what_would_be_lost_for_ever_wants_to_be_confirmed(talk: Talk) -> None:
+    assert await talk.registry.run("/quit --delete", talk) == Left(delete=True), "nothing to lose"
+    await talk.say("help")
+    asked = await talk.registry.run("/quit --delete", talk)
+    assert isinstance(asked, Shown)
+    assert "Say `/quit --delete --yes`" in asked.text
+    assert await talk.registry.run("/quit --delete --yes", talk) == Left(delete=True)
+    assert await talk.registry.run("/quit", talk) == Left()
+
+
+async def test_leaving_a_session_that_works_wants_to_be_confirmed(talk: Talk) -> None:
+    workspace = talk.session.workspace
+    process = await workspace.spawn(RunCommand(script="sleep 60", cwd=workspace.root))
+    for line in ("/new", "/new Plan", "/clear"):
+        asked = await talk.registry.run(line, talk)
+        assert isinstance(asked, Shown)
+        assert asked.text == f"This would stop 1 background process. Say `{line} --yes` to do it."
+    moved = await talk.registry.run("/new Plan --yes", talk)
+    assert isinstance(moved, Moved)
+    assert moved.title == "Plan"
+    await workspace.processes.kill(process.id)
+    assert isinstance(await talk.registry.run("/new", talk), Moved)

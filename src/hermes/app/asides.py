@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
+from hermes.app.prefill import prefilled
 from hermes.app.prompting import view_of
 from hermes.app.toolbox import wanted_names
 from hermes.codec.values import Value, replace
@@ -60,8 +61,9 @@ async def side_answer(app: App, session: Session, question: str) -> str:
     it costs. HermesError when there is no answer."""
     transcript = session.transcript
     opened = transcript.opened
-    tools = app.tools.choose(opened.tools, wanted_names(app.settings)).specs if opened else ()
-    view = view_of(tools, app.settings)
+    assert opened is not None, "every session that is open has begun"
+    tools = app.tools.choose(opened.tools, wanted_names(app.settings)).specs
+    view = view_of(tools, app.settings, source=opened.source, first=prefilled(app))
     prompt = view(transcript)
     asked = user_says(app.secrecy.text(SIDE_QUESTION.format(question=question)))
     prompt = replace(prompt, messages=(*_answered(prompt.messages), asked))

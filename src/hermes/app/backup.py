@@ -25,6 +25,14 @@ class Backup(Value):
     bytes: int
 
 
+class Kept(Value):
+    """A snapshot that lies in the home."""
+
+    name: str
+    file: str
+    at: float
+
+
 class Restored(Value):
     """`replaced` files were there before; they are in the backup `before`."""
 
@@ -50,6 +58,21 @@ def snapshot(home: Home, now: float, *, label: str = "", keep: int = QUICK_KEPT)
     for old in sorted(target.parent.glob(f"quick-????????-??????{_ending(label)}.zip"))[:-keep]:
         old.unlink()
     return found
+
+
+def kept_snapshots(home: Home) -> tuple[Kept, ...]:
+    """All of them, the newest first."""
+    found = (home.root / FOLDER).glob("quick-*.zip")
+    made = (Kept(name=each.stem, file=str(each), at=each.stat().st_mtime) for each in found)
+    return tuple(sorted(made, key=lambda each: (each.at, each.name), reverse=True))
+
+
+def prune_snapshots(home: Home, *, keep: int) -> int:
+    """Remove all but the newest; how many are gone."""
+    old = kept_snapshots(home)[keep:]
+    for each in old:
+        Path(each.file).unlink(missing_ok=True)
+    return len(old)
 
 
 def _made(home: Home, target: Path, only: frozenset[str] | None = None) -> Backup:

@@ -60,6 +60,7 @@ def beginning(
         tools=tools,
         now=app.world.clock.now(),
         slots=Slots(memory=memory, skills=skills, provider=external_block(app, opening)),
+        session_id=opening.session_id if opening.tell_id else "",
         scan=scan_of(app),
         clean=app.secrecy.text,
     )

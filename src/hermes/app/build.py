@@ -26,6 +26,7 @@ from hermes.app.models.choice import Choice
 from hermes.app.models.following import follow_choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
+from hermes.app.prefill import prefilled
 from hermes.app.prompting import chosen_personality, view_of
 from hermes.app.safeguards import approver, session_rules, way_to_the_web
 from hermes.app.secrecy import Secrecy
@@ -33,7 +34,7 @@ from hermes.app.skill_index import Looked
 from hermes.app.snapshots import remembered, through
 from hermes.app.terminal import is_far
 from hermes.app.toolbox import Tools, wanted_names
-from hermes.app.tuning import Tuning
+from hermes.app.tuning import TieredConnect, Tuning
 from hermes.app.upkeep import upkeep
 from hermes.app.veil import Veil
 from hermes.app.workplace import arrived, preflight, root_of, start_folder, workspace_of
@@ -46,7 +47,7 @@ from hermes.core.caps import Caps
 from hermes.core.commands import Say
 from hermes.core.errors import NotFound
 from hermes.core.events import Record, SessionOpened
-from hermes.core.parts import Connect, Parts
+from hermes.core.parts import Parts
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
@@ -249,6 +250,7 @@ class App:
         choice = await self.models.choose()
         self.announce(choice)
         session_id = opening.session_id or self.world.new_session_id()
+        opening = replace(opening, session_id=session_id)
         cwd, far = await self._own_folder(session_id, opening), None
         if is_far(self.settings.terminal):
             far = await arrived(self._workspace(session_id, cwd))
@@ -292,9 +294,11 @@ class App:
             await self.journal.release(lease)
             raise NotFound(f"The beginning of session {session_id} cannot be read.")
         recorder = self._recorder(session_id, lease=lease, transcript=transcript)
-        workspace = await arrived(self._workspace(session_id, self._root(opened)))
+        root = self.cwd(opening) if opening.stay else self._root(opened)
+        workspace = await arrived(self._workspace(session_id, root))
         began, last = records[0].at, records[-1].n
         parts = self._parts(session_id, opened, opening, workspace, began=began, after=last)
+        self.tuned[session_id].resume(transcript.tuned)
         arrange(session_id, parts)
         session = Session(parts, recorder)
         await follow_choice(self, session, transcript)
@@ -345,10 +349,11 @@ class App:
         policy = session_rules(self, workspace, opening, began)
         taped = self._taped(session_id, opening, workspace, after)
         tuned = self.tuned[session_id] = Tuning(self.settings, policy)
-        view = view_of(tools.specs, self.settings, source=opened.source)
+        view = view_of(tools.specs, self.settings, source=opened.source, first=prefilled(self))
+        hooked = self.hooked.around(session_id, tuned.connecting(taped))
         return Parts(
             journal=self.journal,
-            connect=through(self, session_id, opened, self.hooked.around(session_id, taped)),
+            connect=through(self, session_id, opened, hooked),
             hooks=partial(self.hooked.of, workspace),
             budgeting=lambda: self._budgets.of(opened),
             view=tuned.applied(view),
@@ -365,6 +370,7 @@ class App:
             preflight=partial(preflight, workspace),
             engine=context_engine(self, session_id, opened, rules=opening.rules),
             remark=nearby(self, workspace, policy, opened) if opening.rules else None,
+            tune=tuned.follow,
         )
 
     def _root(self, opened: SessionOpened) -> str:
@@ -372,7 +378,7 @@ class App:
 
     def _taped(
         self, session_id: str, opening: Opening, workspace: Workspace, after: int
-    ) -> Connect:
+    ) -> TieredConnect:
         """The way to models, past a tape where sessions are to be recorded."""
         if not self.settings.sessions.record:
             return self._connect
@@ -380,8 +386,10 @@ class App:
 
         return Taping(self, session_id, opening, workspace, after).around(self._connect)
 
-    def _connect(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
-        connected, window = self.models.connect(model, provider, meter)
+    def _connect(
+        self, model: str, provider: str, meter: Meter, tier: str | None = None
+    ) -> tuple[Provider, Limits]:
+        connected, window = self.models.connect(model, provider, meter, tier=tier)
         return connected, limits_of(self.settings, window)
 
     def _workspace(self, session_id: str, root: str) -> Workspace:

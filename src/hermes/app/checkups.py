@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from hermes.app.accounts import opened
+from hermes.app.profiles import DEFAULT
 from hermes.app.toolbox import wanted_names
 from hermes.config.findings import Finding, fault, fine, warning
 from hermes.config.home import Home, profile_home, profile_names, root_home
@@ -13,6 +15,9 @@ from hermes.config.secrets import environment
 from hermes.context.files import MOST_CHARS
 from hermes.core.errors import HermesError, UsageError
 from hermes.memory.format import FILE_NAMES, size, split
+
+# What bots listen with.
+BOT_TOKENS = ("_BOT_TOKEN", "_APP_TOKEN")
 
 
 async def login_findings(config: Config) -> list[Finding]:
@@ -75,7 +80,26 @@ def tool_findings(config: Config) -> list[Finding]:
 def profile_findings(home: Home) -> list[Finding]:
     root = root_home(home)
     found = [_profile(root, name) for name in profile_names(root)]
-    return found or [fine("there is only the default profile")]
+    return [*found, *_shared_tokens(root)] or [fine("there is only the default profile")]
+
+
+def _shared_tokens(root: Home) -> Iterator[Finding]:
+    """A platform lets one program at a time listen with a token: two profiles take each other's
+    messages away."""
+    holders: dict[tuple[str, str], list[str]] = {}
+    for name in (DEFAULT, *profile_names(root)):
+        try:
+            secrets = load(profile_home(root, name), env={}).secrets
+        except HermesError:
+            continue
+        for variable in secrets.names():
+            if variable.endswith(BOT_TOKENS) and (value := secrets.get(variable)):
+                holders.setdefault((variable, value), []).append(name)
+    for (variable, _), names in holders.items():
+        if len(names) > 1:
+            words = f"{variable} is the same in {' and '.join(names)}; only one can listen there"
+            fix = f"`hermes -p {names[-1]} config set {variable} …` with a token of its own"
+            yield warning("token", words, fix=fix)
 
 
 def _profile(root: Home, name: str) -> Finding:

@@ -71,8 +71,15 @@ class Tally:
 
     def counted(self, journal: sqlite3.Connection, since: float) -> list[Counted]:
         """Everything from this moment's hour on, after taking in what is new in the journal."""
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with closing(sqlite3.connect(self._path, isolation_level=None, timeout=10)) as db:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return self._counted(str(self._path), journal, since)
+        except (sqlite3.OperationalError, OSError):
+            # Where nothing can be written it is counted for this time only.
+            return self._counted(":memory:", journal, since)
+
+    def _counted(self, path: str, journal: sqlite3.Connection, since: float) -> list[Counted]:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as db:
             self._prepare(db, journal)
             self._take_in(db, journal)
             query = "SELECT session, hour, kind, name, count FROM tally WHERE hour >= ?"

@@ -223,6 +223,16 @@ class Library:
     async def rebuild_index(self) -> None:
         await self._index().rebuild()
 
+    async def optimize(self) -> tuple[int, int]:
+        """Give back what deleted sessions took and make the search index anew: the bytes before
+        and after."""
+        if self._is_empty():
+            return 0, 0
+        before = (await self.stats()).bytes
+        await upkeep.vacuum(self._journal)
+        await self.rebuild_index()
+        return before, (await self.stats()).bytes
+
     async def spending(
         self, *, session_id: str | None = None, since: float = 0.0
     ) -> tuple[Spending, ...]:

@@ -16,8 +16,9 @@ class Opening(Value):
     given: "" for the newest of this source, else a title. `attended` means that somebody can
     answer questions. `person` is the name by which the surface knows a member or a guest, such as
     "telegram:42": it is what memory tells them apart by. `job` is what the session is a part of,
-    for spending caps. A new session gets a git worktree of its own with `worktree`; who
-    `brings_tools` wants to find them. Empty strings leave a choice to the settings."""
+    for spending caps. A new session gets a git worktree of its own with `worktree`, and knows its
+    id with `tell_id`; who `brings_tools` wants to find them. A resumed one goes on in its old
+    folder, unless it is to `stay` here. Empty strings leave a choice to the settings."""
 
     source: str
     attended: bool
@@ -34,6 +35,8 @@ class Opening(Value):
     rules: bool = True
     worktree: bool = False
     brings_tools: bool = False
+    tell_id: bool = False
+    stay: bool = False
 
     def with_extra(self, extra: str) -> Opening:
         """The same wish with these words at the end of the system text."""

@@ -24,6 +24,7 @@ from hermes.context.platforms import platform_hint
 from hermes.context.system import Layer, Slots, Surroundings, layers
 from hermes.core.errors import NotFound
 from hermes.core.events import Overlaid
+from hermes.core.messages import Message
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.transcript import Transcript
 from hermes.core.turn import View
@@ -51,6 +52,7 @@ def system_text(
     tools: tuple[str, ...],
     now: float,
     slots: Slots | None = None,
+    session_id: str = "",
     scan: Scan = unscanned,
     clean: Callable[[str], str] = str,
 ) -> SystemText:
@@ -75,6 +77,7 @@ def system_text(
         platform_hint=platform_hint(opening.platform, settings.platform_hints),
         profile="" if home.profile == DEFAULT_PROFILE else home.profile,
         window=choice.window,
+        session_id=session_id,
     )
     parts = layers(
         here,
@@ -92,8 +95,15 @@ def system_text(
     return SystemText(parts, project.warnings)
 
 
-def view_of(tools: tuple[ToolSpec, ...], settings: Settings, *, source: str = "cli") -> View:
-    """The one place that decides what the model sees of a transcript."""
+def view_of(
+    tools: tuple[ToolSpec, ...],
+    settings: Settings,
+    *,
+    source: str = "cli",
+    first: tuple[Message, ...] = (),
+) -> View:
+    """The one place that decides what the model sees of a transcript. `first` are messages that
+    come before all others and are kept nowhere."""
     # The same text is the same object, so that nobody need measure or encode it twice.
     overlaid: dict[tuple[str, str], str] = {}
 
@@ -103,7 +113,7 @@ def view_of(tools: tuple[ToolSpec, ...], settings: Settings, *, source: str = "c
             overlaid[system, overlay] = f"{system}\n\n{overlay}" if overlay else system
         return Prompt(
             system=overlaid[system, overlay],
-            messages=transcript.seen,
+            messages=(*first, *transcript.seen) if first else transcript.seen,
             tools=tools,
             max_tokens=settings.model.max_tokens,
             effort=settings.agent.reasoning_effort,

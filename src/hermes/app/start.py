@@ -15,6 +15,7 @@ from hermes.config.home import resolve_home
 from hermes.config.load import load
 from hermes.config.logs import start_logging
 from hermes.config.secrets import environment
+from hermes.config.zone import use_zone
 from hermes.core.budget import Budget
 from hermes.core.world import World, nothing_here
 
@@ -33,10 +34,14 @@ def start(
     flags = {**flag_values(options), **(settings or {})}
     use_file = not options.get("ignore_config")
     config = load(place, flags=flags, env=env, use_file=use_file)
+    zone = config.settings.timezone
+    fault = use_zone(zone) if zone else ""
     secrecy = Secrecy(config, env)
     log_files = start_logging(config, redact=secrecy.line, verbose=bool(options.get("verbose")))
     world = World(reach=_kill_points(env))
     app = App(config, env=env, world=world, log_files=log_files, budget=budget, secrecy=secrecy)
+    if fault:
+        app.news.append(fault)
     app.beside.append(learn)
     return app
 

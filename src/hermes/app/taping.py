@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
 from hermes.app.replay.facts import run_of, way_of
-from hermes.core.parts import Connect
+from hermes.app.tuning import TieredConnect
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.turn import Limits
 from hermes.providers.recorded.masks import Mask
@@ -43,10 +43,13 @@ class Taping:
         if after:
             self._tape.begin()
 
-    def around(self, connect: Connect) -> Connect:
-        def taped(model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
-            connected, limits = connect(model, provider, meter)
-            self._tape.goes(way_of(self._models, self._settings, self._mask, model, provider))
+    def around(self, connect: TieredConnect) -> TieredConnect:
+        def taped(
+            model: str, provider: str, meter: Meter, tier: str | None
+        ) -> tuple[Provider, Limits]:
+            connected, limits = connect(model, provider, meter, tier)
+            way = way_of(self._models, self._settings, self._mask, model, provider, tier)
+            self._tape.goes(way)
             return Tapped(connected, self._tape), limits
 
         return taped

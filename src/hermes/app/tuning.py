@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from hermes.codec.values import JsonValue, replace
 from hermes.config.kinds import Effort
 from hermes.config.settings import Settings
+from hermes.core.commands import Tune
+from hermes.core.events import Tuned
+from hermes.core.parts import Connect
+from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Prompt
 from hermes.core.transcript import Transcript
-from hermes.core.turn import View
+from hermes.core.turn import Limits, View
 from hermes.policy.rules import Rules
 
 if TYPE_CHECKING:
@@ -17,32 +22,60 @@ if TYPE_CHECKING:
 
 ApprovalMode = Literal["manual", "smart", "off"]
 MODES = get_args(ApprovalMode)
+# The tier of `/fast`.
+FAST = "priority"
+TieredConnect = Callable[[str, str, Meter, str | None], tuple[Provider, Limits]]
+
 EFFORTS = tuple(each for each in get_args(Effort) if each)
 
 
 class Tuning:
-    """`display` is how the session is shown, `effort` how hard its model thinks."""
+    """`display` is how the session is shown; all else is as its newest `Tuned` says, and where that
+    says nothing, as the settings do."""
 
     def __init__(self, settings: Settings, rules: Rules) -> None:
         self.display = settings.display
-        self.effort: Effort = settings.agent.reasoning_effort
-        self._usual_effort: Effort = self.effort
+        self._usual_effort = settings.agent.reasoning_effort
+        self._usual_tier = settings.agent.service_tier
         self._usual_mode: ApprovalMode = rules.mode
         self._rules = rules
+        self._tuned = Tuned()
+
+    @property
+    def effort(self) -> str:
+        """How hard the model thinks."""
+        return self._usual_effort if self._tuned.effort is None else self._tuned.effort
+
+    @property
+    def tier(self) -> str:
+        """The service tier that is asked for."""
+        return self._usual_tier if self._tuned.tier is None else self._tuned.tier
 
     @property
     def mode(self) -> ApprovalMode:
         """Who decides about risky effects from now on."""
         return self._rules.mode
 
-    @mode.setter
-    def mode(self, mode: ApprovalMode) -> None:
-        self._rules.mode = mode
-
     @property
     def careful_mode(self) -> ApprovalMode:
         """The one to return to when questions shall be asked again."""
         return "manual" if self._usual_mode == "off" else self._usual_mode
+
+    def changed(self, **changes: str | None) -> Tune:
+        """What to send to the session so that only this changes."""
+        now = self._tuned
+        return replace(Tune(effort=now.effort, tier=now.tier, mode=now.mode), **changes)
+
+    def follow(self, tuned: Tuned) -> None:
+        """From now on it is so."""
+        self._tuned = tuned
+        mode = self._usual_mode if tuned.mode is None else tuned.mode
+        self._rules.mode = cast(ApprovalMode, mode)
+
+    def resume(self, tuned: Tuned) -> None:
+        """As it was when the session was left, but for who decides: that was meant for those who
+        were there."""
+        self.follow(replace(tuned, mode=None))
 
     def applied(self, view: View) -> View:
         """The same view with what is set here; untouched as long as that is the usual."""
@@ -52,6 +85,14 @@ class Tuning:
             if self.effort == self._usual_effort:
                 return prompt
             return replace(prompt, effort=self.effort)
+
+        return tuned
+
+    def connecting(self, connect: TieredConnect) -> Connect:
+        """The same way to models, in the tier that is set here."""
+
+        def tuned(model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
+            return connect(model, provider, meter, self._tuned.tier)
 
         return tuned
 

@@ -25,6 +25,7 @@ from hermes.core.events import (
     ToolFinished,
     ToolProgress,
     ToolStarted,
+    Tuned,
     TurnEnded,
     TurnStarted,
     Withdrawn,
@@ -49,6 +50,7 @@ _BARE = frozenset(
         SessionOpened,
         Steered,
         ToolStarted,
+        Tuned,
         TurnStarted,
         Withdrawn,
     )

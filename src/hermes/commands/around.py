@@ -10,7 +10,7 @@ from hermes.app.models.shelf import ProviderRow, Shelf
 from hermes.app.toolbox import wanted_names
 from hermes.app.toolsets import ToolsetState, states, switch
 from hermes.codec.json import encode, plain
-from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
+from hermes.commands.registry import Here, Outcome, Reloaded, Shown, SlashCommand
 from hermes.commands.tuning import choices
 from hermes.commands.visible import one_line
 from hermes.core.errors import UsageError
@@ -77,6 +77,12 @@ async def config(here: Here, argument: str) -> Outcome:
     return Shown(text="\n".join((head, *lines)))
 
 
+async def reload(here: Here, argument: str) -> Outcome:
+    if here.session.busy:
+        raise UsageError("A turn is running; wait for its end or interrupt it first.")
+    return Reloaded()
+
+
 async def profile(here: Here, argument: str) -> Outcome:
     return Shown(text=f"{here.app.home.profile} ({here.app.home.root})")
 
@@ -133,6 +139,13 @@ COMMANDS = (
         config,
         arguments="[key]",
         category="info",
+        surfaces=("cli",),
+    ),
+    SlashCommand(
+        "reload",
+        "Follow settings, keys, skills and servers as they are now.",
+        reload,
+        category="tools",
         surfaces=("cli",),
     ),
     SlashCommand("profile", "Which profile this is.", profile, category="info"),

@@ -17,6 +17,7 @@ from hermes.commands import (
     rollback,
     session,
     skills,
+    snapshot,
     tuning,
     work,
 )
@@ -37,5 +38,6 @@ COMMANDS = (
     *around.COMMANDS,
     *attaching.COMMANDS,
     *insights.COMMANDS,
+    *snapshot.COMMANDS,
 )
 EXTRA = quick.QuickCommands(plugins.PluginCommands(skills.SkillCommands()))

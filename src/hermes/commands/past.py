@@ -6,11 +6,12 @@ import asyncio
 import time
 from pathlib import Path
 
+from hermes.app.tuning import Tuning
 from hermes.codec.json import encode, plain
 from hermes.commands.amounts import elapsed, money, short_count
 from hermes.commands.recap import Exchange, exchanges, tally
 from hermes.commands.registry import Copied, Here, Moved, Outcome, Shown, SlashCommand
-from hermes.commands.session import recent
+from hermes.commands.session import confirmed, recent, what_stops
 from hermes.commands.visible import one_line
 from hermes.core.errors import UsageError
 from hermes.core.messages import AssistantMessage
@@ -37,6 +38,8 @@ async def branch(here: Here, argument: str) -> Outcome:
 
 
 async def clear(here: Here, argument: str) -> Outcome:
+    if loss := await what_stops(here, confirmed(argument)[1]):
+        return Shown(text=f"{loss} Say `/clear --yes` to do it.")
     return Moved(reason="new", clear=True)
 
 
@@ -84,7 +87,7 @@ async def status(here: Here, argument: str) -> Outcome:
     running = [each for each in await here.session.workspace.processes.list() if _runs(each.status)]
     lines = [
         f"Session   {here.session.id}{title}",
-        f"Model     {transcript.model} ({transcript.provider})",
+        f"Model     {transcript.model} ({transcript.provider}){_set(tuned)}",
         f"State     {'working' if here.session.busy else 'idle'}{waiting}",
         f"Messages  {count.messages} ({count.said} user, {count.calls} tool calls)",
         f"Context   {used} / {short_count(window)} ({share}%){spent}",
@@ -132,6 +135,11 @@ COMMANDS = (
         "copy", "Copy the last answer.", copy, arguments="[n]", category="info", surfaces=("cli",)
     ),
 )
+
+
+def _set(tuned: Tuning) -> str:
+    """How the model is asked, where that was said."""
+    return f" · effort {tuned.effort}" * bool(tuned.effort) + f" · {tuned.tier}" * bool(tuned.tier)
 
 
 def _told(exchange: Exchange) -> str:

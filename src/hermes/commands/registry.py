@@ -54,6 +54,10 @@ class Left(Value):
     delete: bool = False
 
 
+class Reloaded(Value):
+    """The surface opens the session anew, with settings, keys and skills as they are then."""
+
+
 class Begun(Value):
     """Work that goes on beside the conversation. The surface says `text` now and shows the words
     that `work` returns when it is done; it may cancel it when the person leaves. `name` is what
@@ -91,7 +95,7 @@ class Suggestion(Value):
     replaces: int = 0
 
 
-Outcome = Shown | Moved | Sent | Drafted | Left | Begun | Attached | Copied | Composing
+Outcome = Shown | Moved | Sent | Drafted | Left | Reloaded | Begun | Attached | Copied | Composing
 
 
 class Here(Protocol):

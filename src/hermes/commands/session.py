@@ -25,9 +25,13 @@ from hermes.core.messages import Usage, UserMessage
 from hermes.core.transcript import Transcript
 
 RECENT = 10
+SURE = "--yes"
 
 
 async def new(here: Here, argument: str) -> Outcome:
+    argument, sure = confirmed(argument)
+    if loss := await what_stops(here, sure):
+        return Shown(text=f"{loss} Say `/new{f' {argument}' * bool(argument)} --yes` to do it.")
     title = await here.app.library.free_title(argument) if argument else ""
     return Moved(title=title, text="A new session.", reason="new")
 
@@ -84,9 +88,35 @@ async def usage(here: Here, argument: str) -> Outcome:
 
 
 async def quit_(here: Here, argument: str) -> Outcome:
+    argument, sure = confirmed(argument)
     if argument not in ("", "--delete"):
         raise UsageError("Use /quit, or /quit --delete to leave nothing of this session behind.")
+    if argument and not sure and _asks(here) and here.session.transcript.messages:
+        return Shown(
+            text="This session would be gone for ever. Say `/quit --delete --yes` to do it."
+        )
     return Left(delete=bool(argument))
+
+
+def confirmed(argument: str) -> tuple[str, bool]:
+    """What was said without the word that makes sure, and whether that was there."""
+    words = argument.split()
+    return " ".join(word for word in words if word != SURE), SURE in words
+
+
+async def what_stops(here: Here, sure: bool) -> str:
+    """What leaving this session would end, in words; nothing to ask about where that is empty."""
+    if sure or not _asks(here):
+        return ""
+    processes = await here.session.workspace.processes.list()
+    running = sum(each.status == "running" for each in processes)
+    what = ["the turn that runs"] * here.session.busy
+    what += [f"{running} background process{'es' * (running != 1)}"] * bool(running)
+    return f"This would stop {' and '.join(what)}." if what else ""
+
+
+def _asks(here: Here) -> bool:
+    return here.app.settings.approvals.destructive_slash_confirm
 
 
 async def help_(here: Here, argument: str) -> Outcome:
@@ -117,7 +147,9 @@ COMMANDS = (
     SlashCommand("title", "Show or set the title.", title, arguments="[title]"),
     SlashCommand("retry", "Take back the last turn and send it again.", retry),
     SlashCommand("undo", "Take back the last turns.", undo, arguments="[n]"),
-    SlashCommand("usage", "Tokens and cost of this session.", usage, category="info"),
+    SlashCommand(
+        "usage", "Tokens and cost of this session.", usage, aliases=("cost",), category="info"
+    ),
     SlashCommand(
         "quit", "Leave.", quit_, arguments="[--delete]", aliases=("exit",), surfaces=("cli",)
     ),

@@ -1,18 +1,15 @@
-"""Commands that change how this session works or looks: reasoning, permission, yolo, verbose,
+"""Commands that change how this session works or looks: reasoning, fast, permission, yolo, verbose,
 busy, statusbar, timestamps."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-from hermes.app.tuning import EFFORTS, MODES, ApprovalMode, Tuning, keep_setting
+from hermes.app.tuning import EFFORTS, FAST, MODES, Tuning, keep_setting
 from hermes.codec.values import replace
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
 from hermes.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from hermes.config.kinds import Effort
 
 PROGRESS = ("off", "new", "all", "verbose")
 BUSY = ("interrupt", "queue", "steer")
@@ -41,11 +38,26 @@ async def reasoning(here: Here, argument: str) -> Outcome:
                 text=f"Reasoning is {'shown' if word == 'show' else 'hidden'}{_for(keep)}."
             )
         case [level] if level in EFFORTS:
-            tuned.effort = cast("Effort", level)
+            await here.session.send(tuned.changed(effort=level))
             if keep:
                 keep_setting(here.app, ("agent", "reasoning_effort"), level)
             return Shown(text=f"The model thinks with effort {level}{_for(keep)}.")
     raise UsageError(f"Use /reasoning [{'|'.join(EFFORTS)}|show|hide] [--global].")
+
+
+async def fast(here: Here, argument: str) -> Outcome:
+    if argument not in ("", "on", "off"):
+        raise UsageError("Use /fast [on|off].")
+    tuned, transcript = _tuned(here), here.session.transcript
+    on = argument == "on" if argument else tuned.tier != FAST
+    if on and not here.app.models.takes_tier(transcript.model, transcript.provider, FAST):
+        raise UsageError(f"{transcript.provider} has no faster tier; nothing has changed.")
+    await here.session.send(tuned.changed(tier=FAST if on else ""))
+    return Shown(
+        text="Fast: requests go first, at a higher price, in this session. /fast off ends it."
+        if on
+        else "Fast is off: requests wait their turn, at the usual price."
+    )
 
 
 async def permission(here: Here, argument: str) -> Outcome:
@@ -54,7 +66,7 @@ async def permission(here: Here, argument: str) -> Outcome:
         raise UsageError(f"Use /permission [{'|'.join(MODES)}].")
     if argument:
         _owners_only(here)
-        tuned.mode = cast(ApprovalMode, argument)
+        await here.session.send(tuned.changed(mode=argument))
     return Shown(
         text=f"{tuned.mode}: {MODE_WORDS[tuned.mode]}" + " In this session." * bool(argument)
     )
@@ -63,7 +75,8 @@ async def permission(here: Here, argument: str) -> Outcome:
 async def yolo(here: Here, argument: str) -> Outcome:
     _owners_only(here)
     tuned = _tuned(here)
-    tuned.mode = tuned.careful_mode if tuned.mode == "off" else "off"
+    mode = tuned.careful_mode if tuned.mode == "off" else "off"
+    await here.session.send(tuned.changed(mode=mode))
     return Shown(text=MODE_WORDS[tuned.mode])
 
 
@@ -118,6 +131,13 @@ COMMANDS = (
         reasoning,
         arguments="[level|show|hide] [--global]",
         complete=choices(*EFFORTS, "show", "hide"),
+    ),
+    SlashCommand(
+        "fast",
+        "Ask for faster answers at a higher price, where there are such.",
+        fast,
+        arguments="[on|off]",
+        complete=choices("on", "off"),
     ),
     SlashCommand(
         "permission",

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from hermes.codec.values import Value
 from hermes.config.context_settings import CompressionSettings, ContextSettings
+from hermes.config.display_settings import DisplaySettings, QuickCommand
 from hermes.config.hook_settings import AutoAccept, ShellHooks
 from hermes.config.image_settings import ImageGenSettings
 from hermes.config.kinds import Count, Effort, Positive, Seconds
@@ -94,60 +95,15 @@ class ApprovalSettings(Value):
         Literal["deny", "approve"], "The answer where nobody can be asked."
     ] = "deny"
     deny: Annotated[tuple[str, ...], "Command patterns that are always refused."] = ()
+    destructive_slash_confirm: Annotated[
+        bool, "Slash commands that throw something away want to be confirmed."
+    ] = True
 
 
 class CachingSettings(Value):
     """Marks for providers that cache prompts on request."""
 
     cache_ttl: Annotated[Literal["5m", "1h"], "How long a provider should keep a prompt."] = "5m"
-
-
-class DisplaySettings(Value):
-    """What the terminal shows."""
-
-    personality: Annotated[str, "The personality that new sessions begin with."] = ""
-    streaming: Annotated[bool, "Show an answer while it is being written."] = True
-    show_reasoning: Annotated[bool, "Show the model's reasoning."] = False
-    show_cost: Annotated[bool, "Show the cost in the status bar."] = False
-    tool_progress: Annotated[
-        Literal["off", "new", "all", "verbose"],
-        "Tool lines: none, when the tool changes, all, or with arguments and results.",
-    ] = "all"
-    tool_preview_length: Annotated[Count, "Characters of a call's preview; 0 for no limit."] = 0
-    turn_completion_explainer: Annotated[bool, "Say why a turn ended without an answer."] = True
-    final_response_markdown: Annotated[
-        Literal["strip", "render", "raw"], "What becomes of Markdown in answers."
-    ] = "strip"
-    busy_input_mode: Annotated[
-        Literal["interrupt", "queue", "steer"], "What text typed during a turn does."
-    ] = "interrupt"
-    resume_display: Annotated[
-        Literal["full", "minimal", "off"], "How much of a resumed session is shown."
-    ] = "full"
-    resume_exchanges: Annotated[Count, "Exchanges shown on resume."] = 10
-    skin: Annotated[str, "Colours, signs and words: a built-in skin or one of `skins/`."] = (
-        "default"
-    )
-    kaomoji: Annotated[bool, "Faces beside the spinner, where the skin has some."] = True
-    inline_diffs: Annotated[bool, "Show what an edit has changed."] = True
-    memory_notifications: Annotated[
-        Literal["on", "off", "verbose"],
-        "Say when something was learned beside a session: in a line, never, or with its text.",
-    ] = "on"
-    timestamps: Annotated[bool, "Show when something was said."] = False
-    timestamp_format: Annotated[str, "How times are written, as for `date`."] = "%H:%M"
-    bell_on_complete: Annotated[bool, "Ring when a turn ends."] = False
-    compact: Annotated[bool, "A short banner, however wide the window is."] = False
-    status_bar: Annotated[bool, "Show model, context and time above the input."] = True
-
-
-class QuickCommand(Value):
-    """A slash command of one's own: `exec` runs a command without the model, `alias` stands for
-    another slash command."""
-
-    type: Annotated[Literal["exec", "alias"], "What it is."] = "exec"
-    command: Annotated[str, "What `exec` runs."] = ""
-    target: Annotated[str, "What `alias` stands for, with its arguments."] = ""
 
 
 class CheckpointSettings(Value):
@@ -304,6 +260,12 @@ class Settings(Value):
     platform_toolsets: Annotated[
         dict[str, tuple[str, ...]], "Toolsets by surface (`cli`, `acp`), in place of `toolsets`."
     ] = {}
+    timezone: Annotated[
+        str, "Where times are told, such as `Europe/Berlin`; empty is this machine's zone."
+    ] = ""
+    prefill_messages_file: Annotated[
+        str, "A JSON list of `{role, content}` that every request begins with; from the home."
+    ] = ""
     file_read_max_chars: Annotated[Positive, "Characters that one read of a file may give."] = (
         100_000
     )
@@ -379,6 +341,8 @@ OVERRIDES = (
     Override(variable="HERMES_MAX_TOKENS", key="model.max_tokens"),
     Override(variable="HERMES_MAX_ITERATIONS", key="agent.max_turns"),
     Override(variable="HERMES_EPHEMERAL_SYSTEM_PROMPT", key="agent.system_prompt"),
+    Override(variable="HERMES_PREFILL_MESSAGES_FILE", key="prefill_messages_file"),
+    Override(variable="HERMES_TIMEZONE", key="timezone"),
     Override(variable="HERMES_RECORD", key="sessions.record"),
     *(Override(variable=name, key=f"terminal.{key}") for name, key in TERMINAL_VARIABLES.items()),
     Override(variable="HERMES_ACCEPT_HOOKS", key="hooks_auto_accept"),

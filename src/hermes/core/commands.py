@@ -65,6 +65,14 @@ class Overlay(Value, tag="overlay"):
     text: str = ""
 
 
+class Tune(Value, tag="tune"):
+    """Set how the session works, from its next turn on; None leaves that to the settings."""
+
+    effort: str | None = None
+    tier: str | None = None
+    mode: str | None = None
+
+
 class Retitle(Value, tag="retitle"):
     title: str
 
@@ -83,6 +91,7 @@ Command = (
     | Rewind
     | Compact
     | Overlay
+    | Tune
     | Retitle
     | End
 )

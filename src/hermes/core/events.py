@@ -251,6 +251,15 @@ class Overlaid(Value, tag="overlaid"):
     text: str
 
 
+class Tuned(Value, tag="tuned"):
+    """How a person has set the session from here on: how hard the model thinks, the service tier
+    that is asked for, who decides about risky effects. None is as the settings say."""
+
+    effort: str | None = None
+    tier: str | None = None
+    mode: str | None = None
+
+
 class Erased(Value, tag="erased"):
     """Words were taken out of these records of the session for ever, as a person wished."""
 
@@ -305,6 +314,7 @@ DurableEvent: TypeAlias = (
     | Erased
     | Withdrawn
     | HookAnswered
+    | Tuned
 )
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hermes.core.budget import Budget
+from hermes.core.events import Tuned
 from hermes.core.gate import Judge, Preflight
 from hermes.core.gated import NoWeb
 from hermes.core.hooks import TurnHooks
@@ -23,7 +24,8 @@ class Parts:
     session may spend at that moment. `furnish` makes the objects that tools find by their type with
     `ToolContext.kept`; `judge` and `preflight` help at questions, see `Gate`; `engine` shortens
     what grows too long; `remark` adds words to results of tools; `hooks` is asked, as long as it
-    says None, before every turn who else has a say in it."""
+    says None, before every turn who else has a say in it; `tune` hears how the session is set from
+    now on."""
 
     def __init__(
         self,
@@ -46,6 +48,7 @@ class Parts:
         engine: ContextEngine | None = None,
         remark: Remark | None = None,
         hooks: Callable[[Recorder], TurnHooks | None] = lambda _recorder: None,
+        tune: Callable[[Tuned], None] = lambda _tuned: None,
     ) -> None:
         self.journal = journal
         self.connect = connect
@@ -65,3 +68,4 @@ class Parts:
         self.engine = engine
         self.remark = remark
         self.hooks = hooks
+        self.tune = tune

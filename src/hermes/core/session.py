@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import assert_never
 
 from hermes.codec.values import replace
+from hermes.core.adopted import adopted
 from hermes.core.budget import Budget
 from hermes.core.commands import (
     Answer,
@@ -22,6 +23,7 @@ from hermes.core.commands import (
     Say,
     Steer,
     SwitchModel,
+    Tune,
     Withdraw,
     keyed,
 )
@@ -33,24 +35,16 @@ from hermes.core.events import (
     MessageReceived,
     ModelSwitched,
     Overlaid,
-    ReplyAdded,
     Rewound,
     SessionEnded,
     Titled,
-    ToolFinished,
+    Tuned,
     TurnStarted,
     Withdrawn,
 )
 from hermes.core.gate import Gate
 from hermes.core.loop import run_turn
-from hermes.core.messages import (
-    AssistantMessage,
-    Message,
-    ToolMessage,
-    Usage,
-    UserMessage,
-    user_says,
-)
+from hermes.core.messages import Message, user_says
 from hermes.core.meter import SessionMeter
 from hermes.core.parts import Parts
 from hermes.core.ports import Fetcher, Meter, ProcessNotice, Provider, Workspace
@@ -166,6 +160,8 @@ class Session:
                 await self._compact(command)
             case Overlay():
                 await self._recorder.commit(Overlaid(name=command.name, text=command.text))
+            case Tune():
+                await self._tune(command)
             case Retitle():
                 await self._recorder.commit(Titled(title=command.title))
             case End():
@@ -174,21 +170,22 @@ class Session:
             case _:
                 assert_never(command)
 
+    async def _tune(self, command: Tune) -> None:
+        tuned = Tuned(effort=command.effort, tier=command.tier, mode=command.mode)
+        if tuned.tier != self.transcript.tuned.tier:
+            self._provider = None
+        self._recorder.note(tuned)
+        if self._recorder.lease is None:
+            # Nobody has spoken yet: a session that stays empty leaves nothing behind.
+            self._recorder.foresee()
+        else:
+            await self._recorder.commit()
+        self._parts.tune(tuned)
+
     async def adopt(self, messages: Sequence[Message]) -> None:
         """Begin with a conversation that took place elsewhere."""
-        for message in messages:
-            match message:
-                case UserMessage():
-                    self._recorder.note(MessageReceived(message=message, past=True))
-                case AssistantMessage():
-                    model, provider = self.transcript.model, self.transcript.provider
-                    self._recorder.note(
-                        ReplyAdded(message=message, usage=Usage(), model=model, provider=provider)
-                    )
-                case ToolMessage():
-                    self._recorder.note(*(ToolFinished(result=each) for each in message.results))
-                case _:
-                    assert_never(message)
+        model, provider = self.transcript.model, self.transcript.provider
+        self._recorder.note(*adopted(messages, model, provider))
         await self._recorder.commit()
 
     def notices(self) -> AsyncIterator[ProcessNotice]:

@@ -31,6 +31,7 @@ from hermes.core.events import (
     ToolFinished,
     ToolIntended,
     ToolStarted,
+    Tuned,
     TurnEnded,
     TurnStarted,
     Withdrawn,
@@ -62,6 +63,7 @@ class Transcript:
         self.messages: list[Message] = []
         self.compactions: list[Compacted] = []
         self.overlay = Overlaid(name="", text="")
+        self.tuned = Tuned()
         self.measured = 0
         self.measured_upto = 0
         self.usage = Usage()
@@ -128,6 +130,8 @@ class Transcript:
                 self.overlay = event
             case HookAnswered():
                 self._hear(event)
+            case Tuned():
+                self.tuned = event
             case TurnEnded():
                 self.turn_id = self.beside = ""
             case SessionEnded() | CapRaised() | EffectDecided() | Erased():

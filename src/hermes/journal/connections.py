@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hermes.core.errors import JournalError
-from hermes.journal.faults import is_damage, journal_error
+from hermes.journal.faults import is_damage, is_forbidden, journal_error
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +65,7 @@ class Readers:
         self._path = path
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        self._frozen = False
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return await asyncio.to_thread(self.use, work)
@@ -74,12 +75,10 @@ class Readers:
         if self._closed:
             raise JournalError("The journal is closed.")
         try:
-            db = self._take()
-            try:
-                return work(db)
-            finally:
-                self._give_back(db)
+            return self._use(work)
         except (sqlite3.Error, OSError) as error:
+            if isinstance(error, sqlite3.Error) and is_forbidden(error) and self._freeze():
+                return self.use(work)
             if isinstance(error, sqlite3.Error) and is_damage(error):
                 # The file may be another one after it was mended.
                 self._close_idle()
@@ -89,6 +88,21 @@ class Readers:
         self._closed = True
         self._close_idle()
 
+    def _use(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        db = self._take()
+        try:
+            return work(db)
+        finally:
+            self._give_back(db)
+
+    def _freeze(self) -> bool:
+        """Whether the file can still be read as it lies there, which is not tried twice."""
+        if self._frozen:
+            return False
+        self._frozen = stands_alone(self._path)
+        self._close_idle()
+        return self._frozen
+
     def _close_idle(self) -> None:
         while self._idle:
             self._idle.pop().close()
@@ -97,13 +111,25 @@ class Readers:
         try:
             return self._idle.pop()
         except IndexError:
-            return open_reader(self._path)
+            return open_frozen(self._path) if self._frozen else open_reader(self._path)
 
     def _give_back(self, db: sqlite3.Connection) -> None:
         if self._closed:
             db.close()
         else:
             self._idle.append(db)
+
+
+def stands_alone(path: Path) -> bool:
+    """Whether all that was ever committed is in the file itself. Otherwise reading takes files
+    beside it, which cannot be made in a folder that must not be written."""
+    log_of_writes = path.with_name(f"{path.name}-wal")
+    return path.exists() and not (log_of_writes.exists() and log_of_writes.stat().st_size)
+
+
+def open_frozen(path: Path) -> sqlite3.Connection:
+    """For a file that nobody changes: no lock is taken and nothing is made beside it."""
+    return unprepared(path, mode="ro&immutable=1")
 
 
 def open_reader(path: Path) -> sqlite3.Connection:

@@ -25,6 +25,11 @@ def is_damage(error: sqlite3.Error) -> bool:
     return name_of(error).startswith(_DAMAGE)
 
 
+def is_forbidden(error: sqlite3.Error) -> bool:
+    """A file could not be opened or made as it would have to be."""
+    return name_of(error).startswith(_READ_ONLY)
+
+
 def journal_error(error: sqlite3.Error | OSError, path: Path) -> JournalError:
     """The same in one sentence for a person, with the next step."""
     if isinstance(error, OSError):
@@ -32,7 +37,7 @@ def journal_error(error: sqlite3.Error | OSError, path: Path) -> JournalError:
     name = name_of(error)
     if name.startswith(_FULL):
         return _disk_full(path)
-    if name.startswith(_READ_ONLY):
+    if is_forbidden(error):
         return JournalError(
             f"{path} cannot be opened for writing; make the folder writable or choose another home."
         )

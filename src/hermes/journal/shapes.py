@@ -89,6 +89,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("erased"),
     _shape("withdrawn"),
     _shape("hook_answered"),
+    _shape("tuned"),
 )
 
 

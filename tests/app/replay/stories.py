@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.core.commands import Interrupt, Retitle, Rewind, Say, Steer, SwitchModel
+from hermes.core.commands import Interrupt, Retitle, Rewind, Say, Steer, SwitchModel, Tune
 from hermes.core.events import ApprovalAsked, ToolStarted
 from hermes.core.prompt import TextDelta
 from hermes.testing.faults import cut, dripped, fails_midway, flawed, hangs, paced
@@ -74,6 +74,9 @@ def _quick() -> tuple[Story, ...]:
               talk("Fetch.", meanwhile=answering("once"), attended=True, asks=True)),
         Story("a question", [calls("clarify", question="Which?", choices=["a", "b"]), says("b!")],
               talk("Choose.", meanwhile=answering("b"), attended=True), "messages"),
+        Story("a session that is set otherwise", [RISKY, says("Done."), says("Slowly.")],
+              talk(Tune(effort="high", mode="off"), "Fetch.", Tune(tier="priority"), "And?",
+                   attended=True, asks=True), "responses"),
         Story("a death in a model call", until_told(READ), killed("model.called")),
         Story("a death after an effect", until_told(EFFECT), killed("tool.effect"), "responses"),
         Story("the end of a background process", _background, notified),

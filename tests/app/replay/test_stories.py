@@ -12,7 +12,7 @@ from tests.app.replay.stories import stories
 from tests.app.replay.telling import Story, told
 
 STORIES = stories()
-QUICK = 12
+QUICK = 13
 
 
 @pytest.mark.parametrize(

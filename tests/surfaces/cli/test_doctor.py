@@ -179,6 +179,17 @@ def test_a_profile_with_broken_settings_is_told(hermes: Terminal) -> None:
     assert levels(hermes, "Profiles") == ["ok", "warn"]
 
 
+def test_profiles_that_share_the_token_of_a_bot_are_told(hermes: Terminal) -> None:
+    hermes("config", "set", "TELEGRAM_BOT_TOKEN", "123456:one-and-the-same-token-of-a-bot")
+    hermes("profile", "create", "work", "--clone")
+    hermes("profile", "create", "empty")
+    told = hermes("doctor").out
+    assert "TELEGRAM_BOT_TOKEN is the same in default and work" in told
+    assert "one-and-the-same" not in told
+    hermes("-p", "work", "config", "set", "TELEGRAM_BOT_TOKEN", "654321:another-token-of-another")
+    assert "TELEGRAM_BOT_TOKEN" not in hermes("doctor").out
+
+
 def test_a_profile_that_is_gone_is_told_with_the_way_back(hermes: Terminal) -> None:
     hermes.write("")
     (hermes.home / "active_profile").write_text("gone\n")

@@ -33,6 +33,7 @@ WITHOUT_SETTINGS = {
     "policy check",
     "policy redact",
     "policy scan",
+    "profile alias",
     "profile create",
     "profile delete",
     "profile export",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -147,3 +148,42 @@ def test_an_archive_may_not_hold_links(program: Program) -> None:
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(link, "/etc/passwd")
     assert program("profile", "import", "bad.zip").code == 2
+
+
+def test_a_profile_gets_a_command_of_its_own(program: Program, tmp_path: Path) -> None:
+    program("profile", "create", "work")
+    made = program.process("profile", "alias", "work", "--name", "at-work")
+    assert made.returncode == 0, made
+    script = tmp_path / ".local" / "bin" / "at-work"
+    assert b"add it to PATH" in made.stdout
+    env = program.env({"HERMES_HOME": str(tmp_path / "elsewhere")})
+    told = subprocess.run(
+        [script, "config", "path"], env=env, capture_output=True, text=True, timeout=60
+    )
+    assert told.stdout == f"{program.home / 'profiles' / 'work' / 'config.yaml'}\n"
+    assert "command   at-work" in program("profile", "show", "work").out
+    assert program("profile", "alias", "work", "--remove").code == 0
+    assert not script.exists()
+    assert program("profile", "alias", "work", "--remove").code == 1
+
+
+def test_a_command_that_is_there_already_is_never_replaced(
+    program: Program, tmp_path: Path
+) -> None:
+    program("profile", "create", "work")
+    refused = program("profile", "alias", "work", "--name", "ls")
+    assert (refused.code, refused.out) == (2, "")
+    mine = tmp_path / ".local" / "bin" / "mine"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("#!/bin/sh\necho mine\n")
+    assert "choose another with --name" in program("profile", "alias", "work", "--name", "mine").err
+    assert mine.read_text() == "#!/bin/sh\necho mine\n"
+    assert program("profile", "alias", "work", "--name", "../x").code == 2
+    assert program("profile", "alias", "nosuch").code == 1
+
+
+def test_the_commands_of_a_profile_go_with_it(program: Program, tmp_path: Path) -> None:
+    program("profile", "create", "work")
+    program("profile", "alias", "work", "--name", "at-work")
+    assert program("profile", "delete", "work", "--yes").code == 0
+    assert not (tmp_path / ".local" / "bin" / "at-work").exists()

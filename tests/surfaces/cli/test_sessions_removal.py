@@ -222,3 +222,13 @@ def test_no_id_leads_out_of_the_folder_of_sessions(program: Program) -> None:
     (program.home / "sessions").mkdir()
     assert program("sessions", "delete", "..", "--yes").code == 0
     assert kept.read_text() == "mine"
+
+
+def test_the_room_of_removed_sessions_is_given_back(program: Program) -> None:
+    assert program("sessions", "optimize", "--json").json == {"bytes_before": 0, "bytes_after": 0}
+    gone = program.session(f"calculate 1 + {'1' * 300_000}")
+    program("sessions", "delete", gone, "--yes")
+    sizes = program("sessions", "optimize", "--json").json
+    assert sizes["bytes_after"] < sizes["bytes_before"]
+    kept = program.session("calculate 6*7")
+    assert kept in program("sessions", "search", "calculate").out

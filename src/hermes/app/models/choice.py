@@ -29,7 +29,8 @@ class Choice(Value):
 
 
 class Wish(Value):
-    """What somebody asks for; what is empty follows from the provider and the settings."""
+    """What somebody asks for; what is empty follows from the provider and the settings. `tier` is
+    the service tier; there, an empty one asks for none."""
 
     provider: str
     model: str = ""
@@ -38,3 +39,4 @@ class Wish(Value):
     key_env: str = ""
     context_length: int | None = None
     extra_body: dict[str, object] = {}
+    tier: str | None = None

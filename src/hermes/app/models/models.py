@@ -108,20 +108,36 @@ class Models:
         return self.resolver.can_reach(self.wish(model, provider))
 
     def connect(
-        self, model: str, provider: str, meter: Meter, *, cause: str = "chat"
+        self,
+        model: str,
+        provider: str,
+        meter: Meter,
+        *,
+        cause: str = "chat",
+        tier: str | None = None,
     ) -> tuple[Provider, int]:
         """A provider for one session, and the model's window in tokens. Where there are models to
-        fall back to, it goes on with them."""
-        first = self.link(self.wish(model, provider), meter, cause=cause)
-        spare = self.chain(self._config.settings.fallback_providers, meter, cause=cause)
+        fall back to, it goes on with them. The service tier is that of the settings, if not given
+        here."""
+        first = self.link(self.wish(model, provider, tier=tier), meter, cause=cause)
+        entries = self._config.settings.fallback_providers
+        spare = self.chain(entries, meter, cause=cause, tier=tier)
         links = [first, *(link for link in spare if link.who != first.who)]
         if len(links) == 1:
             return first.way.patient, first.window
         return Fallback(links, self.cooldowns), first.window
 
-    def endpoint(self, model: str, provider: str) -> Endpoint:
+    def endpoint(self, model: str, provider: str, *, tier: str | None = None) -> Endpoint:
         """Where this model is asked; ConfigError for one inside this process."""
-        return self.resolver.endpoint(self.wish(model, provider))
+        return self.resolver.endpoint(self.wish(model, provider, tier=tier))
+
+    def takes_tier(self, model: str, provider: str, tier: str) -> bool:
+        """Whether this model can be asked for in that service tier."""
+        if provider in WITHIN:
+            return False
+        endpoint = self.endpoint(model, provider, tier=tier)
+        # The field is there on that wire too, but knows other words.
+        return endpoint.wire != "messages" and endpoint.profile.extra.get("service_tier") == tier
 
     def window(self, model: str, provider: str) -> int:
         if provider in WITHIN:
@@ -138,12 +154,19 @@ class Models:
         """The address of the server that was found, for who wants to keep it."""
         return self._found.url if provider == CUSTOM and self._found is not None else ""
 
-    def chain(self, entries: Iterable[FallbackSettings], meter: Meter, *, cause: str) -> list[Link]:
+    def chain(
+        self,
+        entries: Iterable[FallbackSettings],
+        meter: Meter,
+        *,
+        cause: str,
+        tier: str | None = None,
+    ) -> list[Link]:
         """The links of these entries; one that cannot be used as things are is left out."""
         links: dict[str, Link] = {}
         for entry in entries:
             try:
-                link = self.link(wish_of(entry), meter, cause=cause)
+                link = self.link(wish_of(entry, tier=tier), meter, cause=cause)
             except HermesError:
                 continue
             links.setdefault(link.who, link)
@@ -179,12 +202,12 @@ class Models:
             open=lambda: self._roads.open(endpoint, wish, meter, cause=cause, attempts=attempts),
         )
 
-    def wish(self, model: str, provider: str) -> Wish:
+    def wish(self, model: str, provider: str, *, tier: str | None = None) -> Wish:
         """For a choice that was made before."""
         found = self._found
         if provider == CUSTOM and found is not None and found.model == model:
-            return Wish(provider=CUSTOM, model=model, base_url=found.url)
-        return Wish(provider=provider, model=model)
+            return Wish(provider=CUSTOM, model=model, base_url=found.url, tier=tier)
+        return Wish(provider=provider, model=model, tier=tier)
 
     async def _chosen(self, candidate: Candidate) -> Choice:
         provider, model = candidate.provider, candidate.model
@@ -225,7 +248,7 @@ class Models:
         return tuple(dict.fromkeys((*((active,) if active else ()), *map(_plain_name, kept))))
 
 
-def wish_of(entry: FallbackSettings) -> Wish:
+def wish_of(entry: FallbackSettings, *, tier: str | None = None) -> Wish:
     """An entry of a chain; with an address and no provider it is an endpoint of one's own."""
     return Wish(
         provider=entry.provider or (CUSTOM if entry.base_url else ""),
@@ -233,6 +256,7 @@ def wish_of(entry: FallbackSettings) -> Wish:
         base_url=entry.base_url,
         key_env=entry.key_env,
         context_length=entry.context_length,
+        tier=tier,
     )
 
 

@@ -210,7 +210,7 @@ class Resolver:
         return Options(
             routing=plain(settings.provider_routing),
             response_cache_seconds=cache.response_cache_ttl if cache.response_cache else None,
-            service_tier=settings.agent.service_tier,
+            service_tier=settings.agent.service_tier if wish.tier is None else wish.tier,
             num_ctx=settings.model.ollama_num_ctx,
             body={**place.own.extra_body, **wish.extra_body},
         )

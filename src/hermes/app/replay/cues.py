@@ -16,6 +16,7 @@ from hermes.core.commands import (
     Say,
     Steer,
     SwitchModel,
+    Tune,
     Withdraw,
 )
 from hermes.core.errors import BudgetReached
@@ -38,6 +39,7 @@ from hermes.core.events import (
     Titled,
     ToolFinished,
     ToolStarted,
+    Tuned,
     TurnEnded,
     Withdrawn,
 )
@@ -70,6 +72,8 @@ def command_of(event: DurableEvent) -> Command | None:
             return Withdraw(n=event.n)
         case Overlaid():
             return Overlay(name=event.name, text=event.text)
+        case Tuned():
+            return Tune(effort=event.effort, tier=event.tier, mode=event.mode)
         case Compacted(cause="asked"):
             return Compact(topic=event.topic, keep=event.keep)
         case _:
@@ -121,7 +125,14 @@ def stopped_in_call(events: Sequence[DurableEvent], place: int) -> bool:
         match event:
             case TurnEnded():
                 return event.reason == "interrupted"
-            case CallSettled() | MessageReceived() | QuestionAnswered() | Titled() | Withdrawn():
+            case (
+                CallSettled()
+                | MessageReceived()
+                | QuestionAnswered()
+                | Titled()
+                | Tuned()
+                | Withdrawn()
+            ):
                 continue
             case _:
                 return False

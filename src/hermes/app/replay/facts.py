@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hermes.app.models.choice import WITHIN
+from hermes.app.models.choice import WITHIN, Wish
 from hermes.app.models.models import Models, wish_of
+from hermes.app.prefill import prefill_file
 from hermes.codec.json import convert, plain
 from hermes.codec.values import JsonObject, JsonValue, Value, replace
 from hermes.config.load import Config
@@ -28,7 +29,7 @@ ANY_KEY = "key-of-the-recording"
 class Facts(Value):
     """`home` and `state` are the folders of the person and of Hermes, `root` that of the session,
     and `cwd` is where its shell was. `variables` are those that lead to providers, without the
-    keys in them."""
+    keys in them; `prefill` is the text of the file that requests began with."""
 
     settings: JsonObject
     home: str
@@ -37,6 +38,7 @@ class Facts(Value):
     root: str = ""
     cwd: str = ""
     variables: dict[str, str] = {}
+    prefill: str = ""
 
 
 class Known(Value):
@@ -46,6 +48,7 @@ class Known(Value):
     model: str
     endpoint: Endpoint
     base_url: str = ""
+    tier: str | None = None
 
 
 class WayFacts(Value):
@@ -70,34 +73,52 @@ def run_of(
         root=root,
         cwd=cwd,
         variables=_variables(config),
+        prefill=_prefill(config),
     )
     return Run(version=__version__, after=after, at=at, facts=mask.json(plain(facts)))
 
 
-def way_of(models: Models, settings: Settings, mask: Mask, model: str, provider: str) -> Way:
+def _prefill(config: Config) -> str:
+    file = prefill_file(config.settings, config.home)
+    try:
+        return file.read_text("utf-8") if file is not None else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def way_of(
+    models: Models,
+    settings: Settings,
+    mask: Mask,
+    model: str,
+    provider: str,
+    tier: str | None = None,
+) -> Way:
     """Where this model and those to fall back to are asked, as far as they can be reached."""
-    found = [_known(lambda: models.endpoint(model, provider), provider, model)]
-    for wish in map(wish_of, settings.fallback_providers):
-        found.append(
-            _known(
-                partial(models.resolver.endpoint, wish), wish.provider, wish.model, wish.base_url
-            )
-        )
+    first = Wish(provider=provider, model=model, tier=tier)
+    found = [_known(lambda: models.endpoint(model, provider, tier=tier), first)]
+    for entry in settings.fallback_providers:
+        wish = wish_of(entry, tier=tier)
+        found.append(_known(partial(models.resolver.endpoint, wish), wish))
     facts = WayFacts(known=tuple(known for known in found if known is not None))
     return Way(model=model, provider=provider, facts=mask.json(plain(facts)))
 
 
-def _known(
-    find: Callable[[], Endpoint], provider: str, model: str, base_url: str = ""
-) -> Known | None:
-    if provider in WITHIN:
+def _known(find: Callable[[], Endpoint], wish: Wish) -> Known | None:
+    if wish.provider in WITHIN:
         return None
     try:
         found = find()
     except HermesError:
         return None
     bare = replace(found, key="", headers={}, url=_bare(found.url))
-    return Known(provider=provider, model=model, base_url=_bare(base_url), endpoint=bare)
+    return Known(
+        provider=wish.provider,
+        model=wish.model,
+        base_url=_bare(wish.base_url),
+        tier=wish.tier,
+        endpoint=bare,
+    )
 
 
 def facts_in(run: Run) -> Facts:

@@ -45,6 +45,7 @@ from hermes.workspaces.environment import child_environment
 from hermes.workspaces.local import LocalWorkspace
 
 WINDOW = 256_000
+PREFILL = "prefill.json"
 
 
 class Play:
@@ -168,16 +169,20 @@ class Rehearsal(App):
         if self._played is not None:
             self._played.moved(cwd)
 
-    def _connect(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
-        connected, limits = self._inner(model, provider, meter)
+    def _connect(
+        self, model: str, provider: str, meter: Meter, tier: str | None = None
+    ) -> tuple[Provider, Limits]:
+        connected, limits = self._inner(model, provider, meter, tier)
         if self._play.then is not None:
             connected = Continuing(connected, self._play.then, self._play.score, meter, self.world)
         return connected, limits
 
-    def _inner(self, model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
+    def _inner(
+        self, model: str, provider: str, meter: Meter, tier: str | None
+    ) -> tuple[Provider, Limits]:
         spoken = SpokenProvider(self._play.score, self._gates, meter, self._speak)
         try:
-            connected, limits = super()._connect(model, provider, meter)
+            connected, limits = super()._connect(model, provider, meter, tier)
         except (HermesError, OSError):
             return spoken, limits_of(self.settings, WINDOW)
         if provider == OFFLINE:
@@ -199,11 +204,13 @@ class Remembering(Resolver):
 
     def __init__(self, inner: Resolver, config: Config, known: Iterable[Known]) -> None:
         super().__init__(config, inner.catalogue, inner._listings)
-        self._known = {(each.provider, each.model, each.base_url): each for each in known}
+        self._known = {
+            (each.provider, each.model, each.base_url, each.tier): each for each in known
+        }
 
     def endpoint(self, wish: Wish) -> Endpoint:
-        exact = self._known.get((wish.provider, wish.model, wish.base_url))
-        found = exact or self._known.get((wish.provider, wish.model, ""))
+        exact = self._known.get((wish.provider, wish.model, wish.base_url, wish.tier))
+        found = exact or self._known.get((wish.provider, wish.model, "", wish.tier))
         return found.endpoint if found is not None else super().endpoint(wish)
 
 
@@ -225,5 +232,8 @@ def config_of(facts: Facts, folder: Path) -> Config:
     # What models the user is neither told nor asked again.
     unasked = {**facts.settings.get("memory", {}), "provider": ""}
     settings = facts.settings | {"sessions": {"record": False}, "memory": unasked, "hooks": {}}
+    if facts.prefill:
+        (folder / PREFILL).write_text(facts.prefill, "utf-8")
+        settings |= {"prefill_messages_file": PREFILL}
     home.config.write_bytes(encode(settings))
     return load(home, env=facts.variables)

@@ -18,6 +18,7 @@ from hermes.core.events import (
     Rewound,
     SessionEnded,
     Titled,
+    Tuned,
     TurnEnded,
 )
 from hermes.journal.versions import KINDS
@@ -110,7 +111,14 @@ class Score:
         last = self.events[self.place - 1]
         return bool(self.lines[self.place - 1].turn_id) and not isinstance(
             last,
-            TurnEnded | SessionEnded | Titled | ModelSwitched | Rewound | Compacted | Overlaid,
+            TurnEnded
+            | SessionEnded
+            | Titled
+            | Tuned
+            | ModelSwitched
+            | Rewound
+            | Compacted
+            | Overlaid,
         )
 
     @property

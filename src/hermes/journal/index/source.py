@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from hermes.journal.faults import is_damage, journal_error
+from hermes.journal.connections import open_frozen, stands_alone, unprepared
+from hermes.journal.faults import is_damage, is_forbidden, journal_error
 from hermes.journal.index.texts import KINDS, Row
 
 # Columns of a damaged record may hold anything; none of it may stop the reading of the others.
@@ -110,6 +111,11 @@ class JournalFile:
 
     def _connection(self) -> sqlite3.Connection:
         if self._db is None:
-            uri = f"{self._path.absolute().as_uri()}?mode=ro"
-            self._db = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            self._db = unprepared(self._path, mode="ro")
+            try:
+                self._db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+            except sqlite3.Error as error:
+                if not is_forbidden(error) or not stands_alone(self._path):
+                    raise
+                self._db = open_frozen(self._path)
         return self._db

@@ -53,6 +53,8 @@ async def _run(options: dict[str, Any], usage: UsageFile) -> int:
         platform="cli",
         rules=not options["ignore_rules"],
         worktree=bool(options["worktree"]),
+        tell_id=bool(options["tell_id"]),
+        stay=bool(options["stay"]),
     )
     reader = Reader(JsonPrinter() if options["as_json"] else TextPrinter(), usage)
     async with start(options) as app:

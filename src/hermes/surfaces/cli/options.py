@@ -31,11 +31,13 @@ OPTIONS = (
     Option("-s --skills", "skills", "text", "Load these skills first.", "A,B"),
     Option("-r --resume", "resume", "text", "Go on with a session.", "ID|TITLE"),
     Option("-c --continue", "newest", "optional", "Go on with the newest session.", "[TITLE]"),
+    Option("--no-restore-cwd", "stay", "flag", "Resume in this folder, not in the old one."),
     Option("--max-turns", "max_turns", "count", "Most model calls in one turn.", "N"),
     Option("--yolo", "yolo", "flag", "Do not ask; what is never allowed stays so."),
     Option("--accept-hooks", "accept_hooks", "flag", "Run hooks of the settings unasked."),
     Option("--ignore-rules", "ignore_rules", "flag", "No project files, no SOUL.md."),
     Option("--ignore-user-config", "ignore_config", "flag", "As if there were no config.yaml."),
+    Option("--pass-session-id", "tell_id", "flag", "Let a new session know its own id."),
     Option("-w --worktree", "worktree", "flag", "Work in a git worktree of its own."),
     Option("--checkpoints", "checkpoints", "flag", "Keep what is needed for `hermes undo`."),
     Option("--safe-mode", "safe_mode", "flag", "No plugins but those of the program."),
@@ -61,6 +63,8 @@ def check(options: Mapping[str, Any], command: str = "") -> None:
         raise UsageError("--resume and --continue exclude each other; give one of them.")
     if options["worktree"] and (resume is not None or options["newest"] is not None):
         raise UsageError("--worktree is for a new session; leave out --resume or --continue.")
+    if options["stay"] and resume is None and options["newest"] is None:
+        raise UsageError("--no-restore-cwd belongs to a resumed session; add --resume ID.")
     if resume is not None and not resume.strip():
         raise UsageError("--resume needs a session; `hermes sessions list` shows them.")
 

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.options import OPTIONS, Option, check
+from hermes.surfaces.cli.click_options import click_option
+from hermes.surfaces.cli.options import OPTIONS, check
 from hermes.version import __version__
 
 # name: (module, what it does in a few words). The module has `command`; those of other surfaces
@@ -96,22 +97,6 @@ def _of_plugin(ctx: click.Context, name: str) -> click.Command | None:
     return plugin_command(ctx, name)
 
 
-def _click_option(option: Option) -> click.Option:
-    kinds: dict[str, dict[str, Any]] = {
-        "text": {},
-        "flag": {"is_flag": True},
-        "count": {"type": click.IntRange(min=1)},
-        "path": {"type": click.Path(dir_okay=False)},
-        "optional": {"is_flag": False, "flag_value": ""},
-    }
-    return click.Option(
-        (*option.names, option.key),
-        help=option.words,
-        metavar=option.metavar,
-        **kinds[option.kind],
-    )
-
-
 @click.pass_context
 def _call(ctx: click.Context, /, **options: Any) -> int:
     ctx.obj = options
@@ -137,7 +122,7 @@ root = click.version_option(
     Root(
         "hermes",
         callback=_call,
-        params=[_click_option(option) for option in OPTIONS],
+        params=[click_option(option) for option in OPTIONS],
         invoke_without_command=True,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
         help="Hermes: an agent that works, remembers and survives. Without a command: chat.",

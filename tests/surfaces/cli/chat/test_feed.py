@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from hermes.codec.values import replace
-from hermes.config.settings import DisplaySettings
+from hermes.config.display_settings import DisplaySettings
 from hermes.core.events import (
     Event,
     MessageReceived,

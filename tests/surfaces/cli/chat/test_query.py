@@ -84,3 +84,19 @@ def test_without_a_terminal_there_is_no_chat(tmp_path: Path) -> None:
     done = chat(home=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "hermes -z" in done.stderr
+
+
+def test_options_behind_chat_mean_the_same_as_before_it(
+    tmp_path: Path, model_server: ScriptedServer
+) -> None:
+    model_server.add(says("One."), says("Two."))
+    first = chat("-q", "Hi", "-m", "other", "-t", "file", home=tmp_path, server=model_server)
+    assert first.returncode == 0, first.stderr
+    again = chat("-q", "And?", "-c", home=tmp_path, server=model_server)
+    session = re.search(r"session: (\S+)", first.stderr)
+    assert session is not None
+    assert f"session: {session[1]}" in again.stderr
+    assert model_server.requests[0].body["model"] == "other"
+    named = {each["function"]["name"] for each in model_server.requests[0].body["tools"]}
+    assert "terminal" not in named
+    assert "read_file" in named

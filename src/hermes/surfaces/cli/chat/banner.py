@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hermes.commands.amounts import elapsed, money
 from hermes.commands.recap import Exchange, exchanges, tally
 from hermes.commands.visible import clean, one_line
-from hermes.config.settings import DisplaySettings
+from hermes.config.display_settings import DisplaySettings
 from hermes.core.transcript import Transcript
 from hermes.surfaces.cli.chat.cells import cells, cut, wrapped
 from hermes.surfaces.cli.chat.paint import Paint
@@ -15,6 +15,13 @@ from hermes.surfaces.cli.chat.paint import Paint
 NEWS = 4
 COMPACT_WIDTH = 80
 HELP = "/help"
+
+KEYS = (
+    "Enter sends · Alt+Enter or Ctrl+J: new line · Ctrl+C stops what runs, twice leaves · "
+    "Ctrl+D leaves\n"
+    "Ctrl+R finds what you typed before · Ctrl+G opens your editor · !command runs a command · "
+    "@ refers to files"
+)
 
 
 def introduction(

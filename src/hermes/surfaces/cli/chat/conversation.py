@@ -27,11 +27,12 @@ from hermes.commands.registry import (
     Moved,
     Outcome,
     Registry,
+    Reloaded,
     Sent,
     Shown,
     Suggestion,
 )
-from hermes.core.commands import Answer, End, Interrupt, Retitle, Say, Steer, Withdraw
+from hermes.core.commands import Answer, Interrupt, Retitle, Say, Steer, Withdraw
 from hermes.core.errors import HermesError
 from hermes.core.events import (
     ApprovalAnswered,
@@ -51,21 +52,14 @@ from hermes.surfaces.cli.chat import asking, banner
 from hermes.surfaces.cli.chat.asides import Asides
 from hermes.surfaces.cli.chat.desk import Answered, Desk, Input, Said, Stopped, TakenBack
 from hermes.surfaces.cli.chat.feed import Feed
+from hermes.surfaces.cli.chat.leaving import first_of, leave
 from hermes.surfaces.cli.chat.live import FRAME_SECONDS
 from hermes.surfaces.cli.chat.panel import Panel
 from hermes.surfaces.cli.chat.screen import Screen
 from hermes.surfaces.cli.chat.standing import dress, skill_count, status_now
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 
-KEYS = (
-    "Enter sends · Alt+Enter or Ctrl+J: new line · Ctrl+C stops what runs, twice leaves · "
-    "Ctrl+D leaves\n"
-    "Ctrl+R finds what you typed before · Ctrl+G opens your editor · !command runs a command · "
-    "@ refers to files"
-)
 FAULT = "A fault of Hermes: something could not be shown or done; see `hermes logs errors`."
-LEAVE_SECONDS = 5.0
-STOP_SECONDS = 0.05
 SECRET_SECONDS = 300.0
 
 log = logging.getLogger(__name__)
@@ -80,14 +74,23 @@ class Conversation:
     _reading: asyncio.Task[None]
     _group: asyncio.TaskGroup
 
-    def __init__(self, app: App, desk: Desk, screen: Screen, opening: Opening) -> None:
+    def __init__(
+        self,
+        app: App,
+        desk: Desk,
+        screen: Screen,
+        opening: Opening,
+        before: Conversation | None = None,
+    ) -> None:
         self.app = app
-        self.registry = Registry((*COMMANDS, *SKIN_COMMANDS), "cli", note=KEYS, extra=EXTRA)
+        self.registry = Registry((*COMMANDS, *SKIN_COMMANDS), "cli", note=banner.KEYS, extra=EXTRA)
         self._desk = desk
         self._screen = screen
         self._opening = opening
         self._clock = app.world.clock.monotonic
-        self._told = {""}
+        self._told: set[str] = before._told if before else {""}
+        self._shown = before.session.id if before else ""
+        self.reload = asyncio.Event()
         self._entered_at = 0.0
         self._place = ""
         self._skills = 0
@@ -96,7 +99,8 @@ class Conversation:
         app.ask_secret = self._ask_secret
 
     async def run(self) -> None:
-        """Until the person leaves the desk. The session is stopped and ended then."""
+        """Until the person leaves the desk or wants all anew. The session is stopped and ended
+        then."""
         session = await self.app.open(self._opening)
         try:
             async with asyncio.TaskGroup() as self._group:
@@ -121,11 +125,12 @@ class Conversation:
         await self._enter(session)
         self._desk.suggest = self._suggest
         lasting = [self._group.create_task(work) for work in (self._serve(), self._tick())]
-        await self._desk.left.wait()
+        await first_of(self._desk.left, self.reload)
         for task in lasting:
             task.cancel()
         await self._asides.leave()
-        await self._leave(self.session, self._desk.reason)
+        reason = "reloaded" if self.reload.is_set() else self._desk.reason
+        await self._leave(self.session, reason)
         if self._deleting and self.session.transcript.messages:
             await self.app.library.delete(self.session.id)
 
@@ -135,7 +140,7 @@ class Conversation:
     # What the person wants.
 
     async def _serve(self) -> None:
-        while True:
+        while not self.reload.is_set():
             wanted = await self._desk.inputs.get()
             try:
                 await self._take(wanted)
@@ -223,6 +228,9 @@ class Conversation:
             case Left(delete=delete):
                 self._deleting = delete
                 self._desk.leave()
+            case Reloaded():
+                self._feed.notice("Settings, keys, skills and servers are read again.")
+                self.reload.set()
             case Begun(text=text):
                 if text:
                     self._feed.notice(text)
@@ -324,7 +332,8 @@ class Conversation:
         self._told.update((who, *news))
         if rows:
             self._screen.show("\n".join(rows))
-        if transcript.messages:
+        known, self._shown = self._shown, ""
+        if transcript.messages and self.session.id != known:
             past = banner.recap(transcript, self.session.id, settings.display, paint, width)
             if past:
                 self._feed.put(past)
@@ -385,16 +394,6 @@ class Conversation:
                 self._screen.refresh()
 
     async def _leave(self, session: Session, reason: str) -> None:
-        """Nothing goes on afterwards: neither the turn that runs nor one that waits."""
-        try:
-            async with asyncio.timeout(LEAVE_SECONDS):
-                while session.busy:
-                    await session.send(Interrupt())
-                    await asyncio.sleep(STOP_SECONDS)
-            await session.send(End(reason=reason))
-        except (TimeoutError, HermesError):
-            # What is unfinished stays so, and goes on when the session is resumed.
-            pass
-        await self.app.leave(session)
+        await leave(self.app, session, reason)
         # What the session said last is shown before anything of another one.
         await self._reading

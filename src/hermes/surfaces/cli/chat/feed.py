@@ -11,7 +11,7 @@ from hermes.commands.drawn import drawn
 from hermes.commands.endings import explain, is_error
 from hermes.commands.skill_lines import typed_part
 from hermes.commands.visible import clean, one_line
-from hermes.config.settings import DisplaySettings
+from hermes.config.display_settings import DisplaySettings
 from hermes.core.events import (
     MessageReceived,
     ModelCalled,

@@ -8,6 +8,7 @@ from typing import Any
 
 from hermes.app.opening import Opening, with_skills
 from hermes.app.start import start
+from hermes.codec.values import replace
 from hermes.surfaces.cli.chat.conversation import Conversation
 from hermes.surfaces.cli.chat.desk import Desk
 from hermes.surfaces.cli.chat.screen import Screen
@@ -15,15 +16,26 @@ from hermes.surfaces.cli.chat.screen import Screen
 
 async def converse(options: Mapping[str, Any], desk: Desk, screen: Screen) -> str:
     """The words to part with, when the person has left."""
-    async with start(options) as app:
-        # Better told now than when the first words cannot be kept.
-        app.home.folder(app.home.root)
-        opening = opening_of(options, attended=True)
-        if options.get("skills"):
-            opening = await with_skills(app, opening, options["skills"])
-        conversation = Conversation(app, desk, screen, opening)
-        await conversation.run()
-        return "\n".join((conversation.farewell(), *app.parting)).strip()
+    before: Conversation | None = None
+    opening = opening_of(options, attended=True)
+    while True:
+        async with start(options) as app:
+            # Better told now than when the first words cannot be kept.
+            app.home.folder(app.home.root)
+            if options.get("skills") and before is None:
+                opening = await with_skills(app, opening, options["skills"])
+            conversation = Conversation(app, desk, screen, opening, before)
+            await conversation.run()
+            if not conversation.reload.is_set():
+                return "\n".join((conversation.farewell(), *app.parting)).strip()
+        opening, before = _again(opening, conversation), conversation
+
+
+def _again(opening: Opening, conversation: Conversation) -> Opening:
+    """The same session as far as it has begun, else a new one."""
+    session = conversation.session
+    resume = session.id if session.transcript.turn_starts or session.transcript.title else ""
+    return replace(opening, resume=resume, newest=None)
 
 
 def opening_of(options: Mapping[str, Any], *, attended: bool) -> Opening:
@@ -35,4 +47,6 @@ def opening_of(options: Mapping[str, Any], *, attended: bool) -> Opening:
         newest=options.get("newest"),
         rules=not options.get("ignore_rules"),
         worktree=bool(options.get("worktree")),
+        tell_id=bool(options.get("tell_id")),
+        stay=bool(options.get("stay")),
     )

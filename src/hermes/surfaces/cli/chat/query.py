@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes.app.build import App
+from hermes.app.opening import with_skills
 from hermes.app.start import start
 from hermes.commands.pictures import attach
 from hermes.core.commands import Interrupt, Say
@@ -32,7 +33,10 @@ async def _ask(
     app: App, options: Mapping[str, Any], text: str, pictures: tuple[Path, ...], quiet: bool
 ) -> int:
     async with app:
-        session = await app.open(opening_of(options, attended=False))
+        opening = opening_of(options, attended=False)
+        if options.get("skills"):
+            opening = await with_skills(app, opening, options["skills"])
+        session = await app.open(opening)
         images = [await attach(app, path) for path in pictures]
         if not quiet:
             for line in app.news:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from hermes.app.build import App
+from hermes.config.display_settings import DisplaySettings
 from hermes.config.home import Home
-from hermes.config.settings import DisplaySettings
 from hermes.core.errors import HermesError
 from hermes.core.session import Session
 from hermes.surfaces.cli.chat.live import Status

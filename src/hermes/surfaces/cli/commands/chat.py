@@ -12,8 +12,14 @@ import click
 
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.chat.entrance import run_chat
+from hermes.surfaces.cli.click_options import click_option
+from hermes.surfaces.cli.options import OPTIONS, check
 
 __all__ = ["command", "run_chat"]
+
+# Options of `hermes` itself that make no sense behind `chat`.
+_ALONE = frozenset(("profile", "prompt", "as_json", "usage_file"))
+SHARED = tuple(option.key for option in OPTIONS if option.key not in _ALONE)
 
 
 @click.command(
@@ -29,13 +35,16 @@ __all__ = ["command", "run_chat"]
     help="With a query: send this picture too (repeatable).",
 )
 @click.option("-Q", "--quiet", is_flag=True, help="With a query: only the answer.")
-@click.option("--max-turns", type=click.IntRange(min=1), help="Most model calls in one turn.")
 @click.option("--source", metavar="TAG", help="Mark the session as coming from here.")
 @click.pass_context
 def command(ctx: click.Context, /, **own: Any) -> int:
-    options = {**(ctx.find_root().obj or {})}
+    given = {key: own.pop(key) for key in SHARED}
+    before = ctx.find_root().obj or {}
+    # What stands behind `chat` is meant for it; what stands before it holds otherwise.
+    said = {key: value for key, value in given.items() if value not in (None, False)}
+    options = {**before, **said}
+    check(options, "chat")
     options["source"] = own["source"]
-    options["max_turns"] = own["max_turns"] or options.get("max_turns")
     text = _query(own["query"], own["query_file"])
     if text is None:
         if own["images"] or own["quiet"]:
@@ -44,6 +53,9 @@ def command(ctx: click.Context, /, **own: Any) -> int:
     from hermes.surfaces.cli.chat.query import ask
 
     return ask(options, text, own["images"], quiet=own["quiet"])
+
+
+command.params += [click_option(option) for option in OPTIONS if option.key in SHARED]
 
 
 def _query(query: str | None, query_file: str | None) -> str | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
+from hermes.app.aliases import Aliases
 from hermes.app.profiles import DEFAULT, ProfileInfo, Profiles
 from hermes.config.home import root_home
+from hermes.config.secrets import environment
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.asking import confirm_by_name
 from hermes.surfaces.cli.output import as_json_option, columns, print_json
@@ -56,6 +59,8 @@ def show(ctx: click.Context, name: str, as_json: bool) -> None:
     print(f"  model     {_model(info)}")
     print(f"  sessions  {'yes' if info.sessions else 'none yet'}")
     print(f"  skills    {info.skills}")
+    if names := _aliases().of(info.name):
+        print(f"  command   {', '.join(names)}")
     if info.used_by:
         print(f"  open in   process {', '.join(info.used_by)}")
 
@@ -89,6 +94,28 @@ def use(ctx: click.Context, name: str) -> None:
     print(f"{mark('ok')} `hermes` works in {home.root} from now on.")
 
 
+@command.command(help="Start a profile by a command of its own, in ~/.local/bin.")
+@click.argument("profile")
+@click.option("--name", default="", help="What the command is called; else as the profile.")
+@click.option("--remove", is_flag=True, help="Take the command away.")
+@click.pass_context
+def alias(ctx: click.Context, profile: str, name: str, remove: bool) -> None:
+    profiles_of(ctx).info(profile)
+    aliases = _aliases()
+    if remove:
+        print(f"{mark('ok')} {', '.join(aliases.remove(profile, name))} is removed.")
+        return
+    script = aliases.add(profile, root_home(home_of(ctx)).root, name or profile)
+    print(f"{mark('ok')} `{script.name}` starts Hermes in {profile} ({script}).")
+    if not aliases.found:
+        print(f"Your shell does not look into {aliases.folder} yet: add it to PATH.")
+
+
+def _aliases() -> Aliases:
+    program = Path(sys.argv[0]).absolute()
+    return Aliases(Path.home(), environment().get("PATH", ""), str(program))
+
+
 @command.command(help="Give a profile another name.")
 @click.argument("old")
 @click.argument("new")
@@ -108,6 +135,9 @@ def delete(ctx: click.Context, name: str, yes: bool) -> None:
     if name != DEFAULT and not yes:
         confirm_by_name(f"{info.home} goes, with all that is in it.", name)
     profiles.delete(name)
+    aliases = _aliases()
+    if aliases.of(name):
+        aliases.remove(name)
     print(f"{mark('ok')} {name} is removed.")
 
 

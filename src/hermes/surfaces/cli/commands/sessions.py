@@ -215,5 +215,6 @@ for each in (
     sessions_files.verify,
     sessions_removal.prune,
     sessions_removal.delete,
+    sessions_removal.optimize,
 ):
     command.add_command(each)

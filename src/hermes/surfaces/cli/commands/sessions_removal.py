@@ -69,6 +69,17 @@ def delete(ctx: click.Context, session: str, yes: bool, as_json: bool) -> None:
         print(f"{gone} is removed.")
 
 
+@click.command(help="Give back the room of deleted sessions; make the search index anew.")
+@as_json_option
+@click.pass_context
+def optimize(ctx: click.Context, as_json: bool) -> None:
+    before, after = with_app(ctx, lambda app: app.library.optimize())
+    if as_json:
+        print_json({"bytes_before": before, "bytes_after": after})
+    else:
+        print(f"{before / 1e6:.1f} MB became {after / 1e6:.1f} MB; the search index is new.")
+
+
 def confirm(question: str) -> None:
     """Returns when the person says yes; anything else ends the command. Not for use inside an
     event loop, which would keep Ctrl+C to itself while somebody thinks."""

@@ -33,6 +33,7 @@ from hermes.core.events import (
     Titled,
     ToolFinished,
     ToolIntended,
+    Tuned,
     TurnEnded,
     Withdrawn,
 )
@@ -111,6 +112,8 @@ def describe(event: Event) -> Iterator[str]:
             yield f"shortened ({event.cause}): about {before:,} tokens became {after:,}"
         case Overlaid():
             yield f"personality: {event.name or 'none'}"
+        case Tuned():
+            yield f"set: {_tuned(event)}"
         case Withdrawn():
             yield f"message {event.n} taken back before its turn"
         case Rewound():
@@ -134,6 +137,13 @@ def _decision(decision: Allow | Ask | Deny) -> str:
             return f"needs a word: {decision.reason}"
         case Deny():
             return f"denied: {decision.reason}"
+
+
+def _tuned(event: Tuned) -> str:
+    tier = "usual" if event.tier == "" else event.tier
+    facts = (("effort", event.effort), ("tier", tier), ("approvals", event.mode))
+    said = (f"{name} {value}" for name, value in facts if value is not None)
+    return ", ".join(said) or "as the settings say"
 
 
 def _line(text: str) -> str:

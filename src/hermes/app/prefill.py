@@ -1,0 +1,48 @@
+"""The messages that every request begins with, from a file of the person's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import Value
+from hermes.config.home import Home
+from hermes.config.settings import Settings
+from hermes.core.messages import AssistantMessage, Message, Text, user_says
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+
+class Line(Value):
+    role: Literal["user", "assistant"]
+    content: str
+
+
+def prefill_file(settings: Settings, home: Home) -> Path | None:
+    """Where they are, if anywhere."""
+    if not settings.prefill_messages_file:
+        return None
+    return home.root / Path(settings.prefill_messages_file).expanduser()
+
+
+def prefilled(app: App) -> tuple[Message, ...]:
+    """A file that cannot be used is told once, and left out."""
+    if (file := prefill_file(app.settings, app.home)) is None:
+        return ()
+    try:
+        lines = decode(tuple[Line, ...], file.read_bytes())
+    except (OSError, DecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        words = f"prefill_messages_file: {file} is left out ({why})."
+        if words not in app.news:
+            app.news.append(words)
+        return ()
+    return tuple(_message(line) for line in lines)
+
+
+def _message(line: Line) -> Message:
+    if line.role == "user":
+        return user_says(line.content)
+    return AssistantMessage(parts=(Text(text=line.content),))
