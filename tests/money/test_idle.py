@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from hermes.app.build import App
@@ -36,6 +37,9 @@ async def test_an_idle_day_costs_nothing(tmp_path: Path) -> None:
             await session.send(Say(text="Hi"))
             await session.settled()
             # The session gets its title.
+            await clock.advance(600)
+            while not session.transcript.title or session.transcript.open_calls:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
             await clock.advance(600)
             asked = (server.received.count, server.probed.count)
             before = (await app.library.spending(), await app.journal.read(session.id))
