@@ -86,13 +86,15 @@ class Lived(NamedTuple):
         return _replies(self.records)
 
 
-async def live(root: Path, bends: Mapping[Name, Bend], wire: WireName) -> dict[Name, Lived]:
+async def live(
+    root: Path, bends: Mapping[Name, Bend], wire: WireName, *, settings: str = SETTINGS
+) -> dict[Name, Lived]:
     """For each of the bends, a session of two turns with the bent model and, after it was closed, a
     third turn in another wire format. Whatever happened, the transcript is valid and only the
     right call was ever run."""
     model, other = Bent(), WIRES[(WIRES.index(wire) + 1) % len(WIRES)]
     async with ScriptedServer(model, keep=1) as server:
-        stage = Stage(root, server, settings=SETTINGS)
+        stage = Stage(root, server, settings=settings)
         async with _hasty(stage, wire) as app:
             sessions = {}
             for number, (name, bend) in enumerate(bends.items()):
