@@ -35,7 +35,7 @@ def workspace_of(app: App, session_id: str, root: str) -> Workspace:
         # Few sessions work elsewhere, so the others do not pay for it.
         from hermes.app.backends import far_workspace
 
-        return far_workspace(app, session_id, root)
+        return far_workspace(app, session_id, root, lent)
     local = LocalWorkspace(
         root,
         state=app.home.sessions / session_id,
