@@ -84,7 +84,7 @@ def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:
         if session := app.opened(session_id):
             session.tell(words)
 
-    return Undoable(workspace, protect, home=app.person, warn=warn)
+    return Undoable(workspace, protect, home=app.person, warn=warn, clean=app.secrecy.text)
 
 
 async def preflight(workspace: Workspace, effect: Effect) -> tuple[str, ...]:
