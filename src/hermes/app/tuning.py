@@ -21,23 +21,24 @@ EFFORTS = tuple(each for each in get_args(Effort) if each)
 
 
 class Tuning:
-    """`display` is how the session is shown, `effort` how hard its model thinks."""
+    """`display` is how the session is shown, `effort` how hard its model thinks, `rules` are what
+    decides about its effects."""
 
     def __init__(self, settings: Settings, rules: Rules) -> None:
         self.display = settings.display
         self.effort: Effort = settings.agent.reasoning_effort
         self._usual_effort: Effort = self.effort
         self._usual_mode: ApprovalMode = rules.mode
-        self._rules = rules
+        self.rules = rules
 
     @property
     def mode(self) -> ApprovalMode:
         """Who decides about risky effects from now on."""
-        return self._rules.mode
+        return self.rules.mode
 
     @mode.setter
     def mode(self, mode: ApprovalMode) -> None:
-        self._rules.mode = mode
+        self.rules.mode = mode
 
     @property
     def careful_mode(self) -> ApprovalMode:
