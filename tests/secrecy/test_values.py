@@ -9,7 +9,7 @@ from hermes.app.undoing import undoing
 from hermes.core.events import MessageReceived, ReplyAdded, ToolFinished
 from hermes.core.prompt import Notice, TextDelta
 from hermes.testing.faults import paced
-from hermes.testing.steps import calls, says
+from hermes.testing.steps import calls, says, thinks
 from tests.secrecy.conftest import Open
 
 LATER = "correct-horse-battery-77"
@@ -107,3 +107,13 @@ async def test_undo_tells_a_command_without_its_secrets_and_keeps_files_for_the_
     kept = run.app.home.root / "checkpoints"
     assert [each for each in kept.rglob("*") if each.stat().st_mode & 0o077] == []
     assert run.work.joinpath("out.txt").read_text() == f"{long} {LATER} {LOOKS}\n"
+
+
+async def test_a_thought_with_a_secret_in_it_is_not_kept_a_second_time_in_its_block(
+    here: Open,
+) -> None:
+    run = await here([thinks(f"HF_TOKEN={LOOKS}, I see", then=says("ok")), says("b")])
+    shown = await run.say("go")
+    assert not any(LOOKS in repr(record) for record in shown)
+    await run.say("go on")
+    assert LOOKS not in run.sent
