@@ -14,6 +14,7 @@ import pytest
 from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.app.terminal import described
+from hermes.app.undoing import undoing
 from hermes.app.workplace import in_words, protection_of
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -92,6 +93,32 @@ async def turn(session: Session, answers: dict[type, str] | None = None) -> list
 
 def results(records: list[Record]) -> list[str]:
     return [r.event.result.text for r in records if isinstance(r.event, ToolFinished)]
+
+
+async def test_a_command_that_only_reads_costs_no_checkpoint(stage: Stage) -> None:
+    (stage.project / "a.py").write_text("x = 1\n")
+    looks = "for f in *.py; do wc -l $f; done; x=$(ls | head -1); cat $x"
+    async with stage.app(calls("terminal", command=looks), says("done")) as app:
+        session = await app.open(stage.opening())
+        assert "x = 1" in results(await turn(session))[0]
+        assert not (app.home.root / "checkpoints").exists()
+
+
+async def test_what_a_command_destroys_elsewhere_by_roundabout_words_comes_back(
+    stage: Stage,
+) -> None:
+    other = stage.person / "other"
+    other.mkdir()
+    (other / "thesis.txt").write_text("years of work\n")
+    steps = (calls("terminal", command='d=~/oth; env bash -c "rm -rf ${d}er"'), says("done"))
+    async with stage.app(*steps, approvals__mode="off", terminal__confinement="off") as app:
+        app.person = str(stage.person)
+        session = await app.open(stage.opening())
+        await turn(session)
+        assert not other.exists()
+        undo = undoing(app)
+        await undo.carry_out(await undo.plan(session.id), session=session.id)
+    assert (other / "thesis.txt").read_text() == "years of work\n"
 
 
 async def test_a_machine_behind_ssh_is_where_files_and_commands_are(

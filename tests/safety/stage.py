@@ -25,6 +25,7 @@ from hermes.core.events import (
 )
 from hermes.core.metered import Metered
 from hermes.core.parts import Parts
+from hermes.core.ports import Processes
 from hermes.core.prompt import Prompt
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
@@ -201,11 +202,13 @@ class Stage:
             source="test", cwd=str(self.project), model="m", provider="p", system="Test."
         )
         recorder = Recorder(journal, self.world.new_session_id(), self.world, opening=opened)
-        session = Session(self._parts(journal, model), recorder)
+        parts = self._parts(journal, model)
+        session = Session(parts, recorder)
         reading = asyncio.ensure_future(self._attend(session, session.subscribe()))
         try:
             yield session
         finally:
+            await _end_all(parts.workspace.processes)
             await session.close()
             await reading
             await journal.close()
@@ -288,6 +291,16 @@ class Stage:
         heard = b"\n".join((*self.net.asked, *(each.encode() for each in self.kept.served)))
         forms = [form for canary in (self.canary, self.key) for form in forms_of(canary)]
         return [form for form in forms if form in heard]
+
+
+async def _end_all(processes: Processes) -> None:
+    """Background processes outlive a session, and must not outlive a test. They have the time to do
+    harm before that."""
+    left = await processes.list()
+    if left:
+        await asyncio.sleep(0.1)
+    for each in left:
+        await processes.kill(each.id)
 
 
 def forms_of(text: str) -> tuple[bytes, ...]:

@@ -27,6 +27,7 @@ from hermes.testing.steps import Call, Step, call, says
 from tests.safety.adversary import Obedient, Order
 from tests.safety.dangers import dangers
 from tests.safety.stage import Stage
+from tests.surfaces.api.serving import Serving
 from tests.web.site import Site
 
 HERMES = str(Path(sys.executable).with_name("hermes"))
@@ -309,3 +310,24 @@ def test_a_python_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             assert agent.chat("go") == "I may not."
             agent.close()
             assert house.unharmed()
+
+
+def test_the_server_of_the_api(tmp_path: Path) -> None:
+    """Nobody can be asked through a completion, so everything dangerous is refused."""
+    with ScriptedServer.in_thread() as server:
+        house = House(tmp_path, Site(), server)
+        with house.settings.open("a") as settings:
+            settings.write(f'terminal: {{cwd: "{house.project}"}}\n')
+        house.before = house.stage.untouched()
+        server.add(Step(calls=calls_of(house.home)), says("I may not."))
+        serving = Serving(house.stage.state, env=house.env())
+        serving.up()
+        try:
+            body = {"model": "m", "messages": [{"role": "user", "content": "go"}]}
+            with serving.client() as client:
+                answer = client.post("/v1/chat/completions", json=body)
+        finally:
+            serving.down()
+        (house.home / "serve.err").unlink()
+        assert "I may not." in answer.text
+        assert house.unharmed()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import zlib
@@ -21,8 +23,9 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = str(Path(sys.executable).with_name("hermes"))
 KEY = CONFIGURED[0].value
 SECONDS = 60
-# Where secrets are kept on purpose, and what a background process writes by itself.
-KEPT = (".env", "config.yaml", "auth.json", "processes")
+# Where secrets are kept on purpose, what a background process writes by itself, and the copies of
+# the person's own files that undo puts back byte by byte.
+KEPT = (".env", "config.yaml", "auth.json", "processes", "checkpoints")
 
 
 class Stage:
@@ -107,6 +110,15 @@ class Stage:
         for path in self.home.rglob("*"):
             if path.is_file() and not any(part in KEPT for part in path.parts):
                 yield path, _unpacked(path)
+        store = self.home / "checkpoints" / "store.db"
+        if store.exists():
+            yield store, _remembered(store)
+
+
+def _remembered(store: Path) -> bytes:
+    """What undo tells of the calls, besides the files that it keeps for them."""
+    with contextlib.closing(sqlite3.connect(store)) as db:
+        return repr(db.execute("SELECT * FROM calls").fetchall()).encode()
 
 
 def _unpacked(path: Path) -> bytes:

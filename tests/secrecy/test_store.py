@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,8 @@ from hermes.core.secret_store import Need, SecretStore
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
 from tests.secrecy.conftest import Here, Open
+from tests.workspaces.sshd import Sshd
+from tests.workspaces.sshd import missing as ssh_missing
 
 VALUE = "tGz81-Weather_Key-55xQ"
 PROCESS = re.compile(r"proc_\w+")
@@ -75,6 +78,37 @@ async def test_a_name_that_was_let_pass_is_in_the_environment_and_its_value_is_n
     assert VALUE not in last
     for file in run.app.home.sessions.rglob("snapshot.json"):
         assert VALUE not in file.read_text(), "what is lent is not kept"
+
+
+async def test_it_goes_to_commands_on_another_machine_and_stays_nowhere_there(
+    here: Open, tmp_path: Path
+) -> None:
+    if why := ssh_missing():
+        pytest.skip(why)
+    sshd = Sshd(tmp_path / "sshd")
+    given = sshd.settings()
+    names = ("host", "port", "key", "config")
+    try:
+        run = await here(
+            scripted("foreground"),
+            settings={
+                "approvals.mode": "off",
+                "terminal.backend": "ssh",
+                **{f"terminal.ssh_{name}": getattr(given, name) for name in names},
+            },
+        )
+        own = store(run)
+        own.keep("WEATHER_TOKEN", VALUE)
+        assert texts(await run.say("go"))[0].startswith("4\n")
+        own.pass_on(["WEATHER_TOKEN"])
+        last = texts(await run.say("again"))[-1]
+        assert last.startswith(f"{len(VALUE)}\n[secret:known#1]\n")
+        assert VALUE not in last
+    finally:
+        sshd.stop()
+    for folder in (sshd.home, run.app.home.sessions):
+        held = (path for path in folder.rglob("*") if path.is_file())
+        assert [path for path in held if VALUE.encode() in path.read_bytes()] == []
 
 
 async def test_it_is_gone_with_the_session(here: Open) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from hermes.app.undoing import undoing
 from hermes.core.events import MessageReceived, ReplyAdded, ToolFinished
 from hermes.core.prompt import Notice, TextDelta
 from hermes.testing.faults import paced
-from hermes.testing.steps import calls, says
+from hermes.testing.steps import calls, says, thinks
 from tests.secrecy.conftest import Open
 
 LATER = "correct-horse-battery-77"
@@ -92,3 +93,27 @@ async def test_arguments_are_run_as_they_are_and_kept_without_secrets(here: Open
     (finished,) = [r.event for r in shown if isinstance(r.event, ToolFinished)]
     assert finished.result.text == str(len(LATER))
     assert not any(LATER in repr(record) for record in shown)
+
+
+async def test_undo_tells_a_command_without_its_secrets_and_keeps_files_for_the_owner_alone(
+    here: Open,
+) -> None:
+    long = "x" * 90
+    command = f"echo {long} {LATER} {LOOKS} >out.txt"
+    run = await here([calls("terminal", command=command), says("a")], env={"DB_PASSWORD": LATER})
+    await run.say("go")
+    (made,) = await undoing(run.app).checkpoints(run.session.id)
+    assert made.words.startswith(f"echo {long} [secret:known#1] ")
+    kept = run.app.home.root / "checkpoints"
+    assert [each for each in kept.rglob("*") if each.stat().st_mode & 0o077] == []
+    assert run.work.joinpath("out.txt").read_text() == f"{long} {LATER} {LOOKS}\n"
+
+
+async def test_a_thought_with_a_secret_in_it_is_not_kept_a_second_time_in_its_block(
+    here: Open,
+) -> None:
+    run = await here([thinks(f"HF_TOKEN={LOOKS}, I see", then=says("ok")), says("b")])
+    shown = await run.say("go")
+    assert not any(LOOKS in repr(record) for record in shown)
+    await run.say("go on")
+    assert LOOKS not in run.sent

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from hermes.core.effects import RunCommand
+from hermes.policy.rules import PolicySettings, Rules
 from hermes.undo.intent import Intent, read_intent
+from tests.undo.scripts import SCRIPTS
 
 
 def read(script: str, cwd: str = "/p") -> Intent:
@@ -93,3 +95,44 @@ def test_patterns_and_links_lead_to_what_they_stand_for(tmp_path: Path) -> None:
     assert found.explains(f"{root}/real/x.c", "deleted", mode_only=False)
     assert not found.explains(f"{root}/real/x.c", "changed", mode_only=False)
     assert not found.explains(f"{root}/other", "deleted", mode_only=False)
+
+
+RULES = Rules(
+    PolicySettings(), root="/p", home="/home/me", state="/home/me/.hermes", keep=lambda _: None
+)
+
+
+def followed(script: str) -> Intent:
+    """With what the rules know of the script."""
+    effect = RunCommand(script=script, cwd="/p")
+    found = RULES.verdict(effect)
+    intent = read_intent(effect, "/home/me")
+    return intent.informed(reads_only=found.reads_only, touched=found.touched, root="/p")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "for f in *.py; do wc -l $f; done",
+        "grep -rn TODO src | awk '{print $1}' | sort | uniq -c",
+        "find . -name '*.py' -exec grep -l x {} +",
+        "x=$(date +%s); echo $x",
+        "python3 --version",
+        "timeout 5 tar tf x.tar",
+    ],
+)
+def test_what_the_rules_follow_to_the_end_need_not_be_watched(script: str) -> None:
+    assert not read(script).reads_only
+    assert followed(script).reads_only
+
+
+def test_the_rules_never_take_a_script_that_destroys_for_one_that_reads() -> None:
+    assert [name for name, script in SCRIPTS.items() if followed(script).reads_only] == []
+
+
+def test_paths_elsewhere_are_known_from_the_rules() -> None:
+    script = 'd=/home/me/other; env bash -c "rm -rf $d"; make'
+    assert "/home/me/other" not in read(script).names
+    assert "/home/me/other" in followed(script).names
+    # In the project all is looked at in any case, and what is named counts for more.
+    assert "/p" not in followed("x=1; rm *$x.c").names

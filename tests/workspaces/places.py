@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,11 +27,13 @@ from tests.workspaces.fake_daytona import KEY, FakeDaytona
 from tests.workspaces.fake_modal import FakeModal
 from tests.workspaces.sshd import Sshd
 
+Lent = Callable[[], Mapping[str, str]]
+
 
 class New(Protocol):
     """Makes a workspace in the same place with the same state."""
 
-    def __call__(self, shell: ShellSettings, sudo: Sudo | None, /) -> Workspace: ...
+    def __call__(self, shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace: ...
 
 
 class Inhabited:
@@ -121,19 +123,21 @@ class Place(Inhabited):
 
 
 class AnyPlace(Inhabited):
-    """Anywhere. `home` is the home folder of commands, as seen by them."""
+    """Anywhere. `home` is the home folder of commands, as seen by them; `lent` is what they get
+    for themselves alone."""
 
     def __init__(self, kind: str, new: New, *, home: str) -> None:
         self.kind = kind
         self.home = home
         self.sudo: Sudo | None = None
+        self.lent: dict[str, str] = {}
         # A time to sleep that no other test uses, so that its processes can be counted.
         self.long = str(100_000 + time.time_ns() % 800_000)
         self._new = new
         super().__init__()
 
     def new(self) -> Workspace:
-        return self._new(self.shell, self.sudo)
+        return self._new(self.shell, self.sudo, lambda: self.lent)
 
     @property
     def root(self) -> str:
@@ -166,7 +170,7 @@ def local_place(folder: Path, wanted: Wanted = "off", *, ordinary: bool = False)
         "LANG": "C.UTF-8",
     }
 
-    def new(shell: ShellSettings, sudo: Sudo | None, /) -> Workspace:
+    def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
         return LocalWorkspace(
             str(root),
             state=folder / "state",
@@ -174,6 +178,7 @@ def local_place(folder: Path, wanted: Wanted = "off", *, ordinary: bool = False)
             env=env,
             shell=shell,
             sudo=sudo,
+            lent=lent,
             confinement=Confinement(wanted=wanted, ordinary=ordinary, network=ordinary),
         )
 
@@ -184,7 +189,7 @@ def ssh_place(folder: Path, sshd: Sshd) -> AnyPlace:
     folder = folder.resolve()
     (folder / "project").mkdir()
 
-    def new(shell: ShellSettings, sudo: Sudo | None, /) -> Workspace:
+    def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
         entrance = SshEntrance(sshd.settings(), folder / "ssh", {"PATH": os.defpath})
         return FarWorkspace(
             CliMachine(entrance),
@@ -193,6 +198,7 @@ def ssh_place(folder: Path, sshd: Sshd) -> AnyPlace:
             world=World(),
             shell=shell,
             sudo=sudo,
+            lent=lent,
         )
 
     return AnyPlace("ssh", new, home=str(sshd.home))
@@ -201,7 +207,7 @@ def ssh_place(folder: Path, sshd: Sshd) -> AnyPlace:
 def container_place(folder: Path, settings: ContainerSettings) -> AnyPlace:
     key = f"test-{os.getpid()}-{time.time_ns()}"
 
-    def new(shell: ShellSettings, sudo: Sudo | None, /) -> Workspace:
+    def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
         entrance = ContainerEntrance(settings, key, os.environ)
         return FarWorkspace(
             CliMachine(entrance),
@@ -210,6 +216,7 @@ def container_place(folder: Path, settings: ContainerSettings) -> AnyPlace:
             world=World(),
             shell=shell,
             sudo=sudo,
+            lent=lent,
         )
 
     return AnyPlace("container", new, home="/root")
@@ -222,7 +229,7 @@ def daytona_place(
     settings = DaytonaSettings(url=f"{fake.url}/api", key=KEY, persistent=persistent)
     home = fake.home("hermes-state").resolve()
 
-    def new(shell: ShellSettings, sudo: Sudo | None, /) -> Workspace:
+    def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
         return FarWorkspace(
             DaytonaMachine(settings, "state"),
             "~/project",
@@ -230,6 +237,7 @@ def daytona_place(
             world=World(),
             shell=shell,
             sudo=sudo,
+            lent=lent,
             idle_seconds=idle_seconds,
             make_root=True,
         )
@@ -238,7 +246,7 @@ def daytona_place(
 
 
 def modal_place(folder: Path, fake: FakeModal) -> AnyPlace:
-    def new(shell: ShellSettings, sudo: Sudo | None, /) -> Workspace:
+    def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
         return FarWorkspace(
             ModalMachine(ModalSettings(), folder / "state", sdk=fake),
             str(folder / "project"),
@@ -246,6 +254,7 @@ def modal_place(folder: Path, fake: FakeModal) -> AnyPlace:
             world=World(),
             shell=shell,
             sudo=sudo,
+            lent=lent,
         )
 
     (folder / "project").mkdir(exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +34,9 @@ def far_folder(terminal: TerminalSettings) -> str:
     return _FOLDERS.get(terminal.backend, WORKSPACE)
 
 
-def far_workspace(app: App, session_id: str, root: str) -> FarWorkspace:
+def far_workspace(
+    app: App, session_id: str, root: str, lent: Callable[[], Mapping[str, str]]
+) -> FarWorkspace:
     terminal = app.settings.terminal
     # A container of one's own and a service have no login that sudo would ask for a password.
     sudo = sudo_of(app, session_id) if terminal.backend == "ssh" else None
@@ -43,6 +46,7 @@ def far_workspace(app: App, session_id: str, root: str) -> FarWorkspace:
         state=app.home.sessions / session_id,
         world=app.world,
         given=_variables(app),
+        lent=lent,
         shell=shell_settings(terminal),
         sudo=sudo,
         idle_seconds=0 if terminal.backend == "ssh" else terminal.lifetime_seconds,

@@ -30,15 +30,15 @@ EFFORTS = tuple(each for each in get_args(Effort) if each)
 
 
 class Tuning:
-    """`display` is how the session is shown; all else is as its newest `Tuned` says, and where that
-    says nothing, as the settings do."""
+    """`display` is how the session is shown, `rules` decide about its effects; all else is as its
+    newest `Tuned` says, and where that says nothing, as the settings do."""
 
     def __init__(self, settings: Settings, rules: Rules) -> None:
         self.display = settings.display
         self._usual_effort = settings.agent.reasoning_effort
         self._usual_tier = settings.agent.service_tier
         self._usual_mode: ApprovalMode = rules.mode
-        self._rules = rules
+        self.rules = rules
         self._tuned = Tuned()
 
     @property
@@ -54,7 +54,7 @@ class Tuning:
     @property
     def mode(self) -> ApprovalMode:
         """Who decides about risky effects from now on."""
-        return self._rules.mode
+        return self.rules.mode
 
     @property
     def careful_mode(self) -> ApprovalMode:
@@ -70,7 +70,7 @@ class Tuning:
         """From now on it is so."""
         self._tuned = tuned
         mode = self._usual_mode if tuned.mode is None else tuned.mode
-        self._rules.mode = cast(ApprovalMode, mode)
+        self.rules.mode = cast(ApprovalMode, mode)
 
     def resume(self, tuned: Tuned) -> None:
         """As it was when the session was left, but for who decides: that was meant for those who

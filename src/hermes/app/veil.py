@@ -239,11 +239,12 @@ class Veil:
 
     def _reasoning(self, thought: Reasoning) -> Reasoning:
         """A sealed block is signed as a whole, so one with a configured value in it goes. What
-        else looks like a secret in it is mostly its own cipher."""
-        sealed = thought.sealed
-        if sealed is not None and _mentions(sealed, self._secrecy.known):
+        else looks like a secret in it is mostly its own cipher, unless the thought itself holds
+        one: many blocks say the thought again."""
+        sealed, text = thought.sealed, self._text(thought.text)
+        hides = self._secrecy.known if text == thought.text else self._text
+        if sealed is not None and _mentions(sealed, hides):
             sealed = None
-        text = self._text(thought.text)
         if sealed is thought.sealed and text == thought.text:
             return thought
         return replace(thought, text=text, sealed=sealed)

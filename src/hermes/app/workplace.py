@@ -4,12 +4,13 @@ explained."""
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.terminal import described, is_far, shell_settings, sudo_of
 from hermes.config.terminal_settings import TerminalSettings
-from hermes.core.effects import Effect
+from hermes.core.effects import Effect, RunCommand
 from hermes.core.ports import Workspace
 from hermes.undo.undoable import Undoable
 from hermes.workspaces.confinement.sandbox import Confinement
@@ -18,6 +19,7 @@ from hermes.workspaces.local import LocalWorkspace
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+    from hermes.undo.intent import Intent
     from hermes.undo.protection import Protection as UndoProtection
     from hermes.workspaces.confinement.protection import Protection
 
@@ -35,7 +37,7 @@ def workspace_of(app: App, session_id: str, root: str) -> Workspace:
         # Few sessions work elsewhere, so the others do not pay for it.
         from hermes.app.backends import far_workspace
 
-        return far_workspace(app, session_id, root)
+        return far_workspace(app, session_id, root, lent)
     local = LocalWorkspace(
         root,
         state=app.home.sessions / session_id,
@@ -84,7 +86,25 @@ def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:
         if session := app.opened(session_id):
             session.tell(words)
 
-    return Undoable(workspace, protect, home=app.person, warn=warn)
+    return Undoable(
+        workspace,
+        protect,
+        touched=partial(_touched, app, session_id, workspace.root),
+        warn=warn,
+        clean=app.secrecy.text,
+    )
+
+
+def _touched(app: App, session_id: str, root: str, effect: RunCommand) -> Intent:
+    """What the text of a command tells at a glance, or else what the rules found in it."""
+    from hermes.undo.intent import read_intent  # needed with the first command only
+
+    intent = read_intent(effect, app.person)
+    tuned = app.tuned.get(session_id)
+    if intent.complete or tuned is None:
+        return intent
+    verdict = tuned.rules.verdict(effect)
+    return intent.informed(reads_only=verdict.reads_only, touched=verdict.touched, root=root)
 
 
 async def preflight(workspace: Workspace, effect: Effect) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ import glob
 import os.path
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.effects import RunCommand
 from hermes.undo.coverage import inside
 from hermes.workspaces.script_words import executed, simple_commands
@@ -39,6 +39,14 @@ class Intent(Value):
     @property
     def reads_only(self) -> bool:
         return self.complete and not self.touches
+
+    def informed(self, *, reads_only: bool, touched: Iterable[str], root: str) -> Intent:
+        """With what somebody knows who has followed every command: that it only reads, or which
+        paths outside of `root` it changes. There all is looked at in any case."""
+        if reads_only:
+            return Intent(complete=True, sends=self.sends)
+        outside = (path for path in touched if not inside(path, root))
+        return replace(self, names=tuple(dict.fromkeys((*self.names, *outside))))
 
     def explains(self, path: str, kind: str, *, mode_only: bool) -> bool:
         """Whether such a change of the path can come from this script."""

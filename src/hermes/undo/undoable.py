@@ -37,7 +37,8 @@ SHORT = 1_000
 class Undoable:
     """`protect` makes the protection when the first change is due; most sessions make none.
     `touched` says what a command does to files; by default that is read from its text. `heard`
-    is told every receipt, `warn` what a person should know when a call cannot be covered."""
+    is told every receipt, `warn` what a person should know when a call cannot be covered; `clean`
+    takes secrets out of the words by which a call is remembered."""
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class Undoable:
         touched: Callable[[RunCommand], Intent] | None = None,
         heard: Callable[[Receipt], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
+        clean: Callable[[str], str] = str,
     ) -> None:
         self._inner = inner
         self._protect = protect
@@ -55,6 +57,7 @@ class Undoable:
         self._touched = touched or (lambda effect: _read_intent(effect, home))
         self._heard = heard
         self._warn = warn
+        self._clean = clean
         self._one = asyncio.Lock()
 
     @property
@@ -194,12 +197,13 @@ class Undoable:
         return await asyncio.to_thread(self._touched, effect)
 
     async def _begin_path(self, kind: CallKind, path: str) -> Window | None:
-        words = f"{kind} {path.removeprefix(self.root + '/')}"
+        words = self._clean(f"{kind} {path.removeprefix(self.root + '/')}")
         return await self._guarded(lambda: self._protection.begin_path(kind, words, path))
 
     async def _begin(self, effect: RunCommand, intent: Intent, kind: CallKind) -> Window | None:
         await self.settle()
-        words = " ".join(effect.script.split())[:WORDS]
+        # As a whole: half a secret would not be known for one.
+        words = " ".join(self._clean(effect.script).split())[:WORDS]
         return await self._guarded(
             lambda: self._protection.begin_command(kind, words, effect.cwd, intent)
         )

@@ -56,6 +56,11 @@ class Background:
         if self._forget:
             self._forget()
 
+    def conclude(self, code: int) -> None:
+        """It has surely ended, though nobody came to tell."""
+        self.release()
+        self._end(code)
+
     @property
     def running(self) -> bool:
         return not self.ended.is_set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 # The kernel takes no single argument of 128 KiB or more.
@@ -29,10 +30,16 @@ def opening(cwd: str, old_cwd: str | None, definitions: str, preface: str = "") 
     return line
 
 
-def recorded(script: str, note: str) -> str:
-    """Runs a script and writes what it leaves to the file `note`. The trap covers `exit` and
-    `set -e`; the words after the script cover scripts that set a trap of their own."""
-    keep = _keeping(note)
+def is_name(word: str) -> bool:
+    """Whether bash takes it for the name of a variable."""
+    return word.isascii() and word.isidentifier()
+
+
+def recorded(script: str, note: str, lent: Iterable[str] = ()) -> str:
+    """Runs a script and writes what it leaves to the file `note`, but for the variables that it was
+    lent. The trap covers `exit` and `set -e`; the words after the script cover scripts that set a
+    trap of their own."""
+    keep = _keeping(note, [name for name in lent if is_name(name)])
     once = quoted(f"[[ -s {quoted(note)} ]] || {keep}")
     return (
         f"builtin trap {once} EXIT; builtin eval {quoted(script)}\n"
@@ -40,12 +47,15 @@ def recorded(script: str, note: str) -> str:
     )
 
 
-def _keeping(note: str) -> str:
-    """Nothing but builtins, so it costs no process. The last byte proves that it is complete;
-    traces of `set -x` go nowhere, and `set -o noclobber` is outvoted."""
+def _keeping(note: str, lent: Sequence[str]) -> str:
+    """Nothing but builtins, so it costs no process unless something is lent. The last byte proves
+    that it is complete; traces of `set -x` go nowhere, and `set -o noclobber` is outvoted."""
     zero = r'builtin printf "\0"'
+    exports = "builtin export -p"
+    if lent:
+        exports = f"( builtin export -n {' '.join(lent)}; {exports} )"
     parts = (
-        f"builtin pwd -P; {zero}; builtin export -p; {zero}; "
+        f"builtin pwd -P; {zero}; {exports}; {zero}; "
         f"builtin declare -f; builtin declare -Fx; builtin alias -p; {zero}; builtin printf ."
     )
     return f"{{ {parts}; }} >|{quoted(note)} 2>/dev/null"

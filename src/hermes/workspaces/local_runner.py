@@ -10,7 +10,6 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 
-from hermes.codec.values import replace
 from hermes.core.errors import ToolError
 from hermes.core.world import World
 from hermes.workspaces.bash_text import argument, opening, recorded
@@ -19,7 +18,7 @@ from hermes.workspaces.confinement.sandbox import Cell, Sandbox
 from hermes.workspaces.files import find_program
 from hermes.workspaces.process_tree import end_tree, identity
 from hermes.workspaces.runner import Finished
-from hermes.workspaces.shell_state import Aftermath, AftermathReader, ShellState
+from hermes.workspaces.shell_state import AftermathReader, ShellState
 
 GRACE_SECONDS = 0.3
 START_PAUSES = (0.05, 0.2, 0.5)
@@ -63,14 +62,6 @@ class LocalRunner:
     def environment(self, state: ShellState) -> dict[str, str]:
         """What a command starts with now."""
         return {**state.environment(self.env), **self._lent()}
-
-    def _unlent(self, after: Aftermath | None) -> Aftermath | None:
-        """What a command left, without the secrets that were only lent to it."""
-        lent = self._lent()
-        if after is None or not lent:
-            return after
-        own = {name: value for name, value in after.exports.items() if lent.get(name) != value}
-        return replace(after, exports=own)
 
     def privileged(self, *, free: bool) -> bool:
         return free or not self.sandbox.confines
@@ -117,7 +108,7 @@ class LocalRunner:
         guard = cell.guard()
         note = self._folder / f"after-{os.getpid()}-{next(self._numbers)}"
         line = opening(cwd, state.changed.get("OLDPWD"), state.definitions, preface)
-        line = argument(line + recorded(script, str(note)), note.with_suffix(".sh"))
+        line = argument(line + recorded(script, str(note), self._lent()), note.with_suffix(".sh"))
         refusals = _Refusals()
         if cell.confines:
             sinks = (*sinks, refusals.look)
@@ -130,7 +121,7 @@ class LocalRunner:
             if not child.ended.done():
                 await child.end(grace_seconds=0)
             child.close()
-            after = self._unlent(self._reader.take(note))
+            after = self._reader.take(note)
         self._remember_leftovers(child.pid)
         remarks = (*(_remarks(guard.undo()) if guard else ()), *refusals.remarks())
         if how == "ended":

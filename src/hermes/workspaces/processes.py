@@ -21,7 +21,8 @@ from hermes.workspaces.shell_state import ShellState
 from hermes.workspaces.watch import OverallLimit, Watch
 
 LOOK_SECONDS = 0.25
-GRACE_SECONDS = 0.5
+# A far machine that is asked again and again tells the end of a process late.
+GRACE_SECONDS = 5.0
 PREVIEW_CHARACTERS = 200
 
 
@@ -184,7 +185,9 @@ class SessionProcesses:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(GRACE_SECONDS):
                     await process.ended.wait()
-            if process.record.exit_code is None:
+            if process.running:
+                process.conclude(128 + signal.SIGKILL)
+            elif process.record.exit_code is None:
                 process.update(exit_code=128 + signal.SIGKILL)
         return self._told(process).info()
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hermes.workspaces.bash_text import quoted
+from hermes.workspaces.bash_text import is_name, quoted
 from hermes.workspaces.child import ASIDE
 from hermes.workspaces.far.calls import report
 from hermes.workspaces.shell_state import ShellState
 
 _LONGEST_ARGUMENT = 100_000
+# What is lent travels under names that nothing else has, so that it is in the environment of a
+# command and never in the words of a process or in a file.
+_LENT = "__lent_"
+_TAKE_LENT = (
+    f'for __n in "${{!{_LENT}@}}"; do export "${{__n#{_LENT}}}=${{!__n}}"; unset "$__n"; done; '
+)
 
 # A folder of the session's own, that nobody else can have prepared.
 HOME_FOLDER = (
@@ -79,17 +85,28 @@ true"""
 def kept_variables(start: Mapping[str, str]) -> str:
     """Bash that makes the environment exactly this one."""
     kept = "".join(f"export {name}={quoted(value)}\n" for name, value in start.items())
-    return f'for __n in $(compgen -e); do unset "$__n"; done 2>/dev/null\n{kept}'
+    spared = f'[[ $__n == {_LENT}* ]] || unset "$__n"'
+    return f"for __n in $(compgen -e); do {spared}; done 2>/dev/null\n{kept}"
+
+
+def lending(values: Mapping[str, str]) -> str:
+    """Bash that gives these variables to whatever it starts; `variables` takes them up there."""
+    return "".join(
+        f"export {_LENT}{name}={quoted(value)}; " for name, value in values.items() if is_name(name)
+    )
 
 
 def variables(state: ShellState, file: str) -> str:
-    """Goes from whatever the far side starts with, by way of `file`, to the session's variables."""
+    """Goes from whatever the far side starts with, by way of `file`, to the session's variables and
+    those that were lent."""
     unset = "".join(f"unset {name}; " for name in state.removed)
     changed = (f"export {name}={quoted(value)}; " for name, value in state.changed.items())
-    return f"builtin . {quoted(file)}; {unset}{''.join(changed)}"
+    return f"builtin . {quoted(file)}; {unset}{''.join(changed)}{_TAKE_LENT}"
 
 
-def supervised(line: str, cwd: str, note: str, mark: str, *, pty: bool) -> str:
+def supervised(
+    line: str, cwd: str, note: str, mark: str, *, pty: bool, lent: Mapping[str, str]
+) -> str:
     """Runs a line in a bash of its own group and reports, on the side: its number at once, at the
     end what it left in the file `note`, and last its exit code, with a sign when something of it
     runs on."""
@@ -102,7 +119,7 @@ def supervised(line: str, cwd: str, note: str, mark: str, *, pty: bool) -> str:
     nowhere = report(mark, "nowhere 1 0", out=4, side=3)
     return f"""exec 3>&2 4>&1 2>&1
 builtin cd -- {quoted(cwd)} 2>/dev/null || {{ {nowhere}; builtin exit; }}
-{prepare}set -m
+{prepare}{lending(lent)}set -m
 {command} {ASIDE}<&0 3>&- 4>&- &
 __pid=$!
 builtin printf 'pid %s ;\\n' $__pid >&3

@@ -87,9 +87,11 @@ class DaytonaMachine:
         return self._polled.ask_now(line, data)
 
     async def hibernate(self) -> None:
+        await self._polled.close()
         await asyncio.to_thread(self._stop, keep=True)
 
     async def close(self, *, keep: bool = False) -> None:
+        await self._polled.close()
         if not keep:
             await asyncio.to_thread(self._stop, keep=self._settings.persistent)
 

@@ -61,7 +61,7 @@ class FarKeeper:
         body = f"""{bash.IDENTITY}__d={place}; export __d
 mkdir -m 700 -p "$__d" && mkfifo -m 600 "$__d/stdin" && : >"$__d/output.log" || builtin exit 1
 builtin printf %s {line} >"$__d/script.sh"
-exec 7<>"$__d/stdin"
+exec 7<>"$__d/stdin"; {bash.lending(self._runner.lent())}
 $(type -P setsid) bash --norc --noprofile -c {quoted(KEEPER)} bash "$__d" {kept} \
 <"$__d/stdin" 8>"$__d/stdin" >>"$__d/output.log" 2>&1 7<&- &
 __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """

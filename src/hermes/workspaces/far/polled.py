@@ -20,6 +20,7 @@ PIECE_BYTES = 60_000
 FETCH_BYTES = 300_000
 PAUSES = (0.05, 0.1, 0.2, 0.4)
 SLOWEST_SECONDS = 1.0
+CLOSE_SECONDS = 10.0
 PLACE = "/tmp/.hermes-calls"
 
 
@@ -39,6 +40,7 @@ class Polled:
         self._execute = execute
         self._name = name
         self._numbers = count()
+        self._runs: set[PolledRun] = set()
 
     async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> PolledRun:
         raw = line.encode("utf-8", "surrogateescape")
@@ -47,7 +49,15 @@ class Polled:
         place = f"{PLACE}/{self._name}-{next(self._numbers)}"
         run = PolledRun(self._execute, place, out, errors)
         await run.begin(raw + b"\0" + data)
+        self._runs = {each for each in self._runs if not each.gone} | {run}
         return run
+
+    async def close(self) -> None:
+        """Until nothing of what was said or printed lies there any more, or it takes too long."""
+        tasks = [each.end() for each in self._runs]
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+        self._runs.clear()
 
     def ask_now(self, line: str, data: bytes) -> bytes:
         packed = base64.b64encode(data).decode()
@@ -63,7 +73,12 @@ class PolledRun:
         self._place = place
         self._sinks = (out, errors)
         self._fetched = [0, 0]
+        self._closed = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
+
+    @property
+    def gone(self) -> bool:
+        return self._following is not None and self._following.done()
 
     async def begin(self, feed: bytes) -> None:
         """Nothing runs before all of its input is there."""
@@ -73,7 +88,9 @@ class PolledRun:
             piece = base64.b64encode(feed[at : at + PIECE_BYTES]).decode()
             await self._do(f"printf %s {piece} | base64 -d >>{place}/in")
         line = (
-            f"bash --norc --noprofile -c {quoted(READ_LINE)} <{place}/in >{place}/out "
+            # Its input may hold secrets: nothing of it stays, whatever becomes of us.
+            f"exec <{place}/in; rm -f {place}/in; "
+            f"bash --norc --noprofile -c {quoted(READ_LINE)} >{place}/out "
             f"2>{place}/err; echo $? >{place}/code; mv {place}/code {place}/done"
         )
         # Held by nobody: the service's own command ends at once.
@@ -82,10 +99,15 @@ class PolledRun:
         self._following = asyncio.ensure_future(self._follow())
 
     def close(self) -> None:
-        if self._following and not self._following.done():
-            self._following.cancel()
+        self._closed.set()
         if not self.ended.done():
             self.ended.set_result(-1)
+
+    def end(self) -> asyncio.Task[None]:
+        """Close; the task ends when its files are gone."""
+        assert self._following is not None
+        self.close()
+        return self._following
 
     async def _do(self, command: str) -> str:
         done = await asyncio.to_thread(self._execute, command)
@@ -94,10 +116,11 @@ class PolledRun:
         return done.text
 
     async def _follow(self) -> None:
-        """Until it has ended and everything is here, or the service is out of reach."""
+        """Until it has ended and everything is here, nobody wants it any more, or the service is
+        out of reach."""
         quiet = 0
         try:
-            while True:
+            while not self._closed.is_set():
                 code, fresh = await self._fetch()
                 if code is not None and not fresh:
                     self._end(code)
@@ -105,12 +128,19 @@ class PolledRun:
                 quiet = 0 if fresh else quiet + 1
                 if not fresh:
                     pauses = PAUSES[quiet - 1 : quiet] or (SLOWEST_SECONDS,)
-                    await asyncio.sleep(pauses[0])
+                    await self._pause(pauses[0])
         except ToolError:
             self._end(-1)
         finally:
+            # Once more if a file came into it meanwhile; what is not there gets no files.
+            remove = f"rm -rf {self._place} || rm -rf {self._place}"
             with contextlib.suppress(ToolError):
-                await asyncio.to_thread(self._execute, f"rm -rf {self._place}")
+                await asyncio.to_thread(self._execute, remove)
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._closed.wait()
 
     async def _fetch(self) -> tuple[int | None, bool]:
         """Whether it has ended is asked first: what it wrote before is then seen for sure."""
@@ -123,7 +153,7 @@ class PolledRun:
         for at, sink in enumerate(self._sinks):
             data = _unpacked(lines[at + 1] if len(lines) > at + 1 else "")
             self._fetched[at] += len(data)
-            if data:
+            if data and not self._closed.is_set():
                 fresh = True
                 sink(data)
         return (int(lines[0]) if lines[0].strip() else None), fresh

@@ -21,8 +21,8 @@ PREPARE_SECONDS = 60.0
 
 
 class FarRunner:
-    """`key` names the session on the far side; `given` are variables set for commands there; `made`
-    is a folder that is made if it is missing."""
+    """`key` names the session on the far side; `given` are variables set for commands there, `lent`
+    those that each command gets for itself; `made` is a folder that is made if it is missing."""
 
     def __init__(
         self,
@@ -33,6 +33,7 @@ class FarRunner:
         passthrough: Sequence[str] = (),
         sudo_works: bool = True,
         made: Callable[[], str] | None = None,
+        lent: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._calls = calls
         self._key = key
@@ -40,6 +41,7 @@ class FarRunner:
         self._passthrough = passthrough
         self._sudo_works = sudo_works
         self._made = made
+        self.lent = lent
         self._numbers = count()
         self._reader = AftermathReader()
         self._leftovers: set[int] = set()
@@ -102,16 +104,16 @@ class FarRunner:
         free: bool = False,
     ) -> Finished:
         await self.prepare()
+        lent, reports = self.lent(), bytearray()
         note = f"{self.folder}/notes/{next(self._numbers)}-{self._calls.new_mark()}"
-        line = self.opening(cwd, state, preface) + recorded(script, note)
-        reports = bytearray()
+        line = self.opening(cwd, state, preface) + recorded(script, note, lent)
 
         def out(data: bytes) -> None:
             for sink in sinks:
                 sink(data)
 
         call = await self._calls.stream(
-            lambda mark: bash.supervised(line, cwd, note, mark, pty=pty),
+            lambda mark: bash.supervised(line, cwd, note, mark, pty=pty, lent=lent),
             aside,
             out,
             reports.extend,

@@ -39,7 +39,8 @@ _RESOLVE = (
 class FarWorkspace:
     """Fulfils the port for one session, once `arrive` has been called. `root` is a folder over
     there, absolute or below `~`; `state` is a folder on this side for snapshots, logs and records;
-    `given` are variables that commands get over there. After `idle_seconds` without a call or a
+    `given` are variables that commands get over there, `lent` those that no file over there and no
+    later command may hold. After `idle_seconds` without a call or a
     process the machine may sleep; 0 leaves it awake. A missing root is made only with `make_root`:
     on a machine of one's own it is a mistake."""
 
@@ -51,6 +52,7 @@ class FarWorkspace:
         state: Path,
         world: World,
         given: Mapping[str, str] | None = None,
+        lent: Callable[[], Mapping[str, str]] = dict,
         shell: ShellSettings | None = None,
         limits: SearchLimits | None = None,
         process_limits: ProcessLimits | None = None,
@@ -74,6 +76,7 @@ class FarWorkspace:
             passthrough=settings.passthrough,
             sudo_works=sudo is not None,
             made=(lambda: self.root) if make_root else None,
+            lent=lent,
         )
         self._files = FarFiles(self._calls)
         self._search = FarSearch(self._calls, limits or SearchLimits())
