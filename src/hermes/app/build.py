@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from functools import cached_property, partial
 from pathlib import Path
@@ -62,8 +61,6 @@ if TYPE_CHECKING:
     from hermes.app.worktrees import Worktrees
     from hermes.core.secret_store import AskSecret, SecretStore
     from hermes.memory.provider import MemoryProvider
-
-log = logging.getLogger(__name__)
 
 Arrange = Callable[[str, Parts], None]
 Beside = Callable[["App", Session], Coroutine[Any, Any, None]]
@@ -193,14 +190,14 @@ class App:
             *(work(self, session) for work in self.beside),
             self.models.acquaint(session.transcript.model, session.transcript.provider),
         ):
-            tasks.append(asyncio.ensure_future(_quietly(work)))
+            tasks.append(asyncio.ensure_future(watching.quietly(work)))
 
     def switch_back(self, session: Session, model: str, provider: str) -> None:
         """Return to this model after the next turn."""
         from hermes.app.models.switching import switch_back
 
         work = switch_back(session, session.subscribe(), model, provider)
-        self._open[session.id][1].append(asyncio.ensure_future(_quietly(work)))
+        self._open[session.id][1].append(asyncio.ensure_future(watching.quietly(work)))
 
     async def close(self) -> None:
         for session, _ in tuple(self._open.values()):
@@ -394,11 +391,3 @@ class App:
 
     def _workspace(self, session_id: str, root: str) -> Workspace:
         return workspace_of(self, session_id, root)
-
-
-async def _quietly(work: Coroutine[Any, Any, None]) -> None:
-    """A watcher that fails is told in the log and takes nothing else down."""
-    try:
-        await work
-    except Exception:
-        log.exception("a watcher stopped")

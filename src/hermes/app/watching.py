@@ -3,13 +3,17 @@ what it should have remembered is looked for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from hermes.core.commands import Say
 from hermes.core.session import Session
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+
+log = logging.getLogger(__name__)
 
 INBOX_SECONDS = 0.25
 
@@ -49,3 +53,11 @@ async def review(app: App, session: Session) -> None:
     from hermes.app.reviewing import MemoryReview
 
     await MemoryReview(app, session, opened).follow(session.subscribe())
+
+
+async def quietly(work: Coroutine[Any, Any, None]) -> None:
+    """A watcher that fails is told in the log and takes nothing else down."""
+    try:
+        await work
+    except Exception:
+        log.exception("a watcher stopped")
