@@ -55,3 +55,19 @@ async def test_a_commit_of_the_person_on_top_stays_whole(agent: Agent) -> None:
     assert "missing" not in git(agent.root, "fsck", "--full")
     assert (agent.root / "b").exists()
     assert f"{agent.root}/.git" in [kept.path for kept in done.kept]
+
+
+async def test_a_commit_of_the_person_that_uses_folders_of_the_agent_stays_whole(
+    agent: Agent,
+) -> None:
+    start(agent)
+    await agent.did(COMMIT)
+    agent.fill({"c": "c\n"})
+    git(agent.root, "add", "c")
+    git(agent.root, "commit", "-qm", "person")
+    for folder in (agent.root / ".git/objects").iterdir():
+        # As if the last object of the commit had come to lie in it.
+        (folder / "new").touch()
+        (folder / "new").unlink()
+    agent.undo()
+    assert git(agent.root, "log", "--format=%s").split() == ["person", "agent", "first"]

@@ -203,11 +203,14 @@ def _is_missing_object(step: Step) -> bool:
 
 def _used_since(top: str, steps: Sequence[Step]) -> bool:
     """Some file of the repository is younger than everything that the calls left in it. Looking at
-    a repository writes its index, so that does not count."""
+    a repository writes its index, so that does not count. What the calls left may have been used
+    since, so nothing is taken for older than the end of the calls."""
     own = {step.path for step in steps}
-    last = max((s.now.changed for s in steps if s.now and repository(s.path) == top), default=0)
+    inside = [step for step in steps if repository(step.path) == top]
+    last = max((step.now.changed for step in inside if step.now), default=0)
     if not last:
         return False
+    last = min(last, max(step.ended for step in inside) or last)
     for folder, _, names in os.walk(top):
         for name in names:
             path = posixpath.join(folder, name)
