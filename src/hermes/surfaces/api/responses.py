@@ -23,7 +23,6 @@ from hermes.surfaces.api.refusals import Refusal
 from hermes.surfaces.api.run import Run
 from hermes.surfaces.api.sse import pour, whole
 from hermes.surfaces.api.threads import Spot, go_on, spot_of
-from hermes.surfaces.api.tokens import Client
 
 
 async def create_response(house: House, call: Call) -> Answer | None:
@@ -50,17 +49,17 @@ async def create_response(house: House, call: Call) -> Answer | None:
 
 
 async def show_response(house: House, call: Call) -> Answer:
-    data = await stored.read(house, call.client, call.names["id"])
+    data = await stored.read(house, call.whose, call.names["id"])
     return Answer(status=200, body=data, headers=JSON)
 
 
 async def delete_response(house: House, call: Call) -> Answer:
-    await stored.remove(house, call.client, call.names["id"])
+    await stored.remove(house, call.whose, call.names["id"])
     return answer({"id": call.names["id"], "object": "response", "deleted": True})
 
 
-async def stored_spot(house: House, client: Client, response_id: str) -> Spot:
-    return await stored.spot(house, client, response_id)
+async def stored_spot(house: House, whose: str, response_id: str) -> Spot:
+    return await stored.spot(house, whose, response_id)
 
 
 def _check(body: ResponseBody) -> None:
@@ -96,9 +95,11 @@ async def _begin(house: House, call: Call, wanted: Asked, ticket: Ticket) -> Run
         past=began,
         model=model,
         provider=provider,
+        effort=(body.reasoning.effort if body.reasoning else None) or "",
         create="if_missing" if session_id else "always",
         again=bool(ticket.run_id),
         confined=not call.client.is_owner,
+        person=call.person,
     )
     return await start(house, errand, ticket, on_end=_keep(house, call))
 
@@ -110,9 +111,9 @@ async def _place(house: House, call: Call, ticket: Ticket) -> str:
         return ticket.run_id.removeprefix("run_").rpartition("_")[0]
     previous = body.previous_response_id or ""
     if name := _conversation(body):
-        previous = await stored.newest_of(house, call.client, name)
+        previous = await stored.newest_of(house, call.whose, name)
     if previous:
-        spot = await stored.spot(house, call.client, previous)
+        spot = await stored.spot(house, call.whose, previous)
         try:
             return await go_on(house, spot)
         except NotFound as error:
@@ -131,7 +132,7 @@ def _keep(house: House, call: Call) -> Callable[[Run], Awaitable[None]]:
             return
         spot = await spot_of(house, run.session_id, run.last_n)
         response = response_of(house, body, run)
-        await stored.keep(house, call.client, response, spot, _conversation(body))
+        await stored.keep(house, call.whose, response, spot, _conversation(body))
 
     return on_end
 
