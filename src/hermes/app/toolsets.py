@@ -30,6 +30,11 @@ def states(settings: Settings, platform: str = "") -> tuple[ToolsetState, ...]:
     return tuple(_state(name, offered) for name in _elementary())
 
 
+def check(names: Sequence[str]) -> None:
+    """UsageError for a toolset that does not exist."""
+    resolve_toolsets(names)
+
+
 def _state(name: str, offered: set[str]) -> ToolsetState:
     tools = resolve_toolsets((name,))
     held = offered & {*tools}

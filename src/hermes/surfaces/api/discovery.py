@@ -6,12 +6,12 @@ import asyncio
 
 from hermes.app.build import App
 from hermes.app.toolbox import wanted_names
+from hermes.app.toolsets import states
 from hermes.codec.values import JsonObject
 from hermes.surfaces.api.call import MOST_BODY, Answer, Call, answer
 from hermes.surfaces.api.content import MOST_CHARS, MOST_PARTS
 from hermes.surfaces.api.house import House
 from hermes.surfaces.api.refusals import Refusal
-from hermes.tools.toolsets import TOOLSETS, resolve_toolsets
 from hermes.version import __version__
 
 
@@ -75,11 +75,11 @@ async def toolsets(house: House, call: Call) -> Answer:
     """Those that a run may choose from, and the tools that sessions have without a choice."""
     settings = house.app.settings
     names = house.app.tools.known(wanted_names(settings, platform="api"))
-    told = []
-    for name in TOOLSETS:
-        tools = [tool for tool in resolve_toolsets((name,)) if tool in names]
-        if tools:
-            told.append({"name": name, "tools": tools})
+    told = [
+        {"name": each.name, "tools": [tool for tool in each.tools if tool in names]}
+        for each in states(settings, "api")
+        if each.enabled or each.partly
+    ]
     enabled = settings.platform_toolsets.get("api", settings.toolsets)
     return answer({"object": "list", "data": told, "enabled": list(enabled), "tools": list(names)})
 
@@ -92,10 +92,7 @@ async def skills(house: House, call: Call) -> Answer:
 def _skills(app: App) -> list[JsonObject]:
     # Few clients ask, and the server starts without it.
     from hermes.app.skilled import skilled
-    from hermes.skills.conditions import listed
 
-    shelf = skilled(app, app.settings.terminal.cwd)
-    here = shelf.here("api")
     return [
         {
             "name": entry.name,
@@ -103,8 +100,7 @@ def _skills(app: App) -> list[JsonObject]:
             "category": entry.category,
             "source": entry.kind,
         }
-        for entry in shelf.scan.look().entries
-        if listed(entry, here)
+        for entry in skilled(app, app.settings.terminal.cwd).listed("api")
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hermes.app import toolsets
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.commands.describe import describe
@@ -34,7 +35,6 @@ from hermes.surfaces.api.responses import response_usage, stored_spot
 from hermes.surfaces.api.run import Run
 from hermes.surfaces.api.sse import event, pour
 from hermes.surfaces.api.threads import go_on
-from hermes.tools.toolsets import resolve_toolsets
 
 
 async def create_run(house: House, call: Call) -> Answer:
@@ -83,7 +83,7 @@ def _toolsets(body: RunBody, *, is_new: bool) -> tuple[str, ...]:
         words = "A session keeps the tools that it began with; leave `session_id` out."
         raise Refusal(400, "invalid_value", words, param="toolsets")
     try:
-        resolve_toolsets(body.toolsets)
+        toolsets.check(body.toolsets)
     except UsageError as error:
         raise Refusal(400, "invalid_value", str(error), param="toolsets") from error
     return tuple(body.toolsets)
