@@ -51,6 +51,8 @@ def hermes(folder: Path, model: str) -> Iterator[tuple[str, str]]:
     (home / "config.yaml").write_text(
         f'model: {{default: scripted, provider: custom, base_url: "{model}/v1"}}\n'
         "auxiliary: {title_generation: {provider: none}}\n"
+        # The page offers tools of its own with every message.
+        "api_server: {ignore_client_tools: true}\n"
     )
     process = subprocess.Popen(
         [HERMES, "serve", "--port", "0"],

@@ -28,8 +28,8 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 32
 def inlining(shared_model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     folder: Path = tmp_path_factory.mktemp("inlining")
     settings = (
-        "image_gen: {provider: local-test}\napi_server: {inline_media: true}\n"
-        "security: {allow_private_urls: true}\n"
+        "image_gen: {provider: local-test}\nsecurity: {allow_private_urls: true}\n"
+        "api_server: {inline_media: true, ignore_client_tools: true}\n"
     )
     with serving(folder, shared_model.server.url, settings=settings) as server:
         yield server
@@ -141,3 +141,13 @@ def test_nothing_is_fetched_from_private_addresses(api: Serving, model: Model) -
             refused = client.post(PATH, json=with_picture(address))
             assert refused.status_code == 400, refused.text
             assert refused.json()["error"]["param"] == "messages"
+
+
+def test_tools_of_clients_go_unused_where_the_settings_say_so(
+    inlining: Serving, model: Model
+) -> None:
+    offered = {"type": "function", "function": {"name": "fly", "parameters": {"type": "object"}}}
+    with inlining.client() as client:
+        assert client.post(PATH, json=said("hi") | {"tools": [offered]}).is_success
+    sent = model.server.requests[-1].body["tools"]
+    assert "fly" not in {each["function"]["name"] for each in sent}

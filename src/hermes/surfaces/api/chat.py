@@ -33,7 +33,7 @@ BETWEEN = "\n\n"
 
 async def complete(house: House, call: Call) -> Answer | None:
     body: ChatBody = call.body
-    _check(body)
+    _check(house, body)
     wanted = asked(chat_messages(body.messages, "messages"), "messages")
     on_leave = leaving(call, "interrupt")
     if body.stream:
@@ -101,10 +101,18 @@ def chat_usage(usage: Usage) -> JsonObject:
     }
 
 
-def _check(body: ChatBody) -> None:
-    if body.tools or body.functions:
-        words = "The agent has tools of its own; those of clients are not taken."
+def check_tools(house: House, *given: list[JsonObject] | None) -> None:
+    """Refused by default: a client that waits for calls of its tools would wait in vain."""
+    if any(given) and not house.settings.ignore_client_tools:
+        words = (
+            "The agent has tools of its own; those of clients are not taken "
+            "(api_server.ignore_client_tools lets such requests pass without them)."
+        )
         raise Refusal(400, "unsupported_parameter", words, param="tools")
+
+
+def _check(house: House, body: ChatBody) -> None:
+    check_tools(house, body.tools, body.functions)
     if body.n is not None and body.n != 1:
         raise Refusal(400, "unsupported_parameter", "There is one answer only.", param="n")
 

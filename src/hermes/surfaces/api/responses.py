@@ -11,7 +11,7 @@ from hermes.surfaces.api import stored
 from hermes.surfaces.api.asking import Asked, asked, chat_messages, input_items
 from hermes.surfaces.api.bodies import ConversationName, ResponseBody
 from hermes.surfaces.api.call import JSON, Answer, Call, answer
-from hermes.surfaces.api.chat import run_headers, start
+from hermes.surfaces.api.chat import check_tools, run_headers, start
 from hermes.surfaces.api.content import images, past
 from hermes.surfaces.api.errand import Errand
 from hermes.surfaces.api.follower import Moment
@@ -27,7 +27,7 @@ from hermes.surfaces.api.threads import Spot, go_on, spot_of
 
 async def create_response(house: House, call: Call) -> Answer | None:
     body: ResponseBody = call.body
-    _check(body)
+    _check(house, body)
     history = chat_messages(body.conversation_history or (), "conversation_history")
     said = [*history, *input_items(body.input)]
     wanted = asked(said, "input", system=body.instructions or "")
@@ -62,10 +62,8 @@ async def stored_spot(house: House, whose: str, response_id: str) -> Spot:
     return await stored.spot(house, whose, response_id)
 
 
-def _check(body: ResponseBody) -> None:
-    if body.tools:
-        words = "The agent has tools of its own; those of clients are not taken."
-        raise Refusal(400, "unsupported_parameter", words, param="tools")
+def _check(house: House, body: ResponseBody) -> None:
+    check_tools(house, body.tools)
     if body.background:
         words = "Use `/v1/runs` for turns that go on by themselves."
         raise Refusal(400, "unsupported_parameter", words, param="background")
