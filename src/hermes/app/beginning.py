@@ -13,6 +13,7 @@ from hermes.app.snapshots import external_block
 from hermes.app.soul import put_soul
 from hermes.app.toolbox import wanted_names
 from hermes.context.system import Slots
+from hermes.tools.toolsets import SEARCHING, resolve_toolsets
 
 if TYPE_CHECKING:
     from hermes.app.build import App
@@ -36,8 +37,13 @@ def beginning(
 ) -> Beginning:
     """Who will `only_look` leaves the home as it is."""
     names = wanted_names(app.settings, platform=opening.platform, reduced=choice.reduced)
-    tokens = app.settings.context.direct_tool_tokens
-    tools = app.tools.direct(names, tokens, more=opening.brings_tools)
+    if opening.toolsets:
+        # All of them are named: a way to find others would be a way around the choice.
+        chosen = set(resolve_toolsets(opening.toolsets)) - set(SEARCHING)
+        tools = app.tools.known(name for name in names if name in chosen)
+    else:
+        tokens = app.settings.context.direct_tool_tokens
+        tools = app.tools.direct(names, tokens, more=opening.brings_tools)
     skills = skill_index(
         app.settings,
         app.home,

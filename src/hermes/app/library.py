@@ -91,12 +91,14 @@ class Library:
         return self._shown(found)
 
     async def recent(
-        self, wanted: SessionFilter | None = None, *, limit: int | None = 20
+        self, wanted: SessionFilter | None = None, *, limit: int | None = 20, offset: int = 0
     ) -> tuple[SessionInfo, ...]:
-        """Those last used first."""
+        """Those last used first, without the first `offset` of them."""
         if self._is_empty():
             return ()
-        found = await listing.list_sessions(self._journal, wanted or SessionFilter(), limit=limit)
+        found = await listing.list_sessions(
+            self._journal, wanted or SessionFilter(), limit=limit, offset=offset
+        )
         return tuple(map(self._shown, found))
 
     async def records(self, session_id: str) -> tuple[Record, ...]:

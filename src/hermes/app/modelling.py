@@ -86,7 +86,9 @@ class Modelling:
         return await attached.to_keep(messages) if attached else ""
 
     def _serves(self, session: SessionOpened | Opening) -> bool:
-        return bool(self._name and session.principal in ("owner", "system") and not session.parent)
+        if session.person or session.parent:
+            return False
+        return bool(self._name and session.principal in ("owner", "system"))
 
     def attached(self, session_id: str, opened: SessionOpened) -> Attached:
         if session_id not in self._attached:

@@ -55,10 +55,11 @@ NOBODY = ("time", "stop", "restart")
 
 def scope_of(session: Opening | SessionOpened) -> str:
     """Whose memory a session has; "" for none. The role of a member or a guest alone is not enough
-    to tell what one of them said from what another did, so without a name they have none."""
-    if session.principal in ("owner", "system"):
-        return OWNER
-    return f"{PEOPLE}{session.person}" if session.person else ""
+    to tell what one of them said from what another did, so without a name they have none. With
+    the rights of the owner and the name of somebody else, it is the memory of the latter."""
+    if session.person:
+        return f"{PEOPLE}{session.person}"
+    return OWNER if session.principal in ("owner", "system") else ""
 
 
 class Part(Value):

@@ -12,7 +12,7 @@ from hermes.config.secrets import read_env_file
 from hermes.core.errors import ToolError, UsageError
 from hermes.core.events import SessionOpened
 from hermes.skills.bundles import Bundle, Bundles
-from hermes.skills.conditions import Here
+from hermes.skills.conditions import Here, listed
 from hermes.skills.desk import VERSION_DIGITS, Desk, allow_none, capture_none
 from hermes.skills.files import Tree, content_hash, read_tree
 from hermes.skills.history import Cause, History, Version
@@ -89,6 +89,11 @@ class Skilled:
 
     def here(self, platform: str, tools: tuple[str, ...] = ()) -> Here:
         return skills_here(self._app.settings, platform, tools)
+
+    def listed(self, platform: str) -> tuple[Entry, ...]:
+        """Those that can be used on this surface."""
+        here = self.here(platform)
+        return tuple(entry for entry in self.scan.look().entries if listed(entry, here))
 
     def variables(self) -> dict[str, str]:
         """Of the process and of `.env`, as they are now."""

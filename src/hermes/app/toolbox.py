@@ -67,6 +67,11 @@ class Tools:
         every = self._all()
         return every.load(name) if name in every.names else None
 
+    def known(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names that are tools of this run, in the same order."""
+        every = self._all().names
+        return tuple(name for name in names if name in every)
+
     def direct(self, names: tuple[str, ...], tokens: int, *, more: bool = False) -> tuple[str, ...]:
         """Those of the tools that every request is to name: all of them if they take no more than
         so many tokens, else the most important ones and a way to find the others, or `more`."""

@@ -41,6 +41,11 @@ def states(
     )
 
 
+def check(names: Sequence[str]) -> None:
+    """UsageError for a toolset that does not exist."""
+    resolve_toolsets(names)
+
+
 def _state(name: str, offered: set[str]) -> ToolsetState:
     tools = resolve_toolsets((name,))
     held = offered & {*tools}

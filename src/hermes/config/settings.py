@@ -242,6 +242,10 @@ class ApiServerSettings(Value):
     max_concurrent_runs: Annotated[Count, "Turns at the same time; 0 for no limit."] = 10
     stored_responses: Annotated[Positive, "Responses kept to be gone on from."] = 1_000
     show_reasoning: Annotated[bool, "Clients see the model's reasoning."] = False
+    ignore_client_tools: Annotated[
+        bool, "Requests may bring tools, which go unused; else they are refused."
+    ] = False
+    inline_media: Annotated[bool, "Pictures stand in the text of answers, as data URLs."] = False
     drain_seconds: Annotated[Count, "Seconds that running turns get when it is stopped."] = 10
 
 

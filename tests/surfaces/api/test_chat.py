@@ -206,3 +206,16 @@ def test_the_token_of_the_server_is_not_told_to_anybody(api: Serving, model: Mod
     assert api.token not in done.text
     assert "is it not?" in text_of(done)
     assert api.token not in heard[0]
+
+
+@pytest.mark.slow
+def test_a_silent_stream_is_kept_alive(api: Serving, model: Model) -> None:
+    model.rule = lambda request: Step(text="at last", pace=Pace(first_seconds=32))
+    body = {"stream": True, "messages": [{"role": "user", "content": "take your time"}]}
+    with (
+        api.client() as client,
+        client.stream("POST", "/v1/chat/completions", json=body) as answer,
+    ):
+        lines = list(answer.iter_lines())
+    assert lines.count(": keepalive") == 2
+    assert lines[-2] == "data: [DONE]"

@@ -83,7 +83,6 @@ def test_parameters_that_have_no_meaning_here(client: httpx2.Client, extra: dict
         {},
         {"type": "image_url", "image_url": {"url": "data:text/plain;base64,aGk="}},
         {"type": "image_url", "image_url": {"url": "file:///etc/passwd"}},
-        {"type": "image_url", "image_url": {"url": "http://169.254.169.254/latest"}},
     ],
 )
 def test_content_that_is_neither_text_nor_picture(

@@ -9,6 +9,7 @@ from hermes.app.models.choice import CUSTOM, Wish
 from hermes.app.models.names import Names
 from hermes.app.models.places import Place, Places
 from hermes.app.models.sources import beside
+from hermes.app.moments import Moments
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject, Value
 from hermes.config.load import Config
@@ -60,6 +61,7 @@ class Resolver:
         self._listings = listings
         self._learned = LearnedLimits(config.home.root / LEARNED)
         self._logged_in = logged_in
+        self.moments: Moments[Endpoint] = Moments()
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Who could answer, strongest first; the first one does."""
@@ -73,6 +75,12 @@ class Resolver:
     def endpoint(self, wish: Wish) -> Endpoint:
         """Where to ask. UsageError for an unknown provider; ConfigError when the provider has no
         key or address, naming the variable that would give it one."""
+        if wish.extra_body:
+            return self._endpoint(wish)
+        key = (wish.provider, wish.model, wish.base_url, wish.api_key, wish.key_env)
+        return self.moments.get((*key, wish.context_length), lambda: self._endpoint(wish))
+
+    def _endpoint(self, wish: Wish) -> Endpoint:
         place = self.places.get(wish.provider)
         address = self._address(place, wish)
         key = self._key(place, wish, address)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from hermes.codec.values import JsonObject, Value
+from hermes.config.kinds import Effort
 
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
 ModelName = Annotated[str, Meta(max_length=256)]
@@ -21,6 +22,14 @@ class StreamOptions(Value):
     include_usage: bool = False
 
 
+class ModelOptions(Value):
+    reasoning_effort: Effort | None = None
+
+
+class Reasoning(Value):
+    effort: Effort | None = None
+
+
 class ChatMessage(Value):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[JsonObject] | None = None
@@ -33,6 +42,8 @@ class ChatBody(Value):
     provider: ModelName | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
+    reasoning_effort: Effort | None = None
+    model_options: ModelOptions | None = None
     n: int | None = None
     tools: list[JsonObject] | None = None
     functions: list[JsonObject] | None = None
@@ -47,6 +58,7 @@ class ResponseBody(Value):
     model: ModelName | None = None
     provider: ModelName | None = None
     instructions: str | None = None
+    reasoning: Reasoning | None = None
     previous_response_id: Name | None = None
     conversation: Name | ConversationName | None = None
     store: bool | None = None
@@ -65,6 +77,8 @@ class RunBody(Value):
     previous_response_id: Name | None = None
     model: ModelName | None = None
     provider: ModelName | None = None
+    model_options: ModelOptions | None = None
+    toolsets: Annotated[list[Name], Meta(min_length=1, max_length=100)] | None = None
 
 
 class ApprovalBody(Value):
@@ -91,11 +105,12 @@ class SessionPatch(Value):
 
 class ForkBody(Value):
     title: Title | None = None
-    at: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
+    at_message: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
 
 
 class SessionChatBody(Value):
     input: str | list[JsonObject]
+    images: Annotated[list[str], Meta(max_length=100)] | None = None
     model: ModelName | None = None
     provider: ModelName | None = None
 

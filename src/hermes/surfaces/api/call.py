@@ -18,6 +18,7 @@ BODY_SECONDS = 30.0
 # A client that is still writing hears the answer only if what it writes is taken.
 DRAIN_BYTES = 64 * 1024 * 1024
 DRAIN_SECONDS = 5.0
+LONGEST_SESSION_KEY = 256
 JSON: Headers = ((b"content-type", b"application/json"),)
 
 Scope = MutableMapping[str, Any]
@@ -58,6 +59,28 @@ class Call:
     @property
     def query(self) -> dict[str, str]:
         return dict(parse_qsl(self.scope["query_string"].decode("latin-1"), max_num_fields=100))
+
+    @property
+    def person(self) -> str:
+        """Whose memory the session of this request has, "" for the owner's: each client without
+        the rights of the owner has its own, and so has each session key."""
+        own = "" if self.client.is_owner else self.client.source
+        return f"{self.client.source}:{self.session_key}" if self.session_key else own
+
+    @property
+    def whose(self) -> str:
+        """Under which name conversations are kept: the same words of two people are two of them."""
+        name = self.client.name
+        return f"{name}\0{self.session_key}" if self.session_key else name
+
+    @property
+    def session_key(self) -> str:
+        """Refused when it cannot be one."""
+        key = self.headers.get("x-hermes-session-key", "")
+        if len(key) > LONGEST_SESSION_KEY or not key.isprintable():
+            words = f"A session key has {LONGEST_SESSION_KEY} visible characters at most."
+            raise Refusal(400, "invalid_session_key", words, param="X-Hermes-Session-Key")
+        return key
 
     def number(self, name: str, default: int, *, least: int = 0, most: int = 1_000_000) -> int:
         """A number of the query; refused when it is none or out of bounds."""

@@ -8,17 +8,19 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.commands.describe import describe
 from hermes.commands.drawn import image_part
+from hermes.config.kinds import Effort
 from hermes.core.errors import NotFound
 from hermes.core.events import ReplyAdded
 from hermes.core.messages import Usage
 from hermes.surfaces.api.asking import Asked, asked, chat_messages
-from hermes.surfaces.api.bodies import ChatBody
+from hermes.surfaces.api.bodies import ChatBody, ModelOptions
 from hermes.surfaces.api.call import Answer, Call, answer
 from hermes.surfaces.api.content import Spoken, images, past
 from hermes.surfaces.api.deeds import Begun, Deeds, Done
 from hermes.surfaces.api.errand import Errand
 from hermes.surfaces.api.follower import Anew, Happened, Moment, Piece
 from hermes.surfaces.api.house import House, leaving
+from hermes.surfaces.api.media import bare, named, pictured
 from hermes.surfaces.api.once import Ticket, keep_run, once, take_ticket
 from hermes.surfaces.api.outcomes import extra_facts, failure_of, finish_reason, usage_of
 from hermes.surfaces.api.refusals import Headers, Refusal
@@ -31,7 +33,7 @@ BETWEEN = "\n\n"
 
 async def complete(house: House, call: Call) -> Answer | None:
     body: ChatBody = call.body
-    _check(body)
+    _check(house, body)
     wanted = asked(chat_messages(body.messages, "messages"), "messages")
     on_leave = leaving(call, "interrupt")
     if body.stream:
@@ -46,9 +48,14 @@ async def complete(house: House, call: Call) -> Answer | None:
         await whole(house, call, run, leaving=on_leave)
         if (failed := failure_of(run)) is not None:
             raise failed
-        return answer(completion(house, run), headers=run_headers(run))
+        text = await shown_text(house, call, run)
+        return answer(completion(house, run, text), headers=run_headers(run))
 
     return await once(house, call, work)
+
+
+def effort_of(options: ModelOptions | None) -> Effort:
+    return (options.reasoning_effort if options else None) or ""
 
 
 def run_headers(run: Run) -> Headers:
@@ -58,8 +65,15 @@ def run_headers(run: Run) -> Headers:
     )
 
 
-def completion(house: House, run: Run) -> JsonObject:
-    message: JsonObject = {"role": "assistant", "content": run.text}
+async def shown_text(house: House, call: Call, run: Run) -> str:
+    """The answer as a client that may be on another machine can show it."""
+    if house.settings.inline_media:
+        return await pictured(run, any_file=call.client.is_owner)
+    return named(run.text)
+
+
+def completion(house: House, run: Run, text: str) -> JsonObject:
+    message: JsonObject = {"role": "assistant", "content": text}
     if run.images:
         message["images"] = [image_part(image) for image in run.images]
     return {
@@ -87,10 +101,18 @@ def chat_usage(usage: Usage) -> JsonObject:
     }
 
 
-def _check(body: ChatBody) -> None:
-    if body.tools or body.functions:
-        words = "The agent has tools of its own; those of clients are not taken."
+def check_tools(house: House, *given: list[JsonObject] | None) -> None:
+    """Refused by default: a client that waits for calls of its tools would wait in vain."""
+    if any(given) and not house.settings.ignore_client_tools:
+        words = (
+            "The agent has tools of its own; those of clients are not taken "
+            "(api_server.ignore_client_tools lets such requests pass without them)."
+        )
         raise Refusal(400, "unsupported_parameter", words, param="tools")
+
+
+def _check(house: House, body: ChatBody) -> None:
+    check_tools(house, body.tools, body.functions)
     if body.n is not None and body.n != 1:
         raise Refusal(400, "unsupported_parameter", "There is one answer only.", param="n")
 
@@ -109,8 +131,10 @@ async def _begin(house: House, call: Call, wanted: Asked, ticket: Ticket) -> Run
         extra=wanted.system,
         model=model,
         provider=provider,
+        effort=body.reasoning_effort or effort_of(body.model_options),
         again=bool(ticket.run_id),
         confined=not call.client.is_owner,
+        person=call.person,
     )
     named = call.headers.get("x-hermes-session-id")
     if named is not None:
@@ -144,7 +168,7 @@ async def _in_thread(
         began = await past(house.app, wanted.before, "messages")
         return _changed(own, session_id=session_id, create="if_missing", past=began)
     if wanted.before:
-        hash = thread(call.client.name, wanted.system, wanted.before)
+        hash = thread(call.whose, wanted.system, wanted.before)
         if (spot := await find_spot(house, hash)) is not None:
             try:
                 return _changed(own, session_id=await go_on(house, spot))
@@ -164,8 +188,8 @@ def _remember(house: House, call: Call, wanted: Asked) -> Callable[[Run], Awaita
         told = (*wanted.before, wanted.now)
         streamed = BETWEEN.join(reply.text for reply in run.replies if reply.text)
         hashes = [
-            thread(call.client.name, wanted.system, (*told, Spoken(role="assistant", text=text)))
-            for text in (run.text, streamed)
+            thread(call.whose, wanted.system, (*told, Spoken(role="assistant", text=text)))
+            for text in (run.text, streamed, bare(await shown_text(house, call, run)))
         ]
         await keep_spot(house, hashes, spot)
 

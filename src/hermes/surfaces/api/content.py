@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Sequence
 
 from hermes.app.build import App
@@ -12,6 +10,8 @@ from hermes.commands.pictures import keep
 from hermes.core.errors import UsageError
 from hermes.core.messages import AssistantMessage, Image, Message, Text, UserMessage
 from hermes.surfaces.api.call import text_field
+from hermes.surfaces.api.media import bare
+from hermes.surfaces.api.pictures import picture
 from hermes.surfaces.api.refusals import Refusal
 
 MOST_PARTS = 1_000
@@ -33,8 +33,9 @@ def spoken(role: str, content: Content, param: str) -> Spoken:
     """Refused with the reason when something of it cannot be taken as it is."""
     if content is None:
         return Spoken(role=role, text="")
+    is_ours = role == "assistant"
     if isinstance(content, str):
-        return Spoken(role=role, text=_checked(content, param))
+        return Spoken(role=role, text=_checked(bare(content) if is_ours else content, param))
     if len(content) > MOST_PARTS:
         raise _too_large(f"A message may have {MOST_PARTS} parts at most.", param)
     words: list[str] = []
@@ -42,7 +43,8 @@ def spoken(role: str, content: Content, param: str) -> Spoken:
     for part in content:
         kind = text_field(part, "type")
         if kind in TEXT_KINDS:
-            words.append(_checked(text_field(part, "text"), param))
+            text = text_field(part, "text")
+            words.append(_checked(bare(text) if is_ours else text, param))
         elif kind in IMAGE_KINDS:
             urls.append(_url(part, param))
         elif kind == "refusal":
@@ -58,7 +60,7 @@ async def images(app: App, urls: Sequence[str], param: str) -> tuple[Image, ...]
     found: list[Image] = []
     for url in urls:
         try:
-            found.append(await keep(app, _data(url, param)))
+            found.append(await keep(app, await picture(app, url, param)))
         except UsageError as error:
             raise Refusal(400, "invalid_image", str(error), param=param) from error
     return tuple(found)
@@ -97,17 +99,3 @@ def _url(part: JsonObject, param: str) -> str:
     if not isinstance(url, str) or not url:
         raise Refusal(400, "invalid_image", "An image part needs an `image_url`.", param=param)
     return url
-
-
-def _data(url: str, param: str) -> bytes:
-    if not url.startswith("data:"):
-        words = "Send images as `data:image/…;base64,` URLs; this server fetches nothing for you."
-        raise Refusal(400, "unsupported_content_type", words, param=param)
-    head, _, body = url.partition(",")
-    if not head.startswith("data:image/") or not head.endswith(";base64"):
-        words = "Data URLs must be `data:image/…;base64,`."
-        raise Refusal(400, "unsupported_content_type", words, param=param)
-    try:
-        return base64.b64decode(body, validate=True)
-    except binascii.Error as error:
-        raise Refusal(400, "invalid_image", f"The image is not base64: {error}.") from error

@@ -14,8 +14,9 @@ from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.core.commands import Answer, Command, Interrupt, Say, Steer, SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy
+from hermes.core.events import SessionOpened
 from hermes.core.session import Session
-from hermes.surfaces.api.errand import Errand, resumption, words_of
+from hermes.surfaces.api.errand import Errand, may_speak, resumption, words_of
 from hermes.surfaces.api.refusals import Refusal
 from hermes.surfaces.api.run import Run
 from hermes.surfaces.api.store import Store
@@ -63,7 +64,7 @@ class Desk:
 
     def new_session_id(self) -> str:
         """With more chance in it than usual: hundreds may be opened in the same second."""
-        return f"{self._app.world.new_session_id()}{self._app.world.chance.getrandbits(24):06x}"
+        return f"{self._app.world.new_session_id()}{self._app.world.chance.getrandbits(40):010x}"
 
     def new_run_id(self, session_id: str) -> str:
         """A run names its session, so that the journal alone tells all about it."""
@@ -255,7 +256,7 @@ class Desk:
                 if errand.past and not seat.session.transcript.messages:
                     await seat.session.adopt(errand.past)
             opened = seat.session.transcript.opened
-            if errand.confined and opened is not None and opened.source != errand.source:
+            if opened is not None and not may_speak(errand, opened):
                 raise NotFound(f"There is no session {errand.session_id}.")
             return seat.session
 
@@ -271,6 +272,8 @@ class Desk:
             resume="" if is_new else errand.session_id,
             session_id=errand.session_id if is_new else "",
             extra=errand.extra if is_new else "",
+            person=errand.person,
+            toolsets=errand.toolsets if is_new else (),
         )
 
     async def _is_missing(self, session_id: str) -> bool:
@@ -316,6 +319,9 @@ class Desk:
             transcript.provider,
         ):
             await session.send(SwitchModel(model=errand.model, provider=errand.provider))
+        tuned = self._app.tuned[session.id]
+        if (effort := errand.effort or None) != session.transcript.tuned.effort:
+            await session.send(tuned.changed(effort=effort))
         opened = transcript.opened
         text = words_of(errand, opened.system if opened else "")
         await session.send(Say(text=text, images=errand.images, key=run.id))
@@ -324,16 +330,16 @@ class Desk:
     async def _follow_elsewhere(self, run: Run, errand: Errand) -> None:
         """Another process is in the session: the message is left there, and its turn is followed
         in the journal. Comes back without an end when that process has gone."""
-        if errand.confined and (await self._app.library.info(errand.session_id)).source != (
-            errand.source
-        ):
+        records = await self._app.library.records(errand.session_id)
+        opened = records[0].event if records else None
+        if isinstance(opened, SessionOpened) and not may_speak(errand, opened):
             raise NotFound(f"There is no session {errand.session_id}.")
         opening = Opening(source=errand.source, attended=False, resume=errand.session_id)
         say = Say(text=words_of(errand, ""), images=errand.images, key=run.id)
-        records = await self._app.leave_word(opening, say)
+        followed = await self._app.leave_word(opening, say)
         run.accept()
-        async with aclosing(records):
-            async for record in records:
+        async with aclosing(followed):
+            async for record in followed:
                 run.take(record)
 
     async def _recalled(self, run_id: str, session_id: str) -> Run:

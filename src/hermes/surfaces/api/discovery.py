@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from hermes.app.build import App
 from hermes.app.toolbox import wanted_names
+from hermes.app.toolsets import states
+from hermes.codec.values import JsonObject
 from hermes.surfaces.api.call import MOST_BODY, Answer, Call, answer
 from hermes.surfaces.api.content import MOST_CHARS, MOST_PARTS
 from hermes.surfaces.api.house import House
@@ -45,7 +50,11 @@ async def capabilities(house: House, call: Call) -> Answer:
                 "tool_progress_events": True,
                 "reasoning_streaming": settings.show_reasoning,
                 "idempotency": True,
+                "inline_media": settings.inline_media,
+                "image_urls": True,
+                "run_toolsets": True,
                 "session_id_header": "X-Hermes-Session-Id",
+                "session_key_header": "X-Hermes-Session-Key",
             },
             "limits": {
                 "max_body_bytes": MOST_BODY,
@@ -63,8 +72,36 @@ async def openapi(house: House, call: Call) -> Answer:
 
 
 async def toolsets(house: House, call: Call) -> Answer:
+    """Those that a run may choose from, and the tools that sessions have without a choice."""
     settings = house.app.settings
-    return answer({"toolsets": list(settings.toolsets), "tools": list(wanted_names(settings))})
+    names = house.app.tools.known(wanted_names(settings, platform="api"))
+    told = [
+        {"name": each.name, "tools": [tool for tool in each.tools if tool in names]}
+        for each in states(settings, "api")
+        if each.enabled or each.partly
+    ]
+    enabled = settings.platform_toolsets.get("api", settings.toolsets)
+    return answer({"object": "list", "data": told, "enabled": list(enabled), "tools": list(names)})
+
+
+async def skills(house: House, call: Call) -> Answer:
+    """Those that the agent can make use of here."""
+    return answer({"object": "list", "data": await asyncio.to_thread(_skills, house.app)})
+
+
+def _skills(app: App) -> list[JsonObject]:
+    # Few clients ask, and the server starts without it.
+    from hermes.app.skilled import skilled
+
+    return [
+        {
+            "name": entry.name,
+            "description": entry.skill.description,
+            "category": entry.category,
+            "source": entry.kind,
+        }
+        for entry in skilled(app, app.settings.terminal.cwd).listed("api")
+    ]
 
 
 def _model(house: House, name: str) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from hashlib import blake2b
 
@@ -77,16 +76,10 @@ class Follower:
     def is_done(self) -> bool:
         return self._run.is_over and self._index >= len(self._run.records)
 
-    async def wait(self, seconds: float) -> bool:
-        """Until there is something to read; no when that takes longer."""
-        if self.is_done:
-            return True
-        try:
-            async with asyncio.timeout(seconds):
-                await self._news.wait()
-        except TimeoutError:
-            return False
-        return True
+    async def wait(self) -> None:
+        """Until there is something to read, or somebody wakes the reader."""
+        if not self.is_done:
+            await self._news.wait()
 
     def wake(self) -> None:
         self._news.set()

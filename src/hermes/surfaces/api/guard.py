@@ -11,10 +11,11 @@ from hermes.surfaces.api.tokens import Client, Scope, Tokens
 METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
 ALLOWED_HEADERS = (
     b"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Hermes-On-Disconnect, "
-    b"X-Hermes-Session-Id"
+    b"X-Hermes-Session-Id, X-Hermes-Session-Key"
 )
 EXPOSED_HEADERS = (
-    b"Idempotency-Replayed, Retry-After, X-Hermes-Run-Id, X-Hermes-Session-Id, X-Request-Id"
+    b"Idempotency-Replayed, Retry-After, X-Hermes-Run-Id, X-Hermes-Session-Id, "
+    b"X-Hermes-Session-Key, X-Request-Id"
 )
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 CHALLENGE: Headers = ((b"www-authenticate", b'Bearer realm="hermes"'),)

@@ -30,6 +30,8 @@ HEAD_SECONDS = 15.0
 IDLE_SECONDS = 75
 LONGEST_HEAD = 32 * 1024
 HOUR = 3_600.0
+# What many sessions that begin at once find alike is looked for once.
+CROWD_SECONDS = 0.5
 REHEARSAL_SECONDS = 2.0
 
 
@@ -87,6 +89,7 @@ async def serve(
     store = Store(app.home.root / "api.db")
     house = House(app, store)
     guard = Guard(tokens, host=place.host, hosts=place.hosts, origins=place.origins)
+    app.looked.moments.seconds = app.models.resolver.moments.seconds = CROWD_SECONDS
     own = _Listening(_config(Server(house, guard), place), house, told)
     try:
         await store.tidy(app.world.clock.now())

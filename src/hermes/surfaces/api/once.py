@@ -74,7 +74,7 @@ async def take_ticket(house: House, call: Call) -> Ticket:
         words = f"An idempotency key has 1 to {LONGEST} visible ASCII characters."
         raise Refusal(400, "invalid_idempotency_key", words, param="Idempotency-Key")
     key = _digest(call.client.name, call.route, given)
-    session = call.headers.get("x-hermes-session-id", "")
+    session = f"{call.headers.get('x-hermes-session-id', '')}\0{call.session_key}"
     fingerprint = _digest(call.path, session, call.raw.decode("utf-8", "replace"))
     row = await _row(house, key)
     if row is not None and row.fingerprint != fingerprint:

@@ -11,7 +11,7 @@ from hermes.surfaces.api import stored
 from hermes.surfaces.api.asking import Asked, asked, chat_messages, input_items
 from hermes.surfaces.api.bodies import ConversationName, ResponseBody
 from hermes.surfaces.api.call import JSON, Answer, Call, answer
-from hermes.surfaces.api.chat import run_headers, start
+from hermes.surfaces.api.chat import check_tools, run_headers, start
 from hermes.surfaces.api.content import images, past
 from hermes.surfaces.api.errand import Errand
 from hermes.surfaces.api.follower import Moment
@@ -23,12 +23,11 @@ from hermes.surfaces.api.refusals import Refusal
 from hermes.surfaces.api.run import Run
 from hermes.surfaces.api.sse import pour, whole
 from hermes.surfaces.api.threads import Spot, go_on, spot_of
-from hermes.surfaces.api.tokens import Client
 
 
 async def create_response(house: House, call: Call) -> Answer | None:
     body: ResponseBody = call.body
-    _check(body)
+    _check(house, body)
     history = chat_messages(body.conversation_history or (), "conversation_history")
     said = [*history, *input_items(body.input)]
     wanted = asked(said, "input", system=body.instructions or "")
@@ -50,23 +49,21 @@ async def create_response(house: House, call: Call) -> Answer | None:
 
 
 async def show_response(house: House, call: Call) -> Answer:
-    data = await stored.read(house, call.client, call.names["id"])
+    data = await stored.read(house, call.whose, call.names["id"])
     return Answer(status=200, body=data, headers=JSON)
 
 
 async def delete_response(house: House, call: Call) -> Answer:
-    await stored.remove(house, call.client, call.names["id"])
+    await stored.remove(house, call.whose, call.names["id"])
     return answer({"id": call.names["id"], "object": "response", "deleted": True})
 
 
-async def stored_spot(house: House, client: Client, response_id: str) -> Spot:
-    return await stored.spot(house, client, response_id)
+async def stored_spot(house: House, whose: str, response_id: str) -> Spot:
+    return await stored.spot(house, whose, response_id)
 
 
-def _check(body: ResponseBody) -> None:
-    if body.tools:
-        words = "The agent has tools of its own; those of clients are not taken."
-        raise Refusal(400, "unsupported_parameter", words, param="tools")
+def _check(house: House, body: ResponseBody) -> None:
+    check_tools(house, body.tools)
     if body.background:
         words = "Use `/v1/runs` for turns that go on by themselves."
         raise Refusal(400, "unsupported_parameter", words, param="background")
@@ -96,9 +93,11 @@ async def _begin(house: House, call: Call, wanted: Asked, ticket: Ticket) -> Run
         past=began,
         model=model,
         provider=provider,
+        effort=(body.reasoning.effort if body.reasoning else None) or "",
         create="if_missing" if session_id else "always",
         again=bool(ticket.run_id),
         confined=not call.client.is_owner,
+        person=call.person,
     )
     return await start(house, errand, ticket, on_end=_keep(house, call))
 
@@ -110,9 +109,9 @@ async def _place(house: House, call: Call, ticket: Ticket) -> str:
         return ticket.run_id.removeprefix("run_").rpartition("_")[0]
     previous = body.previous_response_id or ""
     if name := _conversation(body):
-        previous = await stored.newest_of(house, call.client, name)
+        previous = await stored.newest_of(house, call.whose, name)
     if previous:
-        spot = await stored.spot(house, call.client, previous)
+        spot = await stored.spot(house, call.whose, previous)
         try:
             return await go_on(house, spot)
         except NotFound as error:
@@ -131,7 +130,7 @@ def _keep(house: House, call: Call) -> Callable[[Run], Awaitable[None]]:
             return
         spot = await spot_of(house, run.session_id, run.last_n)
         response = response_of(house, body, run)
-        await stored.keep(house, call.client, response, spot, _conversation(body))
+        await stored.keep(house, call.whose, response, spot, _conversation(body))
 
     return on_end
 

@@ -55,6 +55,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/models/{id}", discovery.show_model, "chat", "One of the names."),
     Route("GET", "/v1/capabilities", discovery.capabilities, "chat", "Abilities and limits."),
     Route("GET", "/v1/toolsets", discovery.toolsets, "chat", "Tools that the agent has."),
+    Route("GET", "/v1/skills", discovery.skills, "chat", "Skills that the agent has."),
     Route(
         "POST",
         "/v1/chat/completions",

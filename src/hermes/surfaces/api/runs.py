@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from hermes.app import toolsets
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.commands.describe import describe
 from hermes.core.effects import subject
+from hermes.core.errors import UsageError
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
     Event,
     QuestionAnswered,
     QuestionAsked,
+    ToolFinished,
     TurnEnded,
     TurnStarted,
 )
+from hermes.core.messages import ToolResult
 from hermes.surfaces.api.asking import asked, chat_messages, input_items
 from hermes.surfaces.api.bodies import AnswerBody, ApprovalBody, RunBody, SteerBody
 from hermes.surfaces.api.call import Answer, Call, answer
-from hermes.surfaces.api.chat import run_headers, start
+from hermes.surfaces.api.chat import effort_of, run_headers, start
 from hermes.surfaces.api.content import images, past
 from hermes.surfaces.api.deeds import Begun, Deeds, Done
 from hermes.surfaces.api.errand import Errand
@@ -60,12 +64,29 @@ async def _errand(house: House, call: Call, ticket: Ticket) -> Errand:
         past=began,
         model=model,
         provider=provider,
+        effort=effort_of(body.model_options),
         create="always" if is_new else "if_missing",
         attended="approve" in call.client.scopes,
         alone=False,
         again=bool(ticket.run_id),
         confined=not call.client.is_owner,
+        person=call.person,
+        toolsets=_toolsets(body, is_new=is_new or bool(ticket.run_id)),
     )
+
+
+def _toolsets(body: RunBody, *, is_new: bool) -> tuple[str, ...]:
+    """Those that were chosen; refused for a session that has begun with others."""
+    if body.toolsets is None:
+        return ()
+    if not is_new:
+        words = "A session keeps the tools that it began with; leave `session_id` out."
+        raise Refusal(400, "invalid_value", words, param="toolsets")
+    try:
+        toolsets.check(body.toolsets)
+    except UsageError as error:
+        raise Refusal(400, "invalid_value", str(error), param="toolsets") from error
+    return tuple(body.toolsets)
 
 
 async def _place(house: House, call: Call, ticket: Ticket) -> tuple[str, bool]:
@@ -76,7 +97,7 @@ async def _place(house: House, call: Call, ticket: Ticket) -> tuple[str, bool]:
         words = "Name a session or a response to go on from, not both."
         raise Refusal(400, "invalid_value", words, param="previous_response_id")
     if body.previous_response_id:
-        spot = await stored_spot(house, call.client, body.previous_response_id)
+        spot = await stored_spot(house, call.whose, body.previous_response_id)
         return await go_on(house, spot), False
     if body.session_id:
         await house.session_or_none(body.session_id, call.client)
@@ -245,6 +266,9 @@ class RunTeller:
                 return [("question.answered", {"question_id": id, "text": text})]
             case TurnEnded():
                 return [self._ended()]
+            case ToolFinished(result=result):
+                done = [_deed(deed) for deed in self._deeds.hear(happened)]
+                return [*done, *_plan(result)]
             case _:
                 return [_deed(deed) for deed in self._deeds.hear(happened)]
 
@@ -256,6 +280,12 @@ class RunTeller:
         if (failed := failure_of(run)) is not None:
             return "run.failed", {"error": failed.error, "usage": usage}
         return "run.completed", {"output": run.text, "usage": usage}
+
+
+def _plan(result: ToolResult) -> list[tuple[str, JsonObject]]:
+    """The list of tasks, whenever the agent has written it anew."""
+    plan = result.details.get("todos") if result.name == "todo" and not result.failed else None
+    return [] if plan is None else [("plan.updated", {"plan": plan})]
 
 
 def _deed(deed: Begun | Done) -> tuple[str, JsonObject]:

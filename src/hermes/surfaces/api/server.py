@@ -64,13 +64,15 @@ class Server:
 
     async def _answer(self, call: Call, reply: _Reply) -> Answer | None:
         self._guard.check_host(call.headers)
-        reply.cors = self._guard.cors(call.headers)
-        if call.method == "OPTIONS" and reply.cors:
+        reply.more = self._guard.cors(call.headers)
+        if call.method == "OPTIONS" and reply.more:
             return Answer(status=204, body=b"", headers=PREFLIGHT)
         methods, names = self._table.find(call.path)
         route = _route(methods, call.method)
         call.route, call.names = route.path, names
         call.client = self._guard.client(call.headers, route.scope)
+        if key := call.session_key:
+            reply.more += ((b"x-hermes-session-key", key.encode("latin-1")),)
         if route.body is not None:
             await call.read(route.body)
         return await route.handler(self._house, call)
@@ -100,7 +102,7 @@ class _Reply:
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
         self._id = request_id
-        self.cors: Headers = ()
+        self.more: Headers = ()
         self.status = 0
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
@@ -109,7 +111,7 @@ class _Reply:
             given = list(message["headers"])
             names = {name for name, _ in given}
             given += [pair for pair in SAFE if pair[0] not in names]
-            given += [(b"x-request-id", self._id.encode()), *self.cors]
+            given += [(b"x-request-id", self._id.encode()), *self.more]
             message["headers"] = given
         await self._send(message)
 

@@ -30,14 +30,13 @@ async def list_sessions(house: House, call: Call) -> Answer:
     if not call.client.is_owner:
         source = call.client.source
     wanted = SessionFilter(source=source, title=call.query.get("q"))
-    rows = await house.app.library.recent(wanted, limit=offset + limit + 1)
-    page = rows[offset : offset + limit]
+    rows = await house.app.library.recent(wanted, limit=limit + 1, offset=offset)
     return answer(
         {
-            "sessions": [_listed(info) for info in page],
+            "sessions": [_listed(info) for info in rows[:limit]],
             "limit": limit,
             "offset": offset,
-            "has_more": len(rows) > offset + limit,
+            "has_more": len(rows) > limit,
         }
     )
 
@@ -98,7 +97,7 @@ async def session_messages(house: House, call: Call) -> Answer:
 async def fork_session(house: House, call: Call) -> Answer:
     body: ForkBody = call.body
     info = await house.session(call.names["id"], call.client)
-    forked = await house.app.library.fork(info.id, at=body.at, title=body.title or "")
+    forked = await house.app.library.fork(info.id, at=body.at_message, title=body.title or "")
     return answer(_listed(await house.session(forked, call.client)), 201)
 
 
@@ -131,7 +130,7 @@ async def _begin(house: House, call: Call, ticket: Ticket) -> Run:
     errand = Errand(
         session_id=session_id,
         text=wanted.now.text,
-        images=await images(house.app, wanted.now.urls, "input"),
+        images=await images(house.app, (*wanted.now.urls, *(body.images or ())), "input"),
         source=call.client.source,
         extra=wanted.system,
         model=model,
@@ -139,6 +138,7 @@ async def _begin(house: House, call: Call, ticket: Ticket) -> Run:
         create="if_missing",
         again=bool(ticket.run_id),
         confined=not call.client.is_owner,
+        person=call.person,
     )
     return await start(house, errand, ticket)
 

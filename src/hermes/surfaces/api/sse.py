@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from hermes.surfaces.api.call import Call
@@ -12,6 +13,7 @@ from hermes.surfaces.api.refusals import Headers
 from hermes.surfaces.api.run import Run
 
 KEEPALIVE_SECONDS = 15.0
+KEEPALIVE = b": keepalive\n\n"
 # A reader that takes nothing for so long has gone without saying so.
 STUCK_SECONDS = 60.0
 EVENTS: Headers = (
@@ -36,6 +38,44 @@ def event(name: str, data: bytes, id: str = "") -> bytes:
     return head.encode() + b"data: " + data + b"\n\n"
 
 
+class _Pulse:
+    """One timer for a whole stream, because two for each piece would cost more than the piece. It
+    wakes a stream that has been silent, and ends one whose reader takes nothing any more."""
+
+    def __init__(self, wake: Callable[[], None], stuck: asyncio.Timeout) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._wake = wake
+        self._stuck = stuck
+        self._last = self._loop.time()
+        self._is_sending = False
+        self._timer = self._loop.call_later(KEEPALIVE_SECONDS, self._beat)
+
+    @property
+    def is_silent(self) -> bool:
+        return self._loop.time() >= self._last + KEEPALIVE_SECONDS
+
+    async def send(self, call: Call, data: bytes, *, last: bool = False) -> None:
+        if not data and not last:
+            return
+        self._last, self._is_sending = self._loop.time(), True
+        await call.send({"type": "http.response.body", "body": data, "more_body": not last})
+        self._is_sending = False
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _beat(self) -> None:
+        now = self._loop.time()
+        due = self._last + (STUCK_SECONDS if self._is_sending else KEEPALIVE_SECONDS)
+        if now >= due and self._is_sending:
+            self._stuck.reschedule(now)
+            return
+        if now >= due:
+            self._wake()
+            due = now + KEEPALIVE_SECONDS
+        self._timer = self._loop.call_at(due, self._beat)
+
+
 async def pour(
     house: House,
     call: Call,
@@ -51,18 +91,12 @@ async def pour(
     gone.add_done_callback(lambda _: follower.wake())
     house.tally.streams += 1
     try:
-        await call.send(
-            {"type": "http.response.start", "status": 200, "headers": [*EVENTS, *headers]}
-        )
-        await _send(call, teller.begin())
-        while not gone.done():
-            await _send(call, b"".join([teller.tell(moment) for moment in follower.read()]))
-            if follower.is_done:
-                await run.settled.wait()
-                await _send(call, teller.end(run), last=True)
-                return
-            if not await follower.wait(KEEPALIVE_SECONDS):
-                await _send(call, b": keepalive\n\n")
+        async with asyncio.timeout(None) as stuck:
+            pulse = _Pulse(follower.wake, stuck)
+            try:
+                await _pour(call, run, teller, follower, pulse, gone, headers)
+            finally:
+                pulse.stop()
     except TimeoutError:
         pass
     finally:
@@ -71,6 +105,29 @@ async def pour(
         gone.cancel()
         if leaving == "interrupt" and not run.is_over and not run.has_readers:
             await house.desk.stop(run)
+
+
+async def _pour(
+    call: Call,
+    run: Run,
+    teller: Teller,
+    follower: Follower,
+    pulse: _Pulse,
+    gone: asyncio.Future[None],
+    headers: Headers,
+) -> None:
+    await call.send({"type": "http.response.start", "status": 200, "headers": [*EVENTS, *headers]})
+    await pulse.send(call, teller.begin())
+    while not gone.done():
+        told = b"".join([teller.tell(moment) for moment in follower.read()])
+        if not told and pulse.is_silent:
+            told = KEEPALIVE
+        await pulse.send(call, told)
+        if follower.is_done:
+            await run.settled.wait()
+            await pulse.send(call, teller.end(run), last=True)
+            return
+        await follower.wait()
 
 
 async def whole(house: House, call: Call, run: Run, *, leaving: Leaving) -> None:
@@ -85,9 +142,3 @@ async def whole(house: House, call: Call, run: Run, *, leaving: Leaving) -> None
     finally:
         gone.cancel()
         over.cancel()
-
-
-async def _send(call: Call, data: bytes, *, last: bool = False) -> None:
-    if data or last:
-        async with asyncio.timeout(STUCK_SECONDS):
-            await call.send({"type": "http.response.body", "body": data, "more_body": not last})

@@ -9,21 +9,20 @@ from hermes.codec.values import JsonObject
 from hermes.surfaces.api.house import House
 from hermes.surfaces.api.refusals import Refusal
 from hermes.surfaces.api.threads import Spot
-from hermes.surfaces.api.tokens import Client
 
 
 async def keep(
-    house: House, client: Client, response: JsonObject, spot: Spot, conversation: str
+    house: House, whose: str, response: JsonObject, spot: Spot, conversation: str
 ) -> None:
     """Durable when it returns. The ones that were not asked for the longest make room."""
     now, most = house.app.world.clock.now(), house.settings.stored_responses
     place = (spot.session_id, spot.n, spot.messages)
-    row = (response["id"], client.name, *place, encode(response), now, now)
+    row = (response["id"], whose, *place, encode(response), now, now)
 
     def work(db: Connection) -> None:
         db.execute("INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
         if conversation:
-            named = (client.name, conversation, response["id"])
+            named = (whose, conversation, response["id"])
             db.execute("INSERT OR REPLACE INTO conversations VALUES (?, ?, ?)", named)
         old = "SELECT id FROM responses ORDER BY accessed_at DESC LIMIT -1 OFFSET ?"
         for (id,) in db.execute(old, (most,)).fetchall():
@@ -32,12 +31,12 @@ async def keep(
     await house.store.run(work, durable=True)
 
 
-async def read(house: House, client: Client, response_id: str) -> bytes:
+async def read(house: House, whose: str, response_id: str) -> bytes:
     now = house.app.world.clock.now()
 
     def work(db: Connection) -> bytes | None:
         query = "SELECT data FROM responses WHERE id = ? AND client = ?"
-        row = db.execute(query, (response_id, client.name)).fetchone()
+        row = db.execute(query, (response_id, whose)).fetchone()
         db.execute("UPDATE responses SET accessed_at = ? WHERE id = ?", (now, response_id))
         return row[0] if row else None
 
@@ -47,13 +46,13 @@ async def read(house: House, client: Client, response_id: str) -> bytes:
     return found
 
 
-async def spot(house: House, client: Client, response_id: str) -> Spot:
+async def spot(house: House, whose: str, response_id: str) -> Spot:
     """Where to go on from a response; refused with 404 when it is not kept."""
     now = house.app.world.clock.now()
 
     def work(db: Connection) -> Spot | None:
         query = "SELECT session_id, n, messages FROM responses WHERE id = ? AND client = ?"
-        row = db.execute(query, (response_id, client.name)).fetchone()
+        row = db.execute(query, (response_id, whose)).fetchone()
         db.execute("UPDATE responses SET accessed_at = ? WHERE id = ?", (now, response_id))
         return Spot(session_id=row[0], n=row[1], messages=row[2]) if row else None
 
@@ -63,19 +62,17 @@ async def spot(house: House, client: Client, response_id: str) -> Spot:
     return found
 
 
-async def newest_of(house: House, client: Client, conversation: str) -> str:
+async def newest_of(house: House, whose: str, conversation: str) -> str:
     """The id of the latest response of a conversation, "" when it is new."""
     query = "SELECT response_id FROM conversations WHERE client = ? AND name = ?"
-    row = await house.store.run(
-        lambda db: db.execute(query, (client.name, conversation)).fetchone()
-    )
+    row = await house.store.run(lambda db: db.execute(query, (whose, conversation)).fetchone())
     return row[0] if row else ""
 
 
-async def remove(house: House, client: Client, response_id: str) -> None:
+async def remove(house: House, whose: str, response_id: str) -> None:
     def work(db: Connection) -> bool:
         query = "SELECT 1 FROM responses WHERE id = ? AND client = ?"
-        if db.execute(query, (response_id, client.name)).fetchone() is None:
+        if db.execute(query, (response_id, whose)).fetchone() is None:
             return False
         _remove(db, response_id)
         return True

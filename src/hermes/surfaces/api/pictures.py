@@ -1,0 +1,63 @@
+"""Pictures that a client only names: fetched for it, from addresses that the rules allow."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from hermes.app.build import App
+from hermes.app.judging import rules_for
+from hermes.app.safeguards import way_to_the_web
+from hermes.commands.pictures import MOST_BYTES
+from hermes.core.effects import Allow, FetchUrl
+from hermes.core.errors import EffectDenied, ToolError
+from hermes.surfaces.api.refusals import Refusal
+
+FETCH_SECONDS = 20.0
+
+
+async def picture(app: App, url: str, param: str) -> bytes:
+    """What is behind a `data:`, `http:` or `https:` URL; refused when it cannot be had."""
+    if url.startswith("data:"):
+        return _data(url, param)
+    if url.lower().startswith(("http://", "https://")):
+        return await _fetched(app, url, param)
+    words = "Send images as `data:image/…;base64,` or `https:` URLs."
+    raise Refusal(400, "unsupported_content_type", words, param=param)
+
+
+async def _fetched(app: App, url: str, param: str) -> bytes:
+    """A client that names a private address would read through us what it cannot reach itself, so
+    the rules for the agent's own fetches hold, with nobody there to be asked."""
+    rules = rules_for(app.config, app.settings.terminal.cwd, "api")
+    effect = FetchUrl(url=url)
+    decision = rules.decide(effect, "owner", frozenset({"user"}))
+    if not isinstance(decision, Allow):
+        raise _unfetched(url, decision.reason, param)
+    try:
+        found = await way_to_the_web(app, rules).fetch(
+            effect, max_bytes=MOST_BYTES, timeout=FETCH_SECONDS
+        )
+    except (EffectDenied, ToolError) as error:
+        raise _unfetched(url, str(error), param) from error
+    if found.status >= 300:
+        raise _unfetched(url, f"The answer was {found.status}.", param)
+    if found.cut:
+        raise _unfetched(url, f"It has more than {MOST_BYTES // 1024 // 1024} MB.", param)
+    return found.body
+
+
+def _unfetched(url: str, why: str, param: str) -> Refusal:
+    words = f"{url[:200]} cannot be taken: {why}"
+    return Refusal(400, "image_not_fetched", words, param=param)
+
+
+def _data(url: str, param: str) -> bytes:
+    head, _, body = url.partition(",")
+    if not head.startswith("data:image/") or not head.endswith(";base64"):
+        words = "Data URLs must be `data:image/…;base64,`."
+        raise Refusal(400, "unsupported_content_type", words, param=param)
+    try:
+        return base64.b64decode(body, validate=True)
+    except binascii.Error as error:
+        raise Refusal(400, "invalid_image", f"The image is not base64: {error}.") from error
