@@ -15,7 +15,7 @@ from hermes.surfaces.cli.running import run
 from tests.memory.life import assert_nowhere
 
 Hermes = Callable[..., str]
-SECRET = "the code of the garage is 4711"
+SECRET = "the code of the garage is 4711-0815-x"
 
 
 @pytest.fixture
@@ -103,11 +103,11 @@ def test_forgetting_leaves_no_byte_in_the_home(hermes: Hermes, hermes_home: Path
     done = as_json(hermes("memory", "forget", "m1", "--yes", "--json"))
     assert done["entries"] == [1] and len(done["sessions"]) == 2
     assert len(done["files"]) == 4 and done["recordings"] == 1 and done["contents"] == 1
-    assert_nowhere(hermes_home, "4711")
+    assert_nowhere(hermes_home, "4711-0815")
     archived = gzip.decompress((hermes_home / "archive" / "old.jsonl.gz").read_bytes())
     assert archived == b'{"text":"[forgotten]"}\n'
     assert "All records are as they were written." in hermes("sessions", "verify")
-    assert "4711" not in hermes("sessions", "search", "garage")
+    assert "4711-0815" not in hermes("sessions", "search", "garage")
     assert "words were forgotten" in hermes("trace", done["sessions"][0])
     assert "[forgotten]" in hermes("memory", "log")
 

@@ -17,7 +17,7 @@ ADD = ("--command", sys.executable, "--args", "-S", "--args", "-E", "--args", st
 def added(program: Program) -> Program:
     done = program("mcp", "add", "little", *ADD, "--env", "LITTLE_API_KEY=sk-0123456789")
     assert done.code == 0, done.err
-    assert "10 tools (little 1.0)" in done.out
+    assert "12 tools (little 1.0)" in done.out
     return program
 
 
@@ -27,12 +27,12 @@ def test_a_server_is_met_and_written_down_without_its_secrets(added: Program) ->
     assert "sk-0123456789" not in settings
     assert "sk-0123456789" in (added.home / ".env").read_text()
     (row,) = added("mcp", "list", "--json").json
-    assert (row["name"], row["tools"], row["enabled"]) == ("little", 14, True)
+    assert (row["name"], row["tools"], row["enabled"]) == ("little", 16, True)
 
 
 def test_a_server_is_tested(added: Program) -> None:
     trial = added("mcp", "test", "little", "--json").json
-    assert (trial["tools"], trial["resources"], trial["prompts"]) == (10, 1, 1)
+    assert (trial["tools"], trial["resources"], trial["prompts"]) == (12, 1, 1)
     assert trial["protocol"] == "2025-11-25"
 
 

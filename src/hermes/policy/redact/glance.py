@@ -15,6 +15,7 @@ _PLAIN = re.compile(
 _NAMING = (
     *("key", "token", "secret", "pass", "pwd", "cred", "auth", "cookie", "bearer", "basic"),
     *("login", "identified", "private", "kennwort", "geheim", "contrase", "clave", "senha"),
+    *("phrase", "mnemonic", "wallet", "getconnection", "variable"),
     *("parole", "motdepasse", "密", "пароль", "://", "---"),
 )
 _NAMING_ALONE = re.compile(r"(?:pin|\bsk)\b|(?<!\S)--?\w")

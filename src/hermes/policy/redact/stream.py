@@ -24,7 +24,8 @@ _OPEN_QUOTE = re.compile(
 _LINE_COMMAND = re.compile(r"(?m)^[^\n]*\s-\w+[^\n]*\Z")
 # What follows in the same line tells whether something before it is secret.
 _LATER_TOLD = re.compile(
-    r"(?im)^[^\n]*(?:\becho |\bprintf |mnemonic|phrase|app.?pass|jwt\.|bcrypt\.)[^\n]*\Z"
+    r"(?i)(?:\|[^\n]*|[^\n]*(?:\becho |\bprintf |mnemonic|phrase|app.?pass|jwt\.|bcrypt\."
+    r"|getconnection|\bvariable )[^\n]*)\Z"
 )
 
 
@@ -39,9 +40,11 @@ class RedactedStream:
 
     def feed(self, piece: str) -> str:
         self._held += piece
-        if self._redactor.is_plain(self._context[-NEAR:] + self._held):
+        told_later = self._told_later()
+        if told_later is None and self._redactor.is_plain(self._context[-NEAR:] + self._held):
             return self._let_by(_LAST_WORD.search(self._held))
-        return self._let_through(self._safe_length())
+        length = self._safe_length()
+        return self._let_through(length if told_later is None else min(length, told_later))
 
     def close(self) -> str:
         return self._let_through(len(self._held))
@@ -76,12 +79,22 @@ class RedactedStream:
         if len(held) > LONGEST_HELD:
             return len(held)
         start = self._open_block(held)
-        for expression in (_LAST_WORD, _OPEN_FIELD, _OPEN_QUOTE, _LINE_COMMAND, _LATER_TOLD):
+        for expression in (_LAST_WORD, _OPEN_FIELD, _OPEN_QUOTE, _LINE_COMMAND):
             # Only the end can be open, and a search through all of it would cost too much.
             found = expression.search(held, max(0, len(held) - 2 * CONTEXT))
             if found:
                 start = min(start, found.start())
         return min(start, self._beginning_of_known(held))
+
+    def _told_later(self) -> int | None:
+        """Where in what is held a line begins that must be seen whole."""
+        text = self._context + self._held
+        if len(self._held) > LONGEST_HELD:
+            return None
+        line = text.rfind("\n") + 1
+        if _LATER_TOLD.match(text, line) is None:
+            return None
+        return max(0, line - len(self._context))
 
     def _open_block(self, held: str) -> int:
         at = held.rfind("-----BEGIN")
