@@ -115,6 +115,14 @@ async def test_only_the_workspace_and_temporary_files_can_be_changed(
     assert (cell.root / "a" / "file").read_text() == "here\n"
 
 
+async def test_links_in_the_private_place_lead_nowhere(cell: Cell) -> None:
+    private = cell.state / "confined"
+    for name in ("cache", "tmp"):
+        await cell.run(f"rm -rf {private}/{name}; ln -s {cell.home} {private}/{name}")
+    await cell.run(f"for it in {private}/cache /tmp $TMPDIR; do echo x > $it/planted; done")
+    assert not (cell.home / "planted").exists()
+
+
 async def test_other_processes_and_their_secrets_are_out_of_reach(cell: Cell) -> None:
     victim = await asyncio.create_subprocess_exec("sleep", "60", env={"TOKEN": "KEY"})
     try:

@@ -121,7 +121,6 @@ class Sandbox:
             )
         self._entered = True
         if self._means:
-            self.scope.prepare()
             fixed = self._means.fixes_names and not self.scope.ordinary
             self._reserved = (Reserved(self.scope.root, self._quarantine, fixed=fixed),)
             if repository := repository_of(self.scope.root):
@@ -146,6 +145,8 @@ class Sandbox:
     def cell(self, script: str, *, free: bool = False) -> Cell:
         """For one command; `free` ones are not confined."""
         means = None if free else self._means
+        if means is not None:
+            self.scope.prepare()
         scope = self.scope if means is None or not self.scope.ordinary else self._fitting(script)
         return Cell(means, scope, self._reserved)
 

@@ -117,6 +117,10 @@ class Scope(Value):
 
     def prepare(self) -> None:
         for folder in (self.temporary, self.notes, self.cache):
+            if Path(folder).is_symlink():
+                # A confined command can change what lies here: a link of its own must not lead
+                # the next one out.
+                Path(folder).unlink()
             Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
