@@ -41,11 +41,13 @@ words = st.from_regex(r"[a-z]{1,8}", fullmatch=True)
 
 
 def sample(kind: Any) -> st.SearchStrategy[Any]:
-    bare, _ = without_bounds(alternatives(without_bounds(kind)[0])[0])
+    first, outer = without_bounds(kind)
+    bare, inner = without_bounds(alternatives(first)[0])
+    least = max([1, *(int(each.ge) for each in (*outer, *inner) if each.ge is not None)])
     simple: dict[Any, st.SearchStrategy[Any]] = {
         bool: st.booleans(),
-        int: st.integers(1, 10**6),
-        float: st.integers(1, 10**6).map(float),
+        int: st.integers(least, 10**6),
+        float: st.integers(least, 10**6).map(float),
         str: words,
     }
     if bare in simple:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from msgspec import Meta
+
 from hermes.codec.values import Value
 from hermes.config.kinds import Count, Positive, Price, Seconds
 from hermes.config.schema import SECRET
+
+Interval = Annotated[float, Meta(ge=5)]
 
 
 class McpToolSettings(Value):
@@ -61,7 +65,7 @@ class McpServerSettings(Value):
     timeout: Annotated[Seconds, "Seconds that one call may take."] = 300
     connect_timeout: Annotated[Seconds, "Seconds that connecting may take."] = 60
     keepalive_interval: Annotated[
-        Seconds, "Seconds of rest after which it is asked whether it is still there."
+        Interval, "Seconds of rest after which it is asked whether it is still there."
     ] = 180
     idle_timeout_seconds: Annotated[Price, "Let it go after so long without a call; 0 never."] = 0
     max_lifetime_seconds: Annotated[Price, "Start it anew after so long; 0 never."] = 0

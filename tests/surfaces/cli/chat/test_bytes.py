@@ -86,7 +86,7 @@ def chat(tmp_path: Path, bytecode: Path, *steps: Step) -> Iterator[Line]:
             os.close(master)
 
 
-@pytest.mark.parametrize("between_seconds", [0.004, 0.04])
+@pytest.mark.parametrize("between_seconds", [0.004, 0.015, 0.04])
 def test_an_answer_costs_at_most_four_times_its_own_bytes(
     tmp_path: Path, bytecode: Path, between_seconds: float
 ) -> None:
