@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -141,3 +142,10 @@ def test_the_environment_is_read_in_one_room(path: Path) -> None:
     text = path.read_text()
     assert "os.environ" not in text
     assert "getenv(" not in text
+
+
+def test_every_room_is_in_the_table_that_newcomers_read() -> None:
+    page = (SOURCE.parent.parent / "CONTRIBUTING.md").read_text()
+    told = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    rooms = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
+    assert sorted(told) == sorted(rooms)
