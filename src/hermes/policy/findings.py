@@ -113,9 +113,10 @@ def combined(findings: Iterable[Finding]) -> Finding:
             category="exfiltration",
             reason=f"{reasons['credentials']} {reasons['network_out']}",
         )
-    # What cannot be told is the weakest thing to say when something was told too.
+    # What cannot be told is the weakest thing to say when something was told too, and looking
+    # when something is changed.
     vague = ("unclear", "unknown_program", "shell_escape")
-    clear = [each for each in top if each.category not in vague]
+    clear = [each for each in top if each.category not in vague and each.reason != LOOKING]
     if not top:
         return Finding(level=Level.HARMLESS, category="", reason=LOOKING)
     return (clear or top)[0]

@@ -176,6 +176,14 @@ def _bq(call: Call) -> Stream | None:
     return None
 
 
+def _changes(call: Call) -> Stream | None:
+    if call.name == "pg_restore" and {"-l", "--list"} & set(call.arguments):
+        call.reads(*(word for word in call.arguments if word[:1] != "-"))
+    else:
+        call.ask("database", "It changes or deletes databases.")
+    return None
+
+
 def _asked(reason: str) -> Check:
     def check(call: Call) -> Stream | None:
         if only_asked(call, ordered=True):
@@ -245,9 +253,14 @@ DATABASES: dict[str, Check] = {
     **dict.fromkeys(("mongosh", "mongo"), _mongo),
     **dict.fromkeys(("pg_dump", "pg_dumpall", "mysqldump", "mongodump", "mongoexport"), _dump),
     **dict.fromkeys(
-        """dropdb dropuser createuser mysqladmin pg_restore mongorestore mongoimport pg_ctl
-        pg_resetwal mysqlimport redis-server initdb pg_upgrade etcdctl consul nomad zkCli.sh
-        kafka-topics kafka-topics.sh rabbitmqctl createdb""".split(),
+        """mysqladmin pg_ctl redis-server etcdctl consul nomad zkCli.sh kafka-topics
+        kafka-topics.sh rabbitmqctl""".split(),
         _asked("It changes or deletes databases."),
+    ),
+    # What these do is their name.
+    **dict.fromkeys(
+        """dropdb dropuser createuser createdb pg_restore mongorestore mongoimport mysqlimport
+        pg_resetwal initdb pg_upgrade""".split(),
+        _changes,
     ),
 }

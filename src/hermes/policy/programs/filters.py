@@ -302,6 +302,12 @@ def _csplit(call: Call) -> Stream | None:
     return None
 
 
+def _ends_of_lines(call: Call) -> Stream | None:
+    """Files are changed where they are, unless others are named for the result."""
+    call.writes(*call.options("-c --convmode").operands)
+    return None
+
+
 def key_like(name: str) -> bool:
     """A search for this name is a search for keys."""
     return bool(KEY_FILE.search(name) or KEY_PATTERN.search(name))
@@ -314,9 +320,10 @@ FILTERS: dict[str, Check] = {
         """cut paste join fold fmt expand unexpand column comm diff cmp od hexdump strings sum
         cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum wc colordiff
         sdiff vimdiff tsort pr csvcut csvlook csvgrep csvstat iconv xmllint pygmentize
-        hd ul look""".split(),
+        hd ul look col colrm""".split(),
         _turned,
     ),
+    **dict.fromkeys(("dos2unix", "unix2dos", "mac2unix", "unix2mac"), _ends_of_lines),
     **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep", "ripgrep"), _grep),
     **dict.fromkeys(("ls", "ll", "la", "exa", "eza", "lsd", "dir", "vdir"), _ls),
     **dict.fromkeys(("fd", "fdfind"), _fd),

@@ -29,6 +29,9 @@ PLAIN_MODULES = frozenset(
     """.split()
 )
 
+# A line that IPython hands to a shell.
+SHELL_LINE = re.compile(r"(?m)^\s*(?:\w+\s*=\s*)?(?:!!?|%{1,2}(?:sx|system|bash|sh)\b)(.*)")
+
 
 def _python(call: Call) -> Stream | None:
     words = list(call.arguments)
@@ -53,6 +56,9 @@ def _python(call: Call) -> Stream | None:
 def _python_code(call: Call, code: str) -> Stream | None:
     if UNKNOWN in code:
         call.ask("obfuscated", "It runs code that is only known when it runs.")
+    if call.name.startswith("ipython"):
+        for found in SHELL_LINE.finditer(code):
+            call.runs_text(found[1])
     if not check_python(call, code.replace(UNKNOWN, "None")):
         check_code(call, re.sub(r"\{(['\"])([^'\"]*)\1\}", r"\2", code), backticks=False)
     return None
@@ -141,8 +147,9 @@ def _from_input(call: Call) -> Stream | None:
     elif not stream.known:
         call.ask("obfuscated", "It runs code that is only known when it runs.")
     code = stream.text.replace(UNKNOWN, "None")
-    if "python" not in call.name or not check_python(call, code):
-        check_code(call, code, backticks=call.name in ("perl", "ruby", "php"))
+    if "python" in call.name:
+        return _python_code(call, code)
+    check_code(call, code, backticks=call.name in ("perl", "ruby", "php"))
     return None
 
 

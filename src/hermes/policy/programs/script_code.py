@@ -101,7 +101,17 @@ MODULES = re.compile(
     r"['\"](?:node:)?(?:https?|http2|net|tls|dgram|socket|Net::HTTP|net/http|open-uri)['\"]\)?"
     r"[^'\"]*\.(?:request|get|connect|createConnection|createSocket|post|write|put|start)\b"
 )
-HOME = re.compile(r"Dir\.home|homedir\(\)|ENV\W+HOME|process\.env\.HOME|getenv\W+HOME")
+HOME = re.compile(
+    r"Dir\.home|homedir\(\)|ENV\W+HOME|process\.env\.HOME|getenv\W+HOME|env\(HOME\)|user\.home"
+)
+# What a command tells becomes code.
+RUNS_OUTPUT = re.compile(
+    r"\b(?:load|loadstring|eval|exec|dofile|Function|source|parse|instance_eval)\b\s*\(?[^\n;]{0,80}?"
+    r"(?:popen|shell_exec|execSync|spawnSync|execFileSync|\bsystem\b|\bqx\b|%x|`)"
+)
+# Words that many languages have for deleting files, and for other things too.
+REMOVES = re.compile(r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)\w*\s*[(\s]")
+PLACE = re.compile(r"(?<=\s)(?:~|/[\w.~-]+)/[\w./~-]+")
 # A function handed over by its name in quotes: array_map("unlink", …).
 BY_NAME = re.compile(
     r"['\"](unlink|rmdir|system|exec|shell_exec|passthru|popen|proc_open|rename|eval|assert)['\"]\s*,"
@@ -139,6 +149,9 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
         elif not (category == "shell_escape" and ran):
             call.ask(category, reason)
     shown_secrets(call, code)
+    _removed(call, code, bare)
+    if RUNS_OUTPUT.search(bare):
+        call.ask("obfuscated", "Its code runs what another command tells it.")
     if BY_NAME.search(code):
         call.ask("obfuscated", "Its code hands over a dangerous function by its name.")
     if INSTALLS.search(code):
@@ -155,9 +168,12 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
     if PERL_OPEN.search(code):
         call.ask("shell_escape", "Its code opens a command or a file to write.")
         call.writes(*(text.lstrip("+> ") for text in strings(code) if OPENED.match(text)))
+    at_home = bool(HOME.search(code))
     for text in strings(code):
         if 3 < len(text) < 200 and " " not in text and ("/" in text or text[0] in "~."):
             call.reads(text)
+            if at_home and text[0] != "~":
+                call.reads("~/" + text.lstrip("/"))
 
 
 def _probe(call: Call, code: str) -> None:
@@ -211,6 +227,14 @@ def _deleted(call: Call, code: str) -> None:
         re.search(r"rm_rf|rm_r|rmtree|remove_tree|recursive|rmSync|rmdir|delete-directory", code)
     )
     call.deletes(*paths, recursive=deep)
+
+
+def _removed(call: Call, code: str, bare: str) -> None:
+    """Words that may mean files do so when a place outside of the project is told."""
+    if not REMOVES.search(bare):
+        return
+    told = [*(text for text in strings(code) if text[:1] in "/~"), *PLACE.findall(bare)]
+    call.deletes(*(text for text in told if _like_path(text)), recursive=True)
 
 
 def _all_near(code: str) -> bool:

@@ -12,6 +12,8 @@ from hermes.policy.shell.state import Stream
 DRIVE = re.compile(
     r"(?i)^[\"']?([a-z]:[\\/]*\*?|[a-z]:[\\/]*(windows|users)[\\/]*\*?|[\\/]+\*?|~[\\/]?\*?|\$home\S*|%userprofile%[\\/]?\*?|\$env:userprofile[\\/]?\*?|%systemdrive%\S*|\$env:systemdrive\S*|hklm:?\S*)[\"']?$"
 )
+# A place below the current folder.
+HERE = re.compile(r"(?:\.?\\)?(?!\.\.)[\w.-]+(?:[\\/](?!\.\.)[\w.-]+)*")
 NEVER: tuple[tuple[str, str, str], ...] = (
     (r"(?i)\bformat(\.com)?\s+[a-z]:", "disk", "it formats a drive"),
     (r"(?i)\b(format-volume|clear-disk|initialize-disk)\b", "disk", "it formats a disk"),
@@ -81,6 +83,7 @@ ASKED: dict[str, tuple[str, str]] = {
 LOOKING_VERBS = re.compile(
     r"(?i)^(get|select|sort|where|measure|test|format|convertto|convertfrom|compare|show|find|group"
     r"|resolve|split|join|out|write|import|tee)-(?!credential|clipboard|secret|file$|printer$)[a-z]+$"
+    r"|^\$(?!env\b)[a-z]\w*(\.\w+)*$"
     r"|^(gci|gc|gcm|gps|gsv|gl|gm|select|sort|where|measure|ft|fl|echo|dir|ls|cat|type|pwd|cd)$"
 )
 WRITTEN = re.compile(r"[>`]|\$\(|\.Invoke|\biex\b|::|&|\bcmd\b", re.IGNORECASE)
@@ -126,7 +129,11 @@ def _deletes(call: Call, words: list[str]) -> None:
     deep = "/s" in flags.split() or "-r" in flags or words[0].lower() == "deltree"
     if deep and any(DRIVE.match(word) for word in words[1:]):
         call.never("delete", "it deletes a whole drive")
-    call.ask("delete", f"It deletes {' '.join(words[1:]) or 'files'}.")
+    named = [word.strip(",") for word in words[1:] if word[:1] not in "-/"]
+    if named and all(HERE.fullmatch(word) for word in named):
+        call.deletes(*(word.replace("\\", "/") for word in named), recursive=deep)
+    else:
+        call.ask("delete", f"It deletes {' '.join(words[1:]) or 'files'}.")
 
 
 def _shell_words(call: Call, words: list[str]) -> None:
@@ -157,6 +164,9 @@ def _shell(call: Call) -> Stream | None:
         check_text(call, " ".join(words[1:]))
         call.work(reason="It only looks.")
         return None
+    if call.name.startswith("cmd") and words[:1] and words[0].lower() == "/c":
+        check_text(call, " ".join(words[1:]))
+        return call.runs_text(" ".join(words[1:]))
     call.ask("unclear", f"`{call.name}` runs commands that are not followed here.")
     _shell_words(call, call.arguments)
     return None

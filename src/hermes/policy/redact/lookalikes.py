@@ -49,7 +49,8 @@ WORDS = frozenset(
     self cls arg args param params env environment file path url uri header cookie session
     readonly write read always never latest stable utf-8 ascii hex base64 aes rsa sha256 md5 ssl
     prompt ask manual automatic varchar char blob uuid guid date time float double decimal json
-    yaml xml postgres mysql root guest admin administrator rabbitmq minioadmin toor changeit
+    yaml xml passwort kennwort contraseña senha wachtwoord lösenord hasło heslo salasana пароль
+    postgres mysql root guest admin administrator rabbitmq minioadmin toor changeit
     """.split()
 )
 PROSE = frozenset(
@@ -85,7 +86,7 @@ def is_no_secret(value: str) -> bool:
     bare = value.strip().rstrip("):,;")
     low = bare.lower()
     return (
-        low in WORDS
+        low.rstrip(".!?") in WORDS
         or bool(_MASKED.search(bare))
         or bool(_LOOKUP.match(bare))
         or bool(_HASHED.match(bare))

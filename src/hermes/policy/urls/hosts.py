@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"0x[0-9a-f]*|\d+", re.A)
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.A)
 # Characters that end a label in some programs and not in others.
 _DOTS = "\u3002\uff0e\uff61\u2024\u2025\u2026\ufe52"
-_NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp", "So", "Sk", "Sm"))
+_NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp", "Sk", "Sm"))
 
 
 class RefusedUrl(ValueError):
@@ -71,7 +71,9 @@ def _ascii_name(text: str) -> str:
     for letter in text:
         # Programs differ in what these turn into, so the check and the connection might too.
         compatible = unicodedata.normalize("NFKC", letter)
-        hidden = unicodedata.category(letter) in _NOT_IN_NAMES
+        kind = unicodedata.category(letter)
+        # A picture may stand for itself only.
+        hidden = kind in _NOT_IN_NAMES or (kind == "So" and compatible != letter)
         if not letter.isascii() and (letter in _DOTS or hidden or compatible.isascii()):
             raise RefusedUrl(
                 f"The host holds {letter!a}, which is read in several ways.", "ambiguous_url"
