@@ -27,7 +27,8 @@ DOCKER = Verbs(
     manifest:inspect plugin:ls scout wait builder:du compose:events stack:ls service:ls node:ls
     secret:ls config:ls compose:convert trust:inspect""",
     works="""build pull tag create start compose:up compose:build compose:pull compose:create
-    compose:start compose:run compose:watch buildx:build buildx:bake image:build
+    compose:start compose:run compose:watch compose:stop compose:restart compose:down
+    buildx:build buildx:bake image:build
     image:pull image:tag network:create volume:create save export load import commit
     builder:build container:create init""",
     asks={
@@ -36,9 +37,8 @@ DOCKER = Verbs(
         "credentials": "login logout secret:create secret:rm config:create",
         "container": """stop kill rm rmi prune restart pause unpause rename update attach
         container:rm container:stop container:kill container:prune container:restart image:rm
-        image:prune volume:rm volume:prune network:rm network:prune system:prune compose:down
-        compose:stop compose:kill compose:rm compose:restart builder:prune buildx:prune
-        network:connect network:disconnect buildx:rm""",
+        image:prune volume:rm volume:prune network:rm network:prune system:prune compose:kill
+        compose:rm builder:prune buildx:prune network:connect network:disconnect buildx:rm""",
         "system_config": "context:use context:create context:rm plugin:install plugin:enable",
     },
     otherwise="container",
@@ -54,6 +54,8 @@ RUN_TAKING = """
     --restart --tmpfs --ulimit --log-driver --shm-size --gpus --pull --runtime --volumes-from
     --cidfile --ip --link --mac-address --stop-signal --isolation --group-add --health-cmd
 """
+# `compose down` alone leaves volumes and images for the next `up`.
+REMOVES_DATA = re.compile(r"-\w*v|--volumes|--rmi")
 CONTAINERS = frozenset(("docker", "podman", "nerdctl", "docker-compose", "podman-compose"))
 
 
@@ -91,6 +93,8 @@ def _docker(call: Call) -> Stream | None:
             own_program(call, name)
     if "up" in plain[:2] and "--force-recreate" in words:
         call.ask("container", "It replaces running containers.")
+    if "down" in plain[:2] and any(REMOVES_DATA.match(word) for word in words):
+        call.ask("container", "It removes what containers of the project have stored.")
     return _DOCKER(call.part(rest, name="docker"))
 
 

@@ -12,7 +12,17 @@ from hermes.policy.redact.strength import is_chosen, is_secret, kind_of_name, lo
 
 # Words that a name which tells has in it. Each costs a search through the whole text.
 _STEMS = (b"key", b"token", b"secret", b"pass", b"pwd", b"credential", b"auth", b"psk")
-_EXACT_STEMS = (b"_PAT=", b"PW=", b"_SK=", b"_SK:", b"API_HASH=")
+_EXACT_STEMS = (
+    b"_PAT=",
+    b"_PAT:",
+    b'_PAT"',
+    b"_pat=",
+    b"_pat:",
+    b"PW=",
+    b"_SK=",
+    b"_SK:",
+    b"API_HASH=",
+)
 # What can follow the rest of a name when a value stands near.
 _LEADS = re.compile(
     rb"[a-z0-9_-]{0,32}(?:[\"'`\])<>\\:=%&]| \d{1,2}:"
@@ -30,6 +40,8 @@ _SIGN = re.compile(
     r"""|["']\s*,\s*(?=["'])"""
 )
 _SPACE = re.compile(r"[ \t]+(?=\S)")
+# What people make up to remember it: Word-Word-1234.
+_BY_HEART = re.compile(r"(?:[A-Z][a-z]{2,}[-_.!]){1,4}[A-Z]?[a-z]*\d{2,8}")
 _SPOKEN = re.compile(
     r"[ \t]+(?:(?:for|of|to) (?:the |my |our )?[\w@.-]+ )?"
     r"(?:is|was|are|to|now)(?: now| still)?:?[ \t]+"
@@ -220,7 +232,8 @@ class _Field:
             return None
         value = match["value"].rstrip(".,;:!?)")
         random = _not_any_word(self.found)
-        if not is_secret(value, self.name, random, quoted=True, environment=False):
+        by_heart = self.found is Weight.PASSWORD and _BY_HEART.fullmatch(value) is not None
+        if not by_heart and not is_secret(value, self.name, random, quoted=True, environment=False):
             return None
         start = match.start("value")
         return Span(start=start, end=start + len(value), kind=kind_of_name(self.name))

@@ -63,7 +63,7 @@ _OTHER = (
     *("гасло", "парола", "رمز عبور", "jelszó", "παρωλα", "пін-код", "parolă"),
 )
 _OF = (
-    r"(?:\s+(?:for|of|to|de|del|della|di|do|da|von|für|du|des|na|для|от)\s+\S{1,30}(?:\s\S{1,20})?"
+    r"(?:\s+(?:for|of|to|de|del|della|di|do|da|von|für|du|des|na|для|от)\s+\S{1,30}(?:\s\S{1,20}){0,3}"
     r"|\s+dell'\S{1,30})"
 )
 _SAID = re.compile(
