@@ -18,7 +18,7 @@ from typing import Literal
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 
-FORMAT = f"2 {sys.byteorder}"
+FORMAT = f"3 {sys.byteorder}"
 _MANIFEST_KEY = 0
 _PAGE_BYTES = 4096
 _CACHE_KIB = 24_576
