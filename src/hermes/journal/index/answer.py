@@ -22,7 +22,7 @@ from hermes.journal.index.source import Source
 from hermes.journal.index.texts import Row
 
 _READ_AT_ONCE = 64
-_MOST_READ = 960
+_MOST_READ = 768
 _FETCHED_AT_ONCE = 64
 _MOST_CHARACTERS = 3_000_000
 _MOST_LOOSENED = 3
@@ -165,7 +165,7 @@ class _Search:
                 )
                 for one in candidates[start : start + _READ_AT_ONCE]
             }
-            read = list(self._read(list(hints)))
+            read = list(self._read(list(hints), judge))
             judge.hear(read)
             found += filter(None, (judge.judge(one, hints[one.row.id]) for one in read))
             enough = self._request.enough if strict else count
@@ -181,13 +181,13 @@ class _Search:
         wanted = found if self._request.beside else [one for one in found if one.own]
         return heapq.nsmallest(self._request.count, wanted, key=order)
 
-    def _read(self, ids: Sequence[int]) -> Iterator[Message]:
+    def _read(self, ids: Sequence[int], judge: Judge) -> Iterator[Message]:
         """The messages that the journal still has and the filters allow, as far as they are not
-        too long to read them all."""
+        too long to read them all, without those that the judge would refuse anyway."""
         for start in range(0, len(ids), _FETCHED_AT_ONCE):
             some = ids[start : start + _FETCHED_AT_ONCE]
             for row in self._source.fetch([id for id in some if id not in self._messages]):
-                if self._request.filters.allows(row):
+                if self._request.filters.allows(row) and not judge.rules_out(row.body):
                     self._messages[row.id] = message_of(row)
                     self._characters += len(row.body)
             yield from (self._messages[id] for id in some if id in self._messages)

@@ -94,10 +94,23 @@ class Judge:
         self._newest_at = newest_at
         self._asks = asks
         self._speakers = Speakers(clause.word for clause, _ in wishes if clause.name)
+        self._together = [
+            re.compile(clause.pattern.encode())
+            for clause in clauses
+            if clause.rule == "must" and clause.pattern and clause.pattern.isascii()
+        ]
 
     def hear(self, messages: Sequence[Message]) -> None:
         """Learn from messages that are judged later who speaks in them."""
         self._speakers.hear((one.row.kind, one.folded) for one in messages)
+
+    def rules_out(self, body: str | bytes) -> bool:
+        """Whether the bare bytes of a record show that it lacks words which must stand together:
+        far cheaper than reading it. Only plain bytes tell."""
+        if not self._together or isinstance(body, str) or not body.isascii() or b"\\" in body:
+            return False
+        low = body.lower()
+        return not all(pattern.search(low) for pattern in self._together)
 
     def judge(self, message: Message, hint: Hint | None = None) -> Judged | None:
         """None when a clause that must be fulfilled is not, or none is at all."""
