@@ -15,7 +15,7 @@ from hermes.journal.index.file import IndexFile
 from hermes.journal.index.filters import Filters
 from hermes.journal.index.lookup import Evidence, Lookup
 from hermes.journal.index.query import Clause, loosened
-from hermes.journal.index.question import Question, softened
+from hermes.journal.index.question import Question, is_spelt_wrong, respelt, softened
 from hermes.journal.index.rank import Hint, Judge, Judged, Message, message_of
 from hermes.journal.index.sessions import with_sessions
 from hermes.journal.index.source import Source
@@ -26,6 +26,7 @@ _MOST_READ = 768
 _FETCHED_AT_ONCE = 64
 _MOST_CHARACTERS = 3_000_000
 _MOST_LOOSENED = 3
+_MOST_RESPELT = 2
 _FEW_CLAUSES = 2
 _SHORTEST_LOOSENED = 4
 _SCANNED_AT_ONCE = 512
@@ -121,6 +122,10 @@ class _Search:
                 return found
         evidence = self._evidence(clauses)
         unknown = [one.clause for one in evidence if not one.is_known]
+        if meant := self._meant(unknown, whole=len(evidence) > _FEW_CLAUSES):
+            clauses = tuple(meant.get(clause, clause) for clause in clauses)
+            evidence = self._evidence(clauses)
+            unknown = [one.clause for one in evidence if not one.is_known]
         found = self._with_parts(evidence, unknown)
         if found or not unknown or any(clause.rule == "must" for clause in unknown):
             return found
@@ -128,6 +133,13 @@ class _Search:
         written = [clause for clause in clauses if clause not in unknown]
         sought = any(clause.rule != "not" for clause in written)
         return self._judged(self._evidence(written)) if sought else []
+
+    def _meant(self, unknown: Sequence[Clause], *, whole: bool) -> dict[Clause, Clause]:
+        """For words that nobody wrote, those of the store that differ by a slip of the hand. A few
+        words may be parts of words as well, and are looked for as such; those of a question not."""
+        wrong = [clause for clause in unknown if is_spelt_wrong(clause)][:_MOST_RESPELT]
+        guesses = ((one, self._lookup.respelled(one.word, whole=whole)) for one in wrong)
+        return {clause: respelt(clause, words) for clause, words in guesses if words}
 
     def _with_parts(self, evidence: Sequence[Evidence], unknown: list[Clause]) -> list[Judged]:
         """A question has enough to go by without guesses at the words that nobody wrote."""

@@ -44,6 +44,13 @@ def is_weak_word(word: str) -> bool:
     return word in _lexicon().weak
 
 
+def is_listed(word: str) -> bool:
+    """Whether a folded word, or what it is a regular form of, is in the list at all."""
+    known = _lexicon()
+    tables = (known.forms, known.near, known.kinds, known.backwards)
+    return word in known.stop or word in known.weak or any(_entry(some, word) for some in tables)
+
+
 def related(word: str) -> Related:
     """What else a folded word may be written as."""
     known = _lexicon()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple, assert_never
 
 from hermes.journal.index import docs as sets
@@ -12,7 +13,8 @@ from hermes.journal.index.file import IndexFile, Manifest
 from hermes.journal.index.filters import Filters, Scope
 from hermes.journal.index.query import Atom, Clause
 from hermes.journal.index.segment import Segment
-from hermes.journal.index.vocabulary import words_with
+from hermes.journal.index.spelling import alike
+from hermes.journal.index.vocabulary import blocks, words_with
 
 _MOST_WORDS = 24
 _SHORT_PREFIX = 2
@@ -23,6 +25,7 @@ _SMALL = 20_000
 _MOST_NEAR = 480
 _MOST_NEAR_AMONG_MANY = 64
 _LEAST_NEAR = 2
+_MOST_ALIKE = 4
 
 
 def rarity(frequency: int, total: int) -> float:
@@ -84,6 +87,17 @@ class Lookup:
                 break
         near = self._near(clauses, len(found[0])) if clauses else []
         return [Evidence(*one) for one in zip(clauses, found, frequencies, near, strict=True)]
+
+    def respelled(self, word: str, *, whole: bool) -> list[str]:
+        """Words of the store that may be meant by one that it does not have; unless that is to be
+        a `whole` word, none when it is a part of some."""
+        known = blocks(self._file, self._words)
+        fresh = (scope.segment.words() for scope in self.scopes if not scope.segment.info.closed)
+        some = list(chain(known, *fresh))
+        part = word.encode()
+        if not whole and any(part in block for block in some):
+            return []
+        return alike(word, some, most=_MOST_ALIKE)
 
     def surveyed(self, clauses: Sequence[Clause], *, enough: int | None) -> list[Evidence]:
         """Of a long query only the rarest clauses are looked up everywhere. Of the others the

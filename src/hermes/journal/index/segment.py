@@ -148,6 +148,10 @@ class Segment:
             stored = [data[start:end] for start, end in pairwise(leaf.offsets)]
             yield list(zip(leaf.terms[1:-1].split(b"\n"), stored, strict=True))
 
+    def words(self) -> Iterator[bytes]:
+        """All terms, between newlines."""
+        return (leaf.terms for leaf in self._all_leaves())
+
     def terms_by_leaf(self) -> Iterator[list[bytes]]:
         return (leaf.terms[1:-1].split(b"\n") for leaf in self._all_leaves())
 
