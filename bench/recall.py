@@ -2,8 +2,8 @@
 
 Prints one JSON line for each store and way of finding. In the chats a question mostly shares a word
 with its answer, which is told once and named in many sessions; in the dialogues it mostly does not;
-the friends are asked about in other words than theirs; in the lives, each in a store of its own, the
-same themes return all the time and answers need not name them.
+the friends are asked about in other words than theirs; in the lives, each in a store of its own,
+the same themes return all the time and answers need not name them.
 The floor is SQLite's own full-text index with stemming, asked for any of the words that are no stop
 words; both see the same messages.
 """

@@ -23,6 +23,7 @@ from hermes.journal.index.texts import Row
 
 _READ_AT_ONCE = 64
 _MOST_READ = 768
+_ENOUGH_ALIKE = 384
 _FETCHED_AT_ONCE = 64
 _MOST_CHARACTERS = 3_000_000
 _MOST_LOOSENED = 3
@@ -155,7 +156,9 @@ class _Search:
         return found
 
     def _evidence(self, clauses: Sequence[Clause]) -> list[Evidence]:
-        return self._lookup.surveyed(clauses, enough=max(_MOST_READ, self._request.count))
+        """A single wish is content with the newest: as many as can be read, or ranked."""
+        most = _MOST_READ if _is_strict(clauses) else _ENOUGH_ALIKE
+        return self._lookup.surveyed(clauses, enough=max(most, self._request.count))
 
     def _judged(self, evidence: Sequence[Evidence]) -> list[Judged]:
         total, count = self._lookup.total, self._request.count
@@ -164,7 +167,7 @@ class _Search:
         rarities = [one.rarity(total) for one in evidence]
         judge = Judge([one.clause for one in evidence], rarities, newest_at, question.asks)
         # Words that must stand together often only stand in the same message: more is read then.
-        strict = any(one.clause.rule == "must" and len(one.clause.atoms) > 1 for one in evidence)
+        strict = _is_strict([one.clause for one in evidence])
         most = max(
             count, _MOST_READ if strict else _READ_AT_ONCE * (2 if len(evidence) == 1 else 1)
         )
@@ -205,6 +208,10 @@ class _Search:
             yield from (self._messages[id] for id in some if id in self._messages)
             if self._characters > _MOST_CHARACTERS:
                 return
+
+
+def _is_strict(clauses: Sequence[Clause]) -> bool:
+    return any(clause.rule == "must" and len(clause.atoms) > 1 for clause in clauses)
 
 
 def _alike(found: list[Judged], query: str, likeness: Likeness) -> list[Judged]:

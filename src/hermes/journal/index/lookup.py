@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import NamedTuple, assert_never
 
@@ -69,10 +70,15 @@ class Lookup:
         self._file = file
         self._words = manifest.words
 
+    @cached_property
+    def _vocabulary(self) -> list[bytes]:
+        """The words of the full segments; a search may need them more than once."""
+        return list(blocks(self._file, self._words))
+
     def evidence(self, clauses: Sequence[Clause], *, enough: int | None = None) -> list[Evidence]:
         """For every clause; a single clause may be content with the newest messages."""
         parts = {a.text.encode() for c in clauses for a in c.atoms if a.how == "part"}
-        known = words_with(self._file, self._words, parts, most=_MOST_WORDS) if parts else {}
+        known = words_with(self._vocabulary, parts, most=_MOST_WORDS) if parts else {}
         found: list[list[Docs]] = [[] for _ in clauses]
         frequencies = [0] * len(clauses)
         gathered = 0
@@ -91,9 +97,8 @@ class Lookup:
     def respelled(self, word: str, *, whole: bool) -> list[str]:
         """Words of the store that may be meant by one that it does not have; unless that is to be
         a `whole` word, none when it is a part of some."""
-        known = blocks(self._file, self._words)
         fresh = (scope.segment.words() for scope in self.scopes if not scope.segment.info.closed)
-        some = list(chain(known, *fresh))
+        some = [*self._vocabulary, *chain(*fresh)]
         part = word.encode()
         if not whole and any(part in block for block in some):
             return []

@@ -36,16 +36,23 @@ def _near(word: str, block: bytes) -> Iterator[str]:
     """A slip spoils one half of a word and leaves the other, unless two letters changed places in
     its middle."""
     middle = len(word) // 2
+    begins, ends = b"\n" + word[:middle].encode(), word[middle:].encode() + b"\n"
     swapped = word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :]
-    if b"\n" + swapped.encode() + b"\n" in block:
+    if b"\n" + swapped.encode() + b"\n" in _with_beginning(block, swapped.encode()[:1]):
         yield swapped
-    for part in (b"\n" + word[:middle].encode(), word[middle:].encode() + b"\n"):
-        at = block.find(part)
+    for part, where in ((begins, _with_beginning(block, begins[1:])), (ends, block)):
+        at = where.find(part)
         while at >= 0:
-            start = block.rfind(b"\n", 0, at + 1) + 1
-            end = block.find(b"\n", start)
+            start = where.rfind(b"\n", 0, at + 1) + 1
+            end = where.find(b"\n", start)
             if len(word) - 1 <= end - start <= 4 * (len(word) + 1):
-                other = block[start:end].decode("utf-8", "replace")
+                other = where[start:end].decode("utf-8", "replace")
                 if is_one_slip(word, other):
                     yield other
-            at = block.find(part, end)
+            at = where.find(part, end)
+
+
+def _with_beginning(block: bytes, start: bytes) -> bytes:
+    """The block when words that begin so can be in it, which is sorted; otherwise nothing."""
+    first, last = block[1 : 1 + len(start)], block[block.rfind(b"\n", 0, -1) + 1 : -1]
+    return block if first <= start <= last[: len(start)] else b""

@@ -36,11 +36,11 @@ def renewed(file: IndexFile, manifest: Manifest) -> Manifest:
 
 
 def words_with(
-    file: IndexFile, lists: Sequence[WordList], parts: Collection[bytes], *, most: int
+    blocks: Iterable[bytes], parts: Collection[bytes], *, most: int
 ) -> dict[bytes, list[bytes]]:
     """For each part the words with it inside; the shortest when there are more than so many."""
     found: dict[bytes, list[bytes]] = {part: [] for part in parts}
-    for block in blocks(file, lists):
+    for block in blocks:
         for part, words in found.items():
             at = block.find(part)
             while at >= 0 and len(words) < _ENOUGH:
