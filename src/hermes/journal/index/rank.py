@@ -107,9 +107,11 @@ class Judge:
     def rules_out(self, body: str | bytes) -> bool:
         """Whether the bare bytes of a record show that it lacks words which must stand together:
         far cheaper than reading it. Only plain bytes tell."""
-        if not self._together or isinstance(body, str) or not body.isascii() or b"\\" in body:
+        if not self._together or isinstance(body, str) or not body.isascii():
             return False
-        low = body.lower()
+        low = body.lower().replace(b"\\n", b" ").replace(b'\\"', b'"')
+        if b"\\" in low:
+            return False
         return not all(pattern.search(low) for pattern in self._together)
 
     def judge(self, message: Message, hint: Hint | None = None) -> Judged | None:
