@@ -98,7 +98,9 @@ def _lexicon() -> _Lexicon:
             for word in words:
                 forms[word] += [other for other in words if other not in (word, *forms[word])]
         else:
-            tables[part].setdefault(head, []).extend(rest)
+            # Two words are kept apart, and of some only one says anything.
+            telling = [word for word in rest if word not in sets["stop"]]
+            tables[part].setdefault(head, []).extend(telling)
     stop, weak = frozenset(sets["stop"]), frozenset(sets["weak"])
     near, kinds = tables["near"], tables["kinds"]
     return _Lexicon(stop, weak, dict(forms), near, kinds, _turned_round(near, kinds))
