@@ -89,6 +89,7 @@ class Judge:
         wishes = [pair for pair in zip(clauses, rarities, strict=True) if pair[0].rule != "not"]
         self._wishes = [(clause, rarity, _Matcher(clause)) for clause, rarity in wishes]
         self._unwanted = [_Matcher(clause) for clause in clauses if clause.rule == "not"]
+        self._musts = [pair for pair in enumerate(c for c, _ in wishes) if pair[1].rule == "must"]
         self._rarities = [rarity for _, rarity in wishes]
         self._nothing = Hint([0.0] * len(wishes))
         self._newest_at = newest_at
@@ -133,11 +134,9 @@ class Judge:
     def _acceptable(self, folded: str, found: list[list[Span]], hint: Hint) -> bool:
         if not any(found) and not any(hint.shares) and not hint.extra:
             return False
-        wishes = zip(self._wishes, found, strict=True)
-        if any(
-            clause.rule == "must" and not _is_held(clause, s, hint) for (clause, _, _), s in wishes
-        ):
-            return False
+        for place, clause in self._musts:
+            if not _is_held(clause, found[place], hint):
+                return False
         return not any(matcher.spans(folded) for matcher in self._unwanted)
 
     def _score(self, row: Row, folded: str, found: list[list[Span]], hint: Hint) -> float:
@@ -269,10 +268,8 @@ def _brevity(length: int) -> float:
 
 def _closeness(found: list[list[Span]]) -> float:
     """1 when the clauses follow each other as in the query, near 0 when they are far apart."""
-    if len(found) < 2:
-        return 0.0
-    near = [_nearness(left, right) for left, right in pairwise(found)]
-    return sum(near) / len(near)
+    near = [_nearness(left, right) for left, right in pairwise(found) if left and right]
+    return sum(near) / (len(found) - 1) if near else 0.0
 
 
 def _nearness(left: list[Span], right: list[Span]) -> float:
