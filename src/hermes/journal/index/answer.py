@@ -139,8 +139,10 @@ class _Search:
         """For words that nobody wrote, those of the store that differ by a slip of the hand. A few
         words may be parts of words as well, and are looked for as such; those of a question not."""
         wrong = [clause for clause in unknown if is_spelt_wrong(clause)][:_MOST_RESPELT]
-        guesses = ((one, self._lookup.respelled(one.word, whole=whole)) for one in wrong)
-        return {clause: respelt(clause, words) for clause, words in guesses if words}
+        guesses = (
+            (one, respelt(one, self._lookup.respelled(one.word, whole=whole))) for one in wrong
+        )
+        return {clause: guess for clause, guess in guesses if guess != clause}
 
     def _with_parts(self, evidence: Sequence[Evidence], unknown: list[Clause]) -> list[Judged]:
         """A question has enough to go by without guesses at the words that nobody wrote."""

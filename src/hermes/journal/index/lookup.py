@@ -26,7 +26,7 @@ _SMALL = 20_000
 _MOST_NEAR = 480
 _MOST_NEAR_AMONG_MANY = 64
 _LEAST_NEAR = 2
-_MOST_ALIKE = 4
+_MOST_ALIKE = 24
 
 
 def rarity(frequency: int, total: int) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-SHORTEST = 5
-"""Letters of a word that may be misspelt; of a shorter one too many others are one slip away."""
+SHORTEST, SHORTEST_NAME = 5, 4
+"""Letters of a word or name that may be misspelt; of a shorter one too many others are one slip
+away."""
 
 
 def alike(word: str, blocks: Iterable[bytes], *, most: int) -> list[str]:
