@@ -16,7 +16,7 @@ NOTHING: Docs = set()
 _ONE = ord("1")
 _MANY = 3_000
 _TRUTH = bytes.maketrans(b"01", b"\0\1")
-_LEAST_IN_STEPS = 128
+_LONGEST_MEAN_STEP = 512
 _LONG_STEP = 255
 _STEPS = tuple(b"\xff" * (gap // _LONG_STEP) + bytes([gap % _LONG_STEP]) for gap in range(2_048))
 _ARRIVES = bytes([1] * _LONG_STEP + [0])
@@ -34,7 +34,7 @@ def encode(packed: bytes | bytearray, count: int) -> bytes:
     size = (count + 7) // 8
     if len(packed) >= size:
         return to_bitmap(array("H", packed), size)
-    if len(packed) >= 2 * _LEAST_IN_STEPS:
+    if len(packed) * _LONGEST_MEAN_STEP >= 2 * count:
         steps = _in_steps(array("H", packed), size)
         if len(steps) < len(packed):
             return steps
