@@ -2,8 +2,8 @@
 
 Prints one JSON line for each store and way of finding. In the chats a question mostly shares a word
 with its answer, which is told once and named in many sessions; in the dialogues it mostly does not;
-in the lives, each in a store of its own, the same themes return all the time and answers need not
-name them.
+the friends are asked about in other words than theirs; in the lives, each in a store of its own,
+the same themes return all the time and answers need not name them.
 The floor is SQLite's own full-text index with stemming, asked for any of the words that are no stop
 words; both see the same messages.
 """
@@ -31,7 +31,7 @@ from hermes.journal.intake import import_lines
 from hermes.journal.journal import SqliteJournal
 from hermes.recall.archive import Archive, Wanted
 from hermes.recall.page import findings
-from tests.recall import chats, dialogues, lives
+from tests.recall import chats, dialogues, friends, lives
 from tests.recall.dialogues import Dialogue, Question, moment
 
 PAGE_BYTES = 6_500
@@ -184,6 +184,7 @@ def parts() -> tuple[Part, ...]:
         for corpus, room, both in (
             ("chats", chats.chats(), (chats.tuned(), chats.held_out())),
             ("dialogues", dialogues.dialogues(), (dialogues.tuned(), dialogues.held_out())),
+            ("friends", friends.friends(), (friends.tuned(), friends.held_out())),
         )
         for label, asked in zip(LABELS, both, strict=True)
     ]
@@ -247,7 +248,7 @@ async def measure(part: Part, *, named: bool, copies: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--copies", type=int, default=1, help="how often the dialogues are stored")
-    parser.add_argument("--corpus", choices=("chats", "dialogues", "lives"))
+    parser.add_argument("--corpus", choices=("chats", "dialogues", "friends", "lives"))
     parser.add_argument("--only", choices=LABELS)
     options = parser.parse_args()
     for part in parts():

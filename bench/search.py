@@ -1,4 +1,5 @@
-"""How big the search index gets and how long a search takes, on a journal made for the purpose.
+"""How big the search index gets and how long a search takes, on messages made for the purpose and
+imported as anybody would.
 
 Prints one JSON object. The floor is a bare FTS5 query for a rare word over the same messages.
 """
@@ -15,16 +16,17 @@ import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hermes.codec.json import encode
-from hermes.core.events import MessageReceived, ReplyAdded, ToolFinished, TurnStarted
-from hermes.core.messages import AssistantMessage, Text, ToolResult, Usage, user_says
+from hermes.core.world import World
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
+from hermes.journal.intake import import_lines
+from hermes.journal.journal import SqliteJournal
 
 COMMON = """
 the to of and a in is it you that for on with this as are be not have was can if or at from we
@@ -144,35 +146,19 @@ def _weight(rank: int) -> float:
     return math.pow(rank + 2, -1.05) / (1 + rank / 10_000)
 
 
-def event_of(text: str, role: int, usage: Usage) -> tuple[str, bytes]:
-    match role:
-        case 0:
-            return "message_received", encode(MessageReceived(message=user_says(text)))
-        case 1:
-            message = AssistantMessage(parts=(Text(text=text),))
-            event = ReplyAdded(message=message, usage=usage, model="m", provider="p")
-            return "reply_added", encode(event)
-        case _:
-            result = ToolResult(call_id="c", name="read_file", parts=(Text(text=text),))
-            return "tool_finished", encode(ToolFinished(result=result))
-
-
-def rows(
-    writer: Writer, messages: int, texts: Callable[[int, str], None]
-) -> Iterator[tuple[Any, ...]]:
-    usage, id = Usage(), 0
-    started = encode(TurnStarted(takes=(1,))).decode()
+def lines(writer: Writer, messages: int, sample: Sample) -> Iterator[bytes]:
+    """As `hermes sessions import` takes them."""
     for number in range(messages):
         at = BEGINNING + number * SECONDS_PER_MESSAGE
-        session, n = divmod(number, MESSAGES_PER_SESSION)
-        if n % 8 == 0:
-            id += 1
-            yield id, session + 1, 2 * n + 1, "", "turn_started", 1, started, at, b""
-        id += 1
+        session = f"s{number // MESSAGES_PER_SESSION}"
         text = writer.message()
-        texts(id, text)
-        kind, body = event_of(text, number % 3, usage)
-        yield id, session + 1, 2 * n + 2, "", kind, 1, body.decode(), at, b""
+        sample.take(number, text)
+        role = "assistant" if number % 2 else "user"
+        yield line_of(session, at, role, text)
+
+
+def line_of(session: str, at: float, role: str, text: str) -> bytes:
+    return encode({"session": session, "at": at, "role": role, "text": text}) + b"\n"
 
 
 class Sample:
@@ -184,9 +170,9 @@ class Sample:
         self.texts: list[str] = []
         self.bytes = 0
 
-    def take(self, id: int, text: str) -> None:
+    def take(self, number: int, text: str) -> None:
         self.bytes += len(text.encode())
-        if id % self._every == 0:
+        if number % self._every == 0:
             self.texts.append(text)
 
     def english(self) -> list[str]:
@@ -254,23 +240,35 @@ def quantiles(milliseconds: list[float]) -> dict[str, float]:
     }
 
 
-async def timed_search(index: SearchIndex, query: str, **filters: Any) -> tuple[float, int]:
-    before = time.perf_counter()
+class Spent(NamedTuple):
+    """Milliseconds by the clock and of the processor, and how many messages were found."""
+
+    wall: float
+    cpu: float
+    hits: int
+
+
+async def timed_search(index: SearchIndex, query: str, **filters: Any) -> Spent:
+    cpu, wall = time.process_time(), time.perf_counter()
     hits = await index.search(query, **filters)
-    return (time.perf_counter() - before) * 1_000, len(hits)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return Spent(wall * 1_000, cpu * 1_000, len(hits))
+
+
+def spent_by(some: Sequence[Spent]) -> dict[str, Any]:
+    return quantiles([one.wall for one in some]) | {"cpu": quantiles([one.cpu for one in some])}
 
 
 async def measure(
     index: SearchIndex, kinds: dict[str, Callable[[], str]], each: int
 ) -> dict[str, Any]:
-    everything: list[float] = []
+    everything: list[Spent] = []
     found: dict[str, Any] = {}
     for name, make in kinds.items():
-        results = [await timed_search(index, make()) for _ in range(each)]
-        times = [spent for spent, _ in results]
-        everything += times
-        found[name] = quantiles(times) | {"hits": round(sum(n for _, n in results) / each, 1)}
-    return {"all": quantiles(everything), "classes": found}
+        some = [await timed_search(index, make()) for _ in range(each)]
+        everything += some
+        found[name] = spent_by(some) | {"hits": round(sum(one.hits for one in some) / each, 1)}
+    return {"all": spent_by(everything), "classes": found}
 
 
 async def measure_filters(index: SearchIndex, messages: int, each: int) -> dict[str, Any]:
@@ -285,42 +283,20 @@ async def measure_filters(index: SearchIndex, messages: int, each: int) -> dict[
     }
     found = {}
     for name, filter in filters.items():
-        times = [(await timed_search(index, word, **filter))[0] for word in COMMON[:each]]
-        found[name] = quantiles(times)
+        found[name] = spent_by(
+            [await timed_search(index, word, **filter) for word in COMMON[:each]]
+        )
     return found
 
 
-async def measure_fresh(index: SearchIndex, journal: Path, each: int) -> dict[str, float]:
+async def measure_fresh(index: SearchIndex, journal: SqliteJournal, each: int) -> dict[str, Any]:
     """A search right after one new message."""
-    times = []
-    with sqlite3.connect(journal) as db:
-        for number in range(each):
-            kind, body = event_of(f"A fresh thought, number {number}", 0, Usage())
-            db.execute(
-                "INSERT INTO events"
-                " SELECT max(id) + 1, 1, max(id) + 1, '', ?, 1, ?, ?, x'' FROM events",
-                (kind, body.decode(), BEGINNING * 2),
-            )
-            db.commit()
-            times.append((await timed_search(index, "fresh thought"))[0])
-    db.close()
-    return quantiles(times)
-
-
-def make_journal(path: Path, writer: Writer, messages: int, sample: Sample) -> None:
-    db = sqlite3.connect(path)
-    db.executescript(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"
-        "CREATE TABLE sessions(session INTEGER PRIMARY KEY, id TEXT UNIQUE);"
-        "CREATE TABLE events(id INTEGER PRIMARY KEY, session INTEGER, n INTEGER, turn_id TEXT,"
-        " kind TEXT, version INTEGER, body TEXT, at REAL, hash BLOB);"
-    )
-    count = messages // MESSAGES_PER_SESSION + 1
-    db.executemany("INSERT INTO sessions VALUES (?, ?)", ((n + 1, f"s{n}") for n in range(count)))
-    made = rows(writer, messages, sample.take)
-    db.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", made)
-    db.commit()
-    db.close()
+    some = []
+    for number in range(each):
+        line = line_of("fresh", BEGINNING * 2, "user", f"A fresh thought, number {number}")
+        await import_lines(journal, [line])
+        some.append(await timed_search(index, "fresh thought"))
+    return spent_by(some)
 
 
 def floor(folder: Path, journal: Path, words: list[str]) -> dict[str, Any]:
@@ -331,7 +307,7 @@ def floor(folder: Path, journal: Path, words: list[str]) -> dict[str, Any]:
     db.execute("CREATE VIRTUAL TABLE words USING fts5(body, content='', detail=none)")
     db.execute("ATTACH ? AS journal", (str(journal),))
     before = time.perf_counter()
-    db.execute("INSERT INTO words(rowid, body) SELECT id, body FROM journal.events")
+    db.execute("INSERT INTO words(rowid, body) SELECT id, rest FROM journal.log")
     db.commit()
     spent = time.perf_counter() - before
     times = []
@@ -348,28 +324,35 @@ async def run(folder: Path, messages: int, each: int, seed: int) -> dict[str, An
     chance = random.Random(seed)
     writer = Writer(chance, min(200_000, 20_000 + messages // 4))
     sample = Sample(chance, every=max(1, messages // 5_000))
-    journal, file = folder / "hermes.db", folder / "index.db"
-    make_journal(journal, writer, messages, sample)
-    index = SearchIndex(file, JournalFile(journal))
-    before = time.perf_counter()
+    path, file = folder / "hermes.db", folder / "index.db"
+    journal = SqliteJournal(path, World())
+    begun = time.perf_counter()
+    await import_lines(journal, lines(writer, messages, sample))
+    imported = time.perf_counter() - begun
+    index = SearchIndex(file, JournalFile(path))
+    begun, cpu = time.perf_counter(), time.process_time()
     await index.catch_up()
-    spent = time.perf_counter() - before
+    spent, cpu = time.perf_counter() - begun, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     kinds = queries(sample, writer, chance)
     result: dict[str, Any] = {
         "messages": messages,
         "text_bytes": sample.bytes,
-        "store_bytes": journal.stat().st_size,
+        "store_bytes": path.stat().st_size,
         "index_bytes": file.stat().st_size,
+        "store_ratio": round(path.stat().st_size / sample.bytes, 3),
         "index_ratio": round(file.stat().st_size / sample.bytes, 3),
+        "import_seconds": round(imported, 1),
         "build_seconds": round(spent, 2),
+        "build_cpu_seconds": round(cpu, 2),
         "messages_per_second": round(messages / spent),
         "peak_rss_mb": peak // 1024,
         "search_ms": await measure(index, kinds, each),
         "filters_ms": await measure_filters(index, messages, min(each, 20)),
         "fresh_ms": await measure_fresh(index, journal, min(each, 20)),
-        "floor": floor(folder, journal, [kinds["rare"]() for _ in range(each)]),
+        "floor": floor(folder, path, [kinds["rare"]() for _ in range(each)]),
     }
+    await journal.close()
     rare, bare = result["search_ms"]["classes"]["rare"]["p50"], result["floor"]["ms"]["p50"]
     result["rare_to_floor"] = round(rare / bare, 1)
     return result

@@ -59,7 +59,7 @@ Asked = tuple[str, list[str], str]
 
 @cache
 def dialogues() -> tuple[Dialogue, ...]:
-    return tuple(map(_dialogue, sorted((FOLDER / "dialogues").glob("*.txt"))))
+    return tuple(map(dialogue, sorted((FOLDER / "dialogues").glob("*.txt"))))
 
 
 def tuned() -> tuple[Dialogue, ...]:
@@ -70,7 +70,7 @@ def held_out() -> tuple[Dialogue, ...]:
     return tuple(each for each in dialogues() if each.name in HELD_OUT)
 
 
-def _dialogue(path: Path) -> Dialogue:
+def dialogue(path: Path) -> Dialogue:
     speakers, written, asked = read(path)
     return arranged(path.stem, speakers, _padded(path.stem, speakers, written), asked)
 

@@ -14,6 +14,7 @@ from hermes.journal.index.docs import Docs
 COUNT = 3_000
 numbers = st.one_of(
     st.sets(st.integers(0, COUNT - 1), max_size=40),
+    st.sets(st.integers(0, COUNT - 1), min_size=128, max_size=180),
     st.sets(st.integers(0, 9), max_size=10).map(
         lambda kept: {n for n in range(COUNT) if n % 10 in kept}
     ),
@@ -56,8 +57,22 @@ def test_numbers_are_taken_out_of_a_stored_set(found: set[int], doomed: set[int]
     assert rest == (stored(found - doomed) if found - doomed else b"")
 
 
+def test_a_set_of_some_is_stored_in_fewer_bytes() -> None:
+    count = 65_536
+    found = set(range(77, count, 41)) - set(range(20_000, 40_000))
+    kept = stored(found, count)
+    assert len(kept) < 1.2 * len(found)
+    assert sets.decode(kept, count) == found
+
+
+@given(st.integers(128, 400), st.integers(1, 60_000), st.integers(1, 300))
+def test_steps_of_any_length_are_kept(size: int, far: int, step: int) -> None:
+    found = {n * step % 65_536 for n in range(size)} | {far}
+    assert sets.decode(stored(found, 65_536), 65_536) == found
+
+
 segments = st.lists(
-    st.integers(1, 400).flatmap(
+    st.integers(1, 4_000).flatmap(
         lambda count: st.tuples(
             st.just(count),
             st.one_of(

@@ -15,17 +15,19 @@ from hermes.journal.index.file import IndexFile
 from hermes.journal.index.filters import Filters
 from hermes.journal.index.lookup import Evidence, Lookup
 from hermes.journal.index.query import Clause, loosened
-from hermes.journal.index.question import Question, softened
+from hermes.journal.index.question import Question, is_spelt_wrong, respelt, softened
 from hermes.journal.index.rank import Hint, Judge, Judged, Message, message_of
 from hermes.journal.index.sessions import with_sessions
 from hermes.journal.index.source import Source
 from hermes.journal.index.texts import Row
 
 _READ_AT_ONCE = 64
-_MOST_READ = 960
+_MOST_READ = 768
+_ENOUGH_ALIKE = 384
 _FETCHED_AT_ONCE = 64
 _MOST_CHARACTERS = 3_000_000
 _MOST_LOOSENED = 3
+_MOST_RESPELT = 2
 _FEW_CLAUSES = 2
 _SHORTEST_LOOSENED = 4
 _SCANNED_AT_ONCE = 512
@@ -121,6 +123,10 @@ class _Search:
                 return found
         evidence = self._evidence(clauses)
         unknown = [one.clause for one in evidence if not one.is_known]
+        if meant := self._meant(unknown, whole=len(evidence) > _FEW_CLAUSES):
+            clauses = tuple(meant.get(clause, clause) for clause in clauses)
+            evidence = self._evidence(clauses)
+            unknown = [one.clause for one in evidence if not one.is_known]
         found = self._with_parts(evidence, unknown)
         if found or not unknown or any(clause.rule == "must" for clause in unknown):
             return found
@@ -128,6 +134,15 @@ class _Search:
         written = [clause for clause in clauses if clause not in unknown]
         sought = any(clause.rule != "not" for clause in written)
         return self._judged(self._evidence(written)) if sought else []
+
+    def _meant(self, unknown: Sequence[Clause], *, whole: bool) -> dict[Clause, Clause]:
+        """For words that nobody wrote, those of the store that differ by a slip of the hand. A few
+        words may be parts of words as well, and are looked for as such; those of a question not."""
+        wrong = [clause for clause in unknown if is_spelt_wrong(clause)][:_MOST_RESPELT]
+        guesses = (
+            (one, respelt(one, self._lookup.respelled(one.word, whole=whole))) for one in wrong
+        )
+        return {clause: guess for clause, guess in guesses if guess != clause}
 
     def _with_parts(self, evidence: Sequence[Evidence], unknown: list[Clause]) -> list[Judged]:
         """A question has enough to go by without guesses at the words that nobody wrote."""
@@ -143,7 +158,9 @@ class _Search:
         return found
 
     def _evidence(self, clauses: Sequence[Clause]) -> list[Evidence]:
-        return self._lookup.surveyed(clauses, enough=max(_MOST_READ, self._request.count))
+        """A single wish is content with the newest: as many as can be read, or ranked."""
+        most = _MOST_READ if _is_strict(clauses) else _ENOUGH_ALIKE
+        return self._lookup.surveyed(clauses, enough=max(most, self._request.count))
 
     def _judged(self, evidence: Sequence[Evidence]) -> list[Judged]:
         total, count = self._lookup.total, self._request.count
@@ -152,7 +169,7 @@ class _Search:
         rarities = [one.rarity(total) for one in evidence]
         judge = Judge([one.clause for one in evidence], rarities, newest_at, question.asks)
         # Words that must stand together often only stand in the same message: more is read then.
-        strict = any(one.clause.rule == "must" and len(one.clause.atoms) > 1 for one in evidence)
+        strict = _is_strict([one.clause for one in evidence])
         most = max(
             count, _MOST_READ if strict else _READ_AT_ONCE * (2 if len(evidence) == 1 else 1)
         )
@@ -165,7 +182,7 @@ class _Search:
                 )
                 for one in candidates[start : start + _READ_AT_ONCE]
             }
-            read = list(self._read(list(hints)))
+            read = list(self._read(list(hints), judge))
             judge.hear(read)
             found += filter(None, (judge.judge(one, hints[one.row.id]) for one in read))
             enough = self._request.enough if strict else count
@@ -181,18 +198,22 @@ class _Search:
         wanted = found if self._request.beside else [one for one in found if one.own]
         return heapq.nsmallest(self._request.count, wanted, key=order)
 
-    def _read(self, ids: Sequence[int]) -> Iterator[Message]:
+    def _read(self, ids: Sequence[int], judge: Judge) -> Iterator[Message]:
         """The messages that the journal still has and the filters allow, as far as they are not
-        too long to read them all."""
+        too long to read them all, without those that the judge would refuse anyway."""
         for start in range(0, len(ids), _FETCHED_AT_ONCE):
             some = ids[start : start + _FETCHED_AT_ONCE]
             for row in self._source.fetch([id for id in some if id not in self._messages]):
-                if self._request.filters.allows(row):
+                if self._request.filters.allows(row) and not judge.rules_out(row.body):
                     self._messages[row.id] = message_of(row)
                     self._characters += len(row.body)
             yield from (self._messages[id] for id in some if id in self._messages)
             if self._characters > _MOST_CHARACTERS:
                 return
+
+
+def _is_strict(clauses: Sequence[Clause]) -> bool:
+    return any(clause.rule == "must" and len(clause.atoms) > 1 for clause in clauses)
 
 
 def _alike(found: list[Judged], query: str, likeness: Likeness) -> list[Judged]:

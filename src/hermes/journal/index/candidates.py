@@ -234,7 +234,7 @@ class _Tally:
         """Where all clauses are common: the newest messages with all, then without the commonest,
         and so on."""
         musts = [one for one in self._wishes if _is_must(one)]
-        rest = [one for one in self._wishes if one.docs and not _is_must(one)]
+        rest = [one for one in self._wishes if one.docs and one.frequency and not _is_must(one)]
         ordered = [*musts, *sorted(rest, key=lambda one: one.frequency)]
         found: dict[int, None] = {}
         for wanted in range(len(ordered), max(1, len(musts)) - 1, -1):

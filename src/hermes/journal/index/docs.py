@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from itertools import compress, count
+from itertools import accumulate, chain, compress, count
+from operator import sub
 from sys import byteorder
 
 Docs = set[int] | bytes
@@ -15,6 +16,10 @@ NOTHING: Docs = set()
 _ONE = ord("1")
 _MANY = 3_000
 _TRUTH = bytes.maketrans(b"01", b"\0\1")
+_LONGEST_MEAN_STEP = 512
+_LONG_STEP = 255
+_STEPS = tuple(b"\xff" * (gap // _LONG_STEP) + bytes([gap % _LONG_STEP]) for gap in range(2_048))
+_ARRIVES = bytes([1] * _LONG_STEP + [0])
 _BITS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 
 
@@ -24,13 +29,45 @@ def bitmap_size(count: int) -> int:
 
 def encode(packed: bytes | bytearray, count: int) -> bytes:
     """Rising numbers of two bytes, in a segment of `count` messages, as they are stored: the same
-    bytes or a bitmap, whichever is shorter. As long as a bitmap means that it is one."""
+    bytes, the steps from each to the next, or a bitmap. As long as a bitmap means that it is one;
+    of the others only steps have an odd length."""
     size = (count + 7) // 8
-    return bytes(packed) if len(packed) < size else to_bitmap(array("H", packed), size)
+    if len(packed) >= size:
+        return to_bitmap(array("H", packed), size)
+    if len(packed) * _LONGEST_MEAN_STEP >= 2 * count:
+        steps = _in_steps(array("H", packed), size)
+        if len(steps) < len(packed):
+            return steps
+    return bytes(packed)
 
 
 def decode(stored: bytes, count: int) -> Docs:
-    return stored if len(stored) == bitmap_size(count) else set(array("H", stored))
+    return stored if len(stored) == bitmap_size(count) else set(_few_numbers(stored))
+
+
+def are_pairs(length: int, count: int) -> bool:
+    """Whether a stored set of that length is a plain row of numbers, two bytes each."""
+    return not length % 2 and length != bitmap_size(count)
+
+
+def _in_steps(numbers: array[int], size: int) -> bytes:
+    """A byte for each step; of a long one, further bytes of 255 before it. One that arrives
+    nowhere makes the length odd, and other than that of a bitmap."""
+    gaps = chain(numbers[:1], map(sub, numbers[1:], numbers))
+    steps = b"".join([_STEPS[gap] if gap < len(_STEPS) else _step(gap) for gap in gaps])
+    steps += b"\xff" * (1 - len(steps) % 2)
+    return steps + b"\xff\xff" if len(steps) == size else steps
+
+
+def _step(gap: int) -> bytes:
+    return b"\xff" * (gap // _LONG_STEP) + bytes([gap % _LONG_STEP])
+
+
+def _few_numbers(stored: bytes) -> Iterable[int]:
+    """The numbers of a set that is no bitmap."""
+    if len(stored) % 2:
+        return compress(accumulate(stored), stored.translate(_ARRIVES))
+    return array("H", stored)
 
 
 def without(stored: bytes, doomed: set[int], count: int) -> bytes:
@@ -46,15 +83,22 @@ def joined(parts: list[tuple[int, bytes, int]], count: int) -> bytes:
     """The stored set of several segments together: each part has the number of its segment's
     first message in the whole, its stored set and its segment's size."""
     if all(len(stored) != (own + 7) // 8 for _, stored, own in parts):
-        return encode(b"".join([_moved(stored, start) for start, stored, _ in parts]), count)
+        return encode(
+            b"".join([_moved(_pairs(stored), start) for start, stored, _ in parts]), count
+        )
     bits = 0
     for start, stored, own in parts:
         size = bitmap_size(own)
-        bitmap = stored if len(stored) == size else to_bitmap(array("H", stored), size)
+        bitmap = stored if len(stored) == size else to_bitmap(_few_numbers(stored), size)
         bits |= _integer(bitmap) << start
     bitmap = _combined(bits, bitmap_size(count))
     dense = 2 * bits.bit_count() >= len(bitmap)
-    return bitmap if dense else array("H", _set_bits(bitmap)).tobytes()
+    return bitmap if dense else encode(array("H", _set_bits(bitmap)).tobytes(), count)
+
+
+def _pairs(stored: bytes) -> bytes:
+    """The numbers of a set that is no bitmap, in two bytes each."""
+    return array("H", _few_numbers(stored)).tobytes() if len(stored) % 2 else stored
 
 
 def _moved(stored: bytes, start: int) -> bytes:
@@ -144,7 +188,7 @@ def _with_bits(bitmap: bytes, numbers: set[int]) -> bytes:
 
 
 def _numbers(stored: bytes, count: int) -> Iterable[int]:
-    return _set_bits(stored) if len(stored) == bitmap_size(count) else array("H", stored)
+    return _set_bits(stored) if len(stored) == bitmap_size(count) else _few_numbers(stored)
 
 
 def _set_bits(bitmap: bytes) -> Iterator[int]:

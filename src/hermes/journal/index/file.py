@@ -18,7 +18,7 @@ from typing import Literal
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 
-FORMAT = f"2 {sys.byteorder}"
+FORMAT = f"3 {sys.byteorder}"
 _MANIFEST_KEY = 0
 _PAGE_BYTES = 4096
 _CACHE_KIB = 24_576
@@ -148,8 +148,11 @@ class IndexFile:
         try:
             yield
         except sqlite3.Error as error:
-            kind = Unavailable if self._is_out_of_reach(error) else Damaged
-            raise kind(str(error)) from error
+            raise self._told(error) from error
+
+    def _told(self, error: sqlite3.Error) -> Damaged | Unavailable:
+        kind = Unavailable if self._is_out_of_reach(error) else Damaged
+        return kind(str(error))
 
     def _is_out_of_reach(self, error: sqlite3.Error) -> bool:
         extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
@@ -183,8 +186,11 @@ class IndexFile:
         self._put(_MANIFEST_KEY, encode(manifest))
 
     def block(self, segment: int, kind: BlockKind, part: int) -> bytes:
-        with self._translated():
+        # A search does this hundreds of times: a context manager for each would show.
+        try:
             return self._block(_key(segment, kind, part))
+        except sqlite3.Error as error:
+            raise self._told(error) from error
 
     def blocks(self, segment: int, kind: BlockKind, first: int, end: int) -> Iterator[bytes]:
         """Neighbouring blocks of a kind, in order."""

@@ -44,6 +44,13 @@ def is_weak_word(word: str) -> bool:
     return word in _lexicon().weak
 
 
+def is_listed(word: str) -> bool:
+    """Whether a folded word, or what it is a regular form of, is in the list at all."""
+    known = _lexicon()
+    tables = (known.forms, known.near, known.kinds, known.backwards)
+    return word in known.stop or word in known.weak or any(_entry(some, word) for some in tables)
+
+
 def related(word: str) -> Related:
     """What else a folded word may be written as."""
     known = _lexicon()
@@ -91,7 +98,9 @@ def _lexicon() -> _Lexicon:
             for word in words:
                 forms[word] += [other for other in words if other not in (word, *forms[word])]
         else:
-            tables[part].setdefault(head, []).extend(rest)
+            # Two words are kept apart, and of some only one says anything.
+            telling = [word for word in rest if word not in sets["stop"]]
+            tables[part].setdefault(head, []).extend(telling)
     stop, weak = frozenset(sets["stop"]), frozenset(sets["weak"])
     near, kinds = tables["near"], tables["kinds"]
     return _Lexicon(stop, weak, dict(forms), near, kinds, _turned_round(near, kinds))

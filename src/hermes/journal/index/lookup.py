@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import NamedTuple, assert_never
 
 from hermes.journal.index import docs as sets
@@ -12,7 +14,8 @@ from hermes.journal.index.file import IndexFile, Manifest
 from hermes.journal.index.filters import Filters, Scope
 from hermes.journal.index.query import Atom, Clause
 from hermes.journal.index.segment import Segment
-from hermes.journal.index.vocabulary import words_with
+from hermes.journal.index.spelling import alike
+from hermes.journal.index.vocabulary import blocks, words_with
 
 _MOST_WORDS = 24
 _SHORT_PREFIX = 2
@@ -23,6 +26,7 @@ _SMALL = 20_000
 _MOST_NEAR = 480
 _MOST_NEAR_AMONG_MANY = 64
 _LEAST_NEAR = 2
+_MOST_ALIKE = 24
 
 
 def rarity(frequency: int, total: int) -> float:
@@ -66,10 +70,15 @@ class Lookup:
         self._file = file
         self._words = manifest.words
 
+    @cached_property
+    def _vocabulary(self) -> list[bytes]:
+        """The words of the full segments; a search may need them more than once."""
+        return list(blocks(self._file, self._words))
+
     def evidence(self, clauses: Sequence[Clause], *, enough: int | None = None) -> list[Evidence]:
         """For every clause; a single clause may be content with the newest messages."""
         parts = {a.text.encode() for c in clauses for a in c.atoms if a.how == "part"}
-        known = words_with(self._file, self._words, parts, most=_MOST_WORDS) if parts else {}
+        known = words_with(self._vocabulary, parts, most=_MOST_WORDS) if parts else {}
         found: list[list[Docs]] = [[] for _ in clauses]
         frequencies = [0] * len(clauses)
         gathered = 0
@@ -84,6 +93,16 @@ class Lookup:
                 break
         near = self._near(clauses, len(found[0])) if clauses else []
         return [Evidence(*one) for one in zip(clauses, found, frequencies, near, strict=True)]
+
+    def respelled(self, word: str, *, whole: bool) -> list[str]:
+        """Words of the store that may be meant by one that it does not have; unless that is to be
+        a `whole` word, none when it is a part of some."""
+        fresh = (scope.segment.words() for scope in self.scopes if not scope.segment.info.closed)
+        some = [*self._vocabulary, *chain(*fresh)]
+        part = word.encode()
+        if not whole and any(part in block for block in some):
+            return []
+        return alike(word, some, most=_MOST_ALIKE)
 
     def surveyed(self, clauses: Sequence[Clause], *, enough: int | None) -> list[Evidence]:
         """Of a long query only the rarest clauses are looked up everywhere. Of the others the

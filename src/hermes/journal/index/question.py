@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from hermes.codec.values import Value
 from hermes.journal.index import forms, periods
-from hermes.journal.index.lexicon import is_stop_word, is_weak_word, related
+from hermes.journal.index.lexicon import is_listed, is_stop_word, is_weak_word, related
 from hermes.journal.index.periods import Period
 from hermes.journal.index.query import Atom, Clause, Near, parse
+from hermes.journal.index.spelling import SHORTEST, SHORTEST_NAME
 from hermes.journal.index.words import fold
 
 _HOW_MUCH = re.compile(r"how (many|much|long|often|far|old|fast|high|tall|big|close|heavy)\b")
@@ -19,6 +21,8 @@ _WHEN = re.compile(r"when\b|(what|which) (date|day|year|month|time)\b|since when
 _SENTENCE_ENDS = ".!?:;"
 _OWNER = re.compile(r"['’]s$|['’]$")
 _WEAK = 0.5
+_OTHER_GUESS = 0.7
+_MOST_GUESSES = 4
 _MARKS = "\"'’“”„«»()[]{}.,:;!?"
 
 Asks = Literal["anything", "time", "amount"]
@@ -60,6 +64,28 @@ def softened(clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
         alone = [msgspec.structs.replace(piece, rule="may") for piece in clause.pieces]
         found += [wish, *(piece for piece in alone if not is_stop_word(piece.word))]
     return tuple(dict.fromkeys(found))
+
+
+def is_spelt_wrong(clause: Clause) -> bool:
+    """Whether a wish that nobody fulfils may be for another word: one that no dictionary has."""
+    word = clause.word
+    plain = len(clause.atoms) == 1 and clause.left and clause.right and clause.rule != "not"
+    shortest = SHORTEST_NAME if clause.name else SHORTEST
+    return plain and len(word) >= shortest and word.isalpha() and not is_listed(word)
+
+
+def respelt(clause: Clause, words: Sequence[str]) -> Clause:
+    """The same wish for those of the words that were probably meant, the first of them above all;
+    nobody's name is a word that a dictionary has."""
+    telling = [word for word in words if not is_stop_word(word)]
+    meant = [word for word in telling if not (clause.name and is_listed(word))][:_MOST_GUESSES]
+    if not meant:
+        return clause
+    first, *others = meant
+    stem = "" if clause.name else forms.stem(first)
+    atom = Atom(text=stem, how="forms") if stem else Atom(text=first, how="exact")
+    near = tuple(Near(atom=Atom(text=word, how="exact"), weight=_OTHER_GUESS) for word in others)
+    return msgspec.structs.replace(clause, word=first, atoms=(atom,), stem=stem, near=near)
 
 
 def _settled(clause: Clause, names: frozenset[str], bare: bool) -> list[Clause]:

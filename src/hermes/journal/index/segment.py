@@ -148,6 +148,10 @@ class Segment:
             stored = [data[start:end] for start, end in pairwise(leaf.offsets)]
             yield list(zip(leaf.terms[1:-1].split(b"\n"), stored, strict=True))
 
+    def words(self) -> Iterator[bytes]:
+        """All terms, between newlines."""
+        return (leaf.terms for leaf in self._all_leaves())
+
     def terms_by_leaf(self) -> Iterator[list[bytes]]:
         return (leaf.terms[1:-1].split(b"\n") for leaf in self._all_leaves())
 
@@ -183,13 +187,13 @@ class Segment:
     def _docs_between(self, leaf: int, first: int, end: int) -> Iterator[Docs]:
         """The sets of neighbouring terms; short ones are joined before they are decoded."""
         offsets, data = self.leaf(leaf).offsets, self._data(leaf)
-        bitmap = sets.bitmap_size(self.info.docs)
         begun = offsets[first]
         for ordinal in range(first, end):
-            if offsets[ordinal + 1] - offsets[ordinal] == bitmap:
-                yield set(array("H", data[begun : offsets[ordinal]]))
-                begun = offsets[ordinal + 1]
-                yield data[offsets[ordinal] : begun]
+            start, stop = offsets[ordinal], offsets[ordinal + 1]
+            if not sets.are_pairs(stop - start, self.info.docs):
+                yield set(array("H", data[begun:start]))
+                begun = stop
+                yield sets.decode(data[start:stop], self.info.docs)
         yield set(array("H", data[begun : offsets[end]]))
 
     def _data(self, leaf: int) -> bytes:

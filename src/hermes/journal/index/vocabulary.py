@@ -22,7 +22,7 @@ _ENOUGH = 2_048
 def extended(file: IndexFile, manifest: Manifest, closed: SegmentInfo) -> Manifest:
     """With a list of the words that are new in a segment."""
     words = set(chain.from_iterable(Segment(file, closed).terms_by_leaf()))
-    for block in _blocks(file, manifest.words):
+    for block in blocks(file, manifest.words):
         words.difference_update(block.split(b"\n"))
     return _with_list(file, manifest, sorted(words))
 
@@ -36,11 +36,11 @@ def renewed(file: IndexFile, manifest: Manifest) -> Manifest:
 
 
 def words_with(
-    file: IndexFile, lists: Sequence[WordList], parts: Collection[bytes], *, most: int
+    blocks: Iterable[bytes], parts: Collection[bytes], *, most: int
 ) -> dict[bytes, list[bytes]]:
     """For each part the words with it inside; the shortest when there are more than so many."""
     found: dict[bytes, list[bytes]] = {part: [] for part in parts}
-    for block in _blocks(file, lists):
+    for block in blocks:
         for part, words in found.items():
             at = block.find(part)
             while at >= 0 and len(words) < _ENOUGH:
@@ -83,6 +83,7 @@ def _merged(segments: Sequence[Segment]) -> Iterator[bytes]:
         waiting = [some[cut:] for some, cut in pairs]
 
 
-def _blocks(file: IndexFile, lists: Sequence[WordList]) -> Iterator[bytes]:
+def blocks(file: IndexFile, lists: Sequence[WordList]) -> Iterator[bytes]:
+    """The words of the lists, between newlines."""
     for known in lists:
         yield from file.blocks(known.number, "terms", 0, known.blocks)

@@ -1,0 +1,59 @@
+"""Words that are one slip away from a word that nobody wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+SHORTEST, SHORTEST_NAME = 5, 4
+"""Letters of a word or name that may be misspelt; of a shorter one too many others are one slip
+away."""
+
+
+def alike(word: str, blocks: Iterable[bytes], *, most: int) -> list[str]:
+    """The words that differ by a letter too many, too few or wrong, or by two that changed places;
+    those with the same beginning first. A block is words between newlines."""
+    found = {other for block in blocks for other in _near(word, block)}
+    found.discard(word)
+    order = sorted(found, key=lambda other: (other[0] != word[0], len(other) != len(word), other))
+    return order[:most]
+
+
+def is_one_slip(word: str, other: str) -> bool:
+    """Whether one slip of the hand makes one word of the other."""
+    shorter = min(len(word), len(other))
+    if max(len(word), len(other)) - shorter > 1:
+        return False
+    first = 0
+    while first < shorter and word[first] == other[first]:
+        first += 1
+    last = 0
+    while last < shorter - first and word[-1 - last] == other[-1 - last]:
+        last += 1
+    left, right = word[first : len(word) - last], other[first : len(other) - last]
+    return max(len(left), len(right)) < 2 or (len(left) == 2 and left == right[::-1])
+
+
+def _near(word: str, block: bytes) -> Iterator[str]:
+    """A slip spoils one half of a word and leaves the other, unless two letters changed places in
+    its middle."""
+    middle = len(word) // 2
+    begins, ends = b"\n" + word[:middle].encode(), word[middle:].encode() + b"\n"
+    swapped = word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :]
+    if b"\n" + swapped.encode() + b"\n" in _with_beginning(block, swapped.encode()[:1]):
+        yield swapped
+    for part, where in ((begins, _with_beginning(block, begins[1:])), (ends, block)):
+        at = where.find(part)
+        while at >= 0:
+            start = where.rfind(b"\n", 0, at + 1) + 1
+            end = where.find(b"\n", start)
+            if len(word) - 1 <= end - start <= 4 * (len(word) + 1):
+                other = where[start:end].decode("utf-8", "replace")
+                if is_one_slip(word, other):
+                    yield other
+            at = where.find(part, end)
+
+
+def _with_beginning(block: bytes, start: bytes) -> bytes:
+    """The block when words that begin so can be in it, which is sorted; otherwise nothing."""
+    first, last = block[1 : 1 + len(start)], block[block.rfind(b"\n", 0, -1) + 1 : -1]
+    return block if first <= start <= last[: len(start)] else b""
