@@ -7,6 +7,8 @@ from pathlib import Path
 
 from hermes.app.rehearsing import ledger_of
 from hermes.app.skill_stats import skill_stats
+from hermes.skills.history import Cause
+from hermes.skills.shelf import Change
 from hermes.testing.server import ScriptedServer
 from tests.durability.observing import eventually
 from tests.learning.school import NAME, SKILL, Pupil, School, commands_in, say
@@ -92,3 +94,33 @@ async def test_a_new_skill_that_would_harm_is_refused(tmp_path: Path) -> None:
             assert NAME not in second.transcript.opened.system
             assert await say(second, "Build a release.") == 6
             await app.leave(second)
+
+
+async def test_a_harmful_change_that_was_forced_in_goes_back_by_itself(tmp_path: Path) -> None:
+    async with ScriptedServer(Pupil()) as server:
+        school = School(tmp_path, server)
+        async with school.app(settings={"skills.review_calls": 0}) as app:
+            shelf = school.skills(app).shelf
+
+            async def use(heard: str = "") -> int:
+                known = len(ledger_of(app).runs(NAME))
+                session = await school.attended(app)
+                count = await say(session, "Build a release.")
+                await eventually(lambda: len(ledger_of(app).runs(NAME)) > known, 20)
+                await eventually(lambda: any(heard in each for each in (*school.notices, "")), 20)
+                await app.leave(session)
+                return count
+
+            def change(action: str, flag: str) -> Change:
+                files: dict[str, bytes | None] = {"SKILL.md": SKILL.format(flag=flag).encode()}
+                return Change(name=NAME, action=action, cause=Cause(who="agent"), files=files)
+
+            good = shelf.apply(change("create", "--fast"))
+            assert await use() == 3
+            shelf.apply(change("edit", "--wrong"))
+            assert [await use() for _ in range(2)] == [4, 4]
+            assert await use(f"The skill {NAME} is back at its version {good.id}") == 4
+            back = school.versions(app)[-1]
+            assert (back.hash, back.action) == (good.hash, f"revert to {good.id}")
+            assert back.cause.words == "3 of 3 turns with it went badly"
+            assert await use() == 3
