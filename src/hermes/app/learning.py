@@ -187,8 +187,11 @@ def decide(app: App, skills: Skilled, version: Version, rehearsal: Rehearsal) ->
             return f"A change of the skill {version.name} was refused: {rehearsal.words}."
         if verdict == "promote" or _is_free(app, version, verdict):
             skills.approve(version, rehearsal.words)
-            verb = "learned" if version.action == "create" else "improved"
-            return f"Skill {version.name} {verb} ({rehearsal.words})."
+            if version.action != "create":
+                return f"Skill {version.name} improved ({rehearsal.words})."
+            gone = skills.curator().make_room() if app.settings.curator.enabled else ()
+            room = f" To the archive for it: {', '.join(gone)}." if gone else ""
+            return f"Skill {version.name} learned ({rehearsal.words}).{room}"
     except UsageError as error:
         with suppress(UsageError):
             skills.shelf.refuse(version, str(error))
