@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 LEAST_CHARS = 4
 _IN_THE_LOG = (
-    "{}-wal may still have it, because another program reads the journal as it was before; Hermes "
-    "empties it at its next start after that"
+    "{} may still have it on old pages, because another program reads there; they go at the next "
+    "start of Hermes after that has ended"
 )
 
 
