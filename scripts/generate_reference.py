@@ -259,6 +259,7 @@ TERMINAL_VARIABLES = (
     ("XTERM_VERSION", "The same."),
     ("VISUAL", "The editor of `hermes config edit`."),
     ("EDITOR", "The same, if `VISUAL` is not set."),
+    ("TERMUX_VERSION", "Set by Termux: the model is told what is different there."),
     ("PATH", "Where `bash`, `git`, `rg` and the commands of the agent are looked for."),
 )
 TEST_VARIABLES = (

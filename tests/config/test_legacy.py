@@ -63,3 +63,15 @@ def test_how_long_sessions_are_kept_may_be_written_as_it_was(tmp_path: Path) -> 
     assert config.findings == ()
     config = read(tmp_path, "sessions: {auto_prune: true, retention: {mode: archive}}\n")
     assert config.settings.sessions.retention.mode == "archive"
+
+
+def test_who_wrote_summaries_still_writes_them(tmp_path: Path) -> None:
+    text = (
+        "compression: {threshold: 0.6, summary_model: small, summary_provider: zai}\n"
+        "auxiliary: {compression: {model: newer}, vision: {model: eyes}}\n"
+    )
+    settings = read(tmp_path, text).settings
+    task = settings.auxiliary.compression
+    assert (task.provider, task.model) == ("zai", "newer")
+    assert (settings.compression.threshold, settings.auxiliary.vision.model) == (0.6, "eyes")
+    assert read(tmp_path, text).findings == ()

@@ -303,6 +303,22 @@ async def test_a_person_asks_for_it_and_sees_what_it_would_be(tmp_path: Path) ->
         assert ground.server.violations == []
 
 
+async def test_next_to_no_gain_is_no_reason_to_begin_anew(tmp_path: Path) -> None:
+    def rule(request: Request) -> Step:
+        wants = request.last_text.startswith("Read") and not request.results
+        return calls("read_file", path="a.txt") if wants else says("Fine.")
+
+    async with stage(tmp_path, rule, window=100_000, notes=None) as ground:
+        ground.file("a.txt", lines=40)
+        async with ground.session() as (app, session):
+            for words in ("Read it.", "Good." + " words" * 3_000, "Go on." + " words" * 3_000):
+                await say(session, words)
+            with pytest.raises(UsageError, match="nothing to shorten"):
+                await session.send(Compact())
+            assert compactions(await app.journal.read(session.id)) == []
+        assert ground.summaries
+
+
 async def test_a_file_out_of_view_is_shown_again_when_it_is_asked_for(tmp_path: Path) -> None:
     async def scene(ground: Stage) -> None:
         ground.file("a.txt", lines=5)

@@ -187,4 +187,4 @@ def test_the_process_opens_the_file_through_sqlite_only(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert done.stdout == "hermes.db.lock"
+    assert done.stdout == "hermes.db.copy.lock hermes.db.lock"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,10 +11,13 @@ import pytest
 from hermes.core.commands import Say
 from hermes.core.errors import SessionBusy
 from hermes.core.events import Erased
+from hermes.journal.checkpoints import PAGE_BYTES, PAGES, Checkpointer
+from hermes.journal.connections import connect
 from hermes.journal.erasure import Nearby, erase, holding
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import session_info
 from hermes.journal.sessions import fork
+from hermes.journal.upkeep import vacuum
 from hermes.journal.verify import verify
 from tests.journal.samples import exchange, journal_in, opened, replied, said
 
@@ -112,3 +117,42 @@ async def test_nothing_to_forget_changes_nothing(tmp_path: Path) -> None:
         await journal.release(lease)
         assert dict((await erase(journal, Eraser())).sessions) == {}
         assert await journal.read("one") == records
+
+
+async def test_pages_that_somebody_reads_are_told_and_go_at_the_next_opening(
+    tmp_path: Path,
+) -> None:
+    async with journal_in(tmp_path) as journal:
+        await journal_with(journal)
+        with closing(connect(journal.path, mode="rw")) as reader:
+            reader.execute("BEGIN")
+            assert reader.execute("SELECT count(*) FROM log").fetchone() == (13,)
+            done = await erase(journal, Eraser(), patience_seconds=0)
+            assert not done.is_wiped and b"4711" in raw(tmp_path)
+            async with journal_in(tmp_path) as other:
+                await journal_with(other, "two", system="Somebody still reads")
+            assert b"4711" in raw(tmp_path)
+            reader.execute("COMMIT")
+            async with journal_in(tmp_path) as other:
+                await other.create("three", [opened()])
+            assert b"So: [gone]." in raw(tmp_path)
+            assert (await erase(journal, Eraser(), patience_seconds=0)).is_wiped
+
+
+async def test_the_log_is_emptied_at_once_while_others_copy_it(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as journal:
+        await journal_with(journal)
+        copier = Checkpointer(journal.path)
+        done = asyncio.Event()
+
+        async def copy() -> None:
+            while not done.is_set():
+                copier.count(rows_bytes=PAGES * PAGE_BYTES, sessions=0)
+                await asyncio.sleep(0)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(copy())
+            wiped = [await vacuum(journal, patience_seconds=0) for _ in range(40)]
+            done.set()
+        copier.close()
+        assert all(wiped)

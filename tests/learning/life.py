@@ -30,6 +30,9 @@ async def live(folder: Path, url: str, point: str, session_id: str) -> None:
     looks = ledger_of(app)
     (turn,) = {record.turn_id for record in await app.journal.read(session.id)} - {""}
     await eventually(lambda: any(look.done for look in looks.looks(session.id, turn)), 30)
+    if point:
+        # It is dead before this is over, wherever the point is.
+        await asyncio.sleep(30)
     await app.close()
 
 

@@ -54,9 +54,11 @@ def commands_in(text: str) -> list[str]:
 
 
 class Pupil:
-    """`patches` is what a look back changes in a skill that was loaded: old words and new."""
+    """`patch` is what a look back changes in a skill that was loaded: old words and new; `lesson`
+    the skill that it makes where there is none."""
 
-    def __init__(self) -> None:
+    def __init__(self, lesson: str = SKILL.format(flag="--fast")) -> None:
+        self.lesson = lesson
         self.patch: tuple[str, str] | None = None
         self.reviews = 0
 
@@ -68,7 +70,10 @@ class Pupil:
         said = request.said[1:]
         begin = max(i for i, each in enumerate(said) if each.role == "user")
         done = [each.text for each in said[begin + 1 :] if each.role == "tool"]
-        if said[begin].text != "Build a release.":
+        told = said[begin].text
+        if told.startswith(f"# Skill {NAME}"):
+            return self._follow(commands_in(told), done)
+        if told != "Build a release.":
             return says("Understood.")
         if f"- {NAME}:" not in system:
             if len(done) < len(EXPLORING):
@@ -98,8 +103,8 @@ class Pupil:
             return calls("skill_manage", action="patch", name=NAME, old_string=old, new_string=new)
         if "Call skill_view" in text:
             return says("nothing to save")
-        content = SKILL.format(flag="--fast")
-        return calls("skill_manage", action="create", name=NAME, content=content, category="work")
+        wish = {"name": NAME, "content": self.lesson, "category": "work"}
+        return calls("skill_manage", action="create", **wish)
 
 
 class Reached(Protocol):

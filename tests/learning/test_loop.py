@@ -7,9 +7,11 @@ from pathlib import Path
 
 from hermes.app.rehearsing import ledger_of
 from hermes.app.skill_stats import skill_stats
+from hermes.skills.history import Cause
+from hermes.skills.shelf import Change
 from hermes.testing.server import ScriptedServer
 from tests.durability.observing import eventually
-from tests.learning.school import NAME, Pupil, School, commands_in, say
+from tests.learning.school import NAME, SKILL, Pupil, School, commands_in, say
 
 
 async def test_a_skill_is_learned_used_mended_and_defended(tmp_path: Path) -> None:
@@ -25,7 +27,7 @@ async def test_a_skill_is_learned_used_mended_and_defended(tmp_path: Path) -> No
         (created,) = school.versions(app)
         assert (created.cause.who, created.cause.session) == ("review", first.id)
         assert created.cause.model == "scripted"
-        assert created.reason == f"rehearsed in {first.id}: 6 calls before, 0 now"
+        assert created.reason == f"rehearsed in {first.id}: 6 calls before, 2 now"
         await app.leave(first)
 
         # The second time the list has it, and fewer calls do, though the world has changed.
@@ -65,3 +67,60 @@ async def test_a_skill_is_learned_used_mended_and_defended(tmp_path: Path) -> No
         assert {"background_review", "rehearsal"} <= costs
         await app.close()
     assert pupil.reviews == 3
+
+
+async def test_a_new_skill_that_would_harm_is_refused(tmp_path: Path) -> None:
+    wrong = SKILL.replace(" {flag}", "").replace("2. ", "2. `sh build.sh`\n3. ")
+    pupil = Pupil(wrong)
+    async with ScriptedServer(pupil) as server:
+        school = School(tmp_path, server)
+        async with school.app() as app:
+            first = await school.attended(app)
+            assert await say(first, "Build a release.") == 6
+            await eventually(lambda: [v.state for v in school.versions(app)] == ["refused"], 20)
+            (refused,) = school.versions(app)
+            assert refused.reason.startswith(f"worse in session {first.id} from record 4 on: ")
+            assert "2 failed calls instead of 1" in refused.reason
+            await eventually(lambda: any("was refused" in each for each in school.notices))
+            assert not (school.home / "skills" / "work" / NAME).exists()
+            kept = ledger_of(app).rehearsal(refused.id)
+            assert kept is not None
+            assert [(trial.session, trial.n) for trial in kept.trials] == [(first.id, 4)]
+            await app.leave(first)
+
+            # The next one finds it out again, as if nobody had proposed anything.
+            second = await school.attended(app)
+            assert second.transcript.opened is not None
+            assert NAME not in second.transcript.opened.system
+            assert await say(second, "Build a release.") == 6
+            await app.leave(second)
+
+
+async def test_a_harmful_change_that_was_forced_in_goes_back_by_itself(tmp_path: Path) -> None:
+    async with ScriptedServer(Pupil()) as server:
+        school = School(tmp_path, server)
+        async with school.app(settings={"skills.review_calls": 0}) as app:
+            shelf = school.skills(app).shelf
+
+            async def use(heard: str = "") -> int:
+                known = len(ledger_of(app).runs(NAME))
+                session = await school.attended(app)
+                count = await say(session, "Build a release.")
+                await eventually(lambda: len(ledger_of(app).runs(NAME)) > known, 20)
+                await eventually(lambda: any(heard in each for each in (*school.notices, "")), 20)
+                await app.leave(session)
+                return count
+
+            def change(action: str, flag: str) -> Change:
+                files: dict[str, bytes | None] = {"SKILL.md": SKILL.format(flag=flag).encode()}
+                return Change(name=NAME, action=action, cause=Cause(who="agent"), files=files)
+
+            good = shelf.apply(change("create", "--fast"))
+            assert await use() == 3
+            shelf.apply(change("edit", "--wrong"))
+            assert [await use() for _ in range(2)] == [4, 4]
+            assert await use(f"The skill {NAME} is back at its version {good.id}") == 4
+            back = school.versions(app)[-1]
+            assert (back.hash, back.action) == (good.hash, f"revert to {good.id}")
+            assert back.cause.words == "3 of 3 turns with it went badly"
+            assert await use() == 3

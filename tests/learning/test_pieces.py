@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from hermes.core.events import (
     DurableEvent,
     MessageReceived,
+    Record,
     ReplyAdded,
     SessionOpened,
     ToolFinished,
@@ -30,6 +32,7 @@ from hermes.learning.ledger import Ledger
 from hermes.learning.looking import MOST_CHARS, digest
 from hermes.learning.occasions import Occasion, Watch
 from hermes.learning.outcomes import Outcome, outcome_of, worse
+from hermes.learning.relapse import Run, Uses, relapsed
 from hermes.learning.revision import Introduction, Revision
 from hermes.learning.verdicts import Rehearsal, Trial
 
@@ -266,3 +269,47 @@ def test_who_does_nothing_has_not_shown_that_it_is_done() -> None:
     before, idle = Outcome(end="done", calls=6), Outcome(end="done", calls=0)
     assert Trial(session="s", before=before, after=idle).judgement == "unclear"
     assert Trial(session="s", before=idle, after=idle).judgement == "same"
+
+
+def run(version: str, turn: int, **outcome: object) -> Run:
+    given = Outcome(**{"end": "done", **outcome})  # type: ignore[arg-type]
+    return Run(skill="a", version=version, session="s", turn=f"t{turn}", outcome=given)
+
+
+def test_a_version_gives_way_when_most_of_its_uses_go_badly() -> None:
+    before = [run("old", n, failures=n % 2) for n in range(3)]
+    bad = [run("new", 10, failures=2), run("new", 11, end="failed"), run("new", 12, corrected=True)]
+    good = [run("new", 20 + n) for n in range(3)]
+    words = "3 of 3 turns with it went badly"
+    assert relapsed([*before, *bad], "new", "old") == words
+    assert relapsed([*before, *bad[:2]], "new", "old") == ""
+    assert relapsed([*before, *bad, *good], "new", "old") == ""
+    assert relapsed([*before, *good, *bad], "new", "old") == "3 of 5 turns with it went badly"
+    failing = [run("new", n, failures=1) for n in range(5)]
+    assert relapsed(failing, "new", "") == "" and relapsed(failing, "new", "old") == ""
+    assert relapsed([run("old", 9), *failing], "new", "old") == "5 of 5 turns with it went badly"
+
+
+def test_uses_are_told_when_turns_end_and_when_they_are_corrected(tmp_path: Path) -> None:
+    uses, ledger, n = Uses("s"), Ledger(tmp_path), itertools.count(1)
+
+    def note(event: DurableEvent) -> tuple[Run, ...]:
+        record = Record(session_id="s", n=next(n), turn_id="t", at=0.0, event=event)
+        return uses.note(record)
+
+    def result(tool: str, failed: bool = False, **details: object) -> ToolFinished:
+        made = ToolResult(call_id="c", name=tool, parts=(), failed=failed, details=details)
+        return ToolFinished(result=made)
+
+    assert note(TurnStarted(takes=(1,))) == () == note(result("terminal", failed=True))
+    assert note(result("skill_view", name="a", version="v1")) == ()
+    assert note(result("terminal", failed=True)) == ()
+    (ended,) = note(TurnEnded(reason="done", usage=Usage()))
+    assert (ended.skill, ended.version, ended.outcome.failures) == ("a", "v1", 1)
+    (corrected,) = note(MessageReceived(message=user_says("No, that is wrong.")))
+    assert corrected.outcome.corrected
+    for each in (ended, corrected):
+        ledger.ran(each)
+    assert ledger.runs("a") == (corrected,)
+    note(TurnStarted(takes=(2,)))
+    assert note(TurnEnded(reason="done", usage=Usage())) == ()

@@ -134,8 +134,10 @@ async def test_it_can_be_switched_off_and_what_waits_for_a_person_is_not_tried(
             assert ledger_of(app).rehearsal(waiting.id) is None
 
 
-async def test_without_a_rehearsal_the_settings_decide(tmp_path: Path) -> None:
-    async with ScriptedServer(Pupil()) as server:
+async def test_where_a_rehearsal_cannot_tell_the_settings_decide(tmp_path: Path) -> None:
+    # Nobody has ever done this in the session, so nobody knows what comes of it.
+    unknown = SKILL.format(flag="--fast --quiet")
+    async with ScriptedServer(Pupil(unknown)) as server:
         school = School(tmp_path, server)
         async with school.app(settings={"skills.unrehearsed": "none"}) as app:
             await say(await school.attended(app), TASK)

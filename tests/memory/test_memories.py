@@ -195,6 +195,7 @@ async def test_forgetting_leaves_no_byte(notes: Notes) -> None:
     await notes.add("Something else")
     doomed = await notes.memories.doomed(entry=1)
     await notes.memories.forget(doomed)
+    assert await notes.memories.wipe()
     assert await notes.texts() == ["Something else"]
     assert [e.text for e in await notes.memories.as_of(float("inf"))] == ["Something else"]
     assert [c.forgotten for c in await notes.memories.changes()] == [True, True, False]

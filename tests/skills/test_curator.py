@@ -118,3 +118,20 @@ def test_the_first_look_only_begins_the_count(bench: Bench) -> None:
     assert is_due(bench.skills, 1000.0 + 168 * 3600, hours)
     write_state(bench.skills, CuratorState(last_run_at=1000.0, paused=True))
     assert not is_due(bench.skills, 1e9, hours)
+
+
+async def test_no_more_than_so_many_are_kept_at_hand(bench: Bench) -> None:
+    bench.write("mine")
+    mine, most = bench.tree("mine"), 5
+    one = Curator(bench.shelf, bench.usages, bench.clock, CuratorSettings(most_skills=most))
+    for number in range(20):
+        await bench.clock.advance(60)
+        make(bench, f"own-{number:02}")
+        if number == 3:
+            bench.usages.pin("own-03", True)
+        bench.usages.used("own-00", "v")
+        one.make_room()
+        assert len(bench.names()) <= most + 1
+    assert bench.names() == ["mine", "own-00", "own-03", "own-17", "own-18", "own-19"]
+    assert len(one.archived()) == 15 and bench.tree("mine") == mine
+    assert one.plan() == () == one.make_room()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hermes.config.skill_settings import SkillSettings
 from hermes.skills.skill import MAIN
 from tests.skills.bench import skill_text
 
@@ -43,7 +44,7 @@ def test_a_second_start_reads_no_skill_and_loads_no_library(tmp_path: Path) -> N
         folder.mkdir(parents=True)
         (folder / MAIN).write_text(skill_text(folder.name, f"Matter {n} of some length"))
     size, read, *_ = start(tmp_path)
-    assert (int(size) <= 2000, int(read) >= 200) == (True, True)
+    assert (int(size) <= SkillSettings().index_max_chars, int(read) >= 200) == (True, True)
     again, nothing, *heavy = start(tmp_path)
     assert (again, nothing) == (size, "0")
     assert heavy == []

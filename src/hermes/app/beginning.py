@@ -12,6 +12,7 @@ from hermes.app.skill_index import skill_index
 from hermes.app.snapshots import external_block
 from hermes.app.soul import put_soul
 from hermes.app.toolbox import wanted_names
+from hermes.app.toolchain import peculiarities
 from hermes.context.system import Slots
 from hermes.tools.toolsets import SEARCHING, resolve_toolsets
 
@@ -67,7 +68,13 @@ def beginning(
         now=app.world.clock.now(),
         slots=Slots(memory=memory, skills=skills, provider=external_block(app, opening)),
         session_id=opening.session_id if opening.tell_id else "",
-        scan=scan_of(app),
+        scan=scan_of(app, cwd),
         clean=app.secrecy.text,
+        unusual=_unusual(app, tools),
     )
     return Beginning(text, tools)
+
+
+def _unusual(app: App, tools: tuple[str, ...]) -> str:
+    wanted = app.settings.agent.environment_probe and "terminal" in tools
+    return peculiarities(app.env) if wanted else ""

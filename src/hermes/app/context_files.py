@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.context.files import Scan, unscanned
@@ -23,7 +24,7 @@ def nearby(app: App, workspace: Workspace, policy: Policy, opened: SessionOpened
         effect = ReadPath(path=path)
         return isinstance(policy.decide(effect, opened.principal, frozenset({"user"})), Allow)
 
-    return _LazyNearby(workspace, permits, scan_of(app))
+    return _LazyNearby(workspace, permits, scan_of(app, opened.cwd))
 
 
 class _LazyNearby:
@@ -43,11 +44,14 @@ class _LazyNearby:
         return await self._inner(call, result)
 
 
-def scan_of(app: App) -> Scan:
-    """What files pass before they are shown to a model. A person is told what was found."""
+def scan_of(app: App, cwd: str) -> Scan:
+    """What files pass before they are shown to a model that works in this folder. A person is told
+    what was found; folders that they trust are only warned about."""
     wanted = app.settings.security.context_scan
     if wanted == "off":
         return unscanned
+    if wanted == "block" and _is_trusted(cwd, app.settings.security.trusted_dirs):
+        wanted = "warn"
 
     def scan(name: str, text: str) -> str:
         # Few folders have such files.
@@ -63,3 +67,10 @@ def scan_of(app: App) -> Scan:
         return f"{found.warning(name)}\n\n{text}"
 
     return scan
+
+
+def _is_trusted(cwd: str, folders: tuple[str, ...]) -> bool:
+    if not folders or not cwd:
+        return False
+    here = Path(cwd).resolve()
+    return any(here.is_relative_to(Path(each).expanduser().resolve()) for each in folders)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
-import os
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes.app.sweeping import sweep
 from hermes.app.taping import TAPES
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Steered, TurnStarted
+from hermes.core.wiping import PATIENCE_SECONDS, left_in
 from hermes.journal.erasure import Erasure, Nearby, erase, holding
-from hermes.memory.entries import Source
+from hermes.memory.entries import OWNER, Source
 from hermes.memory.memories import Doomed
 from hermes.memory.phrases import Phrases
 
@@ -23,12 +22,10 @@ if TYPE_CHECKING:
     from hermes.app.build import App
 
 LEAST_CHARS = 4
-MOST_BYTES = 64 << 20
-# What SQLite keeps is looked after by those who know its tables; models are large and say nothing.
-_DATABASES = (".db", ".db-wal", ".db-shm", ".db-journal", ".lock")
-_NOT_ENTERED = ("models", "profiles", "locks", "checkpoints", "confined")
-# Without these nobody gets in any more; who wrote it there has to take it out.
-_NOT_TOUCHED = (".env", "auth.json")
+_IN_THE_LOG = (
+    "{} may still have it on old pages, because another program reads there; they go at the next "
+    "start of Hermes after that has ended"
+)
 
 
 class Forgotten(Value):
@@ -74,22 +71,29 @@ async def traces(app: App, what: Doomed) -> dict[str, tuple[int, ...]]:
     return await holding(app.journal, Phrases(what.texts), near=await _near(app, what))
 
 
-async def forget(app: App, what: Doomed, *, by: str = "owner") -> Forgotten:
+async def forget(
+    app: App, what: Doomed, *, by: str = "owner", patience_seconds: float = PATIENCE_SECONDS
+) -> Forgotten:
     """Everywhere or, when a session that holds it is in use, nowhere: SessionBusy. May be done
     again when it was cut short."""
     phrases = Phrases(what.texts)
     near = await _near(app, what)
     done = Erasure()
     if app.home.journal.exists():
-        done = await erase(app.journal, phrases, near=near, by=by)
+        done = await erase(
+            app.journal, phrases, near=near, by=by, patience_seconds=patience_seconds
+        )
+    left = [] if done.is_wiped else [_IN_THE_LOG.format(app.home.journal)]
     entries = tuple(sorted({c.entry for c in await app.memory.of().changes()
                             if c.id in what.changes}))  # fmt: skip
-    await app.memory.of().forget(what)
+    left += await _forget_memories(app, what, patience_seconds)
     if app.home.index.exists():
         await app.library.rebuild_index()
     recordings = await asyncio.to_thread(_drop_recordings, app, tuple(done.sessions))
-    contents = await asyncio.to_thread(_drop_contents, app, phrases)
-    files, left = await asyncio.to_thread(_sweep, app.home.root, phrases)
+    contents, is_wiped = await asyncio.to_thread(_drop_contents, app, phrases)
+    left += [] if is_wiped else [left_in(_undo_store(app))]
+    files, more = await asyncio.to_thread(sweep, app.home.root, phrases.erased)
+    left += more
     left += await app.memory.forget_outside(phrases.erased)
     return Forgotten(
         texts=len(what.texts),
@@ -101,6 +105,15 @@ async def forget(app: App, what: Doomed, *, by: str = "owner") -> Forgotten:
         contents=contents,
         left=tuple(left),
     )
+
+
+async def _forget_memories(app: App, what: Doomed, patience_seconds: float) -> list[str]:
+    """In the memory of everybody who was told the same."""
+    memories = app.memory.of()
+    for scope in sorted(await memories.holders(what) | {OWNER}):
+        await app.memory.of(scope).forget(what)
+    is_wiped = await memories.wipe(patience_seconds=patience_seconds)
+    return [] if is_wiped else [left_in(app.home.memories / "ledger.db")]
 
 
 async def _near(app: App, what: Doomed) -> dict[str, Nearby]:
@@ -153,65 +166,16 @@ def _drop_recordings(app: App, sessions: Sequence[str]) -> int:
     return count
 
 
-def _drop_contents(app: App, phrases: Phrases) -> int:
+def _drop_contents(app: App, phrases: Phrases) -> tuple[int, bool]:
     from hermes.undo.erasing import forget as forget_contents
     from hermes.undo.store import Store
 
-    store = Store(app.home.root / "checkpoints")
+    store = Store(_undo_store(app))
     try:
         return forget_contents(store, phrases.erased)
     finally:
         store.close()
 
 
-def _sweep(root: Path, phrases: Phrases) -> tuple[list[str], list[str]]:
-    """Every other file; those that were changed, and those that still have it."""
-    changed: list[str] = []
-    left: list[str] = []
-    for path in _files(root):
-        try:
-            if path.stat().st_size > MOST_BYTES:
-                left.append(f"{path} is too large to be looked into")
-            elif path.name.endswith(".gz"):
-                changed += [str(path)] if _clean_packed(path, phrases) else []
-            elif path.name in _NOT_TOUCHED:
-                left += [f"{path} says it too"] if _cleaned(path.read_bytes(), phrases) else []
-            elif (rest := _cleaned(path.read_bytes(), phrases)) is not None:
-                _overwrite(path, rest)
-                changed.append(str(path))
-        except (OSError, EOFError, zlib.error) as error:
-            left.append(f"{path} cannot be looked into ({error})")
-    return changed, left
-
-
-def _files(root: Path) -> Iterator[Path]:
-    for folder, inner, names in os.walk(root):
-        inner[:] = [name for name in inner if name not in _NOT_ENTERED]
-        for name in names:
-            path = Path(folder, name)
-            if path.is_file() and not path.is_symlink() and not name.endswith(_DATABASES):
-                yield path
-
-
-def _cleaned(raw: bytes, phrases: Phrases) -> bytes | None:
-    """The bytes without it; None when it is not there."""
-    text = raw.decode("utf-8", "surrogateescape")
-    rest = phrases.erased(text)
-    return None if rest == text else rest.encode("utf-8", "surrogateescape")
-
-
-def _clean_packed(path: Path, phrases: Phrases) -> bool:
-    rest = _cleaned(gzip.decompress(path.read_bytes()), phrases)
-    if rest is None:
-        return False
-    _overwrite(path, gzip.compress(rest, mtime=0))
-    return True
-
-
-def _overwrite(path: Path, data: bytes) -> None:
-    """In place, since another process may have the file open to write at its end."""
-    with path.open("r+b") as file:
-        file.write(data)
-        file.truncate()
-        file.flush()
-        os.fsync(file.fileno())
+def _undo_store(app: App) -> Path:
+    return app.home.root / "checkpoints"

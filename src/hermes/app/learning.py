@@ -13,6 +13,7 @@ from hermes.app.rehearsing import Rehearsals, ledger_of
 from hermes.app.reviewing import Reviewed
 from hermes.app.skilled import Skilled, skilled
 from hermes.app.suspicion import untrusted_in
+from hermes.app.taking_back import take_back
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.core.events import Record, SessionOpened
 from hermes.core.session import Session
@@ -20,6 +21,7 @@ from hermes.core.subscription import Subscription
 from hermes.core.transcript import fold
 from hermes.learning.ledger import Look
 from hermes.learning.occasions import Occasion, Watch
+from hermes.learning.relapse import Run, Uses
 from hermes.learning.verdicts import Rehearsal, Verdict
 from hermes.skills.history import Version
 
@@ -44,6 +46,7 @@ class Learning:
         self._opened = opened
         self._ledger = ledger_of(app)
         self._skilled = skilled(app, opened.cwd)
+        self._uses = Uses(session.id)
 
     async def follow(self, events: Subscription) -> None:
         try:
@@ -52,6 +55,7 @@ class Learning:
             async for record in events:
                 if not record.n or record.n <= last:
                     continue
+                await self._watch_over(self._uses.note(record))
                 if (occasion := watch.note(record.event)) is not None:
                     await self._look(self._session, self._opened, record.turn_id, occasion)
         finally:
@@ -61,11 +65,15 @@ class Learning:
         """What is known of the session so far, and its last turn if that was worth a look."""
         watch, last = _new_watch(self._app), 0
         due: tuple[str, Occasion] | None = None
+        runs: tuple[Run, ...] = ()
         for record in await self._records(self._session.id):
             last = record.n
+            runs = self._uses.note(record) or runs
             occasion = watch.note(record.event)
             if occasion is not None:
                 due = (record.turn_id, occasion)
+        # To say the same of a turn twice changes nothing.
+        await self._watch_over(runs)
         return watch, last, due
 
     async def _records(self, session_id: str) -> tuple[Record, ...]:
@@ -120,6 +128,13 @@ class Learning:
         await settle_all(self._app, self._skilled, self._session)
         await self._done(looked.id, turn_id)
 
+    async def _watch_over(self, runs: tuple[Run, ...]) -> None:
+        """A version that does badly in use gives way to the one before it."""
+        for run in runs:
+            words = await asyncio.to_thread(take_back, self._app, self._skilled, run)
+            if words:
+                self._session.tell(words)
+
     def _has_proposed(self, session_id: str, turn_id: str) -> bool:
         """A look that died after its proposal is not begun again."""
         shelf = self._skilled.shelf
@@ -172,8 +187,11 @@ def decide(app: App, skills: Skilled, version: Version, rehearsal: Rehearsal) ->
             return f"A change of the skill {version.name} was refused: {rehearsal.words}."
         if verdict == "promote" or _is_free(app, version, verdict):
             skills.approve(version, rehearsal.words)
-            verb = "learned" if version.action == "create" else "improved"
-            return f"Skill {version.name} {verb} ({rehearsal.words})."
+            if version.action != "create":
+                return f"Skill {version.name} improved ({rehearsal.words})."
+            gone = skills.curator().make_room() if app.settings.curator.enabled else ()
+            room = f" To the archive for it: {', '.join(gone)}." if gone else ""
+            return f"Skill {version.name} learned ({rehearsal.words}).{room}"
     except UsageError as error:
         with suppress(UsageError):
             skills.shelf.refuse(version, str(error))

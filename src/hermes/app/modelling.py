@@ -19,6 +19,7 @@ from hermes.core.parts import Connect
 from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Prompt
 from hermes.core.turn import Limits
+from hermes.core.wiping import left_in
 from hermes.memory.attached import Attached
 from hermes.memory.entries import OWNER, Operation, Source, Target
 from hermes.memory.provider import Began, MemoryProvider
@@ -134,14 +135,14 @@ class Modelling:
         from hermes.memory.local.people import People
 
         people = People(self._app.home.memories / "people.db", OWNER)
-        await people.erase(erased)
+        left = [] if await people.erase(erased) else [left_in(people.path)]
         people.close()
         if self._name in ("", "local"):
-            return []
+            return left
         try:
-            return await self._made("").forget(erased)
+            return [*left, *await self._made("").forget(erased)]
         except HermesError as error:
-            return [f"{self._name.capitalize()} could not be asked to forget ({error})"]
+            return [*left, f"{self._name.capitalize()} could not be asked to forget ({error})"]
 
     def local_desk(self, session_id: str, opened: SessionOpened) -> UserModel:
         from hermes.memory.local.modelling import LocalModel

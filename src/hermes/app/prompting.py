@@ -55,9 +55,11 @@ def system_text(
     session_id: str = "",
     scan: Scan = unscanned,
     clean: Callable[[str], str] = str,
+    unusual: str = "",
 ) -> SystemText:
     """`slots` are the blocks of other rooms as they are now; every file passes `scan` first. What
-    people wrote into files and settings passes `clean`; our own words need not."""
+    people wrote into files and settings passes `clean`; our own words need not. `unusual` is what
+    was found out about this machine."""
     if choice.reduced:
         # A very small model loses the question in a long introduction.
         return SystemText((Layer(name="identity", text=REDUCED),), ())
@@ -73,7 +75,9 @@ def system_text(
         model=choice.model,
         provider=choice.provider,
         now=now,
-        hint=clean("\n".join(filter(None, (_place(settings), settings.agent.environment_hint)))),
+        hint=clean(
+            "\n".join(filter(None, (_place(settings) or unusual, settings.agent.environment_hint)))
+        ),
         platform_hint=platform_hint(opening.platform, settings.platform_hints),
         profile="" if home.profile == DEFAULT_PROFILE else home.profile,
         window=choice.window,

@@ -78,6 +78,7 @@ class Skilled:
         wanted = CuratorSettings(
             stale_after_days=settings.stale_after_days,
             archive_after_days=settings.archive_after_days,
+            most_skills=settings.most_skills,
             prune_builtins=settings.prune_builtins,
             backups=settings.backup.keep,
         )

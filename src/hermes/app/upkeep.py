@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from asyncio import to_thread
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hermes.core.errors import HermesError
 from hermes.core.session import Session
 
 if TYPE_CHECKING:
@@ -42,3 +44,16 @@ async def curate(app: App, session: Session) -> None:
     gone = [move.name for move in moves if move.to == "archived"]
     if gone:
         session.tell(f"Unused skills were archived: {', '.join(gone)} (`hermes curator restore`).")
+    if settings.consolidate:
+        await _consolidate(app, session)
+
+
+async def _consolidate(app: App, session: Session) -> None:
+    """Nobody asked for it now, so nobody is told that it did not work."""
+    from hermes.app.consolidating import Consolidation
+    from hermes.app.skilled import skilled
+
+    with suppress(HermesError):
+        for merged in await Consolidation(app, skilled(app), session).run():
+            names = ", ".join(merged.absorbed)
+            session.tell(f"The skill {merged.into} takes the place of {names}.")

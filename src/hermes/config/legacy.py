@@ -1,5 +1,5 @@
-"""Older ways to write down endpoints, fallbacks and old sessions, read as if they were written
-today."""
+"""Older ways to write down endpoints, fallbacks, summaries and old sessions, read as if they were
+written today."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ _MODES = {
 }
 # Other names of the settings of an endpoint.
 _NAMES = {"api": "base_url", "url": "base_url", "transport": "api_mode", "model": "default_model"}
+
+_SUMMARY = "summary_"
 
 _RETENTION = {
     "auto_prune": "mode",
@@ -39,7 +41,21 @@ def modernised(data: JsonObject) -> JsonObject:
         found["fallback_providers"] = [*(chain if isinstance(chain, list) else ()), _spare(spare)]
     if isinstance(sessions := found.get("sessions"), dict):
         found["sessions"] = _sessions(sessions)
+    if isinstance(compression := found.get("compression"), dict):
+        found |= _summaries(compression, _mapping(found.get("auxiliary")))
     return found if found != data else data
+
+
+def _summaries(held: JsonObject, auxiliary: JsonObject) -> JsonObject:
+    """Who writes summaries stands with the other models for side work today."""
+    named = ((key.removeprefix(_SUMMARY), value) for key, value in held.items()
+             if key.startswith(_SUMMARY))  # fmt: skip
+    meant = {key: value for key, value in named if value not in (None, "")}
+    if not meant:
+        return {}
+    task = {**meant, **_mapping(auxiliary.get("compression"))}
+    kept = {key: value for key, value in held.items() if not key.startswith(_SUMMARY)}
+    return {"compression": kept, "auxiliary": {**auxiliary, "compression": task}}
 
 
 def _by_name(listed: list[JsonValue]) -> JsonObject:

@@ -51,6 +51,7 @@ class AgentSettings(Value):
         True
     )
     environment_hint: Annotated[str, "A note on this machine for the system prompt."] = ""
+    environment_probe: Annotated[bool, "Tell the model what is unusual about this machine."] = True
     tool_use_enforcement: Annotated[
         str, "Tell models to act, not to promise: `auto` by family, `true`, `false`, or names."
     ] = "auto"

@@ -46,7 +46,7 @@ class SkillSettings(Value):
         "What comes into use where no session can be played again: new skills, also changes, or "
         "nothing before you approve it.",
     ] = "new"
-    index_max_chars: Annotated[Count, "Characters of the list of skills in the prompt."] = 2_000
+    index_max_chars: Annotated[Count, "Characters of the list of skills in the prompt."] = 2_050
     hub_urls: Annotated[
         dict[str, str],
         "Addresses to use instead of the usual: github_api, github_raw, skills_sh, clawhub, "
@@ -66,5 +66,7 @@ class CuratorSettings(Value):
     min_idle_hours: Annotated[Count, "Hours without a session before a look."] = 2
     stale_after_days: Annotated[Positive, "Days without use after which one counts as stale."] = 30
     archive_after_days: Annotated[Positive, "Days without use after which one is archived."] = 90
+    most_skills: Annotated[Count, "How many are kept at hand; 0 for any number."] = 100
+    consolidate: Annotated[bool, "Also let a model merge those that are about the same."] = False
     prune_builtins: Annotated[bool, "Also skills that came with Hermes."] = False
     backup: CuratorBackupSettings = CuratorBackupSettings()

@@ -209,7 +209,7 @@ class Compactor:
             spare = room.limit - self._gauge.fixed(prompt)
             shortened = shrinking.squeezed(shortened, transcript, spare)
             size = self._size(transcript, prompt, shortened)
-        if size >= before:
+        if before - size < self._least_gain(prompt, before, shortened):
             return None
         scale = self._gauge.scale(transcript, prompt)
         return replace(
@@ -218,6 +218,12 @@ class Compactor:
             tokens_after=int(size * scale),
             scale=scale,
         )
+
+    def _least_gain(self, prompt: Prompt, before: int, shortened: Compacted) -> int:
+        """Whoever asks for it gives up caches for it: a tenth of what was said must go."""
+        if shortened.cause != "asked":
+            return 1
+        return max(1, (before - self._gauge.fixed(prompt)) // 10)
 
     def _size(self, transcript: Transcript, prompt: Prompt, shortened: Compacted) -> int:
         messages = transcript.messages

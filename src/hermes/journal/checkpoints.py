@@ -7,7 +7,9 @@ import sqlite3
 import threading
 from pathlib import Path
 
+from hermes.core.wiping import emptied
 from hermes.journal.connections import connect
+from hermes.journal.locks import WriteLock
 
 log = logging.getLogger(__name__)
 
@@ -16,6 +18,7 @@ PAGE_BYTES = 4096
 PAGES = 1_000
 NEARLY = 64
 ROUNDS = 8
+_OWED = "log_to_empty"
 
 
 class Checkpointer:
@@ -30,6 +33,7 @@ class Checkpointer:
         self._wanted = threading.Event()
         self._closing = threading.Event()
         self._nearly_done = False
+        self._copying = copy_lock(path)
 
     def count(self, *, rows_bytes: int, sessions: int) -> None:
         """A commit was made; how many pages it wrote is estimated."""
@@ -39,8 +43,10 @@ class Checkpointer:
             self._start()
             self._wanted.set()
 
-    def begin(self, wal: Path) -> None:
+    def begin(self, db: sqlite3.Connection) -> None:
         """Other processes may have left much, and may never come back to copy it."""
+        _pay_what_is_owed(db)
+        wal = self._path.with_name(f"{self._path.name}-wal")
         size = wal.stat().st_size if wal.exists() else 0
         if size > 2 * PAGES * PAGE_BYTES:
             self.count(rows_bytes=size, sessions=0)
@@ -78,16 +84,44 @@ class Checkpointer:
             # After this, so that a wish to close that came meanwhile is not wiped out unseen.
             self._wanted.clear()
         db.close()
+        self._copying.close()
 
     def _copy_most(self, db: sqlite3.Connection) -> None:
         """Until so little is left that the writer may finish, or as little as its haste allows:
         each round has only those pages to copy that were written during the one before."""
-        for _ in range(ROUNDS):
-            if self._closing.is_set():
+        with self._copying.held(wait=False) as is_ours:
+            if not is_ours:
+                # Somebody else copies them, or empties the log altogether.
                 return
-            if _copy(db) <= NEARLY:
-                break
+            for _ in range(ROUNDS):
+                if self._closing.is_set():
+                    return
+                if _copy(db) <= NEARLY:
+                    break
         self._nearly_done = True
+
+
+def copy_lock(path: Path) -> WriteLock:
+    """Held by whoever copies pages without holding the write lock."""
+    return WriteLock(path.with_name(f"{path.name}.copy.lock"))
+
+
+def owe_emptying(db: sqlite3.Connection, owed: bool) -> None:
+    """Note that pages which must not be kept are left in the log, or that they are no more."""
+    if owed:
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, 1)", (_OWED,))
+    elif _is_owed(db):
+        db.execute("DELETE FROM meta WHERE name = ?", (_OWED,))
+
+
+def _is_owed(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM meta WHERE name = ?", (_OWED,)).fetchone() is not None
+
+
+def _pay_what_is_owed(db: sqlite3.Connection) -> None:
+    """The caller holds the write lock. Readers are not waited for; then it stays owed."""
+    if _is_owed(db) and emptied(db, patience_seconds=0):
+        owe_emptying(db, False)
 
 
 def _copy(db: sqlite3.Connection) -> int:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from hermes.codec.json import DecodeError, decode, encode
-from hermes.codec.values import JsonValue, Value
+from hermes.codec.values import JsonValue, Value, replace
 from hermes.core.errors import SessionBusy
 from hermes.core.events import Erased
+from hermes.core.wiping import PATIENCE_SECONDS
 from hermes.journal import leases, ledger, upkeep
 from hermes.journal.chain import link, seed
 from hermes.journal.journal import SqliteJournal
@@ -43,10 +44,12 @@ class Nearby(Value):
 
 
 class Erasure(Value):
-    """What was done: the numbers of changed records by session id, and their ids in the file."""
+    """What was done: the numbers of changed records by session id, and their ids in the file. Not
+    `is_wiped` while somebody reads pages of before, which stay in the write-ahead log."""
 
     sessions: Mapping[str, tuple[int, ...]] = {}
     events: tuple[int, ...] = ()
+    is_wiped: bool = True
 
 
 class _Changed(NamedTuple):
@@ -63,9 +66,11 @@ async def erase(
     *,
     near: Mapping[str, Nearby] | None = None,
     by: str = "owner",
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> Erasure:
     """Rewrite every record that holds it, in one transaction. SessionBusy, and nothing is done,
-    while somebody is in a session that holds it: whoever has it in mind would write it again."""
+    while somebody is in a session that holds it: whoever has it in mind would write it again.
+    Those who read pages of before are waited for, but not for ever."""
     near = near or {}
     found = await journal.reading(lambda db: list(_found(db, eraser, near)))
 
@@ -84,8 +89,8 @@ async def erase(
 
     done = await journal.writing(work)
     # Freed pages and the write-ahead log still have what was there before.
-    await upkeep.vacuum(journal)
-    return done
+    is_wiped = await upkeep.vacuum(journal, patience_seconds=patience_seconds)
+    return replace(done, is_wiped=is_wiped)
 
 
 async def holding(

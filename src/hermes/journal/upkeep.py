@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 from hermes.codec.values import Value
 from hermes.core.errors import JournalError
+from hermes.core.wiping import PATIENCE_SECONDS, wiped
+from hermes.journal.checkpoints import copy_lock, owe_emptying
 from hermes.journal.connections import connect
 from hermes.journal.faults import journal_error
 from hermes.journal.journal import SqliteJournal
@@ -19,8 +20,6 @@ from hermes.journal.removal import Pruned, prune
 from hermes.journal.transaction import Transaction
 
 _RAN = "retention_ran_at"
-_ATTEMPTS = 100
-_BETWEEN_SECONDS = 0.05
 
 
 class Stats(Value):
@@ -78,10 +77,12 @@ async def apply_retention(journal: SqliteJournal, policy: RetentionPolicy) -> Re
     return Retained(ran=True, pruned=pruned, vacuumed=vacuumed)
 
 
-async def vacuum(journal: SqliteJournal) -> None:
-    """Give the space of deleted records back; everybody else's writes wait meanwhile."""
+async def vacuum(journal: SqliteJournal, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
+    """Give the space of deleted records back; everybody else's writes wait meanwhile. Whether no
+    page of before is left: False when somebody reads one for longer than our patience. Then the
+    next who opens the journal for writing empties the log."""
     await journal.reading(lambda _db: None)
-    await asyncio.to_thread(_vacuum, journal.path)
+    return await asyncio.to_thread(_vacuum, journal.path, patience_seconds)
 
 
 async def backup(journal: SqliteJournal, target: Path) -> None:
@@ -102,26 +103,20 @@ async def backup(journal: SqliteJournal, target: Path) -> None:
     await journal.reading(copy)
 
 
-def _vacuum(path: Path) -> None:
-    lock = WriteLock(path.with_name(f"{path.name}.lock"))
+def _vacuum(path: Path, patience_seconds: float) -> bool:
+    lock, copying = WriteLock(path.with_name(f"{path.name}.lock")), copy_lock(path)
     try:
-        with lock.held(), closing(connect(path, mode="rw")) as db:
-            db.execute("VACUUM")
-            _empty_the_log(db)
+        # Nobody else copies the log then: that would make SQLite give up on emptying it at once.
+        # What is left are readers, for whom it waits.
+        with lock.held(), copying.held(), closing(connect(path, mode="rw")) as db:
+            is_wiped = wiped(db, patience_seconds=patience_seconds)
+            owe_emptying(db, not is_wiped)
     except sqlite3.Error as error:
         raise journal_error(error, path) from error
     finally:
+        copying.close()
         lock.close()
-
-
-def _empty_the_log(db: sqlite3.Connection) -> None:
-    """What was erased still stands in the write-ahead log until it is emptied. Somebody who copies
-    pages at that moment makes SQLite give up at once, so it is tried again."""
-    for _ in range(_ATTEMPTS):
-        busy, *_ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if not busy:
-            return
-        time.sleep(_BETWEEN_SECONDS)
+    return is_wiped
 
 
 def _last_run(db: sqlite3.Connection) -> float:

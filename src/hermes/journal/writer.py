@@ -194,7 +194,7 @@ class Writer:
             self._mend()
         if self._db is None:
             self._db = opening.open_for_writing(self._path)
-            self._checkpointer.begin(self._path.with_name(f"{self._path.name}-wal"))
+            self._checkpointer.begin(self._db)
         is_beat_due = self._is_beat_due()
         self._db.execute("BEGIN IMMEDIATE")
         changes = self._db.total_changes

@@ -1,4 +1,5 @@
-"""Which turns were looked back upon, and what rehearsals have shown; durable, per home."""
+"""Which turns were looked back upon, what rehearsals have shown, and how skills do in use;
+durable, per home."""
 
 from __future__ import annotations
 
@@ -6,12 +7,14 @@ import os
 from pathlib import Path
 
 from hermes.codec.json import DecodeError, decode, encode
-from hermes.codec.values import Value
+from hermes.codec.values import V, Value
 from hermes.codec.whole_files import replace_file
+from hermes.learning.relapse import Run
 from hermes.learning.verdicts import Rehearsal
 from hermes.skills.files import sole_writer
 
 REVIEWS = "reviews.jsonl"
+RUNS = "runs"
 REHEARSALS = "rehearsals"
 # One that died twice would die again.
 MOST_ATTEMPTS = 2
@@ -72,26 +75,40 @@ class Ledger:
     def keep(self, rehearsal: Rehearsal) -> None:
         replace_file(self._folder / REHEARSALS / f"{rehearsal.version}.json", encode(rehearsal))
 
+    def ran(self, run: Run) -> None:
+        """Takes the place of what was said of the same turn before."""
+        with sole_writer(self._made()):
+            (self._folder / RUNS).mkdir(exist_ok=True, mode=0o700)
+            self._append(run, f"{RUNS}/{run.skill}.jsonl")
+
+    def runs(self, skill: str) -> tuple[Run, ...]:
+        """The turns that used it, oldest first."""
+        found = {(run.session, run.turn): run for run in self._rows(Run, f"{RUNS}/{skill}.jsonl")}
+        return tuple(found.values())
+
     def _made(self) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return self._folder
 
     def _read(self) -> list[Look]:
+        return self._rows(Look, REVIEWS)
+
+    def _rows(self, kind: type[V], name: str) -> list[V]:
         try:
-            rows = (self._folder / REVIEWS).read_bytes().split(b"\n")
+            rows = (self._folder / name).read_bytes().split(b"\n")
         except OSError:
             return []
         found = []
         for row in rows:
             try:
-                found.append(decode(Look, row))
+                found.append(decode(kind, row))
             except DecodeError:
                 continue
         return found
 
-    def _append(self, look: Look) -> None:
+    def _append(self, look: Value, name: str = REVIEWS) -> None:
         """A line that a crash has cut is closed, and is no line."""
-        descriptor = os.open(self._folder / REVIEWS, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "r+b") as file:
             end = file.seek(0, os.SEEK_END)
             torn = end > 0 and os.pread(file.fileno(), 1, end - 1) != b"\n"

@@ -10,6 +10,7 @@ from typing import Any
 
 from hermes.codec.json import decode, encode
 from hermes.core.errors import HermesError
+from hermes.core.wiping import wiped
 from hermes.memory.entries import Change, Entry, Source, Target
 
 FORMAT = 1
@@ -198,10 +199,14 @@ class Ledger:
                     (rest, session, place),
                 )
 
-    def compact(self) -> None:
-        """Nothing that was taken out is left in the file or its log."""
-        self.db.execute("VACUUM")
-        self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    def holders(self, erased: Callable[[str], str]) -> set[str]:
+        """Whose memory has entries that it would change."""
+        found = self.db.execute("SELECT scope, text FROM entries").fetchall()
+        return {scope for scope, text in found if erased(text) != text}
+
+    def wipe(self, patience_seconds: float) -> bool:
+        """Whether nothing that was taken out is left in the file or its log, see `wiped`."""
+        return wiped(self.db, patience_seconds=patience_seconds)
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, UsageError
+from hermes.core.wiping import PATIENCE_SECONDS
 from hermes.core.world import World
 from hermes.memory import history
 from hermes.memory.entries import (
@@ -258,8 +259,16 @@ class Memories:
             sources=tuple(dict.fromkeys(change.source for change in found.values())),
         )
 
+    async def holders(self, doomed: Doomed) -> set[str]:
+        """The scopes in which it stands now, be it this one or not."""
+        from hermes.memory.phrases import Phrases
+
+        phrases = Phrases(doomed.texts)
+        return await self._looking(lambda work: work.ledger.holders(phrases.erased), set())
+
     async def forget(self, doomed: Doomed) -> None:
-        """Take the texts out of the ledger and the files, so that nobody finds them there."""
+        """Take the texts out of the ledger and this person's files, so that nobody finds them
+        there; `wipe` takes them off the disk."""
         from hermes.memory.phrases import Phrases
 
         phrases = Phrases(doomed.texts)
@@ -268,15 +277,18 @@ class Memories:
             numbers = set(doomed.changes)
             numbers |= {n for n, _, text, _ in work.ledger.texts() if phrases.erased(text) != text}
             for entry in work.ledger.entries(work.scope):
-                if entry.change in numbers:
+                if entry.change in numbers or phrases.erased(entry.text) != entry.text:
                     work.ledger.drop_entry(entry.id)
             work.ledger.forget(numbers)
             work.ledger.put_fact(FORGETS, str(_forgets(work) + 1))
             work.ledger.erase_recalls(phrases.erased)
 
-        if doomed.changes:
+        if not self._work.is_untouched():
             await self._changing(work)
-            await self._looking(lambda work: work.ledger.compact(), None)
+
+    async def wipe(self, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
+        """Whether no page on the disk has what was forgotten, see `core.wiping`."""
+        return await self._looking(lambda work: work.wipe(patience_seconds), True)
 
     # Recalled beside a message, see `core` prompts
 

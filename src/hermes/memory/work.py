@@ -78,6 +78,11 @@ class Work:
                 self.files.write(target, self.texts(target))
             self.world.reach("memory.written")
 
+    def wipe(self, patience_seconds: float) -> bool:
+        """Whether nothing that was taken out is left; nobody writes meanwhile."""
+        with sole_writer(self.folder), _told():
+            return self.ledger.wipe(patience_seconds)
+
     def texts(self, target: Target) -> list[str]:
         return [entry.text for entry in self.ledger.entries(self.scope, target)]
 

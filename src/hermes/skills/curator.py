@@ -27,6 +27,7 @@ DAY = 86_400.0
 class CuratorSettings(Value):
     stale_after_days: float = 30
     archive_after_days: float = 90
+    most_skills: int = 100
     prune_builtins: bool = False
     backups: int = 5
 
@@ -68,16 +69,13 @@ class Curator:
         """What a run would do now. Only the agent's own skills, and those that are pinned or
         needed stay."""
         limit = archive_after_days or self._settings.archive_after_days
-        known, needed = self._usages.all(), set(self._needed())
+        movable, surplus = self._movable(), self._surplus()
         moves: list[Move] = []
-        for entry in self._shelf.look().entries:
-            usage = known.get(entry.name, Usage())
-            if usage.pinned or entry.name in needed or not self._may_move(entry):
-                continue
-            if (idle := self._idle_days(entry, usage)) >= limit:
-                moves.append(Move(name=entry.name, to="archived", idle_days=int(idle)))
-            elif idle >= self._settings.stale_after_days and usage.state != "stale":
-                moves.append(Move(name=entry.name, to="stale", idle_days=int(idle)))
+        for name, (idle, state) in movable.items():
+            if idle >= limit or name in surplus:
+                moves.append(Move(name=name, to="archived", idle_days=int(idle)))
+            elif idle >= self._settings.stale_after_days and state != "stale":
+                moves.append(Move(name=name, to="stale", idle_days=int(idle)))
         return tuple(moves)
 
     def run(self, archive_after_days: float = 0) -> tuple[Move, ...]:
@@ -91,6 +89,14 @@ class Curator:
                 self._usages.change(move.name, lambda now: replace(now, state="stale"))
         write_state(self._folder, replace(self.state(), last_run_at=self._clock.now()))
         return moves
+
+    def make_room(self) -> tuple[str, ...]:
+        """More than `most_skills` of the agent's own are not kept at hand: those that were not used
+        for longest go to the archive at once. Their names."""
+        surplus = self._surplus()
+        for name in surplus:
+            self.archive(name)
+        return surplus
 
     def archive(self, name: str) -> Path:
         """Moved as it is; UsageError for one that does not lie in the home."""
@@ -182,6 +188,27 @@ class Curator:
                     tar.extractall(self._folder, members=inner)
                 back.append(Path(place).name)
         return tuple(back)
+
+    def _movable(self) -> dict[str, tuple[float, str]]:
+        """The days without use and the state of each skill that may go."""
+        known, needed = self._usages.all(), set(self._needed())
+        found: dict[str, tuple[float, str]] = {}
+        for entry in self._shelf.look().entries:
+            usage = known.get(entry.name, Usage())
+            if usage.pinned or entry.name in needed or not self._may_move(entry):
+                continue
+            found[entry.name] = (self._idle_days(entry, usage), usage.state)
+        return found
+
+    def _surplus(self) -> tuple[str, ...]:
+        most = self._settings.most_skills
+        scanned = self._shelf.look()
+        if not most or len(scanned.entries) <= most:
+            return ()
+        mine = [each for each in scanned.entries if self._shelf.provenance(each) == "agent"]
+        names, movable = {entry.name for entry in mine}, self._movable()
+        idle = sorted((name for name in movable if name in names), key=lambda n: -movable[n][0])
+        return tuple(idle[: max(0, len(mine) - most)])
 
     def _may_move(self, entry: Entry) -> bool:
         origin = self._shelf.provenance(entry)

@@ -288,7 +288,7 @@ class Shelf:
             )
 
     def _check(self, change: Change, before: Tree, after: Tree, *, fresh: bool) -> None:
-        by_agent = change.cause.who in ("agent", "review")
+        by_agent = change.cause.who in ("agent", *_AUTONOMOUS)
         check_tree(before, after, strict=by_agent)
         skill = checked(after[MAIN].decode("utf-8"), change.name)
         if fresh and by_agent and change.action == "create":

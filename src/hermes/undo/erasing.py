@@ -5,17 +5,18 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 
+from hermes.core.wiping import wiped
 from hermes.undo.store import Store
 
 # Larger objects are no texts that anybody has said.
 MOST_BYTES = 64 << 20
 
 
-def forget(store: Store, erased: Callable[[str], str]) -> int:
-    """Drop every content that `erased` would change; how many that were. They cannot be restored
-    any more, and no page of the store has them afterwards."""
+def forget(store: Store, erased: Callable[[str], str]) -> tuple[int, bool]:
+    """Drop every content that `erased` would change: how many that were, and whether no page of the
+    store has them afterwards, see `wiped`. They cannot be restored any more."""
     if not store.exists:
-        return 0
+        return 0, True
     doomed = [*_small(store, erased), *_large(store, erased)]
     with store.writing() as db:
         db.execute("PRAGMA secure_delete = ON")
@@ -32,9 +33,8 @@ def forget(store: Store, erased: Callable[[str], str]) -> int:
     for token in doomed:
         store.discard_object(token)
     with store.reading() as db:
-        db.execute("VACUUM")
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return len(doomed)
+        is_wiped = wiped(db)
+    return len(doomed), is_wiped
 
 
 def _small(store: Store, erased: Callable[[str], str]) -> list[bytes]:

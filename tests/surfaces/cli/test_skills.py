@@ -158,7 +158,9 @@ def test_the_curator_is_asked_and_told(program: Program) -> None:
     assert program("curator", "list-archived", "--json").json == ["deploy"]
     assert program("curator", "restore", "deploy").code == 0
     assert program("curator", "pin", "deploy").code == 0
-    assert program("curator", "run", "--dry-run", "--json").json == {"dry_run": True, "moves": []}
+    nothing = {"dry_run": True, "moves": [], "merged": []}
+    assert program("curator", "run", "--dry-run", "--json").json == nothing
+    assert program("curator", "run", "--dry-run", "--consolidate", "--json").json == nothing
     assert program("curator", "backup").code == 0
     assert len(program("curator", "rollback", "--list").out.split()) == 1
     assert program("curator", "pause").code == 0

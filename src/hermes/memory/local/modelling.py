@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from hermes.core.errors import HermesError
+from hermes.core.wiping import left_in
 from hermes.core.world import Clock
 from hermes.memory.local.people import People
 from hermes.memory.planning import Scan
@@ -107,8 +108,7 @@ class LocalModel(MemoryProvider):
             return notes
 
     async def forget(self, erased: Callable[[str], str]) -> list[str]:
-        await self.people.erase(erased)
-        return []
+        return [] if await self.people.erase(erased) else [left_in(self.people.path)]
 
     async def shutdown(self) -> None:
         self.people.close()

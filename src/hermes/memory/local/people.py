@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hermes.codec.values import Value
+from hermes.core.wiping import wiped
 
 T = TypeVar("T")
 
@@ -119,8 +120,8 @@ class People:
         )
         return [text for _, _, text in reversed(ranked)][:limit]
 
-    async def erase(self, erased: Callable[[str], str]) -> None:
-        """Rows that it changes go; nothing of them is left in the file."""
+    async def erase(self, erased: Callable[[str], str]) -> bool:
+        """Rows that it changes go. Whether nothing of them is left in the file, see `wiped`."""
 
         def work(db: sqlite3.Connection) -> None:
             for table in ("facts", "said"):
@@ -128,13 +129,10 @@ class People:
                 gone = [(id,) for id, text in rows if erased(text) != text]
                 db.executemany(f"DELETE FROM {table} WHERE id = ?", gone)
 
-        def compact(db: sqlite3.Connection) -> None:
-            db.execute("VACUUM")
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-        if self.path.exists():
-            await self._run(work)
-            await self._run(compact, plain=True)
+        if not self.path.exists():
+            return True
+        await self._run(work)
+        return await self._run(wiped, plain=True)
 
     def close(self) -> None:
         with self._turn:

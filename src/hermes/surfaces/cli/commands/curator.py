@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.skilled import skilled
+from hermes.app.opening import Opening
+from hermes.app.skilled import Skilled, skilled
 from hermes.surfaces.cli.output import as_json_option, columns, moment, print_json, with_app
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
+    from hermes.app.consolidating import Merged
     from hermes.skills.curator import Move
     from hermes.skills.curator_state import CuratorState
 
@@ -49,20 +51,34 @@ def _print_moves(moves: tuple[Move, ...], verb: str) -> None:
 
 @command.command(help="Look now.")
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
+@click.option("--consolidate", is_flag=True, help="Let a model merge those about the same, too.")
 @as_json_option
 @click.pass_context
-def run(ctx: click.Context, dry_run: bool, as_json: bool) -> None:
-    async def work(app: App) -> tuple[Move, ...]:
-        curator = skilled(app).curator()
-        return curator.plan() if dry_run else curator.run()
+def run(ctx: click.Context, dry_run: bool, consolidate: bool, as_json: bool) -> None:
+    async def work(app: App) -> tuple[tuple[Move, ...], tuple[Merged, ...]]:
+        skills = skilled(app)
+        curator = skills.curator()
+        moves = curator.plan() if dry_run else curator.run()
+        return moves, await _merged(app, skills, dry_run) if consolidate else ()
 
-    moves = with_app(ctx, work)
+    moves, merged = with_app(ctx, work)
     if as_json:
-        print_json({"dry_run": dry_run, "moves": columns(moves)})
+        print_json({"dry_run": dry_run, "moves": columns(moves), "merged": columns(merged)})
         return
     _print_moves(moves, "would be" if dry_run else "is")
-    if not moves:
+    for each in merged:
+        verb = "would take" if dry_run else "takes"
+        print(f"{each.into:<28} {verb} the place of {', '.join(each.absorbed)}")
+    if not moves and not merged:
         print("Nothing to do.")
+
+
+async def _merged(app: App, skills: Skilled, dry_run: bool) -> tuple[Merged, ...]:
+    from hermes.app.consolidating import Consolidation
+
+    # What it costs is booked in a session of its own.
+    purse = await app.open(Opening(source="tool", attended=False))
+    return await Consolidation(app, skills, purse, dry_run=dry_run).run()
 
 
 @command.command(help="Archive now what was not used for so many days.")

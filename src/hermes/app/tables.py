@@ -1,0 +1,118 @@
+"""Takes words out of the tables of any SQLite file, whatever they are for."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from hermes.core.wiping import left_in, wiped
+
+BUSY_SECONDS = 10.0
+
+
+def is_database(path: Path) -> bool:
+    """Asked of SQLite: opening its files by other means would drop the locks that it holds."""
+    try:
+        with _opened(path, "ro") as db:
+            db.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        return error.sqlite_errorcode != sqlite3.SQLITE_NOTADB
+    return True
+
+
+def cleaned_tables(
+    path: Path, erased: Callable[[str], str], *, touch: bool = True
+) -> tuple[int, list[str]]:
+    """How many rows were changed, and what may still have it. A row whose key says it goes. Without
+    `touch` it is only looked for."""
+    with _opened(path, "rw" if touch else "ro") as db:
+        tables = list(_tables(db))
+        if not any(_found(db, *table, erased) for table in tables):
+            return 0, []
+        if not touch:
+            return 0, [f"{path} says it too"]
+        db.execute("PRAGMA secure_delete = ON")
+        db.execute("BEGIN IMMEDIATE")
+        # Looked for once more, since others may have written meanwhile.
+        count = sum(_clean(db, *table, erased) for table in tables)
+        db.execute("COMMIT")
+        return count, [*_closed_ones(path, db), *([] if wiped(db) else [left_in(path)])]
+
+
+def _opened(path: Path, mode: str) -> closing[sqlite3.Connection]:
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    return closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None))
+
+
+def _tables(db: sqlite3.Connection) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Name, columns of the key, and all columns of each table and index of words."""
+    found = db.execute("PRAGMA main.table_list").fetchall()
+    for _schema, name, kind, _columns, is_without_rowid, _strict in found:
+        if kind not in ("table", "virtual") or name.startswith("sqlite_"):
+            continue
+        info = db.execute("SELECT name, pk FROM pragma_table_info(?)", (name,)).fetchall()
+        key = [column for column, place in info if place] if is_without_rowid else ["rowid"]
+        yield name, key, [column for column, _place in info]
+
+
+def _found(
+    db: sqlite3.Connection,
+    name: str,
+    key: Sequence[str],
+    columns: Sequence[str],
+    erased: Callable[[str], str],
+) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """The keys of rows that have it, with the values that they are to have instead."""
+    query = f"SELECT {_listed((*key, *columns))} FROM {_quoted(name)}"
+    rows = []
+    for row in db.execute(query):
+        values = zip(columns, row[len(key) :], strict=True)
+        new = {column: rest for column, old in values if (rest := _without(old, erased)) != old}
+        if new:
+            rows.append((row[: len(key)], new))
+    return rows
+
+
+def _clean(
+    db: sqlite3.Connection,
+    name: str,
+    key: Sequence[str],
+    columns: Sequence[str],
+    erased: Callable[[str], str],
+) -> int:
+    where = " AND ".join(f"{_quoted(column)} IS ?" for column in key)
+    rows = _found(db, name, key, columns, erased)
+    for place, new in rows:
+        wanted = ", ".join(f"{_quoted(column)} = ?" for column in new)
+        try:
+            update = f"UPDATE {_quoted(name)} SET {wanted} WHERE {where}"
+            db.execute(update, (*new.values(), *place))
+        except sqlite3.IntegrityError:
+            db.execute(f"DELETE FROM {_quoted(name)} WHERE {where}", place)
+    return len(rows)
+
+
+def _without(value: Any, erased: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return erased(value)
+    if isinstance(value, bytes):
+        return erased(value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    return value
+
+
+def _closed_ones(path: Path, db: sqlite3.Connection) -> list[str]:
+    found = db.execute("PRAGMA main.table_list").fetchall()
+    names = sorted(name for _schema, name, kind, *_ in found if kind == "virtual")
+    return [f"{path} has an index of its own, {name}, that may still know words" for name in names]
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(map(_quoted, columns))
+
+
+def _quoted(name: str) -> str:
+    """A name as SQLite takes any name; `rowid` is one too where no column is called so."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,89 @@
+"""Whether a version of a skill does worse in use than the one before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes.codec.values import Value, replace
+from hermes.core.events import Event, MessageReceived, Record, ToolFinished, TurnEnded, TurnStarted
+from hermes.learning.corrections import corrects
+from hermes.learning.outcomes import Outcome, outcome_of
+from hermes.learning.revision import VIEW
+
+# Of so many uses, so many must have gone badly: one bad day is no verdict.
+LOOKED_AT = 5
+ENOUGH = 3
+# Ends that say something about what was done.
+_TELLING = frozenset(("done", "failed", "guardrail", "budget", "partial"))
+
+
+class Run(Value):
+    """A turn that used a version of a skill, named by the beginning of its hash."""
+
+    skill: str
+    version: str
+    session: str
+    turn: str
+    outcome: Outcome
+
+
+class Uses:
+    """Follows the events of a session and tells the turns that used skills."""
+
+    def __init__(self, session: str) -> None:
+        self._session = session
+        self._loaded: dict[str, str] = {}
+        self._events: list[Event] = []
+        self._last: tuple[Run, ...] = ()
+
+    def note(self, record: Record) -> tuple[Run, ...]:
+        """What is known anew: runs that ended, or those that the person has corrected just now."""
+        match record.event:
+            case TurnStarted():
+                self._loaded, self._events, self._last = {}, [], ()
+            case MessageReceived(message=message) if message.origin == "user":
+                return self._corrected() if corrects(message.text) else ()
+            case ToolFinished(result=result) if result.name == VIEW and not result.failed:
+                self._note_load(str(result.details.get("name")), result.details.get("version"))
+            case event if self._loaded:
+                self._events.append(event)
+        if isinstance(record.event, TurnEnded) and record.event.reason in _TELLING:
+            self._last = tuple(
+                Run(
+                    skill=name,
+                    version=version,
+                    session=self._session,
+                    turn=record.turn_id,
+                    outcome=outcome_of(self._events),
+                )
+                for name, version in self._loaded.items()
+            )
+            return self._last
+        return ()
+
+    def _note_load(self, name: str, version: object) -> None:
+        if version:
+            self._loaded[name] = str(version)
+
+    def _corrected(self) -> tuple[Run, ...]:
+        return tuple(
+            replace(run, outcome=replace(run.outcome, corrected=True)) for run in self._last
+        )
+
+
+def relapsed(runs: Sequence[Run], now: str, before: str) -> str:
+    """Why the version `now` should give way to the one `before` it, "" if it should not. Failed
+    calls count where it is known how many there used to be."""
+    mine = [run.outcome for run in runs if run.version == now][-LOOKED_AT:]
+    theirs = sorted(run.outcome.failures for run in runs if run.version == before)
+    usual = theirs[len(theirs) // 2] if theirs else None
+    bad = [each for each in mine if _is_bad(each, usual)]
+    if len(bad) < ENOUGH or 2 * len(bad) <= len(mine):
+        return ""
+    return f"{len(bad)} of {len(mine)} turns with it went badly"
+
+
+def _is_bad(outcome: Outcome, usual: int | None) -> bool:
+    if outcome.end != "done" or outcome.corrected:
+        return True
+    return usual is not None and outcome.failures > usual

@@ -1,0 +1,79 @@
+"""What every request costs before anybody has spoken, and that its beginning stays as it is."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from hermes.app.opening import Opening
+from hermes.app.skilled import skilled
+from hermes.core.commands import Compact
+from hermes.testing.request import Request
+from hermes.testing.steps import Step, calls, says
+from tests.context.ground import compactions, say, stage
+from tests.context.test_tool_search import many
+from tests.judges.prefixes import begins_with, departure
+
+TURNS, RESTART, SHORTENED = 50, 20, 35
+SKILL = "---\nname: own-{0}\ndescription: Matter number {0} of some length\n---\nDo it.\n"
+
+
+def tokens(request: Request) -> int:
+    with warnings.catch_warnings():
+        # It opens its data in an old way.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import bpe_openai
+
+        encoding = bpe_openai.get_encoding("o200k_base")
+    return len(encoding.encode(request.raw.decode()))
+
+
+async def test_two_hundred_skills_and_three_hundred_tools_cost_3000_tokens(tmp_path: Path) -> None:
+    for n in range(200):
+        folder = tmp_path / f"home/skills/kind-{n % 9}/own-{n}"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(SKILL.format(n))
+    async with stage(tmp_path, lambda _: says("Hi."), window=128_000) as ground:
+        async with ground.app() as app:
+            app.tools.add(many(300))
+            skilled(app).seed()
+            opening = Opening(source="cli", attended=True, cwd=str(ground.project))
+            await say(await app.open(opening), "Hi")
+        (first,) = ground.chats
+        assert "own-" in first.said[0].text and "tool_search" in first.tools
+        assert tokens(first) <= 3_000
+        assert len(first.raw) <= 12_000
+
+
+def _busy(request: Request) -> Step:
+    """Remembers, writes skills and talks by turns."""
+    if request.said[-1].role != "user":
+        return says("Well done.")
+    number = int(request.said[-1].text.rpartition(" ")[2])
+    if number % 5 == 0:
+        wish = {"action": "add", "content": f"The box {number} is green"}
+        return calls("memory", target="memory", **wish)
+    if number % 7 == 0:
+        content = SKILL.format(number)
+        return calls("skill_manage", action="create", name=f"own-{number}", content=content)
+    return says(f"That was {number}.")
+
+
+async def test_requests_begin_alike_through_memory_skills_and_a_restart(tmp_path: Path) -> None:
+    session_id = ""
+    async with stage(tmp_path, _busy, window=128_000) as ground:
+        for begin, end in ((0, RESTART), (RESTART, TURNS)):
+            async with ground.session(session_id) as (app, session):
+                session_id = session.id
+                for number in range(begin, end):
+                    if number == SHORTENED:
+                        at = len(ground.chats)
+                        await session.send(Compact())
+                    await say(session, f"This is turn {number}")
+                records = await app.journal.read(session_id)
+                assert len(await app.memory.of().entries()) == len(range(0, end, 5))
+        assert len(compactions(records)) == 1
+        assert (ground.root / "home" / "skills" / "own-49").exists()
+        pairs = list(zip(ground.chats, ground.chats[1:], strict=False))
+        for place, (older, newer) in enumerate(pairs, 1):
+            assert place == at or begins_with(newer, older), departure(newer, older)
