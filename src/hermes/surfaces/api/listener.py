@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -92,6 +93,9 @@ async def serve(
     try:
         await store.tidy(app.world.clock.now())
         await _rehearse(app)
+        # What is loaded by now stays; looking through it again and again would stop all streams.
+        gc.collect()
+        gc.freeze()
         await house.desk.resume_all()
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(house.tally.watch_loop())
