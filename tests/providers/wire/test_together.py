@@ -8,10 +8,10 @@ import pytest
 
 from hermes.core.errors import ProviderError
 from hermes.core.prompt import CallNamed, ReasoningDelta, TextDelta
-from hermes.providers.direct import ChatWire
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.profile import ModelProfile
 from hermes.providers.sse import SseEvent
+from hermes.providers.wire.chat import ChatWire
 from hermes.providers.wire.format import Reader
 from hermes.providers.wire.pictures import Pictures
 from hermes.providers.wire.together import MOST_PIECES, read_together
