@@ -19,6 +19,7 @@ from hermes.core.commands import Say
 from hermes.core.prompt import TextDelta
 from hermes.core.session import Session
 from hermes.core.world import World
+from hermes.surfaces.cli.entry import NEW_OBJECTS
 from hermes.testing.steps import Pace, Step
 
 
@@ -27,6 +28,7 @@ def main() -> None:
     parser.add_argument("--idle", type=int, default=1000)
     parser.add_argument("--streams", type=int, default=256)
     options = parser.parse_args()
+    gc.set_threshold(NEW_OBJECTS)
     answer = Step(text="word " * 60, pace=Pace(chunk=5, between_seconds=0.05))
     with tempfile.TemporaryDirectory() as folder, served([answer], loop=True) as url:
         asyncio.run(_run(Path(folder), url, options.idle, options.streams))

@@ -23,6 +23,7 @@ from hermes.testing.steps import Step, calls, calls_many, says
 
 # Where people keep their work: what lies among temporary files is confined by slower means.
 PLACE = Path.home() / ".cache" / "hermes-bench"
+WINDOW = 1_000_000
 
 
 class CommitCount:
@@ -65,7 +66,9 @@ async def _run(
     home: Path, project: Path, env: Mapping[str, str], rounds: int, measure: object
 ) -> None:
     count = CommitCount()
-    flags = {"model.default": "test", "agent.max_turns": rounds + 10}
+    # Room for all of it: how a conversation is shortened is measured elsewhere.
+    flags = {"model.default": "test", "model.context_length": WINDOW}
+    flags |= {"agent.max_turns": rounds + 10}
     config = load(Home(home), env=env, flags=flags)
     async with App(config, env=env, world=World(reach=count.reach)) as app:
         session = await app.open(Opening(source="bench", attended=False, cwd=str(project)))

@@ -87,7 +87,8 @@ def line(wire: WireName, streams: bool, server: ScriptedServer, http: Http) -> L
 
 
 async def test_text_comes_whole_and_in_deltas(line: Line) -> None:
-    heard = await line.hears(says(TEXT))
+    # More pieces than are ever joined, however many come in one read.
+    heard = await line.hears(paced(says(TEXT), chunk=1))
     assert heard.shown == TEXT
     assert heard.whole.message == AssistantMessage(parts=(Text(text=TEXT),))
     assert (heard.whole.model, heard.whole.provider) == ("scripted", "scripted")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hermes.app import watching
 from hermes.app.beginning import beginning
 from hermes.app.budgets import Budgets
+from hermes.app.commons import Commons
 from hermes.app.compacting import EngineMaker, context_engine
 from hermes.app.context_files import nearby
 from hermes.app.extending import joined
@@ -106,6 +107,7 @@ class App:
         # What must be put into a home is looked at once in a run.
         self.has_begun = False
         self.looked = Looked()
+        self.commons = Commons(self)
         self.judged_then: Callable[[], bool] = lambda: False
         self.engines: dict[str, EngineMaker] = {}
         self.memory_providers: dict[str, Callable[[App], MemoryProvider]] = {}
@@ -260,7 +262,7 @@ class App:
             cwd=cwd,
             model=choice.model,
             provider=choice.provider,
-            system=join(text.layers),
+            system=self.commons.same(join(text.layers)),
             tools=tools,
             principal=opening.principal,
             person=opening.person,

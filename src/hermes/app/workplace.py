@@ -8,13 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.terminal import described, is_far, shell_settings, sudo_of
+from hermes.app.terminal import described, is_far, sudo_of
 from hermes.config.terminal_settings import TerminalSettings
 from hermes.core.effects import Effect, RunCommand
 from hermes.core.ports import Workspace
 from hermes.undo.undoable import Undoable
-from hermes.workspaces.confinement.sandbox import Confinement
-from hermes.workspaces.environment import child_environment
 from hermes.workspaces.local import LocalWorkspace
 
 if TYPE_CHECKING:
@@ -27,13 +25,12 @@ if TYPE_CHECKING:
 def workspace_of(app: App, session_id: str, root: str) -> Workspace:
     """The workspace of one session. Nothing is contacted yet: see `arrived`. Commands see no secret
     but those that are named in the settings or lent to the session."""
-    terminal = app.settings.terminal
 
     def lent() -> dict[str, str]:
         store = app.secret_stores.get(session_id)
         return {} if store is None else store.lent()
 
-    if is_far(terminal):
+    if is_far(app.settings.terminal):
         # Few sessions work elsewhere, so the others do not pay for it.
         from hermes.app.backends import far_workspace
 
@@ -42,29 +39,13 @@ def workspace_of(app: App, session_id: str, root: str) -> Workspace:
         root,
         state=app.home.sessions / session_id,
         world=app.world,
-        env=child_environment(app.env, terminal.env_passthrough),
+        env=app.commons.child_env,
         lent=lent,
-        shell=shell_settings(terminal),
-        confinement=confinement(app),
+        shell=app.commons.shell,
+        confinement=app.commons.confinement,
         sudo=sudo_of(app, session_id),
     )
     return undoable(app, session_id, local)
-
-
-def confinement(app: App) -> Confinement:
-    terminal = app.settings.terminal
-    return Confinement(
-        wanted=terminal.confinement,
-        network=terminal.confinement_network,
-        ordinary=not terminal.confinement_strict,
-        hidden=(app.state, *map(_at_home, terminal.confinement_hidden)),
-        writable=tuple(map(_at_home, terminal.confinement_writable)),
-        cache=str(app.home.cache / "confined"),
-    )
-
-
-def _at_home(path: str) -> str:
-    return str(Path(path).expanduser())
 
 
 def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:
@@ -152,9 +133,8 @@ async def protection_of(app: App) -> Protection:
         from hermes.app.backends import far_protection
 
         return far_protection(app)
-    env = child_environment(app.env, terminal.env_passthrough)
-    root = start_folder(terminal, "")
-    sandbox = Sandbox(confinement(app), root, app.home.sessions / "none", env)
+    commons, root = app.commons, start_folder(terminal, "")
+    sandbox = Sandbox(commons.confinement, root, app.home.sessions / "none", commons.child_env)
     return await asyncio.to_thread(sandbox.protection)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hermes.codec.values import Value
@@ -70,35 +71,42 @@ def cut_middle(text: str, limit: int, path: str) -> tuple[str, int]:
 
 
 def _find(cwd: Path) -> list[tuple[Path, str]]:
-    for folder in _up_to_git_root(cwd):
+    for folder in _up_to_git_root(str(cwd)):
         if own := _first(folder, OWN_NAMES):
             path, text = own
             return [(path, _without_frontmatter(text))]
     for names in GUEST_NAMES:
-        if guest := _first(cwd, names):
+        if guest := _first(str(cwd), names):
             return [guest]
-    rules = (cwd / ".cursorrules", *sorted((cwd / ".cursor" / "rules").glob("*.mdc")))
-    return [(path, text) for path in rules if (text := _read(path))]
+    rules = [".cursorrules"]
+    if os.path.isdir(f"{cwd}/.cursor/rules"):  # noqa: PTH112 - see `_first`
+        rules += (str(path) for path in sorted((cwd / ".cursor" / "rules").glob("*.mdc")))
+    return [found for name in rules if (found := _first(str(cwd), (name,)))]
 
 
-def _up_to_git_root(cwd: Path) -> tuple[Path, ...]:
-    folders = (cwd, *cwd.parents)
-    for index, folder in enumerate(folders):
-        if (folder / ".git").exists():
-            return folders[: index + 1]
-    return (cwd,)
+def _up_to_git_root(cwd: str) -> list[str]:
+    folders = [cwd]
+    while not os.path.exists(os.path.join(folders[-1], ".git")):  # noqa: PTH110, PTH118 - the same
+        above = os.path.dirname(folders[-1])  # noqa: PTH120 - the same
+        if above == folders[-1]:
+            return [cwd]
+        folders.append(above)
+    return folders
 
 
-def _first(folder: Path, names: tuple[str, ...]) -> tuple[Path, str] | None:
+def _first(folder: str, names: Iterable[str]) -> tuple[Path, str] | None:
+    """Every session that begins looks for a dozen files that are mostly not there, so this asks
+    for them by plain names."""
     for name in names:
-        if text := _read(folder / name):
-            return folder / name, text
+        path = os.path.join(folder, name)  # noqa: PTH118
+        if os.path.isfile(path) and (text := _read(Path(path))):  # noqa: PTH113
+            return Path(path), text
     return None
 
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text("utf-8", "replace").strip() if path.is_file() else ""
+        return path.read_text("utf-8", "replace").strip()
     except OSError:
         return ""
 

@@ -64,6 +64,8 @@ async def run_turn(turn: Turn) -> None:
 
 async def _steps(turn: Turn) -> Ending:
     if turn.hooks is not None:
+        # What hooks do is not done again for a turn that began before.
+        await turn.recorder.commit()
         await turn_begins(turn, turn.hooks)
     if unfinished := turn.recorder.transcript.unanswered:
         await run_calls(turn, unfinished, resumed=True)

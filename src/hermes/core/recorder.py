@@ -86,6 +86,8 @@ class Recorder:
         """Durable, applied and shown when this returns, also if the caller is cancelled while
         it waits: the journal and the transcript never part ways."""
         self.note(*events)
+        if not self._noted and not self._turn.locked():
+            return ()
         return await asyncio.shield(asyncio.ensure_future(self._flush()))
 
     async def book(self, call: ModelCalled, least: Usage, caps: Caps) -> ModelCalled:

@@ -338,7 +338,10 @@ class Session:
             if n is None:
                 return False
             self._recorder.begin_turn(self._parts.world.new_id("turn"))
-            await self._recorder.commit(TurnStarted(takes=(n,)))
+            # Written with the booking of its first call. A turn that dies before that has done
+            # nothing, and its message still waits.
+            self._recorder.note(TurnStarted(takes=(n,)))
+            self._recorder.foresee()
         self._parts.world.reach("turn.started")
         await self._parts.world.pacer.turn()
         return True

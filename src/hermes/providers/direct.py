@@ -22,6 +22,7 @@ from hermes.providers.wire.loose import parsed
 from hermes.providers.wire.messages import MessagesWire
 from hermes.providers.wire.pictures import Pictures
 from hermes.providers.wire.responses import ResponsesWire
+from hermes.providers.wire.together import read_together
 from hermes.providers.wire.usage import guessed_usage
 
 WIRES: dict[WireName, type[ChatWire] | type[ResponsesWire] | type[MessagesWire]] = {
@@ -135,15 +136,13 @@ class Direct:
                 if quiet > self._timeouts.stale:
                     raise failure(self._endpoint, "timeout", detail="only keep-alives came")
                 newest = now if found else newest
-                for event in found:
-                    for delta in reader.feed(event):
-                        yield delta
+                for delta in read_together(reader, found):
+                    yield delta
                 if reader.closed:
                     break
             else:
-                for event in events.finish():
-                    for delta in reader.feed(event):
-                        yield delta
+                for delta in read_together(reader, events.finish()):
+                    yield delta
                 reader.run_out()
         await answer.drain()
 

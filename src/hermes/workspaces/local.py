@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,8 @@ ANYWHERE = "/"
 class LocalWorkspace:
     """Fulfils the port for one session. `state` is a folder of the session's own for snapshots,
     logs and scratch files; `env` is what commands start from, secrets removed by the caller. `lent`
-    are secrets that they may use all the same at that moment; no trace of them is kept."""
+    are secrets that they may use all the same at that moment; no trace of them is kept. What runs
+    commands is made with the first of them: most sessions of a server run none."""
 
     def __init__(
         self,
@@ -57,30 +58,33 @@ class LocalWorkspace:
         lent: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._root = os.path.realpath(root)
-        self._state = state = state.absolute()
-        self._home = env.get("HOME", "/")
-        self._sandbox = Sandbox(confinement or Confinement(), self._root, state, env)
-        # What confined commands define is not to be run by others later.
-        folder = state / ("shell-confined" if self._sandbox.wanted else "shell")
-        settings = shell or ShellSettings()
-        self._runner = runner = LocalRunner(
-            folder,
-            world=world,
-            env=env,
-            sandbox=self._sandbox,
-            program=settings.program,
-            lent=lent,
+        self._state = state
+        self._env = env
+        self._engine: EngineName | None = engine
+        self._limits = limits
+        self._new_works = partial(
+            _Works,
+            self._root,
+            state,
+            world,
+            env,
+            shell or ShellSettings(),
+            process_limits,
+            confinement or Confinement(),
+            sudo,
+            lent,
         )
-        self._shell = Shell(self._root, folder, runner=runner, settings=settings, sudo=sudo)
-        self._processes = SessionProcesses(
-            state / "processes",
-            shell=self._shell,
-            keeper=LocalKeeper(runner, preface=settings.limits.in_bash()),
-            world=world,
-            limits=process_limits,
-        )
-        self._searching: LocalSearch | None = None
-        self._new_search = partial(_search, env, engine, limits or SearchLimits())
+
+    @cached_property
+    def _works(self) -> _Works:
+        return self._new_works()
+
+    @cached_property
+    def _searching(self) -> LocalSearch:
+        from hermes.workspaces.search.local import LocalSearch  # many sessions search nothing
+
+        limits = self._limits or SearchLimits()
+        return LocalSearch(self._env, engine=self._engine, limits=limits)
 
     @property
     def root(self) -> str:
@@ -88,7 +92,7 @@ class LocalWorkspace:
 
     @property
     def cwd(self) -> str:
-        return self._shell.cwd
+        return self._works.shell.cwd
 
     @property
     def far(self) -> bool:
@@ -96,12 +100,12 @@ class LocalWorkspace:
 
     @property
     def processes(self) -> SessionProcesses:
-        return self._processes
+        return self._works.processes
 
     def resolve(self, path: str) -> str:
         if "\0" in path:
             raise ToolError("A path cannot hold a NUL byte.")
-        home = self._shell.variable("HOME") or self._home
+        home = self._works.shell.variable("HOME") or self._env.get("HOME", "/")
         if path == "~" or path.startswith("~/"):
             path = home + path[1:]
         elif path.startswith("~"):
@@ -110,11 +114,11 @@ class LocalWorkspace:
 
     async def protection(self) -> Protection:
         """What stands between commands and this machine now."""
-        return await asyncio.to_thread(self._sandbox.protection)
+        return await asyncio.to_thread(self._works.sandbox.protection)
 
     def grant_network(self, granted: bool = True) -> None:
         """For the next commands of this session."""
-        self._sandbox.grant_network(granted)
+        self._works.sandbox.grant_network(granted)
 
     async def stat(self, path: str) -> FileInfo | None:
         return await asyncio.to_thread(files.info_of, path)
@@ -132,7 +136,6 @@ class LocalWorkspace:
         await asyncio.to_thread(files.delete_file, path)
 
     async def search(self, query: SearchQuery) -> SearchFound:
-        self._searching = self._searching or self._new_search()
         return await self._searching.find(query)
 
     async def run(
@@ -145,7 +148,7 @@ class LocalWorkspace:
         pty: bool = False,
         on_output: Callable[[str], None] | None = None,
     ) -> CommandResult:
-        return await self._shell.run(
+        return await self._works.shell.run(
             effect.script,
             effect.cwd,
             timeout=timeout,
@@ -164,7 +167,7 @@ class LocalWorkspace:
         watch: tuple[str, ...] = (),
         pty: bool = False,
     ) -> ProcessInfo:
-        return await self._processes.spawn(
+        return await self._works.processes.spawn(
             effect.script,
             effect.cwd,
             notify=notify,
@@ -174,21 +177,53 @@ class LocalWorkspace:
         )
 
     async def scratch(self, name: str, data: bytes) -> str:
-        path = self._state / "scratch" / name.replace("/", "_").lstrip(".")
+        path = self._state.absolute() / "scratch" / name.replace("/", "_").lstrip(".")
         await asyncio.to_thread(files.write_file, str(path), data)
         return str(path)
 
     async def close(self) -> None:
         """Ends what foreground commands left behind. Background processes run on and are taken
         up again by the next workspace with this state folder."""
-        await self._processes.shut()
-        await self._shell.close()
+        if "_works" in self.__dict__:
+            await self._works.processes.shut()
+            await self._works.shell.close()
 
 
-def _search(env: Mapping[str, str], engine: EngineName | None, limits: SearchLimits) -> LocalSearch:
-    from hermes.workspaces.search.local import LocalSearch  # most sessions start without a search
+class _Works:
+    """What runs commands: the sandbox, the shell in it, and the processes that shells leave."""
 
-    return LocalSearch(env, engine=engine, limits=limits)
+    def __init__(
+        self,
+        root: str,
+        state: Path,
+        world: World,
+        env: Mapping[str, str],
+        settings: ShellSettings,
+        process_limits: ProcessLimits | None,
+        confinement: Confinement,
+        sudo: Sudo | None,
+        lent: Callable[[], Mapping[str, str]],
+    ) -> None:
+        state = state.absolute()
+        self.sandbox = Sandbox(confinement, root, state, env)
+        # What confined commands define is not to be run by others later.
+        folder = state / ("shell-confined" if self.sandbox.wanted else "shell")
+        runner = LocalRunner(
+            folder,
+            world=world,
+            env=env,
+            sandbox=self.sandbox,
+            program=settings.program,
+            lent=lent,
+        )
+        self.shell = Shell(root, folder, runner=runner, settings=settings, sudo=sudo)
+        self.processes = SessionProcesses(
+            state / "processes",
+            shell=self.shell,
+            keeper=LocalKeeper(runner, preface=settings.limits.in_bash()),
+            world=world,
+            limits=process_limits,
+        )
 
 
 def _another_home(path: str) -> Path:

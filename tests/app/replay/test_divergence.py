@@ -144,7 +144,7 @@ async def test_a_record_that_ends_too_early_is_played_as_far_as_it_goes(tmp_path
     recording = await record(tmp_path, READ, says("Done."))
     moments = [line.at for line in recording.lines]
     ends = [end for end in range(2, len(moments)) if moments[end] != moments[end - 1]]
-    assert len(ends) > 4
+    assert len(ends) >= 4
     for end in ends:
         report = await replay(replace(recording, lines=recording.lines[:end]))
         assert report.divergence is None, end

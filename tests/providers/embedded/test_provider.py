@@ -80,11 +80,12 @@ async def test_a_call_in_the_imposed_form_is_a_real_call(played: Played) -> None
 
 
 async def test_an_answer_in_the_imposed_form_is_streamed_words(played: Played) -> None:
-    items = await heard(played.model([SAID]), ASKED)
+    text = "Two files, and many more words than are ever joined to one piece. " * 8
+    items = await heard(played.model([{"content": json.dumps({"text": text})}]), ASKED)
     texts = [item.text for item in items if isinstance(item, TextDelta)]
     assert len(texts) > 1
-    assert "".join(texts) == "Two files."
-    assert replied(items).message == AssistantMessage(parts=(Text(text="Two files."),))
+    assert "".join(texts) == text
+    assert replied(items).message == AssistantMessage(parts=(Text(text=text),))
 
 
 async def test_words_only_leaves_no_way_to_call(played: Played) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hermes.app.models.near import near_names
 from hermes.app.models.places import Place
 from hermes.app.models.resolver import Resolver
@@ -17,9 +19,12 @@ TOOLS = (
 
 
 class Adviser:
-    """For one endpoint. `key` is the variable or file that its key came from, "" if unknown."""
+    """For one endpoint. `key` tells the variable or file that its key came from, "" if unknown; it
+    is asked when advice is needed, which is seldom."""
 
-    def __init__(self, resolver: Resolver, place: Place, endpoint: Endpoint, key: str) -> None:
+    def __init__(
+        self, resolver: Resolver, place: Place, endpoint: Endpoint, key: Callable[[], str]
+    ) -> None:
         self._resolver = resolver
         self._place = place
         self._endpoint = endpoint
@@ -51,8 +56,8 @@ class Adviser:
                 return ""
 
     def _key_step(self) -> str:
-        if self._key:
-            return f"Correct {self._key} (`hermes config set {self._key} …`)"
+        if key := self._key():
+            return f"Correct {key} (`hermes config set {key} …`)"
         vendor = self._place.vendor
         if vendor.login != "api_key" or not vendor.keys:
             return f"Log in again with `hermes auth add {self._place.name}`"

@@ -78,7 +78,9 @@ class Resolver:
         if wish.extra_body:
             return self._endpoint(wish)
         key = (wish.provider, wish.model, wish.base_url, wish.api_key, wish.key_env)
-        return self.moments.get((*key, wish.context_length), lambda: self._endpoint(wish))
+        return self.moments.get(
+            (*key, wish.context_length, wish.tier), lambda: self._endpoint(wish)
+        )
 
     def _endpoint(self, wish: Wish) -> Endpoint:
         place = self.places.get(wish.provider)

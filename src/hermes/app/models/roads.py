@@ -4,6 +4,7 @@ the guard that lets no secret pass."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from hermes.app.accounts import Accounts
 from hermes.app.models.advice import Adviser
@@ -69,7 +70,7 @@ class Roads:
             lessons=lessons,
         )
         place = self._resolver.places.get(endpoint.name)
-        adviser = Adviser(self._resolver, place, endpoint, self._resolver.key_source(wish))
+        adviser = Adviser(self._resolver, place, endpoint, partial(self._resolver.key_source, wish))
         return Way(
             eager=self._guard(Advised(way.eager, endpoint, adviser, lessons)),
             patient=self._guard(Advised(way.patient, endpoint, adviser, lessons)),

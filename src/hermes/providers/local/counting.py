@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.prompt import Prompt
@@ -17,7 +18,6 @@ class Counting:
     """Counts a growing prompt: each message once."""
 
     def __init__(self) -> None:
-        self._system = ("", 0)
         self._seen: tuple[Message, ...] = ()
         self._count = 0
 
@@ -29,9 +29,13 @@ class Counting:
             known, self._count = 0, 0
         self._count += sum(map(_runs_in, prompt.messages[known:]))
         self._seen = prompt.messages
-        if prompt.system != self._system[0]:
-            self._system = (prompt.system, _runs(prompt.system))
-        return int((self._count + self._system[1]) * _SHARE)
+        return int((self._count + _runs_in_system(prompt.system)) * _SHARE)
+
+
+@lru_cache(maxsize=8)
+def _runs_in_system(text: str) -> int:
+    """Many sessions begin with the same one."""
+    return _runs(text)
 
 
 def _runs_in(message: Message) -> int:

@@ -12,7 +12,6 @@ _PREFIXES = ("functions.", "function.", "tools.", "tool.", "default_api.")
 class Offer:
     def __init__(self, tools: tuple[ToolSpec, ...]) -> None:
         self._tools = {tool.name: tool for tool in tools}
-        self._beginnings = {name[:size] for name in self._tools for size in range(len(name) + 1)}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -23,7 +22,7 @@ class Offer:
 
     def begins(self, text: str) -> bool:
         """Whether the name of a tool may begin with this text."""
-        return text in self._beginnings
+        return any(name.startswith(text) for name in self._tools)
 
     def own(self, name: str) -> str:
         """The name without a namespace that models put before it, where only that makes sense."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import contextmanager
 
 from uvicorn import Config
 from uvicorn import Server as Uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, UsageError
+from hermes.surfaces.api.connection import Connection
 from hermes.surfaces.api.guard import Guard, is_loopback
 from hermes.surfaces.api.house import House
 from hermes.surfaces.api.server import Server
@@ -26,7 +26,6 @@ from hermes.surfaces.api.tokens import Tokens
 
 log = logging.getLogger(__name__)
 
-HEAD_SECONDS = 15.0
 IDLE_SECONDS = 75
 LONGEST_HEAD = 32 * 1024
 HOUR = 3_600.0
@@ -94,6 +93,9 @@ async def serve(
     try:
         await store.tidy(app.world.clock.now())
         await _rehearse(app)
+        # What is loaded by now stays; looking through it again and again would stop all streams.
+        gc.collect()
+        gc.freeze()
         await house.desk.resume_all()
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(house.tally.watch_loop())
@@ -126,7 +128,7 @@ async def _rehearse(app: App) -> None:
 def _config(server: Server, place: Place) -> Config:
     return Config(
         server,
-        http=_Protocol,
+        http=Connection,
         ws="none",
         lifespan="off",
         loop="none",
@@ -175,20 +177,3 @@ class _Listening(Uvicorn):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._house.desk.drain(self._house.settings.drain_seconds)
         await super().shutdown(sockets)
-
-
-class _Protocol(H11Protocol):
-    """Closes connections whose first request head does not come in time."""
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._deadline = self.loop.call_later(HEAD_SECONDS, self._late)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._deadline.cancel()
-        super().connection_lost(exc)
-
-    def _late(self) -> None:
-        if self.cycle is None:
-            with suppress(OSError):
-                self.transport.close()

@@ -6,6 +6,9 @@ import gc
 import os
 import sys
 
+# Loading modules makes many objects that live for ever: looking through them is time lost.
+NEW_OBJECTS = 50_000
+
 
 def main() -> int:
     """The exit code of one run of `hermes`."""
@@ -21,8 +24,7 @@ def main() -> int:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # While modules load there is nothing to put in order: Ctrl+C ends the process at once.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Loading modules makes many objects that live for ever: looking through them is time lost.
-    gc.set_threshold(50_000)
+    gc.set_threshold(NEW_OBJECTS)
     from hermes.surfaces.cli.running import run
 
     code = run(arguments)
