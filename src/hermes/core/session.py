@@ -42,7 +42,7 @@ from hermes.core.events import (
     TurnStarted,
     Withdrawn,
 )
-from hermes.core.gate import Gate
+from hermes.core.gate import CallGate, Gate
 from hermes.core.loop import run_turn
 from hermes.core.messages import Message, user_says
 from hermes.core.meter import SessionMeter
@@ -125,6 +125,10 @@ class Session:
         said so on purpose; else EffectDenied. `also` are strangers who want it."""
         judged = Judged(effect=effect, decision=self._gate.judge(effect, also))
         return await self._gate.admit("", judged, stop)
+
+    async def confirm(self, effect: Effect, why: str, stop: asyncio.Event) -> None:
+        """A person is asked, whatever the policy says of the effect; EffectDenied."""
+        await CallGate(self._gate, "", stop).confirm(effect, why)
 
     @property
     def meter(self) -> Meter:

@@ -168,3 +168,13 @@ def test_safe_mode_switches_off_what_is_not_the_programs_own(talk: Talk) -> None
     assert [row["state"] for row in rows if row["key"] == "dice"] == ["off"]
     assert "There is no command" in refused("--safe-mode", "throw-dice")
     assert "There is no command" in refused("throw-dices")
+
+
+def test_the_doctor_tells_how_plugins_do_without_starting_them(talk: Talk) -> None:
+    talk.put("weather/")
+    talk.hermes("plugins", "enable", "weather")
+    log = talk.home / "logs" / "plugins" / "weather.log"
+    assert "weather runs in a process of its own" in talk.hermes("doctor")
+    assert not log.exists()
+    talk.write("weather/__init__.py", "x = 1\n")
+    assert "weather: Its files have changed" in talk.hermes("doctor")
