@@ -1,5 +1,5 @@
-"""A plugin in a process of its own: started by the first call, ended when it hangs or takes too much
-room, started again after a pause when it crashed, and given up after the third time."""
+"""A plugin in a process of its own: started by the first call, ended when it hangs or fills its
+folder, started again after a pause when it crashed, and given up after the third time."""
 
 from __future__ import annotations
 
