@@ -25,6 +25,7 @@ ROOMS: dict[str, set[str]] = {
     "workspaces": {"codec", "core"},
     "web": {"codec", "core", "policy", "providers"},
     "speech": {"codec", "core"},
+    "cron": {"codec", "core"},
     "undo": {"codec", "core", "workspaces"},
     "tools": {"codec", "core", "workspaces"},
     "recall": {"codec", "core", "journal"},

@@ -152,7 +152,7 @@ class Session:
                 if self.busy:
                     self._stop.set()
             case Answer():
-                self._questions.answer(command.id, command.text, command.by)
+                self._questions.answer(command.id, command.text, command.by, command.reason)
             case SwitchModel():
                 self._provider = self._connect(command.model, command.provider)
                 await self._recorder.commit(
