@@ -38,11 +38,12 @@ class JobDesk:
             raise NotFound("There is no such job.")
         return job
 
-    async def add(self, given: JsonObject, *, by: str) -> JsonObject:
+    async def add(self, given: JsonObject, *, by: str, id: str = "") -> JsonObject:
+        """With an `id` of its own, a job is added once, however often it is tried."""
         if isinstance(prompt := given.get("prompt"), str):
             given = {**given, "prompt": self._veil(prompt)}
         new = _read(NewJob, given)
-        return await asyncio.to_thread(self._jobs.add, new, by=by)
+        return await asyncio.to_thread(self._jobs.add, new, by=by, id=id)
 
     async def change(self, job_id: str, given: JsonObject, *, whose: str = "") -> JsonObject:
         change = _read(JobChange, given)

@@ -80,13 +80,14 @@ class Jobs:
     def get(self, job_id: str) -> JsonObject:
         return _found(self._read().jobs, job_id)
 
-    def add(self, new: NewJob, *, by: str) -> JsonObject:
+    def add(self, new: NewJob, *, by: str, id: str = "") -> JsonObject:
+        """With an `id` of its own, a job is added once, however often it is tried."""
         now = self._world.clock.now()
         self._check(new.prompt)
         schedule = parse(new.schedule, now)
         times = new.repeat if new.repeat and new.repeat > 0 else None
         job: JsonObject = {
-            "id": f"{self._world.chance.getrandbits(48):012x}",
+            "id": id or f"{self._world.chance.getrandbits(48):012x}",
             "name": new.name or new.prompt[:50],
             "prompt": new.prompt,
             "skills": list(new.skills),
@@ -104,6 +105,9 @@ class Jobs:
         }
         job |= _timed(schedule, now) | _state(enabled=not new.paused)
         with self._changing() as jobs:
+            for held in jobs:
+                if held.get("id") == id:
+                    return held
             if len(jobs) >= MOST_JOBS:
                 raise UsageError(f"There are {MOST_JOBS} jobs, which is the most.")
             jobs.append(job)

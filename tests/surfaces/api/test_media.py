@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from hermes.config.home import Home
 from hermes.surfaces.api.media import Stream, bare, named
-from hermes.surfaces.api.run import Run
 from hermes.surfaces.api.tokens import Tokens
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
@@ -205,6 +204,6 @@ TEXTS = st.lists(
 
 @given(TEXTS)
 def test_pieces_of_a_text_say_what_the_whole_text_says(pieces: list[str]) -> None:
-    stream = Stream(Run("run_s_0", "s", 0.0), inline=False, any_file=False)
+    stream = Stream(tuple, inline=False, any_file=False)
     told = "".join([*(stream.pass_on(piece) for piece in pieces), stream.rest()])
     assert told == named("".join(pieces))

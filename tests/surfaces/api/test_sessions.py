@@ -10,6 +10,7 @@ import pytest
 from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.core.commands import Say
+from hermes.core.events import Tuned
 from hermes.testing.steps import says
 from tests.surfaces.api.conftest import Model
 from tests.surfaces.api.serving import Serving, sse
@@ -126,9 +127,15 @@ async def test_sessions_that_work_for_others_are_listed_on_request_only(
     assert client.get("/api/sessions", params={"include_children": "2"}).status_code == 400
 
 
-def test_the_tier_of_a_request_reaches_the_model(client: httpx2.Client, model: Model) -> None:
+async def test_the_tier_of_a_request_is_that_of_its_turn_alone(
+    api: Serving, client: httpx2.Client, model: Model
+) -> None:
     asked = {"messages": [{"role": "user", "content": "x"}], "service_tier": "flex"}
-    assert client.post("/v1/chat/completions", json=asked).is_success
-    assert model.server.requests[-1].body.get("service_tier") == "flex"
-    assert client.post("/v1/chat/completions", json={**asked, "service_tier": "auto"}).is_success
-    assert "service_tier" not in model.server.requests[-1].body
+    headers = {"X-Hermes-Session-Id": "tiers"}
+    for tier in ("flex", "auto"):
+        body = {**asked, "service_tier": tier}
+        assert client.post("/v1/chat/completions", json=body, headers=headers).is_success
+    async with start({}, home=str(api.home)) as app:
+        records = await app.journal.read("tiers")
+    tiers = [record.event.tier for record in records if isinstance(record.event, Tuned)]
+    assert tiers == ["flex", None]

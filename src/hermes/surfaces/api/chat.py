@@ -39,7 +39,8 @@ async def complete(house: House, call: Call) -> Answer | None:
     if body.stream:
         run = await _begin(house, call, wanted, await take_ticket(house, call))
         include_usage = body.stream_options is not None and body.stream_options.include_usage
-        media = Stream(run, inline=house.settings.inline_media, any_file=call.client.is_owner)
+        inline, is_owner = house.settings.inline_media, call.client.is_owner
+        media = Stream(lambda: run.images, inline=inline, any_file=is_owner)
         teller = ChatTeller(house, run, media, include_usage=include_usage)
         await pour(house, call, run, teller, leaving=on_leave, headers=run_headers(run))
         return None
@@ -262,7 +263,8 @@ class ChatTeller:
         facts = b',"hermes":' + encode(extra_facts(run))
         told = self._chunk(self._media.rest())
         for picture in self._media.pictures():
-            told += self._chunk(f"{BETWEEN}{picture}" if self._has_text else picture)
+            self._is_new_reply = True
+            told += self._chunk(picture)
         told += self._head + encode(choice) + b"]" + facts + b"}\n\n"
         if self._include_usage:
             told += self._head + b'],"usage":' + usage + b"}\n\n"

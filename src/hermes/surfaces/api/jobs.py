@@ -7,7 +7,7 @@ from hermes.codec.values import JsonObject
 from hermes.surfaces.api.bodies import PauseBody
 from hermes.surfaces.api.call import Answer, Call, answer
 from hermes.surfaces.api.house import House
-from hermes.surfaces.api.once import Ticket, once
+from hermes.surfaces.api.once import Ticket, keep_run, once
 
 
 async def list_jobs(house: House, call: Call) -> Answer:
@@ -17,9 +17,13 @@ async def list_jobs(house: House, call: Call) -> Answer:
 
 
 async def add_job(house: House, call: Call) -> Answer:
-    async def work(_ticket: Ticket) -> Answer:
-        given: JsonObject = {name: v for name, v in plain(call.body).items() if v is not None}
-        return await _told(house, await house.jobs.add(given, by=_who(call)), 201)
+    async def work(ticket: Ticket) -> Answer:
+        given: JsonObject = plain(call.body)
+        # The key of the request names the job, so that a second attempt finds the first one's.
+        job_id = ticket.key[:12]
+        await keep_run(house, ticket, f"job_{job_id}")
+        job = await house.jobs.add(given, by=_who(call), id=job_id)
+        return await _told(house, job, 201)
 
     return await once(house, call, work)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from hermes.commands.drawn import inlined
 from hermes.surfaces.api.run import Run
 
 LINE = re.compile(r"^[ \t]*MEDIA:[ \t]*(/\S.*?)[ \t]*$", re.MULTILINE)
+Images = Callable[[], tuple[str, ...]]
+
 INLINE = re.compile(r"!\[([^\]\n]*)\]\(data:image/[^)\s]*\)")
 
 
@@ -47,11 +50,11 @@ def _markdown(image: str) -> str:
 
 
 class Stream:
-    """An answer piece by piece: a line that may name a file is held back until it is whole. With
-    `inline`, pictures are shown in its place and those that were not named come at the end."""
+    """An answer piece by piece: a line that may name a file is held back until it is whole.
+    `images` are those that were drawn so far. With `inline`, pictures are shown in its place and those that were not named come at the end."""
 
-    def __init__(self, run: Run, *, inline: bool, any_file: bool) -> None:
-        self._run = run
+    def __init__(self, images: Images, *, inline: bool, any_file: bool) -> None:
+        self._images = images
         self._inline = inline
         self._any_file = any_file
         self._held = ""
@@ -79,7 +82,7 @@ class Stream:
         """Those that nothing was said of, as text."""
         if not self._inline:
             return []
-        return [_markdown(image) for image in self._run.images if image not in self._shown]
+        return [_markdown(image) for image in self._images() if image not in self._shown]
 
     def _told(self, text: str) -> str:
         if "MEDIA:" not in text:
@@ -88,7 +91,7 @@ class Stream:
 
     def _line(self, path: str) -> str:
         self._shown.add(path)
-        shows = self._inline and (self._any_file or path in self._run.images)
+        shows = self._inline and (self._any_file or path in self._images())
         return _markdown(path) if shows else Path(path).name
 
 
