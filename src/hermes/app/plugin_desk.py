@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from hermes.app.build import App
 from hermes.app.plugin_checks import Check, check_all
@@ -18,9 +18,10 @@ from hermes.plugins.contents import hash_of, read_contents
 from hermes.plugins.found import Found
 from hermes.plugins.install import Fetched, fetch, place, record_of, remove
 from hermes.plugins.plugins import State
-from hermes.plugins.scaffold import Kind, scaffold
+from hermes.plugins.scaffold import FOLDERS, Kind, scaffold
 from hermes.plugins.scan import Finding, scan
 
+KINDS: tuple[str, ...] = get_args(Kind)
 GRANTS = ("network", "llm", "processes")
 
 
@@ -195,7 +196,7 @@ class Desk:
         return found.key
 
     def new(self, name: str, kind: Kind) -> tuple[Path, ...]:
-        inner = f"image_gen/{name}" if kind == "image_gen" else name
+        inner = f"{FOLDERS[kind]}/{name}" if kind in FOLDERS else name
         return scaffold(self._folder / inner, name, kind)
 
     async def doctor(self) -> list[Check]:

@@ -51,7 +51,8 @@ def _markdown(image: str) -> str:
 
 class Stream:
     """An answer piece by piece: a line that may name a file is held back until it is whole.
-    `images` are those that were drawn so far. With `inline`, pictures are shown in its place and those that were not named come at the end."""
+    `images` are those that were drawn so far. With `inline`, pictures are shown in its place and
+    those that were not named come at the end."""
 
     def __init__(self, images: Images, *, inline: bool, any_file: bool) -> None:
         self._images = images
