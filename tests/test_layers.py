@@ -24,6 +24,8 @@ ROOMS: dict[str, set[str]] = {
     "credentials": {"codec", "core", "config", "providers"},
     "workspaces": {"codec", "core"},
     "web": {"codec", "core", "policy", "providers"},
+    "speech": {"codec", "core"},
+    "cron": {"codec", "core"},
     "undo": {"codec", "core", "workspaces"},
     "tools": {"codec", "core", "workspaces"},
     "recall": {"codec", "core", "journal"},

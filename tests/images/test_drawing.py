@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hermes.codec.json import decode
-from hermes.core.effects import CallServer, FetchUrl, ReadPath
+from hermes.core.effects import Draw, FetchUrl, ReadPath
 from hermes.core.errors import BudgetReached
 from hermes.core.events import CallSettled, ModelCalled
 from hermes.core.messages import Usage
@@ -341,10 +341,11 @@ def test_what_a_call_does_is_known_before_it_happens(room: LocalWorkspace) -> No
         )
     )
     assert found == [
-        CallServer(
-            server="image_gen/stub",
-            tool="draws.example",
-            arguments='{"prompt":"a hat","images":["cat.jpg","https://a.example/b.png","data:"]}',
+        Draw(
+            provider="stub",
+            host="draws.example",
+            prompt="a hat",
+            images=("cat.jpg", "https://a.example/b.png", "data:"),
         ),
         ReadPath(path=f"{room.root}/cat.jpg"),
         FetchUrl(url="https://a.example/b.png"),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.core.effects import Allow, Ask, CallServer, Deny
+from hermes.core.effects import Allow, Ask, CallServer, Deny, Draw
 from hermes.policy.rules import PolicySettings, Rules
 from hermes.policy.standing import Rule
 
-DRAWS = CallServer(
-    server="image_gen/openai", tool="api.openai.com", arguments='{"prompt":"the plan of the vault"}'
-)
+DRAWS = Draw(provider="openai", host="api.openai.com", prompt="the plan of the vault")
 HERE = frozenset({"user", "workspace"})
 
 
@@ -33,7 +31,7 @@ def test_the_owner_draws_without_a_question_and_several_at_once(tmp_path: Path) 
 def test_with_strangers_text_in_view_the_owner_is_asked(tmp_path: Path) -> None:
     decision = rules(tmp_path).decide(DRAWS, "owner", HERE | {"web:evil.example"})
     assert isinstance(decision, Ask)
-    assert "image_gen/openai" in decision.reason
+    assert "openai (api.openai.com)" in decision.reason
 
 
 def test_guests_draw_only_where_a_rule_lets_them(tmp_path: Path) -> None:
@@ -41,5 +39,10 @@ def test_guests_draw_only_where_a_rule_lets_them(tmp_path: Path) -> None:
 
 
 def test_a_rule_of_the_owner_can_forbid_a_provider(tmp_path: Path) -> None:
-    rule = Rule(decision="deny", effect="server", match="image_gen/openai/*")
-    assert isinstance(rules(tmp_path, rule).decide(DRAWS, "owner", HERE), Deny)
+    by_kind = Rule(decision="deny", effect="draw", match="openai/*")
+    # How such a rule was written while drawing was a call of a server like others.
+    as_server = Rule(decision="deny", effect="server", match="image_gen/openai/*")
+    for rule in (by_kind, as_server):
+        assert isinstance(rules(tmp_path, rule).decide(DRAWS, "owner", HERE), Deny)
+    other = Rule(decision="deny", effect="server", match="mailer/*")
+    assert isinstance(rules(tmp_path, other).decide(DRAWS, "owner", HERE), Allow)

@@ -72,12 +72,14 @@ def test_packages_are_read_without_importing_what_is_around_them(tmp_path: Path)
     (info / "METADATA").write_text("Name: outer\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[hermes_agent.plugins]\nin = outer.inner:begin\ngone = nowhere\n"
+        "[hermes_agent.memory_providers]\nkeeper = outer.inner\n"
     )
     found = discover(places(tmp_path))
     assert found["in"].place == str(site / "outer")
     assert (found["in"].module, found["in"].attribute) == ("outer.inner", "begin")
     assert found["in"].name == "inner"
     assert "is not there" in found["gone"].fault
+    assert (found["keeper"].category, found["in"].category) == ("memory", "")
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,9 @@ async def test_a_context_engine_runs_inside_or_not_at_all(home: Home) -> None:
     plugins = home.open("short", entries={"short": Entry(isolation="in_process")})
     await loaded(plugins)
     join_engines(plugins, plugins.state("short"), place, lambda engine: engine)
-    assert place["short"].compress([1, 2]) == [2]  # type: ignore[attr-defined]
+    engines = place["short"]
+    assert engines.of("one").compress([1, 2]) == [2]  # type: ignore[attr-defined]
+    assert engines.of("one") is not engines.of("two")  # type: ignore[attr-defined]
     await plugins.close()
 
 

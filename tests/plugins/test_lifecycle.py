@@ -94,8 +94,12 @@ async def test_a_copy_that_somebody_changed_is_made_anew(home: Home) -> None:
         ("import nothing_of_that_name", "", "ModuleNotFoundError"),
         ("x = (", "", "SyntaxError"),
         ("x = 1", "", "neither `register(ctx)` nor"),
-        ("def register(ctx): ctx.register_platform('x')", "", "cannot be used"),
-        ("def register(ctx): ctx.register_memory_provider(1)", "", "cannot be used"),
+        ("def register(ctx): ctx.register_browser_provider(1)", "", "cannot be used"),
+        ("def register(ctx): ctx.register_platform('x', 'X', 1)", "", "makes its adapter"),
+        ("def register(ctx): ctx.register_platform('x', 'X', print)", "", "category: platforms"),
+        ("def register(ctx): ctx.register_memory_provider(1)", "", "has a `name`"),
+        ("def register(ctx): ctx.register_tts_provider(NAMED)", "", "a method `synthesize`"),
+        ("def register(ctx): ctx.register_web_search_provider(NAMED)", "", "one of the methods"),
         ("def register(ctx): ctx.register_tool('go', 't', 'text', print)", "", "understood"),
         (
             "def register(ctx): ctx.register_tool('go', 't', {'x': 'y' * 20000}, print)",
@@ -113,7 +117,8 @@ async def test_a_copy_that_somebody_changed_is_made_anew(home: Home) -> None:
 async def test_what_does_not_fit_is_not_loaded_and_says_why(
     home: Home, code: str, manifest: str, words: str
 ) -> None:
-    home.write("bad", code, manifest)
+    named = "class NAMED: name = 'n'\n"
+    home.write("bad", named + code, manifest)
     assert words in await fault_of(home)
 
 

@@ -163,6 +163,7 @@ class App:
         del self._open[session.id]
         await session.close()
         await self.hooked.leave(session.id)
+        await self.plugged.leave(session.id)
         if self._worktrees and (words := await self._worktrees.leave(session.id)):
             self.parting.append(words)
 

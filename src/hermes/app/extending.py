@@ -1,14 +1,16 @@
-"""What plugins of a run may add to, joined to them: hooks, pictures, context engines."""
+"""What plugins of a run may add to, joined to them: hooks, pictures, context engines, and providers
+of memory, web and speech."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hermes.app.compacting import EngineMaker, plugged
+from hermes.app.compacting import BUILT_IN, plugged
 from hermes.app.plugged import Plugged
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+    from hermes.core.parts import Connect
     from hermes.plugins.joining import ImagePlace
 
 
@@ -20,7 +22,12 @@ def joined(app: App) -> Plugged:
 
         return app.imaging.providers, ImageGenProvider
 
-    def engine(found: Any) -> EngineMaker:
-        return lambda app, session_id, opened: plugged(app, session_id, opened, found)
+    return Plugged(app, hooks=lambda: app.hooked.registry, images=images, fit=plugged)
 
-    return Plugged(app, hooks=lambda: app.hooked.registry, images=images, engine=engine)
+
+def selecting(app: App, session_id: str, connect: Connect) -> Connect:
+    """The way to models, past a context engine of a plugin; where the settings name none, nothing
+    of theirs is loaded."""
+    if not app.plugged.wanted or app.settings.context.engine == BUILT_IN:
+        return connect
+    return app.plugged.engines.around(session_id, connect)

@@ -33,6 +33,14 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
                 return kind(session_id)
             case "hermes.recall.tools":
                 return _recall(app, session_id, opened)
+            case "hermes.speech.provider":
+                from hermes.app.plugged_speech import speech_of
+
+                return speech_of(app)
+            case "hermes.web.provider":
+                from hermes.app.plugged_web import web_of
+
+                return web_of(app)
             case "hermes.tools.terminal_output":
                 return app.hooked.output(session_id)
             case "hermes.tools.discovery":

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from hermes.app.extending import selecting
 from hermes.core.beside import Beside
 from hermes.core.events import CallSettled, ModelCalled
 from hermes.core.messages import Usage
@@ -63,6 +64,11 @@ class Hooked:
         self._open[recorder.session_id] = followed
         return followed.hooks
 
+    def hooks_of(self, session_id: str) -> SessionHooks | None:
+        """Of a session that is open here and has any."""
+        followed = self._open.get(session_id)
+        return followed.hooks if followed else None
+
     def around(self, session_id: str, connect: Connect) -> Connect:
         """The way to models, past hooks."""
 
@@ -72,6 +78,8 @@ class Hooked:
         def watch() -> Requests | None:
             followed = self._open.get(session_id)
             return followed.requests if followed else None
+
+        connect = selecting(self._app, session_id, connect)
 
         def through(model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
             inner, limits = connect(model, provider, _Books(meter, watch))

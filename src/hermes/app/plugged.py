@@ -1,28 +1,34 @@
-"""The plugins of one run joined to the rest: their tools, hooks, commands, skills and images."""
+"""The plugins of one run joined to the rest: their tools, hooks, commands, skills and providers."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.app.compacting import EngineMaker
+    from hermes.app.plugged_engines import Fit, PluggedEngines
+    from hermes.app.plugged_services import Services
+    from hermes.memory.provider import MemoryProvider
     from hermes.plugins.joining import HookPlace, ImagePlace
     from hermes.plugins.plugins import Plugins, State
-    from hermes.plugins.surface import Surface
+    from hermes.plugins.services import Service
+    from hermes.plugins.surface import PlatformOffer, Surface
 
 IMAGES = "image_gen"
+BUILT_IN_ENGINE = "compressor"
+BUILT_IN_MEMORY = ("", "local", "honcho")
 
 
 class Plugged:
     """Nothing is loaded where the settings name no plugin. `hooks` and `images` give the places of
     other rooms that plugins add to, the latter with the class that providers there are derived
-    from; `engine` makes a context engine of ours of a plugin's."""
+    from; `fit` makes a context engine of ours of a plugin's."""
 
     def __init__(
         self,
@@ -30,11 +36,11 @@ class Plugged:
         *,
         hooks: Callable[[], HookPlace] | None = None,
         images: Callable[[], tuple[ImagePlace, type]] | None = None,
-        engine: Callable[[Any], EngineMaker] | None = None,
+        fit: Fit | None = None,
     ) -> None:
         self.hooks = hooks
         self.images = images
-        self.engine = engine
+        self.fit = fit
         self._app = app
         self._plugins: Plugins | None = None
         self._offering = asyncio.Lock()
@@ -48,6 +54,21 @@ class Plugged:
 
             self._plugins = plugins_of(self._app)
         return self._plugins
+
+    @cached_property
+    def services(self) -> Services:
+        """Providers that plugins bring."""
+        from hermes.app.plugged_services import Services
+
+        return Services(self._app)
+
+    @cached_property
+    def engines(self) -> PluggedEngines:
+        """Context engines that plugins bring."""
+        from hermes.app.plugged_engines import PluggedEngines
+
+        assert self.fit is not None
+        return PluggedEngines(self._app, self.fit)
 
     async def _found(self) -> Plugins:
         """Reads the files of all plugins that are on."""
@@ -75,11 +96,20 @@ class Plugged:
             self._app.news += self._faults()
 
     def _is_due(self, state: State) -> bool:
-        """Backends wait until somebody uses their kind; but whether pictures can be drawn at all
-        is asked at the beginning of each session."""
-        if state.found.category == IMAGES:
-            return self.images is not None and not state.found.trusted
-        return not state.found.category
+        """Backends wait until somebody uses their kind; but whether pictures can be drawn, pages
+        read or words spoken at all is asked at the beginning of each session."""
+        settings = self._app.settings
+        match state.found.category:
+            case "image_gen":
+                return self.images is not None and not state.found.trusted
+            case "memory":
+                return settings.memory.provider not in BUILT_IN_MEMORY
+            case "context_engine":
+                return settings.context.engine != BUILT_IN_ENGINE
+            case "web" | "tts" | "stt":
+                return not state.found.trusted
+            case category:
+                return not category
 
     async def load_category(self, category: str, *, bundled: bool = True) -> None:
         """For whoever uses a kind of backend first: load the plugins of that kind; not those that
@@ -109,6 +139,16 @@ class Plugged:
             if state.status == "loaded" and state.surface:
                 yield state.found.key, state.surface
 
+    def platforms(self) -> Iterator[tuple[str, PlatformOffer]]:
+        """Chat platforms of plugins that are loaded, by key of the plugin: for whoever runs a
+        gateway."""
+        return ((key, each) for key, surface in self.surfaces() for each in surface.platforms)
+
+    async def leave(self, session_id: str) -> None:
+        """The session is over here."""
+        if "engines" in self.__dict__:
+            await self.engines.leave(session_id)
+
     async def close(self) -> None:
         if self._plugins is not None:
             await self._plugins.close()
@@ -123,6 +163,8 @@ class Plugged:
             if state.status == "loaded":
                 self._guarded(state, self._join_one)
         app.tools.add(Entry(tool.spec, tool) for tool in plugins.tools())
+        if "services" in self.__dict__:
+            self.services.offer_tools()
         loaded = [state for state in plugins.states if state.status == "loaded"]
         app.news += put_skills(loaded, skills_of_plugins(app.home.cache))
 
@@ -137,7 +179,27 @@ class Plugged:
             if self.images is None:
                 raise HermesError("There is nobody to show its pictures.")
             join_images(self.plugins, state, *self.images())
-        join_engines(self.plugins, state, self._app.engines, self.engine)
+        if state.surface and state.surface.engines:
+            join_engines(self.plugins, state, self._app.engines, self.engines.maker)
+        self._join_services(state)
+
+    def _join_services(self, state: State) -> None:
+        from hermes.plugins.services import Service
+
+        for offer in state.surface.services if state.surface else ():
+            service = Service(self.plugins, state, offer)
+            if offer.kind == "memory":
+                self._join_memory(service)
+            else:
+                self.services.add(service)
+
+    def _join_memory(self, service: Service) -> None:
+        def make(app: App) -> MemoryProvider:
+            from hermes.app.plugged_memory import PluggedMemory
+
+            return PluggedMemory(service, profile=app.home.profile)
+
+        self._app.memory_providers[service.name] = make
 
     def _guarded(self, state: State, work: Callable[[State], None]) -> None:
         """What cannot be joined whole is not joined at all."""

@@ -6,23 +6,22 @@ import asyncio
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from hermes.app.build import App
+from hermes.app.plugin_checks import Check, check_all
 from hermes.codec.values import Value
 from hermes.config.edit import write_settings
 from hermes.config.migrate import REMOVED
 from hermes.core.errors import ConfigError, UsageError
-from hermes.plugins.cell import PluginCell
 from hermes.plugins.contents import hash_of, read_contents
 from hermes.plugins.found import Found
 from hermes.plugins.install import Fetched, fetch, place, record_of, remove
 from hermes.plugins.plugins import State
-from hermes.plugins.running import PluginFault
-from hermes.plugins.scaffold import Kind, scaffold
+from hermes.plugins.scaffold import FOLDERS, Kind, scaffold
 from hermes.plugins.scan import Finding, scan
-from hermes.plugins.serving import NOBODY
 
+KINDS: tuple[str, ...] = get_args(Kind)
 GRANTS = ("network", "llm", "processes")
 
 
@@ -63,14 +62,6 @@ class About(Value):
     agreed: str
     installed_from: str
     findings: tuple[Finding, ...]
-
-
-class Check(Value):
-    """How one plugin does."""
-
-    key: str
-    ok: bool
-    words: str
 
 
 class Desk:
@@ -205,30 +196,11 @@ class Desk:
         return found.key
 
     def new(self, name: str, kind: Kind) -> tuple[Path, ...]:
-        inner = f"image_gen/{name}" if kind == "image_gen" else name
+        inner = f"{FOLDERS[kind]}/{name}" if kind in FOLDERS else name
         return scaffold(self._folder / inner, name, kind)
 
     async def doctor(self) -> list[Check]:
-        """Starts every plugin of others that is on and waits for its answer."""
-        plugins = self._plugins
-        others = [state for state in plugins.states if not state.found.trusted]
-        checks = [_check(state) for state in others if state.status not in ("on", "off")]
-        own = [state for state in plugins.usable() if not state.found.trusted]
-        await plugins.load(own, known=False)
-        for state in own:
-            now = plugins.state(state.found.key)
-            if now.status != "loaded" or now.level == "in_process":
-                checks.append(_check(now))
-                continue
-            running = plugins.running(now.found.key)
-            try:
-                await running.call("ping", "", None, seconds=10, caller=NOBODY)
-                words = f"answers; kept apart by {running.protection}"
-                confined = running.protection != PluginCell.UNCONFINED
-                checks.append(Check(key=now.found.key, ok=confined, words=words))
-            except PluginFault as fault:
-                checks.append(Check(key=now.found.key, ok=False, words=str(fault)))
-        return checks
+        return await check_all(self._plugins)
 
     def _row(self, state: State) -> Row:
         found, surface = state.found, state.surface
@@ -289,8 +261,3 @@ def _granted(
                 f"{each!r} is no grant; there are {', '.join(GRANTS)}, path=FOLDER and env=NAME."
             )
     return changes
-
-
-def _check(state: State) -> Check:
-    ok = state.status == "loaded"
-    return Check(key=state.found.key, ok=ok, words=state.fault or f"{state.status}")

@@ -7,22 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.auxiliary import MAIN, Auxiliary
-from hermes.codec.json import DecodeError, convert, plain
-from hermes.codec.values import JsonObject, replace
+from hermes.app.plugin_dispatch import dispatch
+from hermes.codec.json import convert, plain
+from hermes.codec.values import replace
 from hermes.config.model_settings import AuxiliaryTaskSettings
 from hermes.core.commands import Say
-from hermes.core.effects import (
-    DeletePath,
-    FetchUrl,
-    ReadPath,
-    RunCommand,
-    SignalProcess,
-    WritePath,
-)
-from hermes.core.errors import HermesError, ToolError
-from hermes.core.messages import joined_text, user_says
+from hermes.core.errors import HermesError
+from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt
-from hermes.core.tools import ToolContext
 from hermes.mcp.schemas import clean_schema
 from hermes.plugins.births import Surroundings
 from hermes.plugins.discovery import PROJECT, Places
@@ -39,8 +31,6 @@ if TYPE_CHECKING:
 
 # The model of a plugin is paid and told like one of a foreign server.
 TASK = "mcp"
-# The handles of a call ask for these themselves.
-_GATED = (RunCommand, SignalProcess, ReadPath, WritePath, DeletePath, FetchUrl)
 
 
 def plugins_of(app: App) -> Plugins:
@@ -92,29 +82,10 @@ def _serving(app: App, rules: Rules, found: Found) -> Serving:
     return Serving(
         found.name,
         rules.grants(found),
-        dispatch=partial(_dispatch, app),
+        dispatch=partial(dispatch, app),
         inject=partial(_inject, app),
         complete=partial(_complete, app),
     )
-
-
-async def _dispatch(
-    app: App, plugin: str, session_id: str, ctx: ToolContext, name: str, arguments: JsonObject
-) -> str:
-    """Through the same gate as the call that the plugin answers, as a stranger's wish."""
-    session = app.opened(session_id)
-    tool = app.tools.find(name)
-    if session is None or tool is None or isinstance(tool, PluginTool):
-        raise Denied(f"There is no tool {name!r} for plugins.")
-    try:
-        given = tool.parameters.decode(arguments)
-        for effect in tool.effects(ctx.workspace, given):
-            if not isinstance(effect, _GATED):
-                await session.permit(effect, ctx.stop, frozenset((PREFIX + plugin,)))
-        output = await tool(ctx, given)
-    except (ToolError, DecodeError, OSError) as error:
-        raise Denied(f"{name} was not run: {error}") from error
-    return joined_text(output.parts)
 
 
 async def _inject(app: App, plugin: str, session_id: str, content: str) -> bool:

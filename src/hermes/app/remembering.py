@@ -212,6 +212,8 @@ class Remembering:
 
     async def forget_outside(self, erased: Callable[[str], str]) -> list[str]:
         """Take words out of what else models the user; where they may be left."""
+        # A plugin may be what models them.
+        await self._app.plugged.offer()
         return await self.modelling.forget(erased)
 
     def guard(self, recorder: Recorder, taken: Snapshot) -> None:

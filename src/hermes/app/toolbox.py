@@ -15,7 +15,7 @@ _BYTES_PER_TOKEN = 4
 CROWDED = 0.8
 
 # Tools that are there only while somebody says that they work.
-AT_TIMES = ("image_generate",)
+AT_TIMES = ("image_generate", "text_to_speech", "transcribe", "web_extract", "web_search")
 # What models the user brings tools of its own.
 PROVIDER_TOOLSETS: dict[str, tuple[str, ...]] = {
     "": (),

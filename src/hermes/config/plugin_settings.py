@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from hermes.codec.values import Value
-from hermes.config.kinds import Price, Seconds
+from hermes.config.kinds import Positive, Price, Seconds
 
 
 class PluginGrantSettings(Value):
@@ -52,6 +52,7 @@ class PluginSettings(Value):
     load_timeout: Annotated[Seconds, "Seconds that a plugin may take to load."] = 20
     tool_timeout: Annotated[Seconds, "Seconds that a call of a plugin's tool may take."] = 120
     hook_timeout: Annotated[Price, "Seconds that a hook of a plugin may take; 0 for no limit."] = 30
+    data_mb: Annotated[Positive, "Megabytes that a plugin may keep in its folder."] = 512
     entries: dict[str, PluginEntrySettings] = {}
 
 

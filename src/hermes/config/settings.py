@@ -27,6 +27,7 @@ from hermes.config.model_settings import (
     RoutingSettings,
 )
 from hermes.config.plugin_settings import PLUGIN_VARIABLES, PluginSettings
+from hermes.config.service_settings import SttSettings, TtsSettings, WebSettings
 from hermes.config.skill_settings import CuratorSettings, SkillSettings
 from hermes.config.terminal_settings import TERMINAL_VARIABLES, TerminalSettings
 
@@ -326,6 +327,9 @@ class Settings(Value):
     hooks: ShellHooks = {}
     hooks_auto_accept: AutoAccept = False
     plugins: PluginSettings = PluginSettings()
+    stt: SttSettings = SttSettings()
+    tts: TtsSettings = TtsSettings()
+    web: WebSettings = WebSettings()
 
 
 class Override(Value):

@@ -65,7 +65,11 @@ class PluggedEngine:
         plugin = self._plugin
         try:
             self._tell(transcript, window)
-            return bool(plugin.should_compress(prompt_tokens=_size(transcript, prompt)))
+            if plugin.should_compress(prompt_tokens=_size(transcript, prompt)):
+                return True
+            # Some look at the messages themselves, before they are sent.
+            early = getattr(plugin, "should_compress_preflight", None)
+            return bool(callable(early) and early(PlainMessages(prompt.messages).dicts))
         except Exception:
             log.exception("context engine failed", extra={"engine": plugin.name})
             return self._own.due(transcript, prompt, window)

@@ -34,11 +34,13 @@ class Interrupt(Value, tag="interrupt"):
 
 
 class Answer(Value, tag="answer"):
-    """To ApprovalAsked: a scope or "deny". To QuestionAsked: the words themselves."""
+    """To ApprovalAsked: a scope or "deny", with the `reason` that the model is told. To
+    QuestionAsked: the words themselves."""
 
     id: str
     text: str
     by: str = "owner"
+    reason: str = ""
 
 
 class SwitchModel(Value, tag="switch_model"):

@@ -89,6 +89,16 @@ class CallServer(Value, tag="call_server"):
     changes: bool = True
 
 
+class Draw(Value, tag="draw"):
+    """A picture is made by `provider` at `host`, which gets to know the prompt and the pictures
+    to go by; `images` are their names, not what is in them."""
+
+    provider: str
+    host: str
+    prompt: str
+    images: tuple[str, ...] = ()
+
+
 class UseTool(Value, tag="use_tool"):
     """A call as a whole, with its arguments as JSON: what a person is asked about who wants to be
     asked about a tool, whatever it does."""
@@ -109,6 +119,7 @@ Effect = (
     | ChangeSkill
     | UseSecret
     | CallServer
+    | Draw
     | UseTool
 )
 
@@ -172,5 +183,8 @@ def subject(effect: Effect) -> str:
             return f"give {name} to {recipient}"
         case CallServer(server=server, tool=tool, arguments=arguments):
             return f"{server}: {tool} {arguments}"
+        case Draw(provider=provider, host=host, prompt=prompt, images=images):
+            by = f", going by {', '.join(images)}" if images else ""
+            return f"draw with {provider} ({host}): {prompt}{by}"
         case UseTool(name=name, arguments=arguments):
             return f"{name} {arguments}"

@@ -187,11 +187,13 @@ class ApprovalAsked(Value, tag="approval_asked"):
 
 
 class ApprovalAnswered(Value, tag="approval_answered"):
-    """`choice` is a scope or "deny"; `by` names who or what decided."""
+    """`choice` is a scope or "deny"; `by` names who or what decided, `reason` is why, if they said
+    so."""
 
     id: str
     choice: str
     by: str
+    reason: str = ""
 
 
 class QuestionAsked(Value, tag="question_asked"):

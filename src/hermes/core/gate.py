@@ -94,9 +94,10 @@ class Gate:
             await self.record(call_id, Judged(effect=effect, decision=JUDGED_SAFE), by="judge")
             return False
         lasting = await self._lasting(effect)
-        choice, by = await self._questions.approve(call_id, effect, asked, stop, lasting)
+        choice, by, reason = await self._questions.approve(call_id, effect, asked, stop, lasting)
         if choice == DENY:
             why = "no answer came in time" if by == "time" else "the person said no"
+            why += f": {reason}" if reason else ""
             raise EffectDenied(f"Not allowed: {why} ({asked.reason}) Do not retry or rephrase it.")
         if choice in SCOPES:
             self._policy.remember(effect, SCOPES[choice])

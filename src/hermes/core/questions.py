@@ -15,6 +15,8 @@ from hermes.core.recorder import Recorder
 from hermes.core.world import World
 
 DENY = "deny"
+# Of a reason: it is a sentence for the model.
+MOST_CHARS = 1_000
 
 
 class Questions:
@@ -27,14 +29,14 @@ class Questions:
         self._recorder = recorder
         self._world = world
         self._approval_seconds = approval_seconds
-        self._open: dict[str, asyncio.Future[tuple[str, str]]] = {}
+        self._open: dict[str, asyncio.Future[tuple[str, str, str]]] = {}
 
-    def answer(self, question_id: str, text: str, by: str) -> bool:
+    def answer(self, question_id: str, text: str, by: str, reason: str = "") -> bool:
         """False when no such question is open any more."""
         future = self._open.get(question_id)
         if future is None or future.done():
             return False
-        future.set_result((text, by))
+        future.set_result((text, by, reason))
         return True
 
     async def approve(
@@ -44,8 +46,8 @@ class Questions:
         asked: Ask,
         stop: asyncio.Event,
         lasting: tuple[str, ...] = (),
-    ) -> tuple[str, str]:
-        """The choice ("deny" or a scope) and who made it."""
+    ) -> tuple[str, str, str]:
+        """The choice ("deny" or a scope), who made it, and why, if they said so."""
         question = ApprovalAsked(
             id=self._world.new_id("ask"),
             call_id=call_id,
@@ -58,11 +60,14 @@ class Questions:
         )
         self._open_up(question.id)
         await self._recorder.commit(question)
-        choice, by = await self._wait(question.id, question.expires_seconds, stop)
+        choice, by, reason = await self._wait(question.id, question.expires_seconds, stop)
         if choice not in asked.scopes:
             choice = DENY
-        await self._recorder.commit(ApprovalAnswered(id=question.id, choice=choice, by=by))
-        return choice, by
+        reason = reason[:MOST_CHARS]
+        await self._recorder.commit(
+            ApprovalAnswered(id=question.id, choice=choice, by=by, reason=reason)
+        )
+        return choice, by, reason
 
     async def put(
         self,
@@ -89,7 +94,7 @@ class Questions:
         self._open_up(question.id)
         await self._recorder.commit(question)
         try:
-            words, by = await self._wait(question.id, seconds, stop)
+            words, by, _ = await self._wait(question.id, seconds, stop)
         except asyncio.CancelledError:
             self._recorder.note(QuestionAnswered(id=question.id, text="", by="stop"))
             raise
@@ -101,7 +106,9 @@ class Questions:
         """Before anybody sees the question: an answer may come at once."""
         self._open[question_id] = asyncio.get_running_loop().create_future()
 
-    async def _wait(self, question_id: str, seconds: float, stop: asyncio.Event) -> tuple[str, str]:
+    async def _wait(
+        self, question_id: str, seconds: float, stop: asyncio.Event
+    ) -> tuple[str, str, str]:
         future = self._open[question_id]
         late = asyncio.ensure_future(self._world.clock.sleep(seconds))
         stopping = asyncio.ensure_future(stop.wait())
@@ -109,7 +116,7 @@ class Questions:
             await asyncio.wait((future, late, stopping), return_when=asyncio.FIRST_COMPLETED)
             if future.done():
                 return future.result()
-            return "", "stop" if stopping.done() else "time"
+            return "", "stop" if stopping.done() else "time", ""
         finally:
             late.cancel()
             stopping.cancel()

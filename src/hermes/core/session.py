@@ -42,7 +42,7 @@ from hermes.core.events import (
     TurnStarted,
     Withdrawn,
 )
-from hermes.core.gate import Gate
+from hermes.core.gate import CallGate, Gate
 from hermes.core.loop import run_turn
 from hermes.core.messages import Message, user_says
 from hermes.core.meter import SessionMeter
@@ -126,6 +126,10 @@ class Session:
         judged = Judged(effect=effect, decision=self._gate.judge(effect, also))
         return await self._gate.admit("", judged, stop)
 
+    async def confirm(self, effect: Effect, why: str, stop: asyncio.Event) -> None:
+        """A person is asked, whatever the policy says of the effect; EffectDenied."""
+        await CallGate(self._gate, "", stop).confirm(effect, why)
+
     @property
     def meter(self) -> Meter:
         """For side work of this session: what it costs is booked here."""
@@ -148,7 +152,7 @@ class Session:
                 if self.busy:
                     self._stop.set()
             case Answer():
-                self._questions.answer(command.id, command.text, command.by)
+                self._questions.answer(command.id, command.text, command.by, command.reason)
             case SwitchModel():
                 self._provider = self._connect(command.model, command.provider)
                 await self._recorder.commit(

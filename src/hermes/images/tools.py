@@ -9,7 +9,7 @@ from typing import Annotated
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
-from hermes.core.effects import CallServer, Effect, FetchUrl, ReadPath
+from hermes.core.effects import Draw, Effect, FetchUrl, ReadPath
 from hermes.core.errors import ToolError
 from hermes.core.messages import Text
 from hermes.core.prompt import ToolSpec
@@ -24,8 +24,6 @@ from hermes.images.provider import (
     resolve_aspect_ratio,
 )
 
-# How the policy and standing rules know these calls: `image_gen/openai`.
-SERVER = "image_gen/"
 HERE = "this machine"
 # What a model may be told of a picture, besides what it asked for.
 _PICTURES_ONLY = ("image_url", "reference_image_urls")
@@ -39,7 +37,7 @@ class Drawer:
 
 
 def _calls(_place: Place, arguments: JsonObject) -> Iterable[Effect]:
-    yield CallServer(server=f"{SERVER}unknown", tool="generate", arguments=_told(arguments))
+    yield _drawing("unknown", HERE, arguments)
 
 
 @tool(effects=_calls)
@@ -108,12 +106,12 @@ def _is_remote(ref: str) -> bool:
     return ref[:8].lower().startswith(("http://", "https://", "data:"))
 
 
-def _told(arguments: JsonObject) -> str:
+def _drawing(provider: str, host: str, arguments: JsonObject) -> Draw:
     """What leaves with a call, for the policy and for a person; pictures in full would hide it."""
     refs = references_of(arguments.get("image_url"), arguments.get("reference_image_urls"))
-    shown = [ref if ref[:5].lower() != "data:" else "data:" for ref in refs]
-    told: JsonObject = {"prompt": arguments.get("prompt", "")}
-    return encode({**told, "images": shown} if shown else told).decode()
+    shown = tuple(ref if ref[:5].lower() != "data:" else "data:" for ref in refs)
+    prompt = str(arguments.get("prompt", ""))
+    return Draw(provider=provider, host=host, prompt=prompt, images=shown)
 
 
 class ImageTool(Tool):
@@ -143,11 +141,7 @@ class ImageTool(Tool):
         provider = self._provider()
         if provider is None:
             return
-        yield CallServer(
-            server=f"{SERVER}{provider.name}",
-            tool=provider.host() or HERE,
-            arguments=_told(arguments),
-        )
+        yield _drawing(provider.name, provider.host() or HERE, arguments)
         for ref in references_of(arguments.get("image_url"), arguments.get("reference_image_urls")):
             if not _is_remote(ref):
                 yield ReadPath(path=place.resolve(ref.removeprefix("file://")))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from hermes.codec.values import replace
 from hermes.core.errors import ConfigError
 from hermes.plugins.found import Found
 from hermes.plugins.manifest import FILE, Manifest, manifest_of_folder, manifest_of_module
@@ -14,6 +15,8 @@ from hermes.plugins.manifest import FILE, Manifest, manifest_of_folder, manifest
 log = logging.getLogger(__name__)
 
 GROUP = "hermes_agent.plugins"
+# The second is for providers of memory, and says which category they have.
+GROUPS = {GROUP: "", "hermes_agent.memory_providers": "memory"}
 
 
 def installed(paths: Sequence[str] = ()) -> Iterator[Found]:
@@ -25,14 +28,15 @@ def installed(paths: Sequence[str] = ()) -> Iterator[Found]:
     seen: set[str] = set()
     for each in distributions(path=where):
         try:
-            points = [point for point in each.entry_points if point.group == GROUP]
+            points = [point for point in each.entry_points if point.group in GROUPS]
         except Exception:
             log.warning("the entry points of a distribution cannot be read", exc_info=True)
             continue
         for point in points:
             if point.name not in seen:
                 seen.add(point.name)
-                yield _found(point.name, point.module, point.attr or "", where)
+                found = _found(point.name, point.module, point.attr or "", where)
+                yield _of_category(found, GROUPS[point.group])
 
 
 def _found(name: str, module: str, attribute: str, where: Sequence[str]) -> Found:
@@ -58,6 +62,12 @@ def _found(name: str, module: str, attribute: str, where: Sequence[str]) -> Foun
         module=module,
         attribute=attribute,
     )
+
+
+def _of_category(found: Found, category: str) -> Found:
+    if not category or found.manifest is None:
+        return found
+    return replace(found, manifest=replace(found.manifest, category=category))
 
 
 def _located(module: str, where: Sequence[str]) -> tuple[str, Path | None]:

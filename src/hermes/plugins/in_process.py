@@ -12,6 +12,7 @@ from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.errors import ConfigError
 from hermes.plugins.inside.calling import within
 from hermes.plugins.inside.context import Refused
+from hermes.plugins.inside.engines import Engines
 from hermes.plugins.inside.runtime import Runtime
 from hermes.plugins.running import CallKind, PluginFault, told
 from hermes.plugins.serving import Caller, Denied, Serving
@@ -46,9 +47,14 @@ class InProcess:
         return dict(self._runtime.context.registered.images) if self._runtime else {}
 
     @property
-    def engines(self) -> dict[str, Any]:
+    def engines(self) -> dict[str, Engines]:
         """Its context engines, once it is loaded."""
         return dict(self._runtime.context.registered.engines) if self._runtime else {}
+
+    @property
+    def platforms(self) -> dict[str, dict[str, Any]]:
+        """Its chat platforms with their functions, once it is loaded."""
+        return dict(self._runtime.context.registered.platforms) if self._runtime else {}
 
     async def load(self) -> Any:
         return decode(object, encode((await self._running()).surface()))

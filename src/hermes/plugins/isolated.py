@@ -1,14 +1,15 @@
-"""A plugin in a process of its own: started by the first call, ended when it hangs, started again
-after a pause when it crashed, and given up after the third time."""
+"""A plugin in a process of its own: started by the first call, ended when it hangs or fills its
+folder, started again after a pause when it crashed, and given up after the third time."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
 from typing import Any
 
-from hermes.codec.values import JsonObject
+from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import ConfigError
 from hermes.core.world import Clock
 from hermes.plugins.cell import PluginCell
@@ -16,10 +17,22 @@ from hermes.plugins.link import Failed, Gone, Link
 from hermes.plugins.running import CallKind, PluginFault, told
 from hermes.plugins.serving import NOBODY, Caller, Serving
 
+log = logging.getLogger(__name__)
+
 PAUSES = (1.0, 4.0, 16.0)
 MOST_CRASHES = 3
 WINDOW_SECONDS = 600.0
 POLITE_SECONDS = 0.5
+
+
+class Pulse(Value):
+    """How often a process is asked whether it lives, and how long it may take to say so."""
+
+    every_seconds: float = 15.0
+    patience_seconds: float = 30.0
+
+
+USUAL = Pulse()
 
 
 class Strikes:
@@ -48,7 +61,8 @@ class Strikes:
 
 class Isolated:
     """`make_cell` looks at the plugin's files anew: it raises ConfigError when they are not what
-    the person agreed to. `birth` is what the plugin's side needs to begin."""
+    the person agreed to. `birth` is what the plugin's side needs to begin. `overfull` says why its
+    folder holds more than it may, "" when it does not."""
 
     def __init__(
         self,
@@ -58,7 +72,12 @@ class Isolated:
         clock: Clock,
         *,
         load_seconds: float,
+        overfull: Callable[[], str] = lambda: "",
+        pulse: Pulse = USUAL,
     ) -> None:
+        self._overfull = overfull
+        self._pulse = pulse
+        self._beating: asyncio.Task[None] | None = None
         self._name = name
         self._make_cell = make_cell
         self._serving = serving
@@ -92,13 +111,17 @@ class Isolated:
             ) from None
         except Gone:
             await self._end(link)
-            raise PluginFault(f"Plugin {self._name} crashed{_how(link)}.") from None
+            words = link.why or f"crashed{_how(link)}"
+            raise PluginFault(f"Plugin {self._name} {words}.") from None
         except Failed as error:
             raise PluginFault(f"Plugin {self._name}: {error}") from None
 
     async def close(self) -> None:
         async with self._starting:
             link, self._link = self._link, None
+            if self._beating is not None:
+                self._beating.cancel()
+                await asyncio.gather(self._beating, return_exceptions=True)
             if link is not None:
                 await link.close(patience=POLITE_SECONDS)
 
@@ -117,8 +140,36 @@ class Isolated:
                 raise PluginFault(
                     f"Plugin {self._name} crashed; it can be used again in {pause:.0f} s."
                 )
+            if why := await asyncio.to_thread(self._overfull):
+                raise PluginFault(f"Plugin {self._name} {why}.")
             self._link = await self._started()
+            if self._beating is not None:
+                self._beating.cancel()
+            self._beating = asyncio.ensure_future(self._watch(self._link))
             return self._link
+
+    async def _watch(self, link: Link) -> None:
+        """Ends a process that does not answer any more, whoever waits for it, or that has filled
+        its folder."""
+        while link.alive:
+            await asyncio.sleep(self._pulse.every_seconds)
+            why = await self._ailing(link)
+            if why and link.alive:
+                log.warning("a plugin is ended", extra={"plugin": self._name, "why": why})
+                link.why = f"{why} and was stopped"
+                link.kill()
+                return
+
+    async def _ailing(self, link: Link) -> str:
+        message: JsonObject = {"kind": "ping", "name": "", "given": None, "about": {}}
+        try:
+            async with asyncio.timeout(self._pulse.patience_seconds):
+                await link.call(message, NOBODY)
+        except TimeoutError:
+            return f"gave no sign of life for {self._pulse.patience_seconds:g} s"
+        except (Gone, Failed):
+            return ""
+        return await asyncio.to_thread(self._overfull)
 
     async def _started(self) -> Link:
         try:

@@ -11,6 +11,7 @@ from hermes.core.errors import ConfigError
 from hermes.plugins.found import Found
 from hermes.plugins.images import ForeignImages
 from hermes.plugins.in_process import InProcess
+from hermes.plugins.inside.engines import Engines
 from hermes.plugins.plugins import Plugins, State
 from hermes.plugins.serving import Caller
 
@@ -106,15 +107,13 @@ def join_images(plugins: Plugins, state: State, place: ImagePlace, kind: type) -
 
 
 def join_engines(
-    plugins: Plugins, state: State, place: dict[str, Engine], make: Callable[[Any], Engine] | None
+    plugins: Plugins, state: State, place: dict[str, Engine], make: Callable[[Engines], Engine]
 ) -> None:
     """Context engines work on the whole conversation, at every step, so they run here or not at
     all; `make` fits one in."""
     names = state.surface.engines if state.surface else ()
-    if not names:
-        return
     running = plugins.running(state.found.key)
-    if make is None or not isinstance(running, InProcess):
+    if not isinstance(running, InProcess):
         raise ConfigError(
             "A context engine runs inside Hermes; `hermes plugins enable "
             f"{state.found.key} --isolation in_process` if you trust it so far."

@@ -62,6 +62,8 @@ class Link:
         self.exit_code: int | None = None
         # Set by whoever has taken note of its end.
         self.over = False
+        # Set by whoever ends it on purpose: why, for those who still wait.
+        self.why = ""
 
     @property
     def alive(self) -> bool:

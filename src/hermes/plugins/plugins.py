@@ -19,8 +19,9 @@ from hermes.plugins.contents import hash_of, read_contents
 from hermes.plugins.discovery import Places, discover
 from hermes.plugins.found import Found
 from hermes.plugins.in_process import InProcess
-from hermes.plugins.isolated import Isolated
+from hermes.plugins.isolated import USUAL, Isolated
 from hermes.plugins.known import Known
+from hermes.plugins.room import overfull
 from hermes.plugins.rules import Rules, obstacle, unset
 from hermes.plugins.running import PluginFault, Running
 from hermes.plugins.serving import Serving
@@ -65,6 +66,7 @@ class Plugins:
         self.around = around
         self.consents = Consents(Path(around.home))
         self._clock = clock
+        self.pulse = USUAL
         self._serve = serve
         self._scan = scan
         self._clean = clean
@@ -131,7 +133,7 @@ class Plugins:
                 partial(self.ready, state.found.key),
                 seconds=self.rules.tool_timeout,
                 trusted=state.found.trusted,
-                sealed=self._is_sealed(state.found),
+                sealed=self.is_sealed(state.found),
             )
             for state in self._loaded()
             if state.surface
@@ -160,6 +162,10 @@ class Plugins:
                 self.reloaded.add(key)
         return self.running(key)
 
+    def data_dir(self, found: Found) -> Path:
+        """The folder that is its own."""
+        return Path(self.around.home, "plugin-data", found.key)
+
     def fail(self, key: str, why: str) -> None:
         """What it brings cannot be taken."""
         log.warning("a plugin cannot be joined", extra={"plugin": key, "why": why})
@@ -168,7 +174,8 @@ class Plugins:
     async def close(self) -> None:
         await asyncio.gather(*(self._stop(key) for key in tuple(self._running)))
 
-    def _is_sealed(self, found: Found) -> bool:
+    def is_sealed(self, found: Found) -> bool:
+        """Whether nothing of what it is told can leave this machine."""
         rules, grants = self.rules, self.rules.grants(found)
         if rules.level(found) == "in_process" or grants.network or grants.paths:
             return False
@@ -261,5 +268,11 @@ class Plugins:
                 found.name, lambda: self._births.birth(found), serving, load_seconds=seconds
             )
         return Isolated(
-            found.name, lambda: self._births.cell(found), serving, self._clock, load_seconds=seconds
+            found.name,
+            lambda: self._births.cell(found),
+            serving,
+            self._clock,
+            load_seconds=seconds,
+            overfull=lambda: overfull(self.data_dir(found), self.rules.data_mb),
+            pulse=self.pulse,
         )

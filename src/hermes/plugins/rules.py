@@ -40,6 +40,7 @@ class Rules(Value):
     hook_timeout: float = 30
     load_timeout: float = 20
     tool_timeout: float = 120
+    data_mb: int = 512
     sandbox: Sandbox = "auto"
     means: Means = "auto"
     block_on_scan: Literal["", "high"] = ""

@@ -8,7 +8,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.errors import ToolError
 from hermes.plugins.serving import Caller
 
-CallKind = Literal["tool", "hook", "command", "cli", "image", "ping"]
+CallKind = Literal["tool", "hook", "command", "cli", "image", "service", "ping"]
 
 
 class PluginFault(ToolError):

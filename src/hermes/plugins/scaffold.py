@@ -9,7 +9,28 @@ from typing import Literal
 from hermes.core.errors import UsageError
 from hermes.plugins.manifest import FILE, NAME
 
-Kind = Literal["tool", "hook", "command", "image_gen"]
+Kind = Literal[
+    "tool",
+    "hook",
+    "command",
+    "image_gen",
+    "memory",
+    "web",
+    "tts",
+    "stt",
+    "context_engine",
+    "platform",
+]
+# Kinds that are found by the folder they lie in.
+FOLDERS: dict[Kind, str] = {
+    "image_gen": "image_gen",
+    "memory": "memory",
+    "web": "web",
+    "tts": "tts",
+    "stt": "stt",
+    "context_engine": "context_engine",
+    "platform": "platforms",
+}
 
 _MANIFEST = """\
 name: {name}
@@ -103,6 +124,150 @@ def register(ctx):
         """\
 def test_it_draws():
     assert plugin.Provider().generate("a corgi")["success"]
+""",
+    ),
+    "memory": (
+        "kind: backend\ncategory: memory",
+        """\
+class Provider:
+    name = "{name}"
+
+    def initialize(self, session_id, hermes_home="", **kw):
+        self.notes = []
+
+    def prefetch(self, query, **kw):
+        return "\\n".join(note for note in self.notes if query in note)
+
+    def sync_turn(self, user, assistant, **kw):
+        self.notes.append(user)
+
+
+def register(ctx):
+    ctx.register_memory_provider(Provider())
+""",
+        """\
+def test_it_recalls():
+    provider = plugin.Provider()
+    provider.initialize("s")
+    provider.sync_turn("I like tea", "Noted.")
+    assert provider.prefetch("tea") == "I like tea"
+""",
+    ),
+    "web": (
+        "kind: backend\ncategory: web\nwants: [network]",
+        """\
+class Provider:
+    name = "{name}"
+
+    def search(self, query, limit=5):
+        return [{{"url": "https://example.com", "title": "Example", "description": query}}][:limit]
+
+    def extract(self, urls):
+        return [{{"url": url, "title": "Example", "content": "Words."}} for url in urls]
+
+
+def register(ctx):
+    ctx.register_web_search_provider(Provider())
+""",
+        """\
+def test_it_searches():
+    assert plugin.Provider().search("x")[0]["url"] == "https://example.com"
+""",
+    ),
+    "tts": (
+        "kind: backend\ncategory: tts",
+        """\
+import wave
+
+
+class Provider:
+    name = "{name}"
+    format = "wav"
+
+    def synthesize(self, text, output_path, **kw):
+        with wave.open(output_path, "wb") as out:
+            out.setparams((1, 2, 8000, 0, "NONE", ""))
+            out.writeframes(bytes(200 * len(text)))
+
+
+def register(ctx):
+    ctx.register_tts_provider(Provider())
+""",
+        """\
+def test_it_writes_a_file(tmp_path):
+    plugin.Provider().synthesize("hi", str(tmp_path / "hi.wav"))
+    assert (tmp_path / "hi.wav").stat().st_size > 400
+""",
+    ),
+    "stt": (
+        "kind: backend\ncategory: stt",
+        """\
+import wave
+
+
+class Provider:
+    name = "{name}"
+
+    def transcribe(self, path, language=None, **kw):
+        with wave.open(path) as sound:
+            seconds = sound.getnframes() / sound.getframerate()
+        return {{"transcript": f"{{seconds:.1f}} seconds of sound", "duration": seconds}}
+
+
+def register(ctx):
+    ctx.register_stt_provider(Provider())
+""",
+        """\
+def test_it_is_named():
+    assert plugin.Provider.name == "{name}"
+""",
+    ),
+    "context_engine": (
+        "kind: exclusive\ncategory: context_engine",
+        """\
+class Engine:
+    name = "{name}"
+    threshold_tokens = 0
+
+    def update_from_response(self, usage):
+        pass
+
+    def should_compress(self, prompt_tokens=None):
+        return (prompt_tokens or 0) > self.threshold_tokens > 0
+
+    def compress(self, messages, current_tokens=None, focus_topic=None):
+        return [messages[0], messages[-1]] if messages[-1]["role"] == "user" else messages
+
+
+def register(ctx):
+    ctx.register_context_engine(Engine)
+""",
+        """\
+def test_it_keeps_the_first_and_the_last():
+    said = [{{"role": "user", "content": str(n)}} for n in range(5)]
+    assert plugin.Engine().compress(said) == [said[0], said[-1]]
+""",
+    ),
+    "platform": (
+        "kind: platform\ncategory: platforms",
+        """\
+class Adapter:
+    def __init__(self, config):
+        self.config = config
+
+    async def run(self, deliver):
+        pass
+
+    async def post(self, to, text):
+        return "sent"
+
+
+def register(ctx):
+    ctx.register_platform("{name}", "{name}", Adapter)
+""",
+        """\
+def test_it_is_made_with_its_settings():
+    assert plugin.Adapter({{"a": 1}}).config == {{"a": 1}}
 """,
     ),
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, Literal
 
 from hermes.codec.json import DecodeError, convert, encode
 from hermes.codec.values import JsonObject, Value, replace
@@ -12,10 +12,12 @@ from hermes.core.errors import ConfigError
 from hermes.plugins.found import Found
 
 TOOL_NAME = r"[A-Za-z_][A-Za-z0-9_-]{0,63}"
+PROVIDER_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 COMMAND_NAME = r"[a-z][a-z0-9-]{0,31}"
 MOST_SCHEMA_BYTES = 16_000
 MOST_TOOLS = 64
 MOST_CHARS = 2_000
+ServiceKind = Literal["memory", "web", "tts", "stt"]
 Scan = Callable[[str], tuple[str, bool]]
 Clean = Callable[[JsonObject], JsonObject]
 
@@ -79,6 +81,29 @@ class ImageOffer(Value):
     capabilities: JsonObject = {}
 
 
+class ServiceOffer(Value):
+    """A provider of a `kind`: the methods that it has, and what it told of itself."""
+
+    kind: ServiceKind
+    name: str
+    available: bool = True
+    methods: tuple[str, ...] = ()
+    facts: JsonObject = {}
+
+
+class PlatformOffer(Value):
+    name: str
+    label: str = ""
+    available: bool = True
+    required_env: tuple[str, ...] = ()
+    install_hint: str = ""
+    allowed_users_env: str = ""
+    allow_all_env: str = ""
+    max_message_length: int = 0
+    emoji: str = ""
+    platform_hint: str = ""
+
+
 class Surface(Value):
     tools: tuple[ToolOffer, ...] = ()
     hooks: tuple[HookOffer, ...] = ()
@@ -87,6 +112,12 @@ class Surface(Value):
     skills: tuple[SkillOffer, ...] = ()
     images: tuple[ImageOffer, ...] = ()
     engines: tuple[str, ...] = ()
+    services: tuple[ServiceOffer, ...] = ()
+    platforms: tuple[PlatformOffer, ...] = ()
+
+    def offered(self, kind: ServiceKind) -> Iterator[ServiceOffer]:
+        """Its providers of one kind."""
+        return (each for each in self.services if each.kind == kind)
 
 
 def surface_of(told: Any, found: Found, scan: Scan, clean: Clean) -> Surface:
@@ -118,8 +149,19 @@ def _check_declared(surface: Surface, found: Found) -> None:
         for name in names:
             if name not in declared:
                 raise ConfigError(f"It registers the {kind} {name!r} without `{key}` naming it.")
-    if surface.images and found.category != "image_gen":
-        raise ConfigError("It registers an image provider without `category: image_gen`.")
+    for category, what in _categories(surface):
+        if found.category != category:
+            raise ConfigError(f"It registers {what} without `category: {category}`.")
+
+
+def _categories(surface: Surface) -> Iterator[tuple[str, str]]:
+    """Whose place what it brings takes, besides tools and the like."""
+    if surface.images:
+        yield "image_gen", "an image provider"
+    for each in surface.services:
+        yield each.kind, f"the {each.kind} provider {each.name!r}"
+    for platform in surface.platforms:
+        yield "platforms", f"the platform {platform.name!r}"
 
 
 def _check_shapes(surface: Surface) -> None:
@@ -132,6 +174,10 @@ def _check_shapes(surface: Surface) -> None:
             raise ConfigError(f"The schema of {tool.name} is longer than {MOST_SCHEMA_BYTES}.")
         if not isinstance(tool.parameters.get("properties"), dict):
             raise ConfigError(f"The schema of {tool.name} has no properties.")
+    providers = [each.name for each in surface.services]
+    for name in (*providers, *(each.name for each in surface.platforms)):
+        if not re.fullmatch(PROVIDER_NAME, name):
+            raise ConfigError(f"{name[:80]!r} cannot name a provider.")
     names = [each.name for each in surface.commands] + [each.name for each in surface.cli]
     for name in names:
         if not re.fullmatch(COMMAND_NAME, name):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, assert_never
 
+from hermes.codec.json import encode
 from hermes.codec.values import Value
 from hermes.core.effects import (
     Allow,
@@ -14,6 +15,7 @@ from hermes.core.effects import (
     Decision,
     DeletePath,
     Deny,
+    Draw,
     Effect,
     FetchUrl,
     ReadHistory,
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from hermes.policy.urls.resolver import Resolver
 
 ONCE = ("once",)
-# Servers of this kind make pictures, see the tool that calls them.
-DRAWS = "image_gen/"
 # They fetch what a project names; with a new list of that, it is a stranger's choice.
 INSTALLERS = frozenset(
     """
@@ -155,6 +155,8 @@ class Cases:
                 return _lasting(f"It would change what the skill {effect.name} tells to do.")
             case CallServer():
                 return self._server(effect, seen)
+            case Draw():
+                return self._draw(effect, seen)
             case UseTool():
                 # What the tool does is judged by its own effects.
                 return Case(decision=Allow())
@@ -192,8 +194,15 @@ class Cases:
         words = f"It would send something to {effect.server.removesuffix(OPEN)}."
         closed = leaving.is_closed(effect.arguments, seen, self._sources.of(effect))
         outward = "" if closed else words
+        return Case(decision=Allow(), outward=outward, outward_category="network_out")
+
+    def _draw(self, effect: Draw, seen: Seen | None) -> Case:
+        told = encode({"prompt": effect.prompt, "images": effect.images}).decode()
+        words = f"It would send what is to be drawn to {effect.provider} ({effect.host})."
+        closed = leaving.is_closed(told, seen, f"draw:{effect.provider}")
+        outward = "" if closed else words
         # Pictures may be drawn side by side: none of them changes anything.
-        decision = Allow(harmless=effect.server.startswith(DRAWS))
+        decision = Allow(harmless=True)
         return Case(decision=decision, outward=outward, outward_category="network_out")
 
     def _fed(self, effect: SignalProcess, seen: Seen | None) -> Case:

@@ -14,6 +14,7 @@ from hermes.core.effects import (
     CallServer,
     Decision,
     Deny,
+    Draw,
     Effect,
     Principal,
     RunCommand,
@@ -176,7 +177,7 @@ class Rules:
     def _for_others(self, effect: Effect, principal: Principal, case: Case) -> Decision:
         """Members and guests may look; more only where a rule names them."""
         harmless = isinstance(case.decision, Allow) and case.decision.harmless
-        if harmless and not isinstance(effect, CallServer):
+        if harmless and not isinstance(effect, CallServer | Draw):
             return case.decision
         texts = case.texts[1:] or (target(effect),)
         if rule := self._standing.allowing(effect, principal, texts):

@@ -13,6 +13,7 @@ from hermes.core.effects import (
     CallServer,
     ChangeSkill,
     DeletePath,
+    Draw,
     Effect,
     FetchUrl,
     Principal,
@@ -39,6 +40,7 @@ Kind = Literal[
     "skill",
     "secret",
     "server",
+    "draw",
     "tool",
     "any",
 ]
@@ -54,6 +56,7 @@ KINDS: dict[type[Effect], Kind] = {
     ChangeSkill: "skill",
     UseSecret: "secret",
     CallServer: "server",
+    Draw: "draw",
     UseTool: "tool",
 }
 
@@ -121,11 +124,16 @@ class Standing:
         if not self._rules:
             return
         kind, given = KINDS[type(effect)], tuple(texts)
+        kinds = {kind, "any"}
+        if isinstance(effect, Draw):
+            # A rule about servers holds for those that draw, under the name of their kind.
+            kinds.add("server")
+            given = (*given, *(f"image_gen/{text}" for text in given))
         for rule in self._rules:
             people = rule.who or (("owner", "system") if decision == "allow" else ())
             if (
                 rule.decision == decision
-                and rule.effect in (kind, "any")
+                and rule.effect in kinds
                 and (not people or who in people)
                 and any(fnmatchcase(text, rule.match) for text in given)
             ):

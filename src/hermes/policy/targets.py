@@ -6,6 +6,7 @@ from hermes.core.effects import (
     CallServer,
     ChangeSkill,
     DeletePath,
+    Draw,
     Effect,
     FetchUrl,
     ReadHistory,
@@ -37,3 +38,5 @@ def target(effect: Effect) -> str:
             return name
         case CallServer(server=server, tool=tool):
             return f"{server}/{tool}"
+        case Draw(provider=provider, host=host):
+            return f"{provider}/{host}"

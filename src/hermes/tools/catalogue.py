@@ -29,11 +29,15 @@ TARGETS = {
     "skill_view": "hermes.skills.tools:skill_view",
     "skills_list": "hermes.skills.tools:skills_list",
     "terminal": "hermes.tools.terminal:terminal",
+    "text_to_speech": "hermes.speech.tools:text_to_speech",
     "todo": "hermes.tools.todo:todo",
     "tool_call": "hermes.tools.discovery:tool_call",
     "tool_search": "hermes.tools.discovery:tool_search",
+    "transcribe": "hermes.speech.tools:transcribe",
     "user_model_query": "hermes.memory.local.tools:user_model_query",
     "user_profile": "hermes.memory.local.tools:user_profile",
+    "web_extract": "hermes.web.tools:web_extract",
+    "web_search": "hermes.web.tools:web_search",
     "write_file": "hermes.tools.files.write:write_file",
 }
 # Written by scripts/generate_schemas.py from the signatures of the targets.

@@ -46,6 +46,8 @@ TOOLSETS: dict[str, Toolset] = {
             "skills",
             "terminal",
             "todo",
+            "tts",
+            "web",
         )
     ),
     "honcho": Toolset(
@@ -59,12 +61,15 @@ TOOLSETS: dict[str, Toolset] = {
     ),
     "image_gen": Toolset(tools=("image_generate",)),
     "memory": Toolset(tools=("memory",)),
+    "search": Toolset(tools=("web_search",)),
     "session_search": Toolset(tools=("session_search",)),
     "skills": Toolset(tools=("skill_manage", "skill_view", "skills_list")),
     "terminal": Toolset(tools=("process", "terminal")),
     "todo": Toolset(tools=("todo",)),
     "tool_search": Toolset(tools=SEARCHING),
+    "tts": Toolset(tools=("text_to_speech", "transcribe")),
     "user_model": Toolset(tools=("user_model_query", "user_profile")),
+    "web": Toolset(tools=("web_extract", "web_search")),
 }
 
 

@@ -54,7 +54,7 @@ class Talk:
 
     async def say(self, *steps: Step, text: str = "go", attended: bool = False) -> Sequence[Record]:
         async with ScriptedServer(list(steps)) as server:
-            self._point_to(server.url)
+            self.point_to(server.url)
             async with start({}, home=str(self.home)) as app:
                 self.arrange(app)
                 session = await self.session(app, attended=attended)
@@ -68,7 +68,7 @@ class Talk:
         self.news += app.news
         return session
 
-    def _point_to(self, url: str) -> None:
+    def point_to(self, url: str) -> None:
         write_settings(
             Home(self.home),
             {

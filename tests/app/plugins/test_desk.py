@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from hermes.app.plugin_desk import KINDS, Desk
+from hermes.app.start import start
 from hermes.core.errors import HermesError
 from hermes.surfaces.cli.root import root
 from tests.app.plugins.talk import Talk
@@ -129,19 +132,28 @@ def test_the_worst_findings_can_block(talk: Talk) -> None:
     assert "the scan found something" in refused("plugins", "enable", "weather")
 
 
-@pytest.mark.parametrize("kind", ["tool", "hook", "command", "image_gen"])
-def test_a_new_plugin_passes_its_own_test(talk: Talk, kind: str) -> None:
-    talk.hermes("plugins", "new", "fresh", "--kind", kind)
-    key = "image_gen/fresh" if kind == "image_gen" else "fresh"
-    assert listed(talk)[key]["state"] == "off"
-    if kind == "image_gen":
-        return
-    folder = str(talk.home / "plugins" / key)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", folder],
-        capture_output=True, text=True, cwd=talk.home,
-    )  # fmt: skip
-    assert "1 passed" in done.stdout, done.stdout
+async def test_new_plugins_of_every_kind_pass_their_own_tests_and_load(talk: Talk) -> None:
+    async with start({}, home=str(talk.home)) as app:
+        for kind in KINDS:
+            Desk(app).new(f"fresh-{kind.replace('_', '-')}", kind)  # type: ignore[arg-type]
+    async with start({}, home=str(talk.home)) as app:
+        fresh = [row for row in Desk(app).rows() if "fresh-" in row.key]
+    for row in fresh:
+        inside = row.kind in ("exclusive", "platform")
+        async with start({}, home=str(talk.home)) as app:
+            Desk(app).enable(row.key, isolation="in_process" if inside else "")
+    async with start({}, home=str(talk.home)) as app:
+        checks = await Desk(app).doctor()
+    assert {each.key for each in checks if each.ok} == {row.key for row in fresh}
+    assert len(checks) == len(KINDS)
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "plugins"],
+        capture_output=True,
+        text=True,
+        cwd=talk.home,
+    )
+    assert f"{len(KINDS)} passed" in done.stdout, done.stdout
 
 
 def test_the_doctor_starts_what_is_on_and_says_what_keeps_it_apart(talk: Talk) -> None:
@@ -168,3 +180,13 @@ def test_safe_mode_switches_off_what_is_not_the_programs_own(talk: Talk) -> None
     assert [row["state"] for row in rows if row["key"] == "dice"] == ["off"]
     assert "There is no command" in refused("--safe-mode", "throw-dice")
     assert "There is no command" in refused("throw-dices")
+
+
+def test_the_doctor_tells_how_plugins_do_without_starting_them(talk: Talk) -> None:
+    talk.put("weather/")
+    talk.hermes("plugins", "enable", "weather")
+    log = talk.home / "logs" / "plugins" / "weather.log"
+    assert "weather runs in a process of its own" in talk.hermes("doctor")
+    assert not log.exists()
+    talk.write("weather/__init__.py", "x = 1\n")
+    assert "weather: Its files have changed" in talk.hermes("doctor")

@@ -114,3 +114,49 @@ async def test_what_a_stranger_wants_told_to_a_plugin_with_a_network_is_asked_ab
     assert not first.failed
     assert second.failed
     assert "It would send something to plugin:guest." in second.text
+
+
+WATCH = """
+import json
+
+def before(tool_name="", args=None, **kw):
+    with open("seen.jsonl", "a") as out:
+        out.write(json.dumps(["before", tool_name]) + "\\n")
+    if tool_name == "read_file" and "secret" in args["path"]:
+        return {"action": "block", "message": "Not that one."}
+
+def after(tool_name="", status="", **kw):
+    with open("seen.jsonl", "a") as out:
+        out.write(json.dumps(["after", tool_name, status]) + "\\n")
+
+def change(tool_name="", result="", **kw):
+    if tool_name == "read_file":
+        return result.replace("milk", "oats")
+
+def register(ctx):
+    ctx.register_hook("pre_tool_call", before)
+    ctx.register_hook("post_tool_call", after)
+    ctx.register_hook("transform_tool_result", change)
+"""
+
+
+async def test_hooks_see_judge_and_change_what_a_plugin_uses(guest: Talk) -> None:
+    hooks = "[pre_tool_call, post_tool_call, transform_tool_result]"
+    guest.write("watch/plugin.yaml", f"name: watch\nprovides_hooks: {hooks}\n")
+    guest.write("watch/__init__.py", WATCH)
+    await asyncio.to_thread(guest.hermes, "plugins", "enable", "watch")
+    folder = guest.home.parent
+    (folder / "notes.txt").write_text("buy milk")
+    (folder / "secret.txt").write_text("hidden")
+    records = await guest.say(
+        use("guest", what="use", tool="read_file", arguments={"path": str(folder / "notes.txt")}),
+        use("guest", what="use", tool="read_file", arguments={"path": str(folder / "secret.txt")}),
+        says("Done."),
+    )
+    read, blocked = results(records)
+    assert "buy oats" in read.text
+    assert blocked.failed
+    assert "Not that one." in blocked.text
+    seen = (guest.home / "plugin-data" / "watch" / "seen.jsonl").read_text().splitlines()
+    assert '["after", "read_file", "ok"]' in seen
+    assert '["after", "read_file", "blocked"]' in seen

@@ -373,3 +373,25 @@ async def test_terminals_of_the_editor_are_left_alone_unless_they_are_wanted(
     ):
         await client.say(await opened(client, project), "go")
         assert client.shells == {} and client.endings == ["completed"]
+
+
+async def test_the_mode_of_a_session_is_kept_for_later_editors_and_its_forks(
+    tmp_path: Path, project: Path
+) -> None:
+    async with ScriptedServer([says("One."), says("Two.")]) as server:
+        async with editor(tmp_path / "home", server.url) as client:
+            session = await opened(client, project)
+            await client.say(session, "hello")
+            await client.agent.set_session_mode(session, "plan")
+        async with editor(tmp_path / "home", server.url) as client:
+            loaded = await client.agent.load_session(str(project), session, mcp_servers=[])
+            assert loaded.modes
+            assert loaded.modes.current_mode_id == "plan"
+            fork = await client.agent.fork_session(session, str(project), mcp_servers=[])
+            assert fork.modes
+            assert fork.modes.current_mode_id == "plan"
+            new = await client.agent.new_session(str(project), mcp_servers=[])
+            assert new.modes
+            assert new.modes.current_mode_id == "default"
+            with pytest.raises(RequestError):
+                await client.agent.list_sessions(cursor="of somebody else")

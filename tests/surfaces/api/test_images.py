@@ -71,3 +71,35 @@ def test_answers_without_pictures_say_nothing_of_them(drawing: Serving, model: M
         told = client.post(PATH, json=body()).json()
     assert "images" not in told["choices"][0]["message"]
     assert "images" not in told["hermes"]
+
+
+def test_a_response_carries_the_picture_also_when_it_is_read_again(
+    drawing: Serving, model: Model
+) -> None:
+    model.rule = draws
+    with drawing.client() as client:
+        told = client.post("/v1/responses", json={"input": "draw a corgi"}).json()
+        again = client.get(f"/v1/responses/{told['id']}").json()
+        more = [*told["output"], {"role": "user", "content": "thanks"}]
+        assert client.post("/v1/responses", json={"input": more}).is_success
+    [item] = [each for each in told["output"] if each["type"] == "image_generation_call"]
+    assert base64.b64decode(item["result"]).startswith(b"\x89PNG")
+    assert (item["status"], item["output_format"]) == ("completed", "png")
+    assert "hermes_place" not in item
+    assert again["output"] == told["output"]
+
+
+def test_a_streamed_response_carries_it_as_an_item(drawing: Serving, model: Model) -> None:
+    model.rule = draws
+    asked = {"input": "draw a corgi", "stream": True}
+    with drawing.client() as client, client.stream("POST", "/v1/responses", json=asked) as answer:
+        events = [json.loads(data) for _, _, data in sse(answer.iter_lines())]
+    done = [
+        each["item"]
+        for each in events
+        if each["type"] == "response.output_item.done"
+        and each["item"]["type"] == "image_generation_call"
+    ]
+    whole = events[-1]["response"]["output"]
+    assert done == [each for each in whole if each["type"] == "image_generation_call"]
+    assert base64.b64decode(done[0]["result"]).startswith(b"\x89PNG")

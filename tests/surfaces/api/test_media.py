@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Iterator
@@ -11,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hermes.config.home import Home
-from hermes.surfaces.api.media import bare, named
+from hermes.surfaces.api.media import Stream, bare, named
 from hermes.surfaces.api.tokens import Tokens
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
 from tests.surfaces.api.conftest import Model
-from tests.surfaces.api.serving import Serving, serving
+from tests.surfaces.api.serving import Serving, serving, sse
 
 PATH = "/v1/chat/completions"
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 32
@@ -151,3 +154,56 @@ def test_tools_of_clients_go_unused_where_the_settings_say_so(
         assert client.post(PATH, json=said("hi") | {"tools": [offered]}).is_success
     sent = model.server.requests[-1].body["tools"]
     assert "fly" not in {each["function"]["name"] for each in sent}
+
+
+def streamed(client: Any, messages: list[dict[str, str]]) -> str:
+    with client.stream("POST", PATH, json={"messages": messages, "stream": True}) as answer:
+        chunks = [json.loads(data) for _, _, data in sse(answer.iter_lines()) if data != "[DONE]"]
+    deltas = (chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"])
+    return "".join(delta.get("content") or "" for delta in deltas)
+
+
+def test_a_stream_shows_files_as_a_whole_answer_does(inlining: Serving, model: Model) -> None:
+    picture = inlining.home.parent / "streamed.png"
+    picture.write_bytes(PNG)
+    model.rule = lambda request: says(f"See\nMEDIA:{picture}\nnice")
+    asked = [{"role": "user", "content": "show it in a stream"}]
+    with inlining.client() as client:
+        text = streamed(client, asked)
+        whole = client.post(PATH, json=said("show it")).json()["choices"][0]["message"]["content"]
+    assert text == whole
+    assert "![streamed.png](data:image/png;base64," in text
+
+
+def test_pictures_that_were_drawn_come_with_the_stream_and_the_conversation_goes_on(
+    inlining: Serving, model: Model
+) -> None:
+    def draws(request: Request) -> Step:
+        last = request.body["messages"][-1]
+        if last["role"] == "tool" or last["content"] != "draw a cat":
+            return says("There.")
+        return calls("image_generate", prompt="a cat")
+
+    model.rule = draws
+    asked = [{"role": "user", "content": "draw a cat"}]
+    with inlining.client() as client:
+        text = streamed(client, asked)
+        assert re.fullmatch(r"There\.\n\n!\[[\w.-]+\]\(data:image/png;base64,\S+\)", text)
+        before = len(client.get("/api/sessions", params={"limit": 500}).json()["sessions"])
+        more = [*asked, {"role": "assistant", "content": text}, {"role": "user", "content": "ta"}]
+        assert streamed(client, more) == "There."
+        after = len(client.get("/api/sessions", params={"limit": 500}).json()["sessions"])
+    assert after == before
+
+
+TEXTS = st.lists(
+    st.sampled_from(["MEDIA:", "MED", "IA:", "/a.png", "\n", " ", "hello", "M", "x/b.png"]),
+    max_size=12,
+)
+
+
+@given(TEXTS)
+def test_pieces_of_a_text_say_what_the_whole_text_says(pieces: list[str]) -> None:
+    stream = Stream(tuple, inline=False, any_file=False)
+    told = "".join([*(stream.pass_on(piece) for piece in pieces), stream.rest()])
+    assert told == named("".join(pieces))

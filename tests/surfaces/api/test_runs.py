@@ -123,10 +123,15 @@ def test_a_run_waits_for_a_yes(api: Serving, model: Model) -> None:
         assert state["status"] == "waiting_for_approval"
         assert state["pending_approval"]["approval_id"] == asked["approval_id"]
         path = f"/v1/runs/{run_id}/approval"
-        assert client.post(path, json={"decision": "deny"}).status_code == 200
+        assert state["pending_approval"]["expires_at"] == asked["expires_at"]
+        assert asked["expires_at"] == asked["timestamp"] + asked["expires_seconds"]
+        denied = client.post(path, json={"decision": "deny", "reason": "use the other disk"})
+        assert denied.status_code == 200
         rest = events(client, run_id, after=told[-1][0])
         assert names(rest)[0] == "approval.responded"
-        assert rest[0][2]["choice"] == "deny"
+        assert (rest[0][2]["choice"], rest[0][2]["reason"]) == ("deny", "use the other disk")
+        told_model = str(model.server.requests[-1].body["messages"][-1]["content"])
+        assert "the person said no: use the other disk" in told_model
         none = client.post(path, json={"decision": "once"})
         assert none.status_code == 409
 

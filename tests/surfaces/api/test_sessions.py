@@ -1,4 +1,4 @@
-"""Sessions over HTTP: listed, read, named, forked, spoken in and removed; jobs without a clock."""
+"""Sessions over HTTP: listed, read, named, forked, spoken in and removed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
+from hermes.app.opening import Opening
+from hermes.app.start import start
+from hermes.core.commands import Say
+from hermes.core.events import Tuned
 from hermes.testing.steps import says
 from tests.surfaces.api.conftest import Model
 from tests.surfaces.api.serving import Serving, sse
@@ -66,12 +70,6 @@ def test_pages_of_sessions_follow_each_other(client: httpx2.Client, model: Model
         assert client.get("/api/sessions", params={"limit": wrong}).status_code == 400
 
 
-def test_jobs_are_not_pretended(client: httpx2.Client) -> None:
-    done = client.get("/api/jobs")
-    assert (done.status_code, done.json()["error"]["code"]) == (501, "jobs_unavailable")
-    assert client.get("/v1/capabilities").json()["features"]["jobs"] is False
-
-
 def test_the_server_tells_how_it_is_doing(client: httpx2.Client, model: Model) -> None:
     client.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "x"}]})
     told = client.get("/health/detailed").json()
@@ -82,3 +80,62 @@ def test_the_server_tells_how_it_is_doing(client: httpx2.Client, model: Model) -
     line = 'hermes_requests_total{method="POST",route="/v1/chat/completions",status="200"}'
     assert line in numbers.text
     assert "hermes_runs_total" in numbers.text
+
+
+def test_a_session_is_put_away_and_brought_back(client: httpx2.Client, model: Model) -> None:
+    client.post("/api/sessions/away/chat", json={"input": "x"})
+    assert client.patch("/api/sessions/away", json={"archived": True}).json()["archived"] is True
+
+    def ids(**query: str) -> list[str]:
+        told = client.get("/api/sessions", params={"limit": "500", **query}).json()
+        return [each["id"] for each in told["sessions"]]
+
+    assert "away" not in ids()
+    assert ids(archived="true") == ["away"]
+    assert client.get("/api/sessions/away").json()["archived"] is True
+    client.patch("/api/sessions/away", json={"archived": False})
+    assert "away" in ids()
+    assert client.get("/api/sessions", params={"archived": "perhaps"}).status_code == 400
+
+
+def test_sessions_are_found_by_what_was_said(client: httpx2.Client, model: Model) -> None:
+    model.rule = lambda request: says("The quokka lives on Rottnest.")
+    client.post("/api/sessions/animals/chat", json={"input": "where do they live?"})
+    client.post("/api/sessions/titled/chat", json={"input": "hello"})
+    client.patch("/api/sessions/titled", json={"title": "About the numbat"})
+    found = client.get("/api/sessions", params={"q": "numbat"}).json()["sessions"]
+    assert [each["id"] for each in found] == ["titled"]
+    found = client.get("/api/sessions", params={"q": "quokka"}).json()["sessions"]
+    assert "animals" in [each["id"] for each in found]
+    assert client.get("/api/sessions", params={"q": "zzzquux"}).json()["sessions"] == []
+
+
+async def test_sessions_that_work_for_others_are_listed_on_request_only(
+    api: Serving, client: httpx2.Client
+) -> None:
+    async with start({}, home=str(api.home)) as app:
+        child = await app.open(Opening(source="subagent", attended=False, cwd=str(api.home)))
+        await child.send(Say(text="sub work"))
+        await child.settled()
+
+    def ids(**query: str) -> list[str]:
+        told = client.get("/api/sessions", params={"limit": "500", **query}).json()
+        return [each["id"] for each in told["sessions"]]
+
+    assert child.id not in ids()
+    assert child.id in ids(include_children="true")
+    assert client.get("/api/sessions", params={"include_children": "2"}).status_code == 400
+
+
+async def test_the_tier_of_a_request_is_that_of_its_turn_alone(
+    api: Serving, client: httpx2.Client, model: Model
+) -> None:
+    asked = {"messages": [{"role": "user", "content": "x"}], "service_tier": "flex"}
+    headers = {"X-Hermes-Session-Id": "tiers"}
+    for tier in ("flex", "auto"):
+        body = {**asked, "service_tier": tier}
+        assert client.post("/v1/chat/completions", json=body, headers=headers).is_success
+    async with start({}, home=str(api.home)) as app:
+        records = await app.journal.read("tiers")
+    tiers = [record.event.tier for record in records if isinstance(record.event, Tuned)]
+    assert tiers == ["flex", None]

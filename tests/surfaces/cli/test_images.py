@@ -220,8 +220,8 @@ def test_a_picture_of_this_folder_is_changed(
     assert answers(model_server)[0]["modality"] == "image"
     intended = next(each for each in events if each["type"] == "tool_intended")
     kinds = [each["effect"]["type"] for each in intended["judged"]]
-    assert kinds == ["call_server", "read_path"]
-    assert intended["judged"][0]["effect"]["server"] == "image_gen/openai"
+    assert kinds == ["draw", "read_path"]
+    assert intended["judged"][0]["effect"]["provider"] == "openai"
 
 
 def test_a_picture_of_the_downloads_is_changed_without_a_question(
@@ -283,7 +283,7 @@ def test_what_a_stranger_wants_drawn_is_not_sent_unasked(
         assert fake.asked == []
     told = model_server.requests[-1].body["messages"][-1]["content"]
     assert "Not allowed" in told
-    assert "image_gen/openai" in told
+    assert "openai (" in told
 
 
 def test_pictures_are_in_the_accounts(

@@ -50,7 +50,7 @@ def _forever(loop: asyncio.AbstractEventLoop) -> None:
 def call(loop: Loop, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Its result, awaited where it is a promise; `named` arguments that it does not take are left
     out."""
-    result = function(*given, **_taken(function, named))
+    result = function(*given, **taken(function, named, len(given)))
     return loop.run(_awaited(result)) if inspect.isawaitable(result) else result
 
 
@@ -58,12 +58,18 @@ async def _awaited(promise: Any) -> Any:
     return await promise
 
 
-def _taken(function: Callable[..., Any], named: Mapping[str, Any]) -> dict[str, Any]:
+def taken(function: Callable[..., Any], named: Mapping[str, Any], given: int) -> dict[str, Any]:
+    """Those of the `named` arguments that it takes, besides so many that are `given` in order."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return {}
+    ordered = [each for each in parameters if each.kind is not each.KEYWORD_ONLY]
+    left = dict(named)
+    for each in ordered[:given]:
+        left.pop(each.name, None)
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
-        return dict(named)
-    own = {each.name for each in parameters if each.kind in (each.KEYWORD_ONLY,)}
-    return {name: value for name, value in named.items() if name in own}
+        return left
+    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    own = {each.name for each in parameters if each.kind in kinds}
+    return {name: value for name, value in left.items() if name in own}

@@ -76,6 +76,9 @@ def main() -> None:
         message = json.loads(line)
         if "answer" in message:
             wire.answered(message)
+        elif message["kind"] == "ping":
+            # At once, however many calls are being worked on.
+            wire.send({"id": message["id"], "result": "pong"})
         else:
             work.put(message)
     with contextlib.suppress(Exception):
@@ -94,8 +97,6 @@ def _answer(runtime: Runtime, asked: dict[str, Any]) -> dict[str, Any]:
     try:
         if asked["kind"] == "load":
             result: Any = runtime.load()
-        elif asked["kind"] == "ping":
-            result = "pong"
         else:
             result = runtime.call(asked["kind"], asked["name"], asked["given"], asked["about"])
         json.dumps(result, default=str)

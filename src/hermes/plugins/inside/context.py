@@ -4,21 +4,18 @@ the host for everything else. Only the standard library is used here."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from hermes.plugins.inside.calling import taken
+from hermes.plugins.inside.engines import Engines
+from hermes.plugins.inside.services import fault_of, tools_of
 
 Ask = Callable[[str, dict[str, Any]], Any]
 
 # What plugins may bring one day, and has no place to go to yet.
-HOMELESS = {
-    "register_platform": "chat platforms come with the program",
-    "register_tts_provider": "there is no speech yet",
-    "register_stt_provider": "there is no speech yet",
-    "register_browser_provider": "there is no browser yet",
-    "register_web_search_provider": "there is no web search to plug into yet",
-    "register_memory_provider": "`memory.provider` takes the built-in ones only",
-}
+HOMELESS = {"register_browser_provider": "there is no browser yet"}
 
 
 class Refused(Exception):
@@ -60,7 +57,9 @@ class Registered:
         self.cli: dict[str, dict[str, Any]] = {}
         self.skills: dict[str, dict[str, Any]] = {}
         self.images: dict[str, Any] = {}
-        self.engines: dict[str, Any] = {}
+        self.engines: dict[str, Engines] = {}
+        self.services: dict[tuple[str, str], Any] = {}
+        self.platforms: dict[str, dict[str, Any]] = {}
 
 
 class Context:
@@ -167,12 +166,81 @@ class Context:
         self.registered.images[name] = provider
 
     def register_context_engine(self, engine: Any) -> None:
-        """What `context.engine: NAME` chooses; for plugins that run inside Hermes."""
-        name = getattr(engine, "name", None)
-        if not isinstance(name, str) or not callable(getattr(engine, "compress", None)):
+        """What `context.engine: NAME` chooses; for plugins that run inside Hermes. A class is made
+        anew for each session, an object is copied."""
+        engines = Engines(engine)
+        name = engines.name
+        if not isinstance(name, str) or not callable(getattr(engines.sample, "compress", None)):
             raise Refused("A context engine has a `name` and a method `compress`.")
         _once(self.registered.engines, name, "context engine")
-        self.registered.engines[name] = engine
+        self.registered.engines[name] = engines
+        self._answers_tools(engines.sample, engines.of)
+
+    def register_memory_provider(self, provider: Any) -> None:
+        """What `memory.provider: NAME` chooses."""
+        self._serves("memory", provider)
+        self._answers_tools(provider, lambda _session_id: provider)
+
+    def register_web_search_provider(self, provider: Any) -> None:
+        """`search(query, limit)` and `extract(urls)`, one of them or both."""
+        self._serves("web", provider)
+
+    def register_tts_provider(self, provider: Any) -> None:
+        """`synthesize(text, output_path, …)` writes a sound file."""
+        self._serves("tts", provider)
+
+    def register_stt_provider(self, provider: Any) -> None:
+        """`transcribe(path, …)` gives the words in a sound file."""
+        self._serves("stt", provider)
+
+    def register_platform(
+        self,
+        name: str,
+        label: str,
+        adapter_factory: Callable[..., Any],
+        check_fn: Callable[[], bool] | None = None,
+        validate_config: Callable[..., Any] | None = None,
+        required_env: Sequence[str] = (),
+        install_hint: str = "",
+        setup_fn: Callable[..., Any] | None = None,
+        allowed_users_env: str = "",
+        allow_all_env: str = "",
+        max_message_length: int = 0,
+        emoji: str = "",
+        platform_hint: str = "",
+    ) -> None:
+        """A chat platform, for plugins that run inside Hermes. A gateway makes the adapter by
+        `adapter_factory(config)` and runs it."""
+        if not callable(adapter_factory):
+            raise Refused("A platform has a function that makes its adapter.")
+        _once(self.registered.platforms, name, "platform")
+        self.registered.platforms[name] = {
+            "label": label,
+            "factory": adapter_factory,
+            "check": check_fn,
+            "validate": validate_config,
+            "setup": setup_fn,
+            "required_env": list(required_env),
+            "install_hint": install_hint,
+            "allowed_users_env": allowed_users_env,
+            "allow_all_env": allow_all_env,
+            "max_message_length": max_message_length,
+            "emoji": emoji,
+            "platform_hint": platform_hint,
+        }
+
+    def _serves(self, kind: str, provider: Any) -> None:
+        if fault := fault_of(kind, provider):
+            raise Refused(fault)
+        key = (kind, provider.name)
+        if key in self.registered.services:
+            raise Refused(f"The provider {provider.name!r} is registered twice.")
+        self.registered.services[key] = provider
+
+    def _answers_tools(self, sample: Any, of: Callable[[str], Any]) -> None:
+        for schema in tools_of(sample):
+            name = str(schema.get("name", ""))
+            self.register_tool(name, "plugins", schema, _answering(of, name))
 
     def dispatch_tool(self, name: str, args: dict[str, Any]) -> str:
         """Run a tool that the manifest names in `uses_tools`, during a call of one of ours. It
@@ -204,6 +272,16 @@ def _homeless(name: str) -> Callable[..., None]:
         raise Refused(f"{name} cannot be used: {HOMELESS[name]}.")
 
     return refuse
+
+
+def _answering(of: Callable[[str], Any], name: str) -> Callable[..., Any]:
+    """A tool that whoever serves the session answers."""
+
+    def answer(args: dict[str, Any], **about: Any) -> Any:
+        handle = of(str(about.get("session_id", ""))).handle_tool_call
+        return handle(name, args, **taken(handle, about, 2))
+
+    return answer
 
 
 def _once(known: Mapping[str, Any], name: str, what: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from hermes.plugins.inside.calling import Loop, call
 from hermes.plugins.inside.context import Ask, Context, Refused
 from hermes.plugins.inside.loading import load
+from hermes.plugins.inside.services import KINDS, told_of
 
 IMAGE_METHODS = frozenset(("generate", "is_available"))
 
@@ -51,6 +52,8 @@ class Runtime:
             "skills": [{"name": name, **each} for name, each in own.skills.items()],
             "images": [self._image(each) for each in own.images.values()],
             "engines": list(own.engines),
+            "services": [self._service(kind, each) for (kind, _), each in own.services.items()],
+            "platforms": [self._platform(name, each) for name, each in own.platforms.items()],
         }
 
     def call(self, kind: str, name: str, given: Any, about: Mapping[str, Any]) -> Any:
@@ -67,6 +70,8 @@ class Runtime:
                 return self._cli(name, given)
             case "image":
                 return self._on_image(name, given)
+            case "service":
+                return self._on_service(name, given, about)
             case _:
                 raise Refused(f"There is no call of the kind {kind!r}.")
 
@@ -97,6 +102,21 @@ class Runtime:
             raise Refused(f"Image providers have no method {method!r}.")
         own = getattr(self.context.registered.images[provider], method)
         return own(*given.get("positional", ()), **given.get("named", {}))
+
+    def _service(self, kind: str, provider: Any) -> dict[str, Any]:
+        return told_of(kind, provider, lambda check: _agrees(self._loop, check))
+
+    def _platform(self, name: str, each: Mapping[str, Any]) -> dict[str, Any]:
+        told = _without(each, "factory", "check", "validate", "setup")
+        return {"name": name, "available": _agrees(self._loop, each["check"]), **told}
+
+    def _on_service(self, name: str, given: Mapping[str, Any], about: Mapping[str, Any]) -> Any:
+        kind, provider, method = name.split(":", 2)
+        if method not in KINDS[kind].methods:
+            raise Refused(f"A {KINDS[kind].label} is not asked for {method!r}.")
+        own = getattr(self.context.registered.services[kind, provider], method)
+        named = {**about, **given.get("named", {})}
+        return call(self._loop, own, *given.get("positional", ()), **named)
 
     def _cli(self, name: str, words: list[str]) -> dict[str, Any]:
         """What it prints is sent, as it has no terminal of its own."""

@@ -47,6 +47,7 @@ from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError
 from hermes.core.parts import Parts
 from hermes.core.ports import Workspace
 from hermes.surfaces.acp.buffers import EditorFiles
+from hermes.surfaces.acp.kept import keep_mode, mode_of
 from hermes.surfaces.acp.manners import NAMES, Mannered, modes
 from hermes.surfaces.acp.offers import MODEL, READY, SETUP, models, ways_in
 from hermes.surfaces.acp.seat import Seat
@@ -57,6 +58,8 @@ from hermes.version import __version__
 SOURCE = "acp"
 PAGE = 50
 MCP = find_spec("mcp") is not None
+# Sessions that no person talks in.
+WORKERS = ("subagent", "cron")
 SKIP = "HERMES_ACP_SKIP_CONFIGURED_MCP"
 
 
@@ -146,9 +149,11 @@ class EditorAgent:
         self, session_id: str, cwd: str, mcp_servers: Brought | None = None, **_: Any
     ) -> ForkSessionResponse:
         try:
-            forked = await self._app.library.fork(await self._app.library.find(session_id))
+            source = await self._app.library.find(session_id)
+            forked = await self._app.library.fork(source)
         except HermesError as error:
             raise _refusal(error) from error
+        await keep_mode(self._app.home, forked, await mode_of(self._app.home, source))
         seat = await self._seated(forked, cwd, mcp_servers)
         self._soon(seat)
         return ForkSessionResponse(
@@ -160,9 +165,12 @@ class EditorAgent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
-        start = int(cursor) if cursor and cursor.isdecimal() else 0
+        if cursor and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= 9):
+            raise RequestError.invalid_params({"cursor": "is not one of ours"})
+        start = int(cursor) if cursor else 0
         # The filter takes a part of a path, so there may be more than those of this folder.
-        rows = await self._app.library.recent(SessionFilter(cwd=cwd), limit=None)
+        wanted = SessionFilter(cwd=cwd, exclude_sources=WORKERS)
+        rows = await self._app.library.recent(wanted, limit=None)
         rows = tuple(row for row in rows if cwd is None or row.cwd == cwd)
         page = rows[start : start + PAGE]
         return ListSessionsResponse(
@@ -206,6 +214,7 @@ class EditorAgent:
             raise RequestError.invalid_params({"modeId": f"one of {', '.join(NAMES)}"})
         seat = self._seat(session_id)
         seat.policy.mode = mode_id
+        await keep_mode(self._app.home, seat.session.id, mode_id)
         await seat.tell_mode()
         return SetSessionModeResponse()
 
@@ -270,6 +279,7 @@ class EditorAgent:
         except HermesError as error:
             raise _refusal(error) from error
         seat = Seat(self._app, session, client, policies[0], guests=guests, known_as=known_as)
+        seat.policy.mode = await mode_of(self._app.home, session.id)
         seat.remarks += faults
         self._seats[seat.id] = seat
         self._app.attend(session)

@@ -64,7 +64,7 @@ def input_items(given: str | list[JsonObject], param: str = "input") -> list[Spo
                 output = item.get("output", "")
                 text = output if isinstance(output, str) else encode(output).decode()
                 found.append(_result(spoken("tool", text, param)))
-            case "reasoning":
+            case "reasoning" | "image_generation_call":
                 continue
             case kind:
                 words = f"Items of type {kind!r} are not taken."

@@ -12,6 +12,7 @@ from hermes.config.kinds import Effort
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
 ModelName = Annotated[str, Meta(max_length=256)]
 Title = Annotated[str, Meta(max_length=200)]
+Tier = Annotated[str, Meta(max_length=32, pattern="^[a-z_-]*$")]
 
 
 class Nothing(Value):
@@ -24,6 +25,7 @@ class StreamOptions(Value):
 
 class ModelOptions(Value):
     reasoning_effort: Effort | None = None
+    service_tier: Tier | None = None
 
 
 class Reasoning(Value):
@@ -43,6 +45,7 @@ class ChatBody(Value):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     reasoning_effort: Effort | None = None
+    service_tier: Tier | None = None
     model_options: ModelOptions | None = None
     n: int | None = None
     tools: list[JsonObject] | None = None
@@ -59,6 +62,7 @@ class ResponseBody(Value):
     provider: ModelName | None = None
     instructions: str | None = None
     reasoning: Reasoning | None = None
+    service_tier: Tier | None = None
     previous_response_id: Name | None = None
     conversation: Name | ConversationName | None = None
     store: bool | None = None
@@ -84,6 +88,7 @@ class RunBody(Value):
 class ApprovalBody(Value):
     decision: Literal["once", "session", "always", "deny"]
     approval_id: Name | None = None
+    reason: Annotated[str, Meta(max_length=1_000)] | None = None
 
 
 class AnswerBody(Value):
@@ -101,6 +106,7 @@ class SessionBody(Value):
 
 class SessionPatch(Value):
     title: Title | None = None
+    archived: bool | None = None
 
 
 class ForkBody(Value):
@@ -115,16 +121,35 @@ class SessionChatBody(Value):
     provider: ModelName | None = None
 
 
-class JobBody(Value):
-    """What the scheduler takes; it checks the schedule itself."""
-
-    name: Title
-    prompt: Annotated[str, Meta(max_length=5_000)]
-    schedule: Annotated[str, Meta(min_length=1, max_length=200)]
+Prompt = Annotated[str, Meta(min_length=1, max_length=5_000)]
+ScheduleText = Annotated[str, Meta(min_length=1, max_length=200)]
+Skills = Annotated[list[Title], Meta(max_length=50)]
+Times = Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
-class JobPatch(Value):
+class JobBody(Value, forbid_unknown_fields=True):
+    prompt: Prompt
+    schedule: ScheduleText
     name: Title | None = None
-    prompt: Annotated[str, Meta(max_length=5_000)] | None = None
-    schedule: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    deliver: Title | None = None
+    skills: Skills | None = None
+    repeat: Times | None = None
+    model: Title | None = None
+    provider: Title | None = None
+    paused: bool | None = None
+
+
+class JobPatch(Value, forbid_unknown_fields=True):
+    prompt: Prompt | None = None
+    schedule: ScheduleText | None = None
+    name: Title | None = None
+    deliver: Title | None = None
+    skills: Skills | None = None
+    repeat: Times | None = None
     enabled: bool | None = None
+    model: Title | None = None
+    provider: Title | None = None
+
+
+class PauseBody(Value):
+    reason: Title | None = None

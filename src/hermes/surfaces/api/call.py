@@ -92,6 +92,14 @@ class Call:
             raise Refusal(400, "invalid_value", words, param=name)
         return int(text[:9])
 
+    def flag(self, name: str) -> bool:
+        """A yes or no of the query; no when it is not there."""
+        text = self.query.get(name, "false").lower()
+        if text not in ("true", "1", "false", "0"):
+            words = f"`{name}` must be `true` or `false`."
+            raise Refusal(400, "invalid_value", words, param=name)
+        return text in ("true", "1")
+
     async def read(self, kind: type[T]) -> None:
         """Read and decode the body; every limit has an answer of its own."""
         self.raw = await _body(self)

@@ -20,7 +20,7 @@ from hermes.surfaces.api.deeds import Begun, Deeds, Done
 from hermes.surfaces.api.errand import Errand
 from hermes.surfaces.api.follower import Anew, Happened, Moment, Piece
 from hermes.surfaces.api.house import House, leaving
-from hermes.surfaces.api.media import bare, named, pictured
+from hermes.surfaces.api.media import Stream, bare, named, pictured
 from hermes.surfaces.api.once import Ticket, keep_run, once, take_ticket
 from hermes.surfaces.api.outcomes import extra_facts, failure_of, finish_reason, usage_of
 from hermes.surfaces.api.refusals import Headers, Refusal
@@ -39,7 +39,9 @@ async def complete(house: House, call: Call) -> Answer | None:
     if body.stream:
         run = await _begin(house, call, wanted, await take_ticket(house, call))
         include_usage = body.stream_options is not None and body.stream_options.include_usage
-        teller = ChatTeller(house, run, include_usage=include_usage)
+        inline, is_owner = house.settings.inline_media, call.client.is_owner
+        media = Stream(lambda: run.images, inline=inline, any_file=is_owner)
+        teller = ChatTeller(house, run, media, include_usage=include_usage)
         await pour(house, call, run, teller, leaving=on_leave, headers=run_headers(run))
         return None
 
@@ -58,6 +60,12 @@ def effort_of(options: ModelOptions | None) -> Effort:
     return (options.reasoning_effort if options else None) or ""
 
 
+def tier_of(*given: str | None) -> str:
+    """The first that is said; the words for no wish are none."""
+    said = next((tier for tier in given if tier), "")
+    return "" if said in ("auto", "default") else said
+
+
 def run_headers(run: Run) -> Headers:
     return (
         (b"x-hermes-session-id", run.session_id.encode()),
@@ -65,11 +73,11 @@ def run_headers(run: Run) -> Headers:
     )
 
 
-async def shown_text(house: House, call: Call, run: Run) -> str:
-    """The answer as a client that may be on another machine can show it."""
+async def shown_text(house: House, call: Call, run: Run, text: str | None = None) -> str:
+    """The answer as a client that may be on another machine can show it, or another form of it."""
     if house.settings.inline_media:
-        return await pictured(run, any_file=call.client.is_owner)
-    return named(run.text)
+        return await pictured(run, any_file=call.client.is_owner, text=text)
+    return named(run.text if text is None else text)
 
 
 def completion(house: House, run: Run, text: str) -> JsonObject:
@@ -121,6 +129,7 @@ async def _begin(house: House, call: Call, wanted: Asked, ticket: Ticket) -> Run
     """Where the message belongs, and the turn that answers it."""
     house.desk.admit()
     body: ChatBody = call.body
+    options = body.model_options or ModelOptions()
     model, provider = await house.model(body.model, body.provider)
     kept = await images(house.app, wanted.now.urls, "messages")
     own = Errand(
@@ -132,6 +141,7 @@ async def _begin(house: House, call: Call, wanted: Asked, ticket: Ticket) -> Run
         model=model,
         provider=provider,
         effort=body.reasoning_effort or effort_of(body.model_options),
+        tier=tier_of(body.service_tier, options.service_tier),
         again=bool(ticket.run_id),
         confined=not call.client.is_owner,
         person=call.person,
@@ -187,9 +197,10 @@ def _remember(house: House, call: Call, wanted: Asked) -> Callable[[Run], Awaita
         spot = await spot_of(house, run.session_id, run.last_n)
         told = (*wanted.before, wanted.now)
         streamed = BETWEEN.join(reply.text for reply in run.replies if reply.text)
+        shown = [bare(await shown_text(house, call, run, text)) for text in (run.text, streamed)]
         hashes = [
             thread(call.whose, wanted.system, (*told, Spoken(role="assistant", text=text)))
-            for text in (run.text, streamed, bare(await shown_text(house, call, run)))
+            for text in dict.fromkeys((run.text, streamed, *shown))
         ]
         await keep_spot(house, hashes, spot)
 
@@ -204,7 +215,8 @@ def _changed(errand: Errand, **changes: object) -> Errand:
 class ChatTeller:
     """Chunks of a chat completion. What they have in common is encoded once."""
 
-    def __init__(self, house: House, run: Run, *, include_usage: bool) -> None:
+    def __init__(self, house: House, run: Run, media: Stream, *, include_usage: bool) -> None:
+        self._media = media
         head = {
             "id": completion_id(run),
             "object": "chat.completion.chunk",
@@ -228,13 +240,17 @@ class ChatTeller:
     def tell(self, moment: Moment) -> bytes:
         match moment:
             case Piece(text=text, is_text=True):
-                return self._text(text)
+                return self._chunk(self._media.pass_on(text))
             case Piece(text=text):
                 return self._thought + encode(text) + self._after if self._shows_reasoning else b""
             case Happened(record=record):
-                self._is_new_reply |= isinstance(record.event, ReplyAdded)
-                return b"".join([self._progress(d) for d in self._deeds.hear(record.event)])
+                told = b""
+                if isinstance(record.event, ReplyAdded):
+                    told = self._chunk(self._media.rest())
+                    self._is_new_reply = True
+                return told + b"".join([self._progress(d) for d in self._deeds.hear(record.event)])
             case Anew():
+                self._media.rest()
                 self._is_new_reply = True
                 return b"event: hermes.message.restarted\n" + self._head + self._nothing + b"}\n\n"
 
@@ -245,12 +261,18 @@ class ChatTeller:
         choice = {"index": 0, "delta": delta, "finish_reason": finish_reason(run)}
         usage = encode(chat_usage(usage_of(run)))
         facts = b',"hermes":' + encode(extra_facts(run))
-        told = self._head + encode(choice) + b"]" + facts + b"}\n\n"
+        told = self._chunk(self._media.rest())
+        for picture in self._media.pictures():
+            self._is_new_reply = True
+            told += self._chunk(picture)
+        told += self._head + encode(choice) + b"]" + facts + b"}\n\n"
         if self._include_usage:
             told += self._head + b'],"usage":' + usage + b"}\n\n"
         return told + b"data: [DONE]\n\n"
 
-    def _text(self, text: str) -> bytes:
+    def _chunk(self, text: str) -> bytes:
+        if not text:
+            return b""
         if self._is_new_reply and self._has_text:
             text = BETWEEN + text
         self._has_text, self._is_new_reply = True, False

@@ -156,8 +156,8 @@ class Desk:
         else:
             await self._app.journal.post(run.session_id, command)
 
-    async def answer(self, run: Run, asked_id: str, text: str, by: str) -> None:
-        await self.tell(run, Answer(id=asked_id, text=text, by=by))
+    async def answer(self, run: Run, asked_id: str, text: str, by: str, reason: str = "") -> None:
+        await self.tell(run, Answer(id=asked_id, text=text, by=by, reason=reason))
 
     async def steer(self, run: Run, text: str) -> None:
         await self.tell(run, Steer(text=text))
@@ -320,8 +320,9 @@ class Desk:
         ):
             await session.send(SwitchModel(model=errand.model, provider=errand.provider))
         tuned = self._app.tuned[session.id]
-        if (effort := errand.effort or None) != session.transcript.tuned.effort:
-            await session.send(tuned.changed(effort=effort))
+        effort, tier, now = errand.effort or None, errand.tier or None, session.transcript.tuned
+        if (effort, tier) != (now.effort, now.tier):
+            await session.send(tuned.changed(effort=effort, tier=tier))
         opened = transcript.opened
         text = words_of(errand, opened.system if opened else "")
         await session.send(Say(text=text, images=errand.images, key=run.id))

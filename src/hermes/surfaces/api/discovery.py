@@ -45,7 +45,7 @@ async def capabilities(house: House, call: Call) -> Answer:
                 "run_stop": True,
                 "run_approval": True,
                 "run_steer": True,
-                "jobs": house.jobs is not None,
+                "jobs": True,
                 "sessions": True,
                 "tool_progress_events": True,
                 "reasoning_streaming": settings.show_reasoning,

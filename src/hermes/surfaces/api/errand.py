@@ -16,8 +16,8 @@ class Errand(Value):
     until nobody else has a turn there. `again` is for a message that may have been received
     already. `confined` keeps to sessions of the same source, whose agent does not see the rest of
     the home's past either. `person` is whose memory the session has; sessions of other people are
-    not there for them. `effort` is for this turn only. A new session has the tools of `toolsets`
-    only, if there are any."""
+    not there for them. `effort` and `tier` are for this turn only. A new session has the tools of
+    `toolsets` only, if there are any."""
 
     session_id: str
     text: str
@@ -28,6 +28,7 @@ class Errand(Value):
     model: str = ""
     provider: str = ""
     effort: Effort = ""
+    tier: str = ""
     create: Literal["never", "if_missing", "always"] = "never"
     attended: bool = False
     alone: bool = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 
+from hermes.codec.values import JsonObject
 from hermes.core.errors import HermesError
 from hermes.surfaces.api.call import Answer, Call, answer
 from hermes.surfaces.api.house import House
@@ -38,9 +39,20 @@ async def detailed(house: House, call: Call) -> Answer:
             "sessions": {"open": house.desk.open_sessions},
             "streams": house.tally.streams,
             "event_loop_worst_lag_ms": round(house.tally.worst_lag * 1000, 1),
-            "cron": {"available": house.jobs is not None},
+            "cron": await _cron(house),
         }
     )
+
+
+async def _cron(house: House) -> JsonObject:
+    """States and counts only."""
+    scheduler = await house.jobs.scheduler()
+    jobs = len(await house.jobs.all())
+    return {
+        "running": scheduler["running"],
+        "ticker_age_s": scheduler.get("heartbeat_age_s"),
+        "jobs": jobs,
+    }
 
 
 async def metrics(house: House, call: Call) -> Answer:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable
 
 from hermes.app.build import App
+from hermes.app.jobs import JobDesk
 from hermes.app.library import SessionInfo
 from hermes.app.models.shelf import Shelf
 from hermes.config.settings import ApiServerSettings
 from hermes.core.errors import HermesError, NotFound
 from hermes.surfaces.api.call import Answer, Call
 from hermes.surfaces.api.desk import SESSION_ID, Desk
-from hermes.surfaces.api.jobs import Jobs
 from hermes.surfaces.api.refusals import Refusal
 from hermes.surfaces.api.store import Store
 from hermes.surfaces.api.tally import Tally
@@ -24,12 +24,12 @@ Leaving = str
 
 
 class House:
-    def __init__(self, app: App, store: Store, *, jobs: Jobs | None = None) -> None:
+    def __init__(self, app: App, store: Store) -> None:
         self.app = app
         self.settings: ApiServerSettings = app.settings.api_server
         self.store = store
         self.desk = Desk(app, store, most_runs=self.settings.max_concurrent_runs)
-        self.jobs = jobs
+        self.jobs = JobDesk(app)
         self.tally = Tally(app.world.clock)
         self.document: Callable[[], bytes] = lambda: b"{}"
         self.flying: dict[str, asyncio.Future[Answer]] = {}

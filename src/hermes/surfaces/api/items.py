@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
+from hermes.commands.drawn import drawn, inlined
 from hermes.core.events import Event, ReplyAdded, ToolFinished
 from hermes.core.messages import ToolCall, ToolResult
 from hermes.surfaces.api.deeds import Deeds, Done
 from hermes.surfaces.api.follower import Anew, Happened, Moment, Piece
 from hermes.surfaces.api.run import Run
 from hermes.surfaces.api.sse import event
+
+# Where a picture is kept: for us, never for clients.
+PLACE = "hermes_place"
 
 
 def message_item(run: Run, number: int, text: str, status: str = "completed") -> JsonObject:
@@ -47,6 +51,32 @@ def result_item(result: ToolResult) -> JsonObject:
     }
 
 
+def picture_item(result: ToolResult) -> JsonObject | None:
+    """A picture that was drawn, as clients know it; None for any other result."""
+    image = drawn(result)
+    if not image:
+        return None
+    return {
+        "type": "image_generation_call",
+        "id": f"ig_{result.call_id}",
+        "status": "completed",
+        "result": None,
+        PLACE: image,
+    }
+
+
+def with_picture(item: JsonObject) -> JsonObject:
+    """The item with the picture itself, where it is a file that can still be read."""
+    image = item.get(PLACE)
+    if not isinstance(image, str):
+        return item
+    told = {name: value for name, value in item.items() if name != PLACE}
+    url = inlined(image)
+    if url.startswith("data:"):
+        return told | {"result": url.partition(",")[2], "output_format": url[11:].partition(";")[0]}
+    return told | {"url": url} if url else told
+
+
 def reasoning_item(run: Run, number: int, text: str) -> JsonObject:
     part = {"type": "reasoning_text", "text": text}
     return {
@@ -72,6 +102,8 @@ def output_items(run: Run, *, reasoning: bool) -> list[JsonObject]:
                 number += 1
             case ToolFinished(result=result):
                 found.append(result_item(result))
+                if (picture := picture_item(result)) is not None:
+                    found.append(picture)
             case _:
                 pass
     return found
@@ -203,9 +235,15 @@ class ItemTeller:
         told = self.event(
             "response.output_item.done", {"output_index": place, "item": call_item(deed.call)}
         )
-        index, item = self._next(), result_item(deed.result)
-        told += self.event("response.output_item.added", {"output_index": index, "item": item})
-        return told + self.event("response.output_item.done", {"output_index": index, "item": item})
+        told += self._at_once(result_item(deed.result))
+        if (picture := picture_item(deed.result)) is not None:
+            told += self._at_once(with_picture(picture))
+        return told
+
+    def _at_once(self, item: JsonObject) -> bytes:
+        facts = {"output_index": self._next(), "item": item}
+        told = self.event("response.output_item.added", facts)
+        return told + self.event("response.output_item.done", facts)
 
     def _next(self) -> int:
         self._index += 1

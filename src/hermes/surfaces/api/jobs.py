@@ -1,62 +1,78 @@
-"""Scheduled jobs over HTTP: the routes are here, the schedule is whoever is plugged in."""
+"""`/api/jobs`: jobs kept, changed and asked for. Every answer says whether anything runs them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
+from hermes.surfaces.api.bodies import PauseBody
 from hermes.surfaces.api.call import Answer, Call, answer
-from hermes.surfaces.api.refusals import NO_RETRY, Refusal
-
-if TYPE_CHECKING:
-    from hermes.surfaces.api.house import House
-
-
-class Jobs(Protocol):
-    """What a scheduler offers. Jobs are plain objects with an `id`; NotFound and UsageError say
-    what is wrong with a request."""
-
-    async def list(self) -> list[JsonObject]: ...
-
-    async def add(self, job: JsonObject) -> JsonObject: ...
-
-    async def get(self, job_id: str) -> JsonObject: ...
-
-    async def change(self, job_id: str, changes: JsonObject) -> JsonObject: ...
-
-    async def remove(self, job_id: str) -> None: ...
-
-    async def run_now(self, job_id: str) -> JsonObject: ...
+from hermes.surfaces.api.house import House
+from hermes.surfaces.api.once import Ticket, keep_run, once
 
 
 async def list_jobs(house: House, call: Call) -> Answer:
-    return answer({"jobs": await _jobs(house).list()})
+    disabled = call.query.get("include_disabled", "true") != "false"
+    jobs = await house.jobs.all(disabled=disabled, whose=_whose(call))
+    return answer({"jobs": jobs, "scheduler": await house.jobs.scheduler()})
 
 
 async def add_job(house: House, call: Call) -> Answer:
-    return answer(await _jobs(house).add(plain(call.body)), 201)
+    async def work(ticket: Ticket) -> Answer:
+        given: JsonObject = plain(call.body)
+        # The key of the request names the job, so that a second attempt finds the first one's.
+        job_id = ticket.key[:12]
+        await keep_run(house, ticket, f"job_{job_id}")
+        job = await house.jobs.add(given, by=_who(call), id=job_id)
+        return await _told(house, job, 201)
+
+    return await once(house, call, work)
 
 
 async def get_job(house: House, call: Call) -> Answer:
-    return answer(await _jobs(house).get(call.names["id"]))
+    return await _told(house, await house.jobs.get(call.names["id"], whose=_whose(call)))
 
 
 async def change_job(house: House, call: Call) -> Answer:
-    return answer(await _jobs(house).change(call.names["id"], plain(call.body)))
+    given: JsonObject = plain(call.body)
+    job = await house.jobs.change(call.names["id"], given, whose=_whose(call))
+    return await _told(house, job)
 
 
 async def remove_job(house: House, call: Call) -> Answer:
-    await _jobs(house).remove(call.names["id"])
+    await house.jobs.remove(call.names["id"], whose=_whose(call))
     return answer({"id": call.names["id"], "deleted": True})
 
 
+async def pause_job(house: House, call: Call) -> Answer:
+    body: PauseBody = call.body
+    job = await house.jobs.pause(call.names["id"], reason=body.reason or "", whose=_whose(call))
+    return await _told(house, job)
+
+
+async def resume_job(house: House, call: Call) -> Answer:
+    return await _told(house, await house.jobs.resume(call.names["id"], whose=_whose(call)))
+
+
 async def run_job(house: House, call: Call) -> Answer:
-    return answer(await _jobs(house).run_now(call.names["id"]), 202)
+    """It is due from now on; that is all that can be promised here."""
+    job = await house.jobs.run_now(call.names["id"], whose=_whose(call))
+    return await _told(house, job, 202)
 
 
-def _jobs(house: House) -> Jobs:
-    if house.jobs is None:
-        words = "This server has no scheduler."
-        raise Refusal(501, "jobs_unavailable", words, headers=NO_RETRY)
-    return house.jobs
+async def job_runs(house: House, call: Call) -> Answer:
+    """What a scheduler has written about it. Without one, a job has never run."""
+    await house.jobs.get(call.names["id"], whose=_whose(call))
+    return answer({"runs": [], "scheduler": await house.jobs.scheduler()})
+
+
+async def _told(house: House, job: JsonObject, status: int = 200) -> Answer:
+    return answer({"job": job, "scheduler": await house.jobs.scheduler()}, status)
+
+
+def _who(call: Call) -> str:
+    return f"api:{call.client.name}"
+
+
+def _whose(call: Call) -> str:
+    """The owner sees all jobs, others their own."""
+    return "" if call.client.is_owner else _who(call)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
+from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
 from hermes.core.errors import NotFound
 from hermes.core.messages import Usage
@@ -11,12 +13,12 @@ from hermes.surfaces.api import stored
 from hermes.surfaces.api.asking import Asked, asked, chat_messages, input_items
 from hermes.surfaces.api.bodies import ConversationName, ResponseBody
 from hermes.surfaces.api.call import JSON, Answer, Call, answer
-from hermes.surfaces.api.chat import check_tools, run_headers, start
+from hermes.surfaces.api.chat import check_tools, run_headers, start, tier_of
 from hermes.surfaces.api.content import images, past
 from hermes.surfaces.api.errand import Errand
 from hermes.surfaces.api.follower import Moment
 from hermes.surfaces.api.house import House, leaving
-from hermes.surfaces.api.items import ItemTeller, output_items
+from hermes.surfaces.api.items import PLACE, ItemTeller, output_items, with_picture
 from hermes.surfaces.api.once import Ticket, once, take_ticket
 from hermes.surfaces.api.outcomes import extra_facts, failure_of, finish_reason, usage_of
 from hermes.surfaces.api.refusals import Refusal
@@ -43,13 +45,16 @@ async def create_response(house: House, call: Call) -> Answer | None:
         await whole(house, call, run, leaving=on_leave)
         if (failed := failure_of(run)) is not None:
             raise failed
-        return answer(response_of(house, call.body, run), headers=run_headers(run))
+        told = await illustrated(response_of(house, call.body, run))
+        return answer(told, headers=run_headers(run))
 
     return await once(house, call, work)
 
 
 async def show_response(house: House, call: Call) -> Answer:
     data = await stored.read(house, call.whose, call.names["id"])
+    if PLACE.encode() in data:
+        return answer(await illustrated(decode(dict, data)))
     return Answer(status=200, body=data, headers=JSON)
 
 
@@ -94,6 +99,7 @@ async def _begin(house: House, call: Call, wanted: Asked, ticket: Ticket) -> Run
         model=model,
         provider=provider,
         effort=(body.reasoning.effort if body.reasoning else None) or "",
+        tier=tier_of(body.service_tier),
         create="if_missing" if session_id else "always",
         again=bool(ticket.run_id),
         confined=not call.client.is_owner,
@@ -133,6 +139,15 @@ def _keep(house: House, call: Call) -> Callable[[Run], Awaitable[None]]:
         await stored.keep(house, call.whose, response, spot, _conversation(body))
 
     return on_end
+
+
+async def illustrated(response: JsonObject) -> JsonObject:
+    """With the pictures themselves: what is kept only says where they are."""
+    return await asyncio.to_thread(_illustrated, response)
+
+
+def _illustrated(response: JsonObject) -> JsonObject:
+    return {**response, "output": [with_picture(item) for item in response["output"]]}
 
 
 def response_id(run: Run) -> str:
@@ -210,7 +225,7 @@ class ResponseTeller:
         return self._items.tell(moment)
 
     def end(self, run: Run) -> bytes:
-        whole_response = response_of(self._house, self._body, run)
+        whole_response = _illustrated(response_of(self._house, self._body, run))
         told = self._items.close()
         kind = f"response.{whole_response['status']}"
         return told + self._items.event(kind, {"response": whole_response})

@@ -16,6 +16,7 @@ from hermes.surfaces.api.bodies import (
     JobBody,
     JobPatch,
     Nothing,
+    PauseBody,
     ResponseBody,
     RunBody,
     SessionBody,
@@ -138,7 +139,10 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/api/jobs/{id}", jobs.get_job, "jobs", "One job."),
     Route("PATCH", "/api/jobs/{id}", jobs.change_job, "jobs", "Change a job.", JobPatch),
     Route("DELETE", "/api/jobs/{id}", jobs.remove_job, "jobs", "Remove a job."),
-    Route("POST", "/api/jobs/{id}/run", jobs.run_job, "jobs", "Run it now.", Nothing, 202),
+    Route("POST", "/api/jobs/{id}/pause", jobs.pause_job, "jobs", "Let it rest.", PauseBody),
+    Route("POST", "/api/jobs/{id}/resume", jobs.resume_job, "jobs", "Go on with it.", Nothing),
+    Route("POST", "/api/jobs/{id}/run", jobs.run_job, "jobs", "Make it due now.", Nothing, 202),
+    Route("GET", "/api/jobs/{id}/runs", jobs.job_runs, "jobs", "When it ran."),
 )
 
 

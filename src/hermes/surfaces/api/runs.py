@@ -22,7 +22,7 @@ from hermes.core.messages import ToolResult
 from hermes.surfaces.api.asking import asked, chat_messages, input_items
 from hermes.surfaces.api.bodies import AnswerBody, ApprovalBody, RunBody, SteerBody
 from hermes.surfaces.api.call import Answer, Call, answer
-from hermes.surfaces.api.chat import effort_of, run_headers, start
+from hermes.surfaces.api.chat import effort_of, run_headers, start, tier_of
 from hermes.surfaces.api.content import images, past
 from hermes.surfaces.api.deeds import Begun, Deeds, Done
 from hermes.surfaces.api.errand import Errand
@@ -65,6 +65,7 @@ async def _errand(house: House, call: Call, ticket: Ticket) -> Errand:
         model=model,
         provider=provider,
         effort=effort_of(body.model_options),
+        tier=tier_of(body.model_options.service_tier if body.model_options else None),
         create="always" if is_new else "if_missing",
         attended="approve" in call.client.scopes,
         alone=False,
@@ -123,7 +124,7 @@ async def show_run(house: House, call: Call) -> Answer:
         told["error"] = failed.error if failed is not None else None
     pending = [each for each in run.asked.values() if isinstance(each, ApprovalAsked)]
     if pending:
-        told["pending_approval"] = _approval(pending[0])
+        told["pending_approval"] = _approval(pending[0], _asked_at(run, pending[0]))
     return answer(told)
 
 
@@ -154,7 +155,8 @@ async def approve_run(house: House, call: Call) -> Answer:
     if body.decision != "deny" and body.decision not in pending[asked_id].scopes:
         words = f"This can be answered with {', '.join(pending[asked_id].scopes)} or deny."
         raise Refusal(400, "invalid_value", words, param="decision")
-    await house.desk.answer(run, asked_id, body.decision, f"api:{call.client.name}")
+    by = f"api:{call.client.name}"
+    await house.desk.answer(run, asked_id, body.decision, by, body.reason or "")
     return answer({"run_id": run.id, "approval_id": asked_id, "decision": body.decision})
 
 
@@ -195,13 +197,19 @@ async def _active(house: House, call: Call) -> Run:
     return run
 
 
-def _approval(pending: ApprovalAsked) -> JsonObject:
+def _asked_at(run: Run, pending: ApprovalAsked) -> float:
+    asked = (each.at for each in reversed(run.records) if each.event == pending)
+    return next(asked, run.created_at)
+
+
+def _approval(pending: ApprovalAsked, at: float) -> JsonObject:
     return {
         "approval_id": pending.id,
         "command": subject(pending.effect),
         "description": pending.reason,
         "choices": [*pending.scopes, "deny"],
         "expires_seconds": pending.expires_seconds,
+        "expires_at": at + pending.expires_seconds,
     }
 
 
@@ -231,7 +239,7 @@ class RunTeller:
             case Anew(mark=mark):
                 return self._event("message.restarted", mark, {})
             case Happened(record=record, mark=mark):
-                told = self._happened(record.event)
+                told = self._happened(record.event, record.at)
                 # The id stands at the last one: whoever was cut off before it reads all again.
                 marks = [None] * (len(told) - 1) + [mark]
                 return b"".join(
@@ -251,14 +259,15 @@ class RunTeller:
         told = encode({"event": name, "run_id": self._run.id, **facts})
         return event(name, told, str(mark) if mark is not None else "")
 
-    def _happened(self, happened: Event) -> list[tuple[str, JsonObject]]:
+    def _happened(self, happened: Event, at: float) -> list[tuple[str, JsonObject]]:
         match happened:
             case TurnStarted():
                 return [("run.started", {"session_id": self._run.session_id})]
             case ApprovalAsked():
-                return [("approval.request", _approval(happened))]
-            case ApprovalAnswered(id=id, choice=choice, by=by):
-                return [("approval.responded", {"approval_id": id, "choice": choice, "by": by})]
+                return [("approval.request", _approval(happened, at))]
+            case ApprovalAnswered(id=id, choice=choice, by=by, reason=reason):
+                told = {"approval_id": id, "choice": choice, "by": by, "reason": reason}
+                return [("approval.responded", told)]
             case QuestionAsked(id=id, question=question, choices=choices):
                 facts = {"question_id": id, "question": question, "choices": choices}
                 return [("question.asked", facts)]

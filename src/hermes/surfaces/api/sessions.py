@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hermes.app.library import SessionFilter, SessionInfo
 from hermes.codec.values import JsonObject
+from hermes.surfaces.api import archived
+from hermes.surfaces.api.archived import Listed
 from hermes.surfaces.api.asking import asked, input_items
 from hermes.surfaces.api.bodies import ForkBody, SessionBody, SessionChatBody, SessionPatch
 from hermes.surfaces.api.call import Answer, Call, answer
@@ -21,6 +23,8 @@ from hermes.surfaces.api.sse import pour, whole
 
 MOST_LISTED = 500
 SHORTENED = 4_096
+# Sessions that work for another one.
+CHILD = "subagent"
 
 
 async def list_sessions(house: House, call: Call) -> Answer:
@@ -29,14 +33,19 @@ async def list_sessions(house: House, call: Call) -> Answer:
     source = call.query.get("source")
     if not call.client.is_owner:
         source = call.client.source
-    wanted = SessionFilter(source=source, title=call.query.get("q"))
-    rows = await house.app.library.recent(wanted, limit=limit + 1, offset=offset)
+    children = call.flag("include_children")
+    wanted = SessionFilter(source=source, exclude_sources=() if children else (CHILD,))
+    query = (call.query.get("q") or "").strip()
+    away = await archived.all_of(house)
+    listed = Listed(house, wanted, away, only_archived=call.flag("archived"))
+    rows = await (listed.found(query) if query else listed.recent(offset + limit + 1))
+    page = rows[offset : offset + limit]
     return answer(
         {
-            "sessions": [_listed(info) for info in rows[:limit]],
+            "sessions": [_listed(info, is_away=info.id in away) for info in page],
             "limit": limit,
             "offset": offset,
-            "has_more": len(rows) > limit,
+            "has_more": len(rows) > offset + limit,
         }
     )
 
@@ -51,7 +60,8 @@ async def create_session(house: House, call: Call) -> Answer:
 
 
 async def show_session(house: House, call: Call) -> Answer:
-    return answer(_listed(await house.session(call.names["id"], call.client)))
+    info = await house.session(call.names["id"], call.client)
+    return answer(_listed(info, is_away=info.id in await archived.all_of(house)))
 
 
 async def change_session(house: House, call: Call) -> Answer:
@@ -59,13 +69,16 @@ async def change_session(house: House, call: Call) -> Answer:
     info = await house.session(call.names["id"], call.client)
     if body.title is not None:
         await house.app.library.rename(info.id, body.title)
-    return answer(_listed(await house.session(info.id, call.client)))
+    if body.archived is not None:
+        await archived.put(house, info.id, away=body.archived)
+    return await show_session(house, call)
 
 
 async def delete_session(house: House, call: Call) -> Answer:
     info = await house.session(call.names["id"], call.client)
     async with house.desk.quiet(info.id):
         await house.app.library.delete(info.id)
+        await archived.put(house, info.id, away=False)
     return answer({"id": info.id, "deleted": True})
 
 
@@ -143,7 +156,7 @@ async def _begin(house: House, call: Call, ticket: Ticket) -> Run:
     return await start(house, errand, ticket)
 
 
-def _listed(info: SessionInfo) -> JsonObject:
+def _listed(info: SessionInfo, *, is_away: bool = False) -> JsonObject:
     usage = info.usage
     return {
         "id": info.id,
@@ -158,4 +171,5 @@ def _listed(info: SessionInfo) -> JsonObject:
         "tokens": {"input": usage.prompt, "output": usage.output},
         "cost": usage.cost,
         "parent_id": info.parent or None,
+        "archived": is_away,
     }

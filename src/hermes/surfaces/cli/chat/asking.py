@@ -10,6 +10,7 @@ from hermes.core.effects import (
     CallServer,
     ChangeSkill,
     DeletePath,
+    Draw,
     Effect,
     FetchUrl,
     ReadHistory,
@@ -44,6 +45,7 @@ _TITLES: dict[type[Effect], str] = {
     ChangeSkill: "Change this skill?",
     UseSecret: "Use this secret?",
     CallServer: "Call this tool of another server?",
+    Draw: "Draw this picture?",
     UseTool: "Use this tool?",
 }
 

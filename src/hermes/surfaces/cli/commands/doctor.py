@@ -20,6 +20,7 @@ from hermes.app.health import (
     skill_findings,
     workplace_findings,
 )
+from hermes.app.plugin_checks import plugin_findings
 from hermes.codec.json import encode, plain
 from hermes.config.check import check_files, check_home, mend_permissions
 from hermes.config.edit import migrate_file
@@ -76,6 +77,7 @@ async def examined(config: Config) -> list[Section]:
         ("Memory", memory_findings(config)),
         ("Skills", skill_findings(config)),
         ("Tools", tool_findings(config)),
+        ("Plugins", await plugin_findings(config)),
         ("Programs", [*command_findings(), *program_findings()]),
         ("Protection", [*approval_findings(settings), *await workplace_findings(config)]),
     ]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from hermes.app.build import App
-from hermes.app.plugin_desk import About, Check, Desk, Row, findings_of
+from hermes.app.plugin_checks import Check
+from hermes.app.plugin_desk import KINDS, About, Desk, Row, findings_of
 from hermes.config.edit import set_from_text
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
@@ -302,7 +303,7 @@ def doctor(ctx: click.Context, as_json: bool) -> int:
 @click.argument("name")
 @click.option(
     "--kind",
-    type=click.Choice(["tool", "hook", "command", "image_gen"]),
+    type=click.Choice(KINDS),
     default="tool",
     show_default=True,
 )

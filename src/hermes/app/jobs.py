@@ -1,0 +1,78 @@
+"""The jobs of a home for surfaces. Whoever schedules them one day works on the same file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from hermes.app.suspicion import scan_for_threats
+from hermes.codec.json import DecodeError, convert
+from hermes.codec.values import JsonObject
+from hermes.core.errors import NotFound, UsageError
+from hermes.cron.jobs import JobChange, Jobs, NewJob
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+T = TypeVar("T")
+FOLDER = "cron"
+
+
+class JobDesk:
+    """NotFound and UsageError say what is wrong. `whose` narrows everything to the jobs that
+    somebody has made; "" is for the owner, who sees all."""
+
+    def __init__(self, app: App) -> None:
+        folder = app.home.root / FOLDER
+        self._jobs = Jobs(folder, app.world, scan=scan_for_threats)
+        self._veil: Callable[[str], str] = app.secrecy.text
+
+    async def all(self, *, disabled: bool = True, whose: str = "") -> list[JsonObject]:
+        found = await asyncio.to_thread(self._jobs.all, disabled=disabled)
+        return [job for job in found if not whose or job.get("created_by") == whose]
+
+    async def get(self, job_id: str, *, whose: str = "") -> JsonObject:
+        job = await asyncio.to_thread(self._jobs.get, job_id)
+        if whose and job.get("created_by") != whose:
+            raise NotFound("There is no such job.")
+        return job
+
+    async def add(self, given: JsonObject, *, by: str, id: str = "") -> JsonObject:
+        """With an `id` of its own, a job is added once, however often it is tried."""
+        if isinstance(prompt := given.get("prompt"), str):
+            given = {**given, "prompt": self._veil(prompt)}
+        new = _read(NewJob, given)
+        return await asyncio.to_thread(self._jobs.add, new, by=by, id=id)
+
+    async def change(self, job_id: str, given: JsonObject, *, whose: str = "") -> JsonObject:
+        change = _read(JobChange, given)
+        await self.get(job_id, whose=whose)
+        return await asyncio.to_thread(self._jobs.change, job_id, change)
+
+    async def pause(self, job_id: str, *, reason: str = "", whose: str = "") -> JsonObject:
+        await self.get(job_id, whose=whose)
+        return await asyncio.to_thread(self._jobs.pause, job_id, reason=reason)
+
+    async def resume(self, job_id: str, *, whose: str = "") -> JsonObject:
+        await self.get(job_id, whose=whose)
+        return await asyncio.to_thread(self._jobs.resume, job_id)
+
+    async def run_now(self, job_id: str, *, whose: str = "") -> JsonObject:
+        await self.get(job_id, whose=whose)
+        return await asyncio.to_thread(self._jobs.run_now, job_id)
+
+    async def remove(self, job_id: str, *, whose: str = "") -> None:
+        await self.get(job_id, whose=whose)
+        await asyncio.to_thread(self._jobs.remove, job_id)
+
+    async def scheduler(self) -> JsonObject:
+        """Whether anybody runs jobs here, and what that means."""
+        return await asyncio.to_thread(self._jobs.scheduler)
+
+
+def _read(kind: type[T], given: JsonObject) -> T:
+    try:
+        return convert(kind, given)
+    except DecodeError as error:
+        raise UsageError(f"The job cannot be taken: {error}.") from error

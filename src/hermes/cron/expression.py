@@ -1,0 +1,94 @@
+"""Expressions of five fields: minute, hour, day of the month, month, day of the week."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import NamedTuple
+
+from hermes.core.errors import UsageError
+
+_MONTHS = dict(
+    zip("jan feb mar apr may jun jul aug sep oct nov dec".split(), range(1, 13), strict=True)
+)
+_WEEK = dict(zip("sun mon tue wed thu fri sat".split(), range(7), strict=True))
+
+
+class Field(NamedTuple):
+    name: str
+    least: int
+    most: int
+    names: dict[str, int]
+
+
+_FIELDS = (
+    Field("minute", 0, 59, {}),
+    Field("hour", 0, 23, {}),
+    Field("day", 1, 31, {}),
+    Field("month", 1, 12, _MONTHS),
+    Field("day of the week", 0, 7, _WEEK),
+)
+
+
+class Expression(NamedTuple):
+    """`any_day` and `any_weekday` say that the field leaves it open: where neither does, one of
+    them is enough."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    any_day: bool
+    any_weekday: bool
+
+    @property
+    def times(self) -> list[tuple[int, int]]:
+        return [(hour, minute) for hour in sorted(self.hours) for minute in sorted(self.minutes)]
+
+    def covers(self, day: date) -> bool:
+        if day.month not in self.months:
+            return False
+        by_day, by_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
+        if self.any_day or self.any_weekday:
+            return by_day and by_weekday
+        return by_day or by_weekday
+
+
+def parse_expression(text: str) -> Expression:
+    """UsageError says which field is wrong."""
+    words = text.lower().split()
+    if len(words) != len(_FIELDS):
+        raise UsageError(f"{text!r} must have five fields.")
+    sets = [_read(word, field) for word, field in zip(words, _FIELDS, strict=True)]
+    minutes, hours, days, months, week = sets
+    weekdays = frozenset(day % 7 for day in week)
+    return Expression(
+        minutes, hours, days, months, weekdays, words[2][0] == "*", words[4][0] == "*"
+    )
+
+
+def _read(word: str, field: Field) -> frozenset[int]:
+    found: set[int] = set()
+    for part in word.split(","):
+        span, _, step = part.partition("/")
+        every = _number(step, field) if step else 1
+        if span == "*":
+            low, high = field.least, min(field.most, 6) if field.names is _WEEK else field.most
+        elif "-" in span:
+            first, _, last = span.partition("-")
+            low, high = _number(first, field), _number(last, field)
+        else:
+            low = _number(span, field)
+            high = field.most if step else low
+        if not field.least <= low <= high <= field.most or every < 1:
+            raise UsageError(f"{part!r} is no {field.name}.")
+        found.update(range(low, high + 1, every))
+    return frozenset(found)
+
+
+def _number(word: str, field: Field) -> int:
+    if word in field.names:
+        return field.names[word]
+    if not (word.isascii() and word.isdigit() and len(word) <= 3):
+        raise UsageError(f"{word!r} is no {field.name}.")
+    return int(word)

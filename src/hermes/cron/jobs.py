@@ -1,0 +1,249 @@
+"""The jobs of a home, kept in one file: added, changed, paused, made due and removed. Whoever runs
+them is somebody else; it can be told from here whether anybody does."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, Value
+from hermes.codec.whole_files import PRIVATE, replace_file
+from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.core.world import World
+from hermes.cron.schedule import Schedule, next_run, parse, stamp
+
+VERSION = 1
+JOB_ID = r"[a-f0-9]{12}"
+MOST_JOBS = 1_000
+# A scheduler that lives says so at least this often.
+HEARTBEAT_SECONDS = 180
+NOBODY = "No scheduler runs in this home: jobs are kept and checked, but nothing starts them."
+
+Scan = Callable[[str], str]
+Short = Annotated[str, Meta(max_length=200)]
+
+
+class NewJob(Value, forbid_unknown_fields=True):
+    prompt: Annotated[str, Meta(min_length=1, max_length=5_000)]
+    schedule: Annotated[str, Meta(min_length=1, max_length=200)]
+    name: Short = ""
+    deliver: Short = ""
+    skills: Annotated[tuple[Short, ...], Meta(max_length=50)] = ()
+    repeat: int | None = None
+    model: Short = ""
+    provider: Short = ""
+    paused: bool = False
+
+
+class JobChange(Value, forbid_unknown_fields=True):
+    """What is None stays as it is."""
+
+    prompt: Annotated[str, Meta(min_length=1, max_length=5_000)] | None = None
+    schedule: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    name: Short | None = None
+    deliver: Short | None = None
+    skills: Annotated[tuple[Short, ...], Meta(max_length=50)] | None = None
+    repeat: int | None = None
+    enabled: bool | None = None
+    model: Short | None = None
+    provider: Short | None = None
+
+
+class _File(Value):
+    version: int = VERSION
+    updated_at: str = ""
+    jobs: list[JsonObject] = []
+
+
+class Jobs:
+    """`scan` says what in a prompt reads like an attack, "" for nothing. Fields of a job that are
+    not known here are kept as they are. Every method reads and writes the file anew, as other
+    processes do."""
+
+    def __init__(self, folder: Path, world: World, *, scan: Scan = lambda _text: "") -> None:
+        self._folder = folder
+        self._file = folder / "jobs.json"
+        self._world = world
+        self._scan = scan
+
+    def all(self, *, disabled: bool = True) -> list[JsonObject]:
+        return [job for job in self._read().jobs if disabled or job.get("enabled")]
+
+    def get(self, job_id: str) -> JsonObject:
+        return _found(self._read().jobs, job_id)
+
+    def add(self, new: NewJob, *, by: str, id: str = "") -> JsonObject:
+        """With an `id` of its own, a job is added once, however often it is tried."""
+        now = self._world.clock.now()
+        self._check(new.prompt)
+        schedule = parse(new.schedule, now)
+        times = new.repeat if new.repeat and new.repeat > 0 else None
+        job: JsonObject = {
+            "id": id or f"{self._world.chance.getrandbits(48):012x}",
+            "name": new.name or new.prompt[:50],
+            "prompt": new.prompt,
+            "skills": list(new.skills),
+            "deliver": new.deliver or "local",
+            "model": new.model,
+            "provider": new.provider,
+            "repeat": {
+                "times": 1 if times is None and schedule.kind == "once" else times,
+                "completed": 0,
+            },
+            "created_at": stamp(now),
+            "created_by": by,
+            "last_run_at": None,
+            "last_status": None,
+        }
+        job |= _timed(schedule, now) | _state(enabled=not new.paused)
+        with self._changing() as jobs:
+            for held in jobs:
+                if held.get("id") == id:
+                    return held
+            if len(jobs) >= MOST_JOBS:
+                raise UsageError(f"There are {MOST_JOBS} jobs, which is the most.")
+            jobs.append(job)
+        return job
+
+    def change(self, job_id: str, change: JobChange) -> JsonObject:
+        now = self._world.clock.now()
+        if change.prompt is not None:
+            self._check(change.prompt)
+        plain = {name: getattr(change, name) for name in ("prompt", "name", "deliver", "model",
+                 "provider", "skills")}  # fmt: skip
+        changes: JsonObject = {name: value for name, value in plain.items() if value is not None}
+        if change.schedule is not None:
+            changes |= _timed(parse(change.schedule, now), now)
+        if change.enabled is not None:
+            changes |= _state(enabled=change.enabled, now=stamp(now))
+        with self._changing() as jobs:
+            job = _found(jobs, job_id)
+            if change.repeat is not None:
+                times = change.repeat if change.repeat > 0 else None
+                changes["repeat"] = {**job.get("repeat", {}), "times": times}
+            job.update(changes)
+        return job
+
+    def pause(self, job_id: str, *, reason: str = "") -> JsonObject:
+        now = stamp(self._world.clock.now())
+        return self._set(job_id, _state(enabled=False, now=now, reason=reason))
+
+    def resume(self, job_id: str) -> JsonObject:
+        """From now on: what was missed meanwhile stays missed."""
+        now = self._world.clock.now()
+        with self._changing() as jobs:
+            job = _found(jobs, job_id)
+            moment = _upcoming(job, now)
+            job.update(_state(enabled=True) | {"next_run_at": moment})
+        return job
+
+    def run_now(self, job_id: str) -> JsonObject:
+        """It is due from now on, for whoever runs jobs next."""
+        now = stamp(self._world.clock.now())
+        return self._set(job_id, {"next_run_at": now, "run_requested_at": now})
+
+    def remove(self, job_id: str) -> None:
+        with self._changing() as jobs:
+            jobs.remove(_found(jobs, job_id))
+
+    def scheduler(self) -> JsonObject:
+        """Whether anybody runs jobs here."""
+        try:
+            beat = float((self._folder / "ticker_heartbeat").read_text().strip())
+        except (OSError, ValueError):
+            beat = 0.0
+        age = self._world.clock.now() - beat
+        if age <= HEARTBEAT_SECONDS:
+            return {"running": True, "heartbeat_age_s": round(age, 1)}
+        return {"running": False, "note": NOBODY}
+
+    def _check(self, prompt: str) -> None:
+        if re.search("[\u200b-\u200f\u2060-\u2064\ufeff\U000e0000-\U000e007f]", prompt):
+            raise UsageError("The prompt has characters that cannot be seen.")
+        if finding := self._scan(prompt):
+            raise UsageError(f"The prompt reads like an attack ({finding}).")
+
+    def _set(self, job_id: str, changes: JsonObject) -> JsonObject:
+        with self._changing() as jobs:
+            job = _found(jobs, job_id)
+            job.update(changes)
+        return job
+
+    def _read(self) -> _File:
+        """A file that cannot be read is put aside, and the last one that could be is taken."""
+        try:
+            return decode(_File, self._file.read_bytes())
+        except FileNotFoundError:
+            return _File()
+        except DecodeError:
+            aside = self._file.with_name(f"jobs.json.corrupt-{int(self._world.clock.now())}")
+            self._file.replace(aside)
+        try:
+            return decode(_File, self._file.with_suffix(".json.bak").read_bytes())
+        except (OSError, DecodeError):
+            return _File()
+
+    @contextmanager
+    def _changing(self) -> Iterator[list[JsonObject]]:
+        """The jobs, which are written back when all went well; one process at a time."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(self._folder / ".jobs.lock", os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            held = self._read()
+            yield held.jobs
+            now = stamp(self._world.clock.now())
+            data = encode(_File(updated_at=now, jobs=held.jobs))
+            if self._file.exists():
+                replace_file(
+                    self._file.with_suffix(".json.bak"), self._file.read_bytes(), mode=PRIVATE
+                )
+            replace_file(self._file, data, mode=PRIVATE)
+        except OSError as error:
+            raise HermesError(f"{self._file} cannot be written: {error.strerror}.") from error
+        finally:
+            os.close(lock)
+
+
+def _found(jobs: list[JsonObject], job_id: str) -> JsonObject:
+    for job in jobs if re.fullmatch(JOB_ID, job_id) else ():
+        if job.get("id") == job_id:
+            return job
+    raise NotFound("There is no such job.")
+
+
+def _timed(schedule: Schedule, now: float) -> JsonObject:
+    moment = next_run(schedule, now)
+    return {
+        "schedule": {
+            name: value
+            for name in ("kind", "run_at", "seconds", "expr")
+            if (value := getattr(schedule, name))
+        },
+        "schedule_display": schedule.display,
+        "next_run_at": stamp(moment) if moment is not None else None,
+    }
+
+
+def _upcoming(job: JsonObject, now: float) -> str | None:
+    kept: dict[str, Any] = job.get("schedule") or {}
+    schedule = Schedule(display=str(job.get("schedule_display", "")), **kept)
+    moment = next_run(schedule, now)
+    return stamp(moment) if moment is not None else None
+
+
+def _state(*, enabled: bool, now: str = "", reason: str = "") -> JsonObject:
+    return {
+        "enabled": enabled,
+        "state": "scheduled" if enabled else "paused",
+        "paused_at": None if enabled else now or None,
+        "paused_reason": reason or None,
+    }

@@ -1,0 +1,160 @@
+"""When a job runs: what people write, as a value, and the next time that it means."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import date, datetime, timedelta
+from typing import Literal
+
+from hermes.codec.values import Value
+from hermes.core.errors import UsageError
+from hermes.cron.expression import Expression, parse_expression
+
+LEAST_SECONDS = 60
+# A moment that has just gone by is still meant.
+LATE_SECONDS = 120
+# 29 February may be eight years away.
+MOST_DAYS = 366 * 8 + 2
+FORMS = (
+    "`30m` or `in 2h`; `every 30m`; `daily at 9:00`, `weekdays at 09:00`, `mon,thu at 18:30`; "
+    "`0 9 * * 1-5`, `@daily`; `2026-02-03T14:00`"
+)
+_UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3_600),
+    **dict.fromkeys(("d", "day", "days"), 86_400),
+    **dict.fromkeys(("w", "week", "weeks"), 604_800),
+}
+_SPAN = re.compile(r"(\d{1,6})\s*([a-z]+)")
+_DAYS = re.compile(r"(every 1d|every day|daily|weekdays|weekends|[a-z]{3}(?:,[a-z]{3})*) at (.+)")
+_CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*(am|pm)?")
+_NICKNAMES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+}
+_OF_DAYS = {"weekdays": "1-5", "weekends": "0,6"}
+
+
+class Schedule(Value):
+    """`run_at` is for `once`, `seconds` for `interval`, `expr` for `cron`. Times of day are told
+    in the zone of this process."""
+
+    kind: Literal["once", "interval", "cron"]
+    display: str
+    run_at: str = ""
+    seconds: int = 0
+    expr: str = ""
+
+
+def parse(text: str, now: float) -> Schedule:
+    """UsageError names the forms that are understood."""
+    said = " ".join(text.strip().lower().split())
+    found = _once(said, now) or _interval(said) or _cron(said) or _moment(text.strip(), now)
+    if found is None:
+        raise UsageError(f"{text[:80]!r} is no schedule; there are {FORMS}.")
+    return found
+
+
+def next_run(schedule: Schedule, after: float, *, last: float | None = None) -> float | None:
+    """The next time, None when there is none any more. An interval counts from the `last` run."""
+    match schedule.kind:
+        case "once":
+            moment = datetime.fromisoformat(schedule.run_at).timestamp()
+            return moment if last is None else None
+        case "interval":
+            return max(after, (last if last is not None else after) + schedule.seconds)
+        case "cron":
+            return _next(parse_expression(schedule.expr), after)
+
+
+def stamp(moment: float) -> str:
+    """With the offset of the zone, to the second."""
+    return datetime.fromtimestamp(int(moment)).astimezone().isoformat()
+
+
+def _once(said: str, now: float) -> Schedule | None:
+    span = _SPAN.fullmatch(said.removeprefix("in "))
+    if span is None or span[2] not in _UNITS:
+        return None
+    seconds = int(span[1]) * _UNITS[span[2]]
+    if not 0 < seconds <= 3_660 * 86_400:
+        raise UsageError("A job runs after at least a second and at most ten years.")
+    words = f"once in {said.removeprefix('in ')}"
+    return Schedule(kind="once", display=words, run_at=stamp(now + seconds))
+
+
+def _interval(said: str) -> Schedule | None:
+    span = _SPAN.fullmatch(said.removeprefix("every "))
+    if not said.startswith("every ") or span is None or span[2] not in _UNITS:
+        return None
+    seconds = int(span[1]) * _UNITS[span[2]]
+    if seconds < LEAST_SECONDS:
+        raise UsageError(f"A job runs every {LEAST_SECONDS} seconds at most.")
+    return Schedule(kind="interval", display=said, seconds=seconds)
+
+
+def _cron(said: str) -> Schedule | None:
+    expr = _NICKNAMES.get(said, said)
+    if days := _DAYS.fullmatch(said):
+        minute, hour = _clock(days[2])
+        which = "*" if days[1] in ("every 1d", "every day", "daily") else days[1]
+        expr = f"{minute} {hour} * * {_OF_DAYS.get(which, which)}"
+    if len(expr.split()) != 5:
+        return None
+    if _next(parse_expression(expr), 0.0) is None:
+        raise UsageError(f"{expr!r} never comes.")
+    return Schedule(kind="cron", display=said, expr=expr)
+
+
+def _clock(said: str) -> tuple[int, int]:
+    found = _CLOCK.fullmatch(said)
+    hour, minute = (int(found[1]), int(found[2] or 0)) if found else (99, 0)
+    if found and found[3]:
+        hour = hour % 12 + (12 if found[3] == "pm" else 0) if 1 <= hour <= 12 else 99
+    if hour > 23 or minute > 59:
+        raise UsageError(f"{said!r} is no time of day.")
+    return minute, hour
+
+
+def _moment(said: str, now: float) -> Schedule | None:
+    try:
+        moment = datetime.fromisoformat(said.replace("Z", "+00:00")).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+    if moment < now - LATE_SECONDS:
+        raise UsageError(f"{said} has gone by.")
+    return Schedule(kind="once", display=f"once at {said}", run_at=stamp(moment))
+
+
+def _next(expression: Expression, after: float) -> float | None:
+    begin = time.localtime(after)
+    day = date(begin.tm_year, begin.tm_mon, begin.tm_mday)
+    for _ in range(MOST_DAYS):
+        if expression.covers(day):
+            for hour, minute in expression.times:
+                moment = _at(day, hour, minute)
+                if moment > after:
+                    return moment
+        day += timedelta(days=1)
+    return None
+
+
+def _at(day: date, hour: int, minute: int) -> float:
+    """A time that the clocks skip is the first that they show after it; one that they show twice
+    is meant the first time."""
+    for isdst in (1, -1):
+        moment = time.mktime((day.year, day.month, day.day, hour, minute, 0, 0, 0, isdst))
+        shown = time.localtime(moment)
+        if (shown.tm_mday, shown.tm_hour, shown.tm_min) == (day.day, hour, minute):
+            return moment
+    before = time.mktime((day.year, day.month, day.day, hour, minute, 0, 0, 0, 0))
+    # Of both sides of the gap, the end is on a whole quarter of an hour.
+    while time.localtime(before - 60).tm_isdst:
+        before -= 60
+    return before

@@ -1,0 +1,51 @@
+"""A provider that a plugin brings, as something to be asked: by method, within a time, on behalf of
+a session. Whether it runs here or in a process of its own makes no difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hermes.core.tools import ToolContext
+from hermes.plugins.plugins import Plugins, State
+from hermes.plugins.running import PluginFault
+from hermes.plugins.serving import Caller
+from hermes.plugins.surface import ServiceOffer
+from hermes.plugins.tools import OPEN, PREFIX
+
+
+class Service:
+    """`label` is how effects name it, `origin` how what it says is marked."""
+
+    def __init__(self, plugins: Plugins, state: State, offer: ServiceOffer) -> None:
+        self._plugins = plugins
+        self._key = state.found.key
+        self.offer = offer
+        self.name = offer.name
+        self.sealed = plugins.is_sealed(state.found)
+        self.origin = "workspace" if state.found.trusted else PREFIX + state.found.name
+        self.label = PREFIX + state.found.name + ("" if self.sealed else OPEN)
+        self.data = plugins.data_dir(state.found)
+
+    def has(self, method: str) -> bool:
+        return method in self.offer.methods
+
+    async def ask(
+        self,
+        method: str,
+        *given: Any,
+        seconds: float,
+        session_id: str = "",
+        ctx: ToolContext | None = None,
+        **named: Any,
+    ) -> Any:
+        """Its answer as plain JSON; PluginFault. 0 seconds is no limit."""
+        if not self.has(method):
+            raise PluginFault(f"{self.name} has no method {method}.")
+        running = await self._plugins.ready(self._key)
+        return await running.call(
+            "service",
+            f"{self.offer.kind}:{self.name}:{method}",
+            {"positional": list(given), "named": named},
+            seconds=seconds,
+            caller=Caller(session_id, ctx),
+        )

@@ -1,0 +1,101 @@
+"""The tools that speak and listen, from file to file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from pathlib import PurePath
+from typing import Annotated
+
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject
+from hermes.core.effects import CallServer, Effect, ReadPath, WritePath
+from hermes.core.errors import ToolError
+from hermes.core.messages import Text
+from hermes.core.tools import Place, Tool, ToolContext, ToolOutput, tool
+from hermes.speech.provider import Sound, Speech
+
+MOST_CHARS = 20_000
+MOST_BYTES = 25 * 1024 * 1024
+FORMATS = tuple("mp3 mp4 mpeg mpga m4a wav webm ogg aac flac".split())
+NOBODY = "Nobody {does} here; `hermes plugins` adds who can."
+
+
+@tool()
+async def text_to_speech(
+    ctx: ToolContext,
+    text: Annotated[str, "What to say"],
+    output_path: Annotated[str, "Where to; empty is a place of its own"] = "",
+) -> ToolOutput:
+    """Speak a text into a sound file."""
+    own = ctx.kept(Speech)
+    if own.speaker is None or own.keep is None:
+        raise ToolError(NOBODY.format(does="speaks"))
+    if not text.strip() or len(text) > MOST_CHARS:
+        raise ToolError(f"A text of 1 to {MOST_CHARS} characters can be spoken.")
+    sound = await own.speaker.speak(ctx, text)
+    if output_path:
+        path = ctx.workspace.resolve(output_path)
+        await ctx.workspace.write_bytes(path, sound.data)
+    else:
+        path = await own.keep(sound)
+    told: JsonObject = {
+        "success": True,
+        "file_path": path,
+        "media_tag": f"MEDIA:{path}",
+        "provider": own.speaker.name,
+        "voice_compatible": own.speaker.voice_compatible,
+    }
+    return ToolOutput(parts=(Text(text=encode(told).decode()),), origin="hermes")
+
+
+@tool()
+async def transcribe(
+    ctx: ToolContext,
+    path: Annotated[str, "Sound file"],
+    language: Annotated[str, "Such as `en`; empty to find out"] = "",
+) -> ToolOutput:
+    """Write down what is said in a sound file."""
+    listener = ctx.kept(Speech).listener
+    if listener is None:
+        raise ToolError(NOBODY.format(does="listens"))
+    sound = await _read(ctx, path)
+    heard = await listener.listen(ctx, sound, language)
+    told: JsonObject = {
+        "success": True,
+        "transcript": heard.text,
+        "provider": listener.name,
+        "language": heard.language or language,
+        "duration": heard.seconds,
+    }
+    return ToolOutput(parts=(Text(text=encode(told).decode()),), origin=listener.origin)
+
+
+async def _read(ctx: ToolContext, path: str) -> Sound:
+    ending = PurePath(path).suffix.lower().removeprefix(".")
+    if ending not in FORMATS:
+        raise ToolError(f"{path} is none of {', '.join(FORMATS)}.")
+    whole = ctx.workspace.resolve(path)
+    info = await ctx.workspace.stat(whole)
+    if info is None or info.kind != "file":
+        raise ToolError(f"There is no file {path}.")
+    if info.size > MOST_BYTES:
+        raise ToolError(f"{path} is larger than {MOST_BYTES // 1024 // 1024} MB.")
+    return Sound(data=await ctx.workspace.read_bytes(whole), ending=ending)
+
+
+def asking(pattern: Tool, recipient: Callable[[], str]) -> Tool:
+    """The same tool with its effects: who gets to know the words, and which files are used."""
+
+    def effects(place: Place, arguments: JsonObject) -> Iterator[Effect]:
+        yield CallServer(
+            server=recipient(), tool=pattern.name, arguments=encode(arguments).decode()
+        )
+        if path := arguments.get("path"):
+            yield ReadPath(path=place.resolve(str(path)))
+        if path := arguments.get("output_path"):
+            yield WritePath(path=place.resolve(str(path)))
+
+    made = copy(pattern)
+    made.effects = effects
+    return made

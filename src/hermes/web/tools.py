@@ -1,0 +1,95 @@
+"""The tools that ask the web: one for addresses, one for what stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from typing import Annotated
+
+from hermes.codec.json import encode, plain
+from hermes.codec.values import JsonObject
+from hermes.core.effects import CallServer, Effect, FetchUrl
+from hermes.core.errors import ToolError
+from hermes.core.messages import Text
+from hermes.core.tools import Place, Tool, ToolContext, ToolOutput, tool
+from hermes.web.provider import Page, Web
+
+MOST_HITS = 100
+MOST_PAGES = 5
+LEAST_CHARS = 2_000
+NOBODY = "Nobody {does} here; `hermes plugins` adds who can."
+
+
+@tool()
+async def web_search(
+    ctx: ToolContext,
+    query: Annotated[str, "What to look for"],
+    limit: Annotated[int, "How many results, 1 to 100"] = 5,
+) -> ToolOutput:
+    """Search the web: titles, addresses and descriptions."""
+    provider = ctx.kept(Web).searching
+    if provider is None:
+        raise ToolError(NOBODY.format(does="searches the web"))
+    if not query.strip():
+        raise ToolError("The query is empty.")
+    hits = await provider.search(ctx, query, max(1, min(limit, MOST_HITS)))
+    told = {"success": True, "data": {"web": [plain(hit) for hit in hits]}}
+    return _output(told, provider.origin)
+
+
+@tool()
+async def web_extract(
+    ctx: ToolContext,
+    urls: Annotated[list[str], "Addresses of pages, 5 at most"],
+    char_limit: Annotated[int, "Characters of each page, at least 2000"] = 15_000,
+) -> ToolOutput:
+    """Read web pages as Markdown."""
+    provider = ctx.kept(Web).reading
+    if provider is None:
+        raise ToolError(NOBODY.format(does="reads pages"))
+    if not 1 <= len(urls) <= MOST_PAGES:
+        raise ToolError(f"One to {MOST_PAGES} addresses can be read at once.")
+    pages = await provider.extract(ctx, urls)
+    most = max(char_limit, LEAST_CHARS)
+    told = [await _shown(ctx, page, most) for page in pages]
+    return _output({"results": told}, provider.origin)
+
+
+async def _shown(ctx: ToolContext, page: Page, most: int) -> JsonObject:
+    """A long page in part, its beginning and its end, with a file that has all of it."""
+    told: JsonObject = {"url": page.url, "title": page.title, "content": page.content}
+    if page.error:
+        told["error"] = page.error
+    if len(page.content) > most:
+        path = await ctx.workspace.scratch("page.md", page.content.encode())
+        head, tail = page.content[: most * 3 // 4], page.content[-most // 4 :]
+        told["content"] = f"{head}\n\n[… the whole page is in {path} …]\n\n{tail}"
+    return told
+
+
+def _output(told: JsonObject, origin: str) -> ToolOutput:
+    return ToolOutput(parts=(Text(text=encode(told).decode()),), origin=origin)
+
+
+def asking(pattern: Tool, recipient: Callable[[], str]) -> Tool:
+    """The same tool with its effects: who is asked now, and which pages are read. Questions are
+    put side by side, as they change nothing."""
+
+    def effects(_place: Place, arguments: JsonObject) -> Iterator[Effect]:
+        for url in _urls(arguments):
+            yield FetchUrl(url=url)
+        yield CallServer(
+            server=recipient(),
+            tool=pattern.name,
+            arguments=encode(arguments).decode(),
+            changes=False,
+        )
+
+    made = copy(pattern)
+    made.effects = effects
+    return made
+
+
+def _urls(arguments: JsonObject) -> Sequence[str]:
+    urls = arguments.get("urls")
+    return [each for each in urls if isinstance(each, str)] if isinstance(urls, list) else []
