@@ -159,6 +159,20 @@ class Library:
         await removal.delete(self._journal, session_id)
         await self._forget((session_id,))
 
+    async def archive(self, session_id: str) -> Path:
+        """Move a session into a file, which brings it back when it is taken in."""
+        path = await removal.archive(self._journal, session_id, self._home.archive)
+        await self._forget((session_id,), keep_files=True)
+        return path
+
+    async def repair(self) -> tuple[Problem, ...]:
+        """Mend the journal's file and make the search index anew; what is still damaged then."""
+        if self._is_empty():
+            return ()
+        left = await verify.repair(self._journal)
+        await self.rebuild_index()
+        return left
+
     async def prune(
         self, age_seconds: float, wanted: SessionFilter, *, dry_run: bool, archive: bool
     ) -> Pruned:
