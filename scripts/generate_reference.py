@@ -243,6 +243,8 @@ PLACE_VARIABLES = (
     ("HERMES_HOME", "The home folder; without it `~/.hermes`."),
     ("HERMES_PROFILE", "The profile in the home; `-p NAME` wins over it."),
     ("HOME", "Where `~` is."),
+    ("HERMES_GATEWAY_LOCK_DIR", "Where it is noted which home listens with which token."),
+    ("XDG_STATE_HOME", "Else it is noted in `hermes/listeners` there, or in `~/.local/state`."),
 )
 SERVICE_VARIABLES = (
     ("HONCHO_API_KEY", "The key of the Honcho server that models the user."),
@@ -257,6 +259,9 @@ TERMINAL_VARIABLES = (
     ("SSH_TTY", "Like `SSH_CONNECTION`."),
     ("TMUX", "Whether rows are broken anew when the window gets narrower."),
     ("XTERM_VERSION", "The same."),
+    ("HERMES_SESSION_SOURCE", "Where sessions say that they come from; `--source` wins over it."),
+    ("HERMES_QUIET", "`1`: a chat begins without a banner, and `chat -q` prints the answer only."),
+    ("HERMES_DUMP_REQUESTS", "`1`: model calls are written to `logs/requests/`, without secrets."),
     ("VISUAL", "The editor of `hermes config edit`."),
     ("EDITOR", "The same, if `VISUAL` is not set."),
     ("PATH", "Where `bash`, `git`, `rg` and the commands of the agent are looked for."),

@@ -56,7 +56,7 @@ from hermes.surfaces.cli.chat.leaving import first_of, leave
 from hermes.surfaces.cli.chat.live import FRAME_SECONDS
 from hermes.surfaces.cli.chat.panel import Panel
 from hermes.surfaces.cli.chat.screen import Screen
-from hermes.surfaces.cli.chat.standing import dress, skill_count, status_now
+from hermes.surfaces.cli.chat.standing import dress, introduced, skill_count, status_now
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 
 FAULT = "A fault of Hermes: something could not be shown or done; see `hermes logs errors`."
@@ -316,11 +316,10 @@ class Conversation:
         """Say what has not been said in this chat: who answers, the news, the session's past."""
         settings, transcript = self.app.settings, self.session.transcript
         paint, width = self._screen.paint, self._screen.width - 1
-        asks = self.app.tuned[self.session.id].mode != "off"
-        who = banner.introduction(
-            transcript,
-            asks=asks,
-            paint=paint,
+        who = introduced(
+            self.app,
+            self.session,
+            paint,
             width=width,
             place=self._place,
             skills=self._skills,

@@ -10,6 +10,7 @@ from hermes.commands.describe import describe
 from hermes.commands.drawn import drawn
 from hermes.commands.endings import explain, is_error
 from hermes.commands.skill_lines import typed_part
+from hermes.commands.unmade import Unmade
 from hermes.commands.visible import clean, one_line
 from hermes.config.display_settings import DisplaySettings
 from hermes.core.events import (
@@ -63,6 +64,7 @@ class Feed:
         self._answered = False
         self._last_tool = ""
         self._at = 0.0
+        self._unmade = Unmade(root)
 
     def show(self, record: Record) -> None:
         match record.event:
@@ -162,14 +164,22 @@ class Feed:
             return
         lines = clean(typed_part(text)).rstrip("\n").split("\n")
         if message.origin != "user":
-            shown = lines[:NOTICE_LINES] + ["…"] * (len(lines) > NOTICE_LINES)
-            self._print("said", [paint(f"⚙ {line}", "dim") for line in shown], apart=True)
+            self._tell_news(lines)
             return
         signs = [self._sign, *(" " * cells(self._sign) for _ in lines[1:])]
         rows = zip(signs, lines, strict=True)
         said = [f"{paint(sign, 'prompt')} {paint(line, 'bold')}" for sign, line in rows]
         said[0] += self._moment()
         self._print("said", said, apart=True)
+
+    def _tell_news(self, lines: list[str]) -> None:
+        """What no person has said: something happened while nobody looked."""
+        most = {"all": NOTICE_LINES, "concise": 1, "off": 0}
+        shown = lines[: most[self.display.background_process_notifications]]
+        if shown and len(shown) < len(lines):
+            shown = [*shown, "…"]
+        rows = [self._screen.paint(f"⚙ {line}", "dim") for line in shown]
+        self._print("said", rows, apart=True)
 
     def _moment(self) -> str:
         """When the newest message came, for who wants to see that."""
@@ -178,9 +188,15 @@ class Feed:
         moment = time.strftime(self.display.timestamp_format, time.localtime(self._at))
         return self._screen.paint(f"  {clean(moment)}", "dim")
 
+    @property
+    def _streams(self) -> bool:
+        """Where words between two calls are not shown, only the end of a reply tells whether these
+        are such words."""
+        return self.display.streaming and self.display.interim_assistant_messages
+
     def _stream(self, text: str) -> None:
         self._streamed = True
-        if not self.display.streaming:
+        if not self._streams:
             self._live.begin("writing")
             return
         self._end_thoughts()
@@ -225,7 +241,7 @@ class Feed:
 
     def _restart(self) -> None:
         """What was streamed is void. It stays on the screen, so it is said."""
-        was_shown = self._answer.begun and self.display.streaming
+        was_shown = self._answer.begun and self._streams
         self._answer, self._live.answer = self._new_answer(), None
         self._thoughts = ""
         if was_shown:
@@ -237,7 +253,8 @@ class Feed:
         message = reply.message
         if not self._streamed and self.display.show_reasoning and message.reasoning:
             self._print_thoughts(message.reasoning.split("\n"))
-        if not self._streamed or not self.display.streaming:
+        hidden = message.calls and not self.display.interim_assistant_messages
+        if not (self._streamed and self._streams) and not hidden:
             self._print("words", self._answer.feed(message.text, self._width))
         self._end_answer()
         self._answered = bool(message.text.strip())
@@ -264,6 +281,7 @@ class Feed:
         call = self._calls.pop(result.call_id, None) or ToolCall(
             id=result.call_id, name=result.name
         )
+        self._unmade.note(call, result)
         progress = self.display.tool_progress
         repeated = progress == "new" and result.name == self._last_tool and not result.failed
         self._last_tool = result.name
@@ -287,7 +305,9 @@ class Feed:
         self._live.running.clear()
         self._last_tool = ""
         words = explain(ended, answered=self._answered)
-        self._answered = False
+        if self._answered and self.display.file_mutation_verifier:
+            words = words or self._unmade.words()
+        self._answered, self._unmade = False, Unmade(self._root)
         if is_error(ended):
             text = f"{self._screen.paint('error:', 'error')} {clean(words)}"
             self._print("notice", [text])
