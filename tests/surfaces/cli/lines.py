@@ -208,6 +208,7 @@ LINES: dict[str, str] = {
     "undo": "--list --json",
     "uninstall": "--full --dry-run",
     "update": "--check",
+    "version": "--json",
 }
 
 

@@ -139,7 +139,7 @@ def test_an_empty_prompt_or_session_is_wrong_usage(
 def test_all_ways_to_the_version_say_the_same(program: Program) -> None:
     said = {
         program.process(*line.split()).stdout.decode()
-        for line in ("--version", "-V", "version", "--yolo --version")
+        for line in ("--version", "-V", "version", "-p default version", "--yolo --version")
     }
     assert len(said) == 1
     assert said.pop().startswith("hermes 0.")

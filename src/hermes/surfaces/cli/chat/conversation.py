@@ -117,8 +117,9 @@ class Conversation:
         if not transcript.turn_starts and not transcript.title:
             return ""
         seconds = self._clock() - self._entered_at
+        paint, width = self._screen.paint, self._screen.width - 1
         return banner.farewell(
-            transcript, self.session.id, seconds=seconds, paint=self._screen.paint
+            transcript, self.session.id, seconds=seconds, paint=paint, width=width
         )
 
     async def _stay(self, session: Session) -> None:
@@ -247,10 +248,10 @@ class Conversation:
             case _:
                 assert_never(outcome)
 
-    def _report(self, text: str) -> None:
+    def _report(self, text: str, begun: Begun) -> None:
         """Of work beside the conversation, which is done."""
         self._panel.live.beside = self._asides.names
-        self._feed.put(text, apart=True)
+        self._feed.put(text, apart=True, markdown=begun.said)
         self._screen.refresh()
 
     def _show_as_set(self) -> None:

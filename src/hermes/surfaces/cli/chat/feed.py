@@ -111,9 +111,13 @@ class Feed:
             "notice", [self._screen.paint(row, "warn" if warning else "dim") for row in rows]
         )
 
-    def put(self, text: str, *, apart: bool = False) -> None:
-        """Something between the lines of the conversation, as it is."""
-        self._print("notice", text.split("\n"), apart=apart)
+    def put(self, text: str, *, apart: bool = False, markdown: bool = False) -> None:
+        """Something between the lines of the conversation, as it is unless it is Markdown."""
+        rows = text.split("\n")
+        if markdown:
+            answer = self._new_answer()
+            rows = answer.feed(text, self._width) + answer.finish(self._width)
+        self._print("notice", rows, apart=apart)
 
     def echo(self, text: str) -> None:
         """A line that was typed and is no part of the conversation."""
@@ -178,8 +182,8 @@ class Feed:
         shown = lines[: most[self.display.background_process_notifications]]
         if shown and len(shown) < len(lines):
             shown = [*shown, "…"]
-        rows = [self._screen.paint(f"⚙ {line}", "dim") for line in shown]
-        self._print("said", rows, apart=True)
+        rows = [row for line in shown for row in wrapped(f"⚙ {line}", self._width, hang="  ")]
+        self._print("said", [self._screen.paint(row, "dim") for row in rows], apart=True)
 
     def _moment(self) -> str:
         """When the newest message came, for who wants to see that."""
