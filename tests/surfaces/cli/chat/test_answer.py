@@ -104,6 +104,16 @@ def test_control_sequences_of_a_model_are_harmless() -> None:
         assert "\x1b" not in "".join(shown("a\x1b[2Jb\n\n```\n\x1b]0;x\x07\n```", style))
 
 
+def test_columns_of_numbers_stand_on_the_right_where_the_table_says_so() -> None:
+    table = "| name | count |\n|:---|---:|\n| 梨 | 7 |\n| apples | 12345678 |"
+    assert shown(table, "strip", width=40) == [
+        "name       count",
+        "──────  ────────",
+        "梨             7",
+        "apples  12345678",
+    ]
+
+
 def test_a_table_that_does_not_fit_becomes_a_list_of_its_rows() -> None:
     table = "| name | words |\n|---|---|\n| first | a long cell that does not fit |\n| b | c |"
     assert shown(table, "strip", width=24) == [

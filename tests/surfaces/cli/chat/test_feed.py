@@ -45,6 +45,9 @@ class Show:
         self._feed = Feed(self.paper, self.live, settings, "/srv/proj")
         self._numbers = itertools.count(1)
 
+    def put(self, text: str, *, markdown: bool = False) -> None:
+        self._feed.put(text, markdown=markdown)
+
     def __call__(self, *events: Event) -> str:
         """What is printed for some events."""
         before = len(self.paper.text)
@@ -235,3 +238,15 @@ def test_news_of_processes_come_in_as_many_lines_as_wanted() -> None:
         Show(background_process_notifications="concise"), text, "process:1"
     )
     assert "⚙" not in said(Show(background_process_notifications="off"), text, "process:1")
+
+
+def test_news_break_between_words_and_answers_aside_lose_their_marks() -> None:
+    show = Show()
+    news = said(
+        show, "Background process proc_1 completed. Command: make all the things", "process:1"
+    )
+    assert news.rstrip().endswith("\n  things")
+    show.put("↪ asked\nIt is **bold**.", markdown=True)
+    assert show.paper.text.endswith("↪ asked\nIt is bold.\n")
+    show.put("ls *a* *b*")
+    assert show.paper.text.endswith("ls *a* *b*\n")
