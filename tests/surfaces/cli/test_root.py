@@ -256,12 +256,13 @@ def on_a_terminal(program: Program, *arguments: str, **env: str) -> str:
     return found.decode()
 
 
-@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_colours_are_for_terminals_whose_owner_wants_them(
-    program: Program, env: dict[str, str]
-) -> None:
+def test_colours_are_for_terminals_whose_owner_wants_them(program: Program) -> None:
     session = program.session("calculate 6*7")
-    for arguments in (("sessions", "show", session), ("trace", session), ("sesions",)):
+    for arguments, env in (
+        (("sessions", "show", session), {"NO_COLOR": "1"}),
+        (("trace", session), {"TERM": "dumb"}),
+        (("sesions",), {"NO_COLOR": "1"}),
+    ):
         assert "\x1b[" in on_a_terminal(program, *arguments)
         plain = on_a_terminal(program, *arguments, **env)
         assert plain

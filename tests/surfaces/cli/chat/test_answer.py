@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.surfaces.cli.chat.answer import Answer, Style
@@ -150,7 +150,6 @@ def test_marks_inside_a_line_go(text: str, words: str) -> None:
 
 
 @given(DOCUMENTS, st.integers(1, 7), st.integers(12, 60))
-@settings(max_examples=60, deadline=None)
 def test_the_size_of_pieces_makes_no_difference(text: str, size: int, width: int) -> None:
     for style in ("strip", "render", "raw"):
         whole = shown(text, style, width=width)
@@ -158,7 +157,6 @@ def test_the_size_of_pieces_makes_no_difference(text: str, size: int, width: int
 
 
 @given(DOCUMENTS, st.integers(24, 80))
-@settings(max_examples=60, deadline=None)
 def test_prose_stays_within_the_width(text: str, width: int) -> None:
     prose = text.replace("`", "").replace("~", "").replace("|", "")
     assert all(cells(row) <= width for row in shown(prose, "strip", width=width))
@@ -172,7 +170,6 @@ MARKED = st.lists(
 
 
 @given(MARKED, st.integers(0, 80))
-@settings(max_examples=400)
 def test_what_is_called_stable_stays_whatever_follows(text: str, length: int) -> None:
     sure = plain_words(stable_part(text[:length]))
     assert plain_words(text).startswith(sure)
@@ -200,6 +197,5 @@ def test_rows_go_on_where_they_stopped_when_the_width_changes() -> None:
 
 
 @given(MARKED.map(lambda text: text * 3), st.integers(1, 5), st.integers(8, 40))
-@settings(max_examples=300)
 def test_marks_cut_by_pieces_are_read_as_in_the_whole(text: str, size: int, width: int) -> None:
     assert shown(text, "strip", width=width, size=size) == shown(text, "strip", width=width)
