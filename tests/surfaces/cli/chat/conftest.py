@@ -79,13 +79,12 @@ class Talk:
         self._stack = ExitStack()
         self._pane: Pane | None = None
         make_home(self._home)
-        self._server = self._stack.enter_context(ScriptedServer.in_thread(self._next))
 
     def __call__(self, *steps: Step) -> Pane:
         """The terminal with an empty screen and a session in which nothing was said."""
-        self._steps = [*steps]
         if self._pane is None or not _is_idle(self._pane.screen()):
-            return self._begin()
+            return self._begin(list(steps))
+        self._steps[:] = steps
         for path in self.project.iterdir():
             path.unlink()
         (self.project / "notes.txt").write_text("remember the milk\n")
@@ -97,20 +96,22 @@ class Talk:
         return self._pane
 
     def close(self) -> None:
-        if self._pane is not None:
-            self._pane.close()
         self._stack.close()
 
-    def _begin(self) -> Pane:
-        if self._pane is not None:
-            self._pane.close()
+    def _begin(self, steps: list[Step]) -> Pane:
+        """With a model of its own: a program that is just ending may ask the old one once more."""
+        self.close()
+        self._steps = steps
+
+        def next_step(request: Request) -> Step:
+            return steps.pop(0)
+
         make_project(self.project)
-        self._pane = Pane(self.project, env_of(self._home, self._server))
+        server = self._stack.enter_context(ScriptedServer.in_thread(next_step))
+        self._pane = Pane(self.project, env_of(self._home, server))
+        self._stack.callback(self._pane.close)
         self._pane.hermes()
         return self._pane
-
-    def _next(self, request: Request) -> Step:
-        return self._steps.pop(0)
 
 
 def _is_idle(screen: str) -> bool:

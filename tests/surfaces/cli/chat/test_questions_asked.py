@@ -85,7 +85,7 @@ def test_a_draft_survives_a_question(chat: Talk) -> None:
     assert "⚠ ❯ 1" not in shown
     assert "allowed" not in shown
     pane.keys("Escape")
-    pane.wait_for("→ denied", "❯ 1 more thing")
+    pane.wait_for("→ denied", "❯ 1 more thing", "Done.")
 
 
 def test_a_question_is_answered_by_number_or_in_words(chat: Talk) -> None:
