@@ -45,8 +45,11 @@ class Show:
         self._feed = Feed(self.paper, self.live, settings, "/srv/proj")
         self._numbers = itertools.count(1)
 
-    def put(self, text: str, *, markdown: bool = False) -> None:
-        self._feed.put(text, markdown=markdown)
+    def tell(self, text: str) -> None:
+        self._feed.tell(text)
+
+    def report(self, text: str, *, said: bool) -> None:
+        self._feed.report(text, said=said)
 
     def __call__(self, *events: Event) -> str:
         """What is printed for some events."""
@@ -246,7 +249,14 @@ def test_news_break_between_words_and_answers_aside_lose_their_marks() -> None:
         show, "Background process proc_1 completed. Command: make all the things", "process:1"
     )
     assert news.rstrip().endswith("\n  things")
-    show.put("↪ asked\nIt is **bold**.", markdown=True)
+    show.report("↪ asked\nIt is **bold**.", said=True)
     assert show.paper.text.endswith("↪ asked\nIt is bold.\n")
-    show.put("ls *a* *b*")
-    assert show.paper.text.endswith("ls *a* *b*\n")
+    output = "*a* *b* " * 20
+    show.report(output, said=False)
+    assert show.paper.text.endswith(f"{output}\n")
+
+
+def test_what_a_command_says_breaks_between_words() -> None:
+    show = Show()
+    show.tell("/name [words]   What it does in so many words that they need a second row.")
+    assert show.paper.text.endswith("they need\n    a second row.\n")

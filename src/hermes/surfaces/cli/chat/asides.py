@@ -15,7 +15,8 @@ log = logging.getLogger(__name__)
 
 
 class Asides:
-    """`report` gets the words of each when it is done, and what it was. `names` is what goes on, oldest first."""
+    """`report` gets the words of each when it is done, and what it was. `names` is what goes on,
+    oldest first."""
 
     def __init__(self, report: Callable[[str, Begun], None]) -> None:
         self._report = report

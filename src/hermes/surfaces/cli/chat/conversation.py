@@ -218,7 +218,7 @@ class Conversation:
         match outcome:
             case Shown(text=text):
                 if text:
-                    self._feed.put(text)
+                    self._feed.tell(text)
             case Sent(text=text):
                 await self.session.send(Say(text=text))
             case Drafted(draft=draft, text=text):
@@ -251,7 +251,7 @@ class Conversation:
     def _report(self, text: str, begun: Begun) -> None:
         """Of work beside the conversation, which is done."""
         self._panel.live.beside = self._asides.names
-        self._feed.put(text, apart=True, markdown=begun.said)
+        self._feed.report(text, said=begun.said)
         self._screen.refresh()
 
     def _show_as_set(self) -> None:

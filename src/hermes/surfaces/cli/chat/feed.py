@@ -42,6 +42,7 @@ from hermes.surfaces.cli.chat.tool_lines import (
 
 Section = Literal["", "said", "tools", "words", "thoughts", "notice"]
 NOTICE_LINES = 6
+HANG = "    "
 # Ends that a person must hear of in any case.
 STOPPED = ("interrupted", "paused")
 
@@ -111,13 +112,23 @@ class Feed:
             "notice", [self._screen.paint(row, "warn" if warning else "dim") for row in rows]
         )
 
-    def put(self, text: str, *, apart: bool = False, markdown: bool = False) -> None:
-        """Something between the lines of the conversation, as it is unless it is Markdown."""
+    def put(self, text: str) -> None:
+        """Something between the lines of the conversation, as it is."""
+        self._print("notice", text.split("\n"))
+
+    def tell(self, text: str) -> None:
+        """What a command has to say, in rows that fit."""
+        lines = text.split("\n")
+        rows = [row for line in lines for row in wrapped(line, self._width, hang=HANG)]
+        self._print("notice", rows)
+
+    def report(self, text: str, *, said: bool) -> None:
+        """What came of work beside the conversation: an answer, or output, which stays as it is."""
         rows = text.split("\n")
-        if markdown:
+        if said:
             answer = self._new_answer()
             rows = answer.feed(text, self._width) + answer.finish(self._width)
-        self._print("notice", rows, apart=apart)
+        self._print("notice", rows, apart=True)
 
     def echo(self, text: str) -> None:
         """A line that was typed and is no part of the conversation."""
