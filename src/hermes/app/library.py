@@ -87,7 +87,7 @@ class Library:
     async def info(self, session_id: str) -> SessionInfo:
         found = await listing.session_info(self._journal, session_id)
         if found is None:
-            raise NotFound(f"There is no session {session_id}.")
+            raise NotFound(f"There is no session {session_id}; `hermes sessions list` shows all.")
         return self._shown(found)
 
     async def recent(
