@@ -259,4 +259,8 @@ def test_news_break_between_words_and_answers_aside_lose_their_marks() -> None:
 def test_what_a_command_says_breaks_between_words() -> None:
     show = Show()
     show.tell("/name [words]   What it does in so many words that they need a second row.")
-    assert show.paper.text.endswith("they need\n    a second row.\n")
+    assert show.paper.text.endswith("they need\n                a second row.\n")
+    show.tell("  It has an indent and is long enough to go over the edge of the window.")
+    assert show.paper.text.endswith("edge of\n  the window.\n")
+    show.tell(f"/{'name' * 12}  What it does in many words.")
+    assert show.paper.text.endswith("\n    does in many words.\n")

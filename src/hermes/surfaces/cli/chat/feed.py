@@ -30,7 +30,7 @@ from hermes.core.events import (
 from hermes.core.messages import ToolCall
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.surfaces.cli.chat.answer import Answer
-from hermes.surfaces.cli.chat.cells import cells, first_row, wrapped
+from hermes.surfaces.cli.chat.cells import cells, first_row, hung, wrapped
 from hermes.surfaces.cli.chat.live import Live, Running
 from hermes.surfaces.cli.chat.screen import Screen
 from hermes.surfaces.cli.chat.tool_lines import (
@@ -42,7 +42,6 @@ from hermes.surfaces.cli.chat.tool_lines import (
 
 Section = Literal["", "said", "tools", "words", "thoughts", "notice"]
 NOTICE_LINES = 6
-HANG = "    "
 # Ends that a person must hear of in any case.
 STOPPED = ("interrupted", "paused")
 
@@ -119,7 +118,7 @@ class Feed:
     def tell(self, text: str) -> None:
         """What a command has to say, in rows that fit."""
         lines = text.split("\n")
-        rows = [row for line in lines for row in wrapped(line, self._width, hang=HANG)]
+        rows = [row for line in lines for row in hung(line, self._width)]
         self._print("notice", rows)
 
     def report(self, text: str, *, said: bool) -> None:
