@@ -237,7 +237,7 @@ ENVIRONMENT_INTRODUCTION = f"""\
 {NOTICE}
 
 What stands in `.env` of the home counts as if it were in the environment, but for the first and the
-last two tables. [Settings](config.md) says which place wins.
+last three tables. [Settings](config.md) says which place wins.
 """
 PLACE_VARIABLES = (
     ("HERMES_HOME", "The home folder; without it `~/.hermes`."),
@@ -269,6 +269,9 @@ TERMINAL_VARIABLES = (
     ("EDITOR", "The same, if `VISUAL` is not set."),
     ("PATH", "Where `bash`, `git`, `rg` and the commands of the agent are looked for."),
 )
+CHILD_VARIABLES = (
+    ("HERMES_SESSION_ID", "The session that a command runs for. Commands on this machine see it."),
+)
 TEST_VARIABLES = (
     ("HERMES_TESTING", "`1` allows the next one."),
     ("HERMES_KILL_AT", "`name[:n]`: the process kills itself when it gets there; see testing.md."),
@@ -288,6 +291,7 @@ def environment_page() -> str:
             f"## Model providers\n\n{rows(('Variable', 'Provider', 'Meaning'), vendors)}",
             f"## Other services\n\n{rows(pairs, coded(SERVICE_VARIABLES))}",
             f"## The terminal\n\n{rows(pairs, coded(TERMINAL_VARIABLES))}",
+            f"## Set for commands\n\n{rows(pairs, coded(CHILD_VARIABLES))}",
             f"## Tests\n\n{rows(pairs, coded(TEST_VARIABLES))}",
         )
     )

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from hermes.undo.protection import Protection as UndoProtection
     from hermes.workspaces.confinement.protection import Protection
 
+# By which a command knows the session that it runs for.
+SESSION = "HERMES_SESSION_ID"
+
 
 def workspace_of(app: App, session_id: str, root: str) -> Workspace:
     """The workspace of one session. Nothing is contacted yet: see `arrived`. Commands see no secret
@@ -42,7 +45,7 @@ def workspace_of(app: App, session_id: str, root: str) -> Workspace:
         root,
         state=app.home.sessions / session_id,
         world=app.world,
-        env=child_environment(app.env, terminal.env_passthrough),
+        env=child_environment(app.env, terminal.env_passthrough) | {SESSION: session_id},
         lent=lent,
         shell=shell_settings(terminal),
         confinement=confinement(app),

@@ -259,3 +259,12 @@ def test_model_calls_are_written_down_without_secrets_on_request(
     assert "The key is" in str(pages[1]["answer"])
     assert key not in first.read_text() + second.read_text()
     assert first.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_command_knows_the_session_that_it_runs_for(
+    scripted: Program, model_server: ScriptedServer
+) -> None:
+    model_server.add(calls("terminal", command="echo id=$HERMES_SESSION_ID"), says("Done."))
+    stream = lines(scripted("--json", "-z", "who am I?"))
+    (result,) = [line for line in stream if line["type"] == "tool_finished"]
+    assert f"id={stream[0]['session_id']}" in json.dumps(result)
