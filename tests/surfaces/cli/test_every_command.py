@@ -54,7 +54,7 @@ NOWHERE = "http://127.0.0.1:9"
 
 @pytest.fixture(scope="module")
 def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with one session."""
+    """A home with one session and one skill: it is copied often."""
     home = tmp_path_factory.mktemp("lived-in") / "home"
     home.mkdir(mode=0o700)
     (home / "config.yaml").write_text(SETTINGS)
@@ -63,6 +63,9 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HERMES_HOME", str(home))
         assert run(["-z", "calculate 6*7"]) == 0
+    for folder in (home / "skills").iterdir():
+        if folder.is_dir() and folder.name != "home":
+            shutil.rmtree(folder)
     return home
 
 
