@@ -237,16 +237,21 @@ ENVIRONMENT_INTRODUCTION = f"""\
 {NOTICE}
 
 What stands in `.env` of the home counts as if it were in the environment, but for the first and the
-last two tables. [Settings](config.md) says which place wins.
+last three tables. [Settings](config.md) says which place wins.
 """
 PLACE_VARIABLES = (
     ("HERMES_HOME", "The home folder; without it `~/.hermes`."),
     ("HERMES_PROFILE", "The profile in the home; `-p NAME` wins over it."),
     ("HOME", "Where `~` is."),
+    ("HERMES_GATEWAY_LOCK_DIR", "Where it is noted which home listens with which token."),
+    ("XDG_STATE_HOME", "Else it is noted in `hermes/listeners` there, or in `~/.local/state`."),
 )
 SERVICE_VARIABLES = (
     ("HONCHO_API_KEY", "The key of the Honcho server that models the user."),
     ("HONCHO_BASE_URL", "The address of a Honcho server of your own."),
+    ("API_SERVER_KEY", "A key of your own choice that clients of `hermes serve` may show."),
+    ("HERMES_MCP_TOKEN", "What HTTP clients of `hermes mcp serve` show; only in the environment."),
+    ("SUDO_PASSWORD", "The password for `sudo`, so that nobody is asked for it."),
 )
 TERMINAL_VARIABLES = (
     ("NO_COLOR", "Any value: no colours."),
@@ -257,10 +262,16 @@ TERMINAL_VARIABLES = (
     ("SSH_TTY", "Like `SSH_CONNECTION`."),
     ("TMUX", "Whether rows are broken anew when the window gets narrower."),
     ("XTERM_VERSION", "The same."),
+    ("HERMES_SESSION_SOURCE", "Where sessions say that they come from; `--source` wins over it."),
+    ("HERMES_QUIET", "`1`: a chat begins without a banner, and `chat -q` prints the answer only."),
+    ("HERMES_DUMP_REQUESTS", "`1`: model calls are written to `logs/requests/`, without secrets."),
     ("VISUAL", "The editor of `hermes config edit`."),
     ("EDITOR", "The same, if `VISUAL` is not set."),
     ("TERMUX_VERSION", "Set by Termux: the model is told what is different there."),
     ("PATH", "Where `bash`, `git`, `rg` and the commands of the agent are looked for."),
+)
+CHILD_VARIABLES = (
+    ("HERMES_SESSION_ID", "The session that a command runs for. Commands on this machine see it."),
 )
 TEST_VARIABLES = (
     ("HERMES_TESTING", "`1` allows the next one."),
@@ -281,6 +292,7 @@ def environment_page() -> str:
             f"## Model providers\n\n{rows(('Variable', 'Provider', 'Meaning'), vendors)}",
             f"## Other services\n\n{rows(pairs, coded(SERVICE_VARIABLES))}",
             f"## The terminal\n\n{rows(pairs, coded(TERMINAL_VARIABLES))}",
+            f"## Set for commands\n\n{rows(pairs, coded(CHILD_VARIABLES))}",
             f"## Tests\n\n{rows(pairs, coded(TEST_VARIABLES))}",
         )
     )

@@ -13,7 +13,7 @@ from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
 from hermes.core.messages import Text, ToolCall, ToolResult
 
 
-def call(name: str, **arguments: object) -> ToolCall:
+def call(name: str, /, **arguments: object) -> ToolCall:
     return ToolCall(id="1", name=name, arguments=arguments)
 
 
@@ -53,6 +53,25 @@ def test_a_search_says_what_and_where() -> None:
     assert told("search_files", pattern="TODO", path="src") == ("grep", "TODO in src")
     found = told("search_files", pattern="*.py", target="files", path=".", file_glob="*.py")
     assert found == ("find", "*.py (*.py)")
+
+
+def test_memory_skills_and_the_past_have_words_of_their_own() -> None:
+    added = told("memory", target="user", action="add", content="Likes tea.")
+    assert added == ("memory", "add user: Likes tea.")
+    assert told("memory", target="memory", operations=[{}, {}]) == ("memory", "2 changes memory")
+    assert told("session_search", query="apple trees") == ("recall", "apple trees")
+    assert told("session_search") == ("recall", "recent sessions")
+    assert told("skills_list") == ("skills", "")
+    assert told("skill_view", name="plan", file_path="a.md") == ("skill", "plan a.md")
+    assert told("skill_manage", action="create", name="deploy") == ("create", "deploy")
+    assert told("skill_manage", action="write_file", name="deploy") == ("skill", "write deploy")
+
+
+def test_a_tool_behind_another_is_told_as_itself() -> None:
+    inner = {"command": "ls"}
+    assert told("tool_call", name="terminal", arguments=inner) == ("$", "ls")
+    assert told("tool_call", name="tool_call", arguments={"name": "tool_call"})[0] == "tool_call"
+    assert told("tool_call", name="far__away", arguments="nonsense") == ("far__away", "")
 
 
 def test_the_plan_says_how_far_it_is() -> None:

@@ -219,7 +219,9 @@ class Accounts:
         from hermes.config.nearest import nearest
 
         near = tuple(nearest(provider, (*self._catalogue.vendors, *self.logins())))
-        raise NotFound(f"There is no provider {provider!r}.", near=near)
+        raise NotFound(
+            f"There is no provider {provider!r}; `hermes model list` shows them.", near=near
+        )
 
     async def _names(self) -> list[str]:
         """Providers that have a key or login of any kind."""

@@ -117,7 +117,7 @@ class Packed:
             with zipfile.ZipFile(path) as archive:
                 entries = archive.infolist()
         except FileNotFoundError:
-            raise NotFound(f"There is no file {path}.") from None
+            raise NotFound(f"There is no file {path}; name a backup that is there.") from None
         except (OSError, zipfile.BadZipFile) as error:
             raise UsageError(f"{path} is not a zip file that can be read ({error}).") from error
         self.names = tuple(_checked(path, entry) for entry in entries if not entry.is_dir())

@@ -292,7 +292,7 @@ class App:
         opened = transcript.opened
         if opened is None:
             await self.journal.release(lease)
-            raise NotFound(f"The beginning of session {session_id} cannot be read.")
+            raise NotFound(f"Session {session_id} has lost its beginning; start a new one.")
         recorder = self._recorder(session_id, lease=lease, transcript=transcript)
         root = self.cwd(opening) if opening.stay else self._root(opened)
         workspace = await arrived(self._workspace(session_id, root))

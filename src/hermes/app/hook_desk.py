@@ -54,7 +54,7 @@ def tryable(app: App, event: str, tool: str) -> list[ShellHook]:
     """Those that would run at this hook, for this tool. NotFound where there are none."""
     if event not in HOOKS:
         near = tuple(difflib.get_close_matches(event, HOOKS, n=3, cutoff=0.5))
-        raise NotFound(f"There is no hook {event!r}.", near)
+        raise NotFound(f"There is no hook {event!r}; `hermes hooks list` shows what is set.", near)
     found = [hook for hook in shell_hooks(app) if hook.event == event and not trouble(hook)]
     matching = [hook for hook in found if not tool or hook.matches(tool)]
     if not matching:
@@ -81,7 +81,9 @@ def revoke(app: App, command: str) -> int:
     consents = consents_of(app)
     if not (gone := consents.revoke(command)):
         known = tuple(dict.fromkeys(each.command for each in consents.all()))
-        raise NotFound(f"Nothing was allowed for {command!r}.", known)
+        raise NotFound(
+            f"Nothing was allowed for {command!r}; `hermes hooks list` shows what was.", known
+        )
     return gone
 
 

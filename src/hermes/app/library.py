@@ -87,7 +87,7 @@ class Library:
     async def info(self, session_id: str) -> SessionInfo:
         found = await listing.session_info(self._journal, session_id)
         if found is None:
-            raise NotFound(f"There is no session {session_id}.")
+            raise NotFound(f"There is no session {session_id}; `hermes sessions list` shows all.")
         return self._shown(found)
 
     async def recent(
@@ -158,6 +158,20 @@ class Library:
     async def delete(self, session_id: str) -> None:
         await removal.delete(self._journal, session_id)
         await self._forget((session_id,))
+
+    async def archive(self, session_id: str) -> Path:
+        """Move a session into a file, which brings it back when it is taken in."""
+        path = await removal.archive(self._journal, session_id, self._home.archive)
+        await self._forget((session_id,), keep_files=True)
+        return path
+
+    async def repair(self) -> tuple[Problem, ...]:
+        """Mend the journal's file and make the search index anew; what is still damaged then."""
+        if self._is_empty():
+            return ()
+        left = await verify.repair(self._journal)
+        await self.rebuild_index()
+        return left
 
     async def prune(
         self, age_seconds: float, wanted: SessionFilter, *, dry_run: bool, archive: bool

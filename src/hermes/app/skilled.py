@@ -217,7 +217,9 @@ class Skilled:
             if one.state == "past" and not one.removed and one.hash != (present and present.hash)
         ]
         if not older:
-            raise UsageError(f"There is no older version of {name}.")
+            raise UsageError(
+                f"There is no older version of {name}; `hermes skills history {name}` lists all."
+            )
         return older[-1]
 
     def approve(self, version: Version, reason: str = "") -> Version:

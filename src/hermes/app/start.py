@@ -15,6 +15,7 @@ from hermes.config.home import resolve_home
 from hermes.config.load import load
 from hermes.config.logs import start_logging
 from hermes.config.secrets import environment
+from hermes.config.switches import is_set
 from hermes.config.zone import use_zone
 from hermes.core.budget import Budget
 from hermes.core.world import World, nothing_here
@@ -43,6 +44,11 @@ def start(
     if fault:
         app.news.append(fault)
     app.beside.append(learn)
+    if is_set(env, "HERMES_DUMP_REQUESTS"):
+        # For who looks for a fault; nobody else loads it.
+        from hermes.app.dumping import dump_requests
+
+        dump_requests(app)
     return app
 
 

@@ -99,22 +99,30 @@ async def dump(app: App, *, with_keys: bool) -> Page:
     `with_keys` are keys shown at all, and then masked."""
     whole = await status(app)
     keys = whole["Keys"] if with_keys else dict.fromkeys(whole["Keys"], "set")
-    changed = {
-        key: _text(app, key)
-        for key in app.config.known_keys()
-        if app.config.explain(key).source.kind != "default"
-    }
     faults = [finding for finding in app.config.findings if finding.level != "ok"]
     return {
         "Environment": whole["Environment"],
-        "Packages": {name: _version(name) for name in _PACKAGES},
+        "Packages": packages(),
         "Model": whole["Model"],
         "Keys": keys,
         "Terminal": whole["Terminal"],
         "Tools": whole["Tools"],
         "Sessions": whole["Sessions"],
-        "Changed settings": changed,
+        "Changed settings": changed_settings(app),
         "Findings": {f"{number}": fault.text for number, fault in enumerate(faults, start=1)},
+    }
+
+
+def packages() -> dict[str, str]:
+    return {name: _version(name) for name in _PACKAGES}
+
+
+def changed_settings(app: App) -> dict[str, str]:
+    """With where each comes from."""
+    return {
+        key: _text(app, key)
+        for key in app.config.known_keys()
+        if app.config.explain(key).source.kind != "default"
     }
 
 

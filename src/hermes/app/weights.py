@@ -71,7 +71,10 @@ def remove_model(home: Home, name: str) -> Path:
     path = home.models / f"{name.removesuffix('.gguf')}.gguf"
     if path.parent != home.models or not path.is_file():
         known = tuple(sorted(found.stem for found in home.models.glob("*.gguf")))
-        raise NotFound(f"No model named {name!r} is installed.", near=known)
+        raise NotFound(
+            f"No model named {name!r} is installed; `hermes model list embedded` shows them.",
+            near=known,
+        )
     try:
         path.unlink()
     except OSError as error:

@@ -4,6 +4,7 @@ explained."""
 from __future__ import annotations
 
 import asyncio
+from collections import ChainMap
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from hermes.undo.intent import Intent
     from hermes.undo.protection import Protection as UndoProtection
     from hermes.workspaces.confinement.protection import Protection
+
+# By which a command knows the session that it runs for.
+SESSION = "HERMES_SESSION_ID"
 
 
 def workspace_of(app: App, session_id: str, root: str) -> Workspace:
@@ -39,7 +43,7 @@ def workspace_of(app: App, session_id: str, root: str) -> Workspace:
         root,
         state=app.home.sessions / session_id,
         world=app.world,
-        env=app.commons.child_env,
+        env=ChainMap({SESSION: session_id}, app.commons.child_env),
         lent=lent,
         shell=app.commons.shell,
         confinement=app.commons.confinement,

@@ -37,7 +37,7 @@ async def prompt(here: Here, argument: str) -> Outcome:
 def _found(typed: str, root: str) -> str:
     path = Path(root) / Path(typed.strip("\"'")).expanduser()
     if not path.is_file():
-        raise UsageError(f"There is no file {path}.")
+        raise UsageError(f"There is no file {path}; name one from here or with its whole path.")
     return str(path)
 
 

@@ -110,6 +110,44 @@ def _draw(call: ToolCall, details: JsonObject, root: str) -> Deed:
     return Deed(emoji="🎨", verb="draw", detail=_text(call, "prompt"))
 
 
+def _memory(call: ToolCall, details: JsonObject, root: str) -> Deed:
+    deed = _text(call, "action") or f"{len(call.arguments.get('operations') or ())} changes"
+    words = _text(call, "content") or _text(call, "old_text")
+    about = f"{deed} {_text(call, 'target')}".strip()
+    return Deed(emoji="🧠", verb="memory", detail=f"{about}: {words}" if words else about)
+
+
+def _recall(call: ToolCall, details: JsonObject, root: str) -> Deed:
+    detail = _text(call, "query") or _text(call, "session_id") or "recent sessions"
+    return Deed(emoji="🔍", verb="recall", detail=detail)
+
+
+def _skills(call: ToolCall, details: JsonObject, root: str) -> Deed:
+    return Deed(emoji="📚", verb="skills", detail=_text(call, "category"))
+
+
+def _skill(call: ToolCall, details: JsonObject, root: str) -> Deed:
+    detail = f"{_text(call, 'name')} {_text(call, 'file_path')}".strip()
+    return Deed(emoji="📚", verb="skill", detail=detail)
+
+
+def _change_skill(call: ToolCall, details: JsonObject, root: str) -> Deed:
+    told = _skill(call, details, root)
+    action = _text(call, "action").partition("_")[0]
+    if action == "create":
+        return Deed(emoji=told.emoji, verb="create", detail=told.detail)
+    return Deed(emoji=told.emoji, verb="skill", detail=f"{action} {told.detail}".strip())
+
+
+def _hidden_tool(call: ToolCall, details: JsonObject, root: str) -> Deed:
+    """A tool that was found by a search is told as itself."""
+    name, arguments = _text(call, "name"), call.arguments.get("arguments")
+    inner = ToolCall(
+        id=call.id, name=name, arguments=arguments if isinstance(arguments, dict) else {}
+    )
+    return _any(inner, details, root) if name == call.name else describe(inner, details, root=root)
+
+
 def _any(call: ToolCall, details: JsonObject, root: str) -> Deed:
     words = next((value for value in call.arguments.values() if isinstance(value, str)), "")
     return Deed(emoji="⚡", verb=call.name, detail=words)
@@ -118,12 +156,18 @@ def _any(call: ToolCall, details: JsonObject, root: str) -> Deed:
 _TELLERS: dict[str, Teller] = {
     "clarify": _clarify,
     "image_generate": _draw,
+    "memory": _memory,
     "patch": _patch,
     "process": _process,
     "read_file": _read,
     "search_files": _search,
+    "session_search": _recall,
+    "skill_manage": _change_skill,
+    "skill_view": _skill,
+    "skills_list": _skills,
     "terminal": _terminal,
     "todo": _todo,
+    "tool_call": _hidden_tool,
     "write_file": _write,
 }
 

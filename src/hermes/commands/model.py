@@ -144,7 +144,7 @@ async def _numbered(here: Here, shelf: Shelf, name: str) -> str:
         return name
     cards = (await _listed(here, shelf)).cards
     if int(name) > len(cards):
-        raise NotFound(f"The list has {len(cards)} models.")
+        raise NotFound(f"The list has {len(cards)} models; choose one of these numbers, or a name.")
     return cards[int(name) - 1].model
 
 

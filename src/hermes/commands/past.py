@@ -28,7 +28,7 @@ async def branch(here: Here, argument: str) -> Outcome:
     if here.session.busy:
         raise UsageError("A turn is running; wait for its end or interrupt it first.")
     if not here.session.transcript.messages:
-        raise UsageError("There is nothing to branch from yet.")
+        raise UsageError("There is nothing to branch from yet; say something first.")
     before = here.session.transcript.title or here.session.id
     title = await here.app.library.free_title(argument) if argument else ""
     forked = await here.app.library.fork(here.session.id, title=title)
@@ -55,7 +55,7 @@ async def save(here: Here, argument: str) -> Outcome:
     """In the folder of the session, where the person works."""
     transcript, now = here.session.transcript, here.app.world.clock.now()
     if not transcript.messages:
-        raise UsageError("There is nothing to save yet.")
+        raise UsageError("There is nothing to save yet; say something first.")
     moment = time.strftime("%Y%m%d_%H%M%S", time.localtime(now))
     opened = transcript.opened
     folder = Path(opened.cwd) if opened and opened.cwd else Path.cwd()
@@ -112,7 +112,7 @@ async def copy(here: Here, argument: str) -> Outcome:
         if isinstance(message, AssistantMessage) and message.text.strip()
     ]
     if len(answers) < back:
-        raise UsageError("There is no such answer to copy.")
+        raise UsageError("There is no such answer to copy; /history shows what was said.")
     return Copied(text=answers[-back])
 
 

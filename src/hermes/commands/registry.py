@@ -61,12 +61,14 @@ class Reloaded(Value):
 class Begun(Value):
     """Work that goes on beside the conversation. The surface says `text` now and shows the words
     that `work` returns when it is done; it may cancel it when the person leaves. `name` is what
-    the work is called meanwhile. Setting `stop`, if there is one, ends it early."""
+    the work is called meanwhile. Setting `stop`, if there is one, ends it early. `said` means that
+    the words are an answer of a model, which may hold Markdown."""
 
     name: str
     work: Callable[[], Coroutine[Any, Any, str]]
     text: str = ""
     stop: asyncio.Event | None = None
+    said: bool = False
 
 
 class Attached(Value):

@@ -49,7 +49,8 @@ async def background(here: Here, argument: str) -> Outcome:
         return report(await in_background(app, session, argument), argument)
 
     name = one_line(argument, NAMED)
-    return Begun(name=name, work=work, text=f"Another session works on “{name}”; go on here.")
+    text = f"Another session works on “{name}”; go on here."
+    return Begun(name=name, work=work, text=text, said=True)
 
 
 async def btw(here: Here, argument: str) -> Outcome:
@@ -64,7 +65,7 @@ async def btw(here: Here, argument: str) -> Outcome:
             answer = str(error)
         return f"↪ {one_line(argument, 80)}\n{clean(answer.strip())}"
 
-    return Begun(name=f"by the way: {one_line(argument, NAMED)}", work=work)
+    return Begun(name=f"by the way: {one_line(argument, NAMED)}", work=work, said=True)
 
 
 def report(done: Aside, asked: str) -> str:

@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args, get_origin
 from hermes.codec.json import DecodeError, convert, decode
 from hermes.codec.values import JsonValue
 from hermes.config.schema import alternatives, describe, without_bounds
+from hermes.config.switches import TRUE_WORDS
 
-TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 FALSE_WORDS = frozenset({"0", "false", "no", "off"})
 
 

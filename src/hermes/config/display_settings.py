@@ -40,6 +40,16 @@ class DisplaySettings(Value):
         Literal["on", "off", "verbose"],
         "Say when something was learned beside a session: in a line, never, or with its text.",
     ] = "on"
+    interim_assistant_messages: Annotated[
+        bool, "Show what the model says between two tool calls."
+    ] = True
+    background_process_notifications: Annotated[
+        Literal["all", "concise", "off"],
+        "News of background processes: a few lines of it, one line, or none.",
+    ] = "all"
+    file_mutation_verifier: Annotated[
+        bool, "Say so when all edits of a turn have failed, whatever the model says."
+    ] = True
     timestamps: Annotated[bool, "Show when something was said."] = False
     timestamp_format: Annotated[str, "How times are written, as for `date`."] = "%H:%M"
     bell_on_complete: Annotated[bool, "Ring when a turn ends."] = False

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.coerce import TRUE_WORDS, WrongKind, from_data, from_text
+from hermes.config.coerce import WrongKind, from_data, from_text
 from hermes.config.findings import Finding, warning
 from hermes.config.migrate import VERSION_KEY
 from hermes.config.schema import (
@@ -24,6 +24,7 @@ from hermes.config.schema import (
     section_by_name,
 )
 from hermes.config.settings import SHORT_FORMS, Override, Settings
+from hermes.config.switches import TRUE_WORDS
 from hermes.core.errors import UsageError
 
 _VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"

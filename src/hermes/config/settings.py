@@ -372,6 +372,11 @@ OVERRIDES = (
     Override(variable="HERMES_REDACT_SECRETS", key="security.redact_secrets"),
     Override(variable="HERMES_ALLOW_PRIVATE_URLS", key="security.allow_private_urls"),
     *(Override(variable=name, key=f"plugins.{key}") for name, key in PLUGIN_VARIABLES.items()),
+    *(
+        Override(variable=f"AUXILIARY_{task}_{field}".upper(), key=f"auxiliary.{task}.{field}")
+        for task in ("vision", "web_extract", "approval")
+        for field in ("provider", "model", "base_url", "api_key")
+    ),
     Override(variable="API_SERVER_HOST", key="api_server.host"),
     Override(variable="API_SERVER_PORT", key="api_server.port"),
     Override(variable="API_SERVER_CORS_ORIGINS", key="api_server.cors_origins"),

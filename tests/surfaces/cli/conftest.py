@@ -5,10 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from hermes.testing.server import ScriptedServer
 from tests.surfaces.cli.program import Program
 from tests.surfaces.cli.terminal import Terminal
+
+# How many examples are made up for each property, in haste and with --slow.
+FEW, MANY = 30, 400
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    test = getattr(item, "obj", None)
+    if getattr(test, "is_hypothesis_test", False):
+        settings(max_examples=MANY if item.config.getoption("--slow") else FEW)(test)
 
 
 @pytest.fixture

@@ -295,3 +295,13 @@ def test_skills_of_the_same_name(
     assert len(list((program.home / "skills").rglob("deploy*/SKILL.md"))) == count
     assert text in (mine / "SKILL.md").read_text()
     assert ("mine" in (mine / "SKILL.md").read_text()) == (how != "overwrite")
+
+
+def test_the_folder_of_openclaw_is_renamed_and_nothing_else(program: Program, claw: Path) -> None:
+    before = list(marks(claw).values())
+    planned = program("claw", "cleanup", "--dry-run", "--json").json
+    assert (planned["done"], list(marks(claw).values())) == (False, before)
+    assert program("claw", "cleanup").code == 2
+    assert program("claw", "cleanup", "--yes").code == 0
+    assert list(marks(Path(planned["to"])).values()) == before
+    assert program("claw", "cleanup", "--yes").code == 1

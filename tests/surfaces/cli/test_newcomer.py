@@ -60,7 +60,13 @@ def newcomer(tmp_path: Path) -> Newcomer:
     for name in listed.stdout.decode().split("\0"):
         if name and not name.startswith("tests/") and (ROOT / name).is_file():
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, clone / name)
+            shutil.copy2(ROOT / name, clone / name)
+    for compiled in (ROOT / "src").rglob(f"__pycache__/*.{sys.implementation.cache_tag}.pyc"):
+        # Known by the times of their sources, which are copied too: nothing is compiled twice.
+        target = clone / compiled.relative_to(ROOT)
+        if target.parent.parent.is_dir():
+            target.parent.mkdir(exist_ok=True)
+            shutil.copy2(compiled, target)
     program = clone / ".venv" / "bin" / "hermes"
     program.parent.mkdir(parents=True)
     source = f'PYTHONPATH="{clone}/src" exec "{sys.executable}" -c \'{START}\' "$@"'

@@ -224,3 +224,47 @@ def test_bytes_that_are_no_text_are_taken_as_far_as_possible(program: Program) -
     assert b"Traceback" not in run.stderr
     assert program.process("sessions", "show", "\udcff").returncode == 1
     assert program.process("sessions", "search", "\udcff").returncode == 0
+
+
+def test_a_program_that_starts_this_one_can_name_the_source(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERMES_SESSION_SOURCE", "nightly")
+    program.ask(SUM)
+    assert [info["source"] for info in program.sessions()] == ["nightly"]
+
+
+def test_an_answer_after_edits_that_all_failed_is_found_out(
+    scripted: Program, model_server: ScriptedServer
+) -> None:
+    edit = calls("patch", path="nosuch.txt", old_string="a", new_string="b")
+    model_server.add(edit, says("All done."))
+    result = scripted("-z", "edit it")
+    assert result.out == "All done.\n"
+    assert result.err == "No file was changed: every edit failed (nosuch.txt).\n"
+
+
+def test_model_calls_are_written_down_without_secrets_on_request(
+    scripted: Program, model_server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-or-v1-0123456789abcdef0123"
+    scripted("config", "set", "OPENROUTER_API_KEY", key)
+    monkeypatch.setenv("HERMES_DUMP_REQUESTS", "1")
+    model_server.add(fails(500), says(f"The key is {key}."))
+    assert scripted("-z", "say the key").code == 0
+    first, second = sorted((scripted.home / "logs" / "requests").iterdir())
+    pages = [json.loads(path.read_text()) for path in (first, second)]
+    assert [page["status"] for page in pages] == [500, 200]
+    assert pages[1]["request"]["messages"][-1]["content"] == "say the key"
+    assert "The key is" in str(pages[1]["answer"])
+    assert key not in first.read_text() + second.read_text()
+    assert first.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_command_knows_the_session_that_it_runs_for(
+    scripted: Program, model_server: ScriptedServer
+) -> None:
+    model_server.add(calls("terminal", command="echo id=$HERMES_SESSION_ID"), says("Done."))
+    stream = lines(scripted("--json", "-z", "who am I?"))
+    (result,) = [line for line in stream if line["type"] == "tool_finished"]
+    assert f"id={stream[0]['session_id']}" in json.dumps(result)

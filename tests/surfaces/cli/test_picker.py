@@ -28,8 +28,8 @@ async def press(picker: Picker, keys: str) -> str | None:
         ("xyz\x7f\x7f\x7fch\r", "cherry"),
         ("zzz\x15\r", "apple"),
         ("\x1b[6~\r", "blue berry"),
-        ("\x03", None),
-        ("zzz\r\x03", None),
+        ("\x1b", None),
+        ("zzz\r\x04", None),
     ],
 )
 async def test_keys_move_search_take_and_leave(keys: str, taken: str | None) -> None:
@@ -46,3 +46,8 @@ async def test_what_was_typed_may_be_an_answer_of_its_own() -> None:
 
     assert await press(Picker("Fruit", FRUIT, as_typed=as_typed), "durian\r") == "durian"
     assert await press(Picker("Fruit", FRUIT, as_typed=as_typed), "apple\r") == "apple"
+
+
+async def test_ctrl_c_leaves_the_list_and_all_that_it_is_a_part_of() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        await press(Picker("Fruit", FRUIT), "\x03")

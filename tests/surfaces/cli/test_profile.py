@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 import zipfile
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from hermes.app.backup import used_by
+from hermes.app.claims import claimed
 from hermes.config.home import Home
+from hermes.config.secrets import environment
 from hermes.journal.leases import lock_folder
 from hermes.journal.locks import Owner
 from tests.surfaces.cli.program import Program
@@ -187,3 +190,27 @@ def test_the_commands_of_a_profile_go_with_it(program: Program, tmp_path: Path) 
     program("profile", "alias", "work", "--name", "at-work")
     assert program("profile", "delete", "work", "--yes").code == 0
     assert not (tmp_path / ".local" / "bin" / "at-work").exists()
+
+
+@pytest.mark.parametrize(
+    ("scope", "variable", "line"),
+    [
+        ("api", "API_SERVER_KEY", "serve --port 0"),
+        ("mcp", "HERMES_MCP_TOKEN", "mcp serve --http --port 0"),
+    ],
+)
+def test_who_would_listen_with_the_token_of_another_home_is_refused(
+    program: Program, monkeypatch: pytest.MonkeyPatch, scope: str, variable: str, line: str
+) -> None:
+    if scope == "mcp":
+        pytest.importorskip("mcp")
+    token, other = "token-of-two-homes-at-once-1", Home(program.work / "other")
+    monkeypatch.setenv("HERMES_GATEWAY_LOCK_DIR", str(program.work / "claims"))
+    monkeypatch.setenv(variable, token)
+    program("profile", "create", "work")
+    with claimed(scope, token, remedy="", home=other, env=environment()):
+        result = program("-p", "work", *line.split())
+    assert (result.code, result.out) == (1, "")
+    assert f"{other.root} (process {os.getpid()}) listens with the same token" in result.err
+    assert "its own" in result.err
+    assert token not in result.err

@@ -139,7 +139,7 @@ def test_an_empty_prompt_or_session_is_wrong_usage(
 def test_all_ways_to_the_version_say_the_same(program: Program) -> None:
     said = {
         program.process(*line.split()).stdout.decode()
-        for line in ("--version", "-V", "version", "--yolo --version")
+        for line in ("--version", "-V", "version", "-p default version", "--yolo --version")
     }
     assert len(said) == 1
     assert said.pop().startswith("hermes 0.")
@@ -256,12 +256,13 @@ def on_a_terminal(program: Program, *arguments: str, **env: str) -> str:
     return found.decode()
 
 
-@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_colours_are_for_terminals_whose_owner_wants_them(
-    program: Program, env: dict[str, str]
-) -> None:
+def test_colours_are_for_terminals_whose_owner_wants_them(program: Program) -> None:
     session = program.session("calculate 6*7")
-    for arguments in (("sessions", "show", session), ("trace", session), ("sesions",)):
+    for arguments, env in (
+        (("sessions", "show", session), {"NO_COLOR": "1"}),
+        (("trace", session), {"TERM": "dumb"}),
+        (("sesions",), {"NO_COLOR": "1"}),
+    ):
         assert "\x1b[" in on_a_terminal(program, *arguments)
         plain = on_a_terminal(program, *arguments, **env)
         assert plain

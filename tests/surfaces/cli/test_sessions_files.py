@@ -241,3 +241,24 @@ def test_a_missing_record_is_found(program: Program) -> None:
     result = program("sessions", "verify", "--json")
     assert result.code == 1
     assert result.json["problems"][0]["n"] == 4
+
+
+def test_a_repair_makes_the_index_anew_and_names_what_is_lost(program: Program) -> None:
+    assert program("sessions", "repair").code == 0
+    add_session(program.home, "whole", said="all is well with the marmalade")
+    Home(program.home).index.write_bytes(b"no database")
+    assert program("sessions", "repair") == (
+        0,
+        "All records are as they were written. The search index is new.\n",
+        "",
+    )
+    assert len(program("sessions", "search", "marmalade", "--json").json) == 1
+    with closing(sqlite3.connect(Home(program.home).journal)) as db:
+        db.execute("DELETE FROM log WHERE n = 2")
+        db.commit()
+    for options in (("--check-only",), ()):
+        result = program("sessions", "repair", *options)
+        assert (result.code, result.out.endswith("restore a backup to get them back.\n")) == (
+            1,
+            True,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hermes.testing.server import ScriptedServer
 from tests.surfaces.cli.program import Program
 
 KEY = "sk-or-v1-0123456789abcdef0123"
@@ -57,3 +58,22 @@ def test_a_summary_for_others_has_no_keys_and_nothing_that_was_said(program: Pro
     assert page["Keys"] == {"OPENROUTER_API_KEY": "set"}
     assert page["Changed settings"]["agent.max_turns"] == "7  (config.yaml)"
     assert any("agnet" in words for words in page["Findings"].values())
+
+
+def test_a_longer_look_tells_what_is_set_up_and_a_deeper_one_tries_it(
+    scripted: Program, model_server: ScriptedServer
+) -> None:
+    page = scripted("status", "--all", "--json").json
+    assert list(page)[: len(SECTIONS)] == SECTIONS
+    assert page["Providers"]["openrouter"] == "OPENROUTER_API_KEY is not set"
+    assert page["Providers"]["offline"] == "usable"
+    assert "model.default" in page["Changed settings"]
+    assert not model_server.requests
+    checks = scripted("status", "--deep", "--json").json["Checks"]
+    assert checks["model"].startswith("custom answers (")
+    assert "there is no journal yet" in checks["sessions"]
+
+
+def test_a_deep_look_names_what_does_not_answer(program: Program) -> None:
+    program.write('model: {default: m, provider: custom, base_url: "http://127.0.0.1:9/v1"}\n')
+    assert "127.0.0.1" in program("status", "--deep", "--json").json["Checks"]["model"]

@@ -68,3 +68,11 @@ def test_without_a_terminal_it_says_how_and_shows_the_list(program: Program) -> 
     assert "hermes tools enable NAME" in result.err
     assert "✓ terminal" in result.out
     assert not program.home.exists()
+
+
+def test_a_summary_has_a_line_for_each_surface(program: Program) -> None:
+    program.write("platform_toolsets: {acp: [file]}\n")
+    rows = program("tools", "--summary").out.splitlines()
+    assert [row.split()[0] for row in rows] == ["cli", "acp", "api"]
+    assert rows[1].endswith("4 tools: file")
+    assert program("tools", "--summary", "list").code == 2

@@ -13,9 +13,9 @@ from typing import Any
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from tests.surfaces.cli.chat.conftest import bytecode, new_pane, project
+from tests.surfaces.cli.chat.conftest import new_pane, project
 
-__all__ = ["bytecode", "new_pane", "project"]
+__all__ = ["new_pane", "project"]
 
 HERMES = str(Path(sys.executable).with_name("hermes"))
 

@@ -68,7 +68,8 @@ class Places:
         if place is None:
             raise UsageError(self._unknown(name))
         if not place.own.enabled:
-            raise ConfigError(f"The provider {name} is switched off (providers.{name}.enabled).")
+            fix = f"`hermes config set providers.{name}.enabled true`"
+            raise ConfigError(f"The provider {name} is switched off; {fix}.")
         return place
 
     def names(self) -> tuple[str, ...]:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from hermes.app.build import App
+from hermes.app.claims import claimed
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue
 from hermes.surfaces.api.tokens import SCOPES, Scope, Tokens, ensure_local, local_token
+
+if TYPE_CHECKING:
+    from hermes.surfaces.api.listener import Place
 
 
 @click.group(
@@ -120,14 +127,35 @@ async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
         if held := local_token(app.home):
             # Whatever the agent reads and tells, it is not this.
             app.secrecy.know(held)
-        listening = listen(place)
-        _tell(app.news, made, place.origins)
-        scheme = "https" if place.certificate else "http"
-        at = listening.getsockname()[1]
-        name = f"[{place.host}]" if ":" in place.host else place.host
-        address = f"{scheme}://{name}:{at}"
-        await serve(app, tokens, place, listening, lambda: click.echo(f"Listening at {address}/v1"))
+        with _claims(app):
+            listening = listen(place)
+            _tell(app.news, made, place.origins)
+            address = _address(place, listening.getsockname()[1])
+            ready = f"Listening at {address}/v1"
+            await serve(app, tokens, place, listening, lambda: click.echo(ready))
     return 0
+
+
+def _address(place: Place, port: int) -> str:
+    scheme = "https" if place.certificate else "http"
+    name = f"[{place.host}]" if ":" in place.host else place.host
+    return f"{scheme}://{name}:{port}"
+
+
+@contextmanager
+def _claims(app: App) -> Iterator[None]:
+    """Clients know a home by its token: no other home may answer to it."""
+    own = f" -p {app.home.profile}" if app.home.profile != "default" else ""
+    remedies = {
+        app.config.secrets.get("API_SERVER_KEY"): f"`hermes{own} config set API_SERVER_KEY …`",
+        local_token(app.home): f"`hermes{own} serve token remove local`",
+    }
+    with ExitStack() as held:
+        for token, command in remedies.items():
+            remedy = f"give this home its own with {command}"
+            if token:
+                held.enter_context(claimed("api", token, remedy=remedy, home=app.home, env=app.env))
+        yield
 
 
 def _tell(news: list[str], made: str, origins: tuple[str, ...]) -> None:

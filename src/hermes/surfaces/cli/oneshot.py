@@ -15,13 +15,16 @@ from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import replace
 from hermes.commands.endings import explain, is_error
+from hermes.commands.unmade import Unmade
 from hermes.core.commands import Interrupt, Say
 from hermes.core.errors import SessionBusy
-from hermes.core.events import Record, ReplyAdded, TurnEnded
+from hermes.core.events import Record, ReplyAdded, ToolFinished, TurnEnded
+from hermes.core.messages import ToolCall
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
 from hermes.surfaces.cli.event_lines import event_line
 from hermes.surfaces.cli.hook_consent import ask_before_session
+from hermes.surfaces.cli.source import source_of
 from hermes.surfaces.cli.usage_file import UsageFile
 
 CODES = {"done": 0, "interrupted": 130}
@@ -46,7 +49,7 @@ def run_oneshot(options: dict[str, Any]) -> int:
 
 async def _run(options: dict[str, Any], usage: UsageFile) -> int:
     opening = Opening(
-        source="cli",
+        source=source_of(options),
         resume=options["resume"] or "",
         newest=options["newest"],
         attended=False,
@@ -56,8 +59,10 @@ async def _run(options: dict[str, Any], usage: UsageFile) -> int:
         tell_id=bool(options["tell_id"]),
         stay=bool(options["stay"]),
     )
-    reader = Reader(JsonPrinter() if options["as_json"] else TextPrinter(), usage)
+    printer = JsonPrinter() if options["as_json"] else TextPrinter()
+    reader = Reader(printer, usage)
     async with start(options) as app:
+        printer.verifies = app.settings.display.file_mutation_verifier
         if options["skills"]:
             opening = await with_skills(app, opening, options["skills"])
         say = Say(text=options["prompt"], key=app.world.new_id("say"))
@@ -127,23 +132,32 @@ async def _stop_on_signal(session: Session) -> None:
 class JsonPrinter:
     """Every event as one line of JSON, as it happens."""
 
+    verifies = False
+
     def show(self, record: Record) -> None:
         sys.stdout.buffer.write(encode(event_line(record)) + b"\n")
         sys.stdout.buffer.flush()
 
 
 class TextPrinter:
-    """The final words only."""
+    """The final words only, and with `verifies` whether edits came to nothing."""
+
+    verifies = True
 
     def __init__(self) -> None:
         self.ended: TurnEnded | None = None
         self._text = ""
+        self._calls: dict[str, ToolCall] = {}
+        self._unmade = Unmade()
 
     def show(self, record: Record) -> None:
         match record.event:
             case ReplyAdded(message=message):
                 # What is said between two calls is not the answer.
                 self._text = "" if message.calls else message.text
+                self._calls = {call.id: call for call in message.calls}
+            case ToolFinished(result=result) if call := self._calls.get(result.call_id):
+                self._unmade.note(call, result)
             case Notice(kind="warn", text=text):
                 print(text, file=sys.stderr)
             case TurnEnded() as ended:
@@ -158,6 +172,8 @@ class TextPrinter:
             print(_safe(text), flush=True)
         if words := explain(ended, answered=bool(text)):
             print(f"error: {words}" if is_error(ended) else words, file=sys.stderr)
+        if self.verifies and text and (words := self._unmade.words()):
+            print(words, file=sys.stderr)
 
 
 def _safe(text: str) -> str:

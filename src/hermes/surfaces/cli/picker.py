@@ -108,10 +108,13 @@ class Picker:
                 event.app.exit(result=rows[self._place].value)
 
         @keys.add("escape")
-        @keys.add("c-c")
         @keys.add("c-d")
         def leave(event: KeyPressEvent) -> None:
             event.app.exit(result=None)
+
+        @keys.add("c-c")
+        def leave_all(event: KeyPressEvent) -> None:
+            event.app.exit(exception=KeyboardInterrupt())
 
         @keys.add("backspace")
         def erase(event: KeyPressEvent) -> None:

@@ -56,6 +56,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "undo": ("undo", "Take back what was done to files."),
     "uninstall": ("uninstall", "Remove Hermes, and its home if you say so."),
     "update": ("update", "Bring Hermes to its newest version."),
+    "version": ("version", "Which version this is."),
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from hermes.app.claims import claimed
 from hermes.app.start import start
 from hermes.core.errors import UsageError
 
@@ -86,7 +87,9 @@ async def _serve(
                 scheme = "https" if cert else "http"
                 click.echo(f"{scheme}://{host}:{port}{PATH} (token in {shown[1]})", err=True)
                 place = Place(host=host, port=port, certificate=cert, key=key)
-                await serve_http(server, token=shown[0], place=place)
+                remedy = f"give this home a token of its own instead of {shown[1]}"
+                with claimed("mcp", shown[0], remedy=remedy, home=app.home, env=app.env):
+                    await serve_http(server, token=shown[0], place=place)
             else:
                 await server.run_stdio_async()
         finally:

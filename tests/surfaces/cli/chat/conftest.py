@@ -2,35 +2,54 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step
 from tests.surfaces.cli.chat.pane import TMUX, Pane
 
 NewPane = Callable[..., Pane]
+# A script has no step for a title.
+UNTITLED = "auxiliary: {title_generation: {provider: none}}\n"
 
 
-@pytest.fixture(scope="session")
-def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiled modules, so that every start after the first is a quick one."""
-    return tmp_path_factory.mktemp("bytecode")
+def make_home(home: Path, settings: str = "") -> None:
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "config.yaml").write_text(UNTITLED + settings)
+    (home / "config.yaml").chmod(0o600)
+
+
+def make_project(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "notes.txt").write_text("remember the milk\n")
+
+
+def env_of(home: Path, server: ScriptedServer | None) -> dict[str, str]:
+    # A person of its own: shells read what lies in the real person's folder.
+    env = {"HERMES_HOME": str(home), "HOME": str(home.parent)}
+    if server is None:
+        return env | {"HERMES_INFERENCE_PROVIDER": "offline"}
+    env |= {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "test-key"}
+    return env | {"HERMES_MODEL": "test"}
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "notes.txt").write_text("remember the milk\n")
+    make_project(folder)
     return folder
 
 
 @pytest.fixture
-def new_pane(tmp_path: Path, project: Path, bytecode: Path) -> Iterator[NewPane]:
+def new_pane(tmp_path: Path, project: Path) -> Iterator[NewPane]:
     """Makes terminals that share a home. Given steps, a scripted model answers (`-m test` names
     it); without any, the offline assistant does. Settings go into config.yaml."""
     if TMUX is None:
@@ -39,23 +58,70 @@ def new_pane(tmp_path: Path, project: Path, bytecode: Path) -> Iterator[NewPane]
     with ExitStack() as stack:
 
         def make(*steps: Step, settings: str = "", columns: int = 100, rows: int = 30) -> Pane:
-            # A person of its own: shells read what lies in the real person's folder.
-            env = {"HERMES_HOME": str(home), "HOME": str(tmp_path)}
-            env |= {"PYTHONPYCACHEPREFIX": str(bytecode)}
-            if steps:
-                server = stack.enter_context(ScriptedServer.in_thread(steps))
-                env |= {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "test-key"}
-                env |= {"HERMES_MODEL": "test"}
-            else:
-                env |= {"HERMES_INFERENCE_PROVIDER": "offline"}
+            server = stack.enter_context(ScriptedServer.in_thread(steps)) if steps else None
             if steps or settings:
-                # A script has no step for a title.
-                untitled = "auxiliary: {title_generation: {provider: none}}\n"
-                home.mkdir(mode=0o700, exist_ok=True)
-                (home / "config.yaml").write_text(untitled + settings)
-                (home / "config.yaml").chmod(0o600)
-            pane = Pane(project, env, columns=columns, rows=rows)
+                make_home(home, settings)
+            pane = Pane(project, env_of(home, server), columns=columns, rows=rows)
             stack.callback(pane.close)
             return pane
 
         yield make
+
+
+class Talk:
+    """A chat that goes on from test to test, in a new session each time: starting the program takes
+    longer than most of what is shown here. For tests that change no setting and leave it open."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = folder / "project"
+        self._home = folder / "home"
+        self._steps: list[Step] = []
+        self._stack = ExitStack()
+        self._pane: Pane | None = None
+        make_home(self._home)
+
+    def __call__(self, *steps: Step) -> Pane:
+        """The terminal with an empty screen and a session in which nothing was said."""
+        if self._pane is None or not _is_idle(self._pane.screen()):
+            return self._begin(list(steps))
+        self._steps[:] = steps
+        for path in self.project.iterdir():
+            path.unlink()
+        (self.project / "notes.txt").write_text("remember the milk\n")
+        if not self._pane.screen().rstrip().endswith("❯"):
+            self._pane.keys("C-c")
+        self._pane.say("/clear")
+        self._pane.wait(lambda text: re.fullmatch(r"\s*⚕ test │ 0/.*\n❯\s*", text) is not None)
+        self._pane.forget()
+        return self._pane
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def _begin(self, steps: list[Step]) -> Pane:
+        """With a model of its own: a program that is just ending may ask the old one once more."""
+        self.close()
+        self._steps = steps
+
+        def next_step(request: Request) -> Step:
+            return steps.pop(0)
+
+        make_project(self.project)
+        server = self._stack.enter_context(ScriptedServer.in_thread(next_step))
+        self._pane = Pane(self.project, env_of(self._home, server))
+        self._stack.callback(self._pane.close)
+        self._pane.hermes()
+        return self._pane
+
+
+def _is_idle(screen: str) -> bool:
+    return screen.rstrip().rpartition("\n")[2].startswith("❯")
+
+
+@pytest.fixture(scope="session")
+def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
+    if TMUX is None:
+        pytest.skip("tmux is not installed")
+    talk = Talk(tmp_path_factory.mktemp("talk"))
+    yield talk
+    talk.close()

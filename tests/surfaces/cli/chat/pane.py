@@ -86,6 +86,10 @@ class Pane:
         """The scroll-back and what is visible, long lines joined again."""
         return self._tmux("capture-pane", "-p", "-J", "-S", "-")
 
+    def forget(self) -> None:
+        """Without the scroll-back."""
+        self._tmux("clear-history")
+
     def coloured(self) -> str:
         """What is visible, with its colours as escape sequences."""
         return self._tmux("capture-pane", "-p", "-e")

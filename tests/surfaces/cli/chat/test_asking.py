@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hermes.core.effects import Effect, RunCommand, WritePath
@@ -9,6 +11,7 @@ from hermes.core.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered
 from hermes.surfaces.cli.chat import asking
 from hermes.surfaces.cli.chat.cells import cells
 from hermes.surfaces.cli.chat.paint import Paint
+from hermes.surfaces.cli.skins.find import find_skin
 
 PLAIN = Paint(colours=False)
 
@@ -123,3 +126,15 @@ def test_what_came_of_it_is_one_line() -> None:
         "   → blue",
         "   → no answer",
     ]
+
+
+def test_a_skin_of_words_asks_in_words() -> None:
+    paint = Paint(colours=False)
+    paint.wear(find_skin("plain", Path("/nowhere")))
+    panel = asking.approval_panel(REMOVAL, paint, 80)
+    assert panel.startswith("question: Run this command? — `rm` deletes files.\n")
+    assert asking.approval(REMOVAL, now=0).symbol(paint.skin) == "allow? >"
+    assert asking.question_panel(COLOUR, paint, 80) == "question: Which colour?"
+    assert asking.question(COLOUR, now=0).symbol(paint.skin) == "answer >"
+    denied = ApprovalAnswered(id="q1", choice="deny", by="person")
+    assert asking.outcome(denied, paint) == " answer: denied"

@@ -45,6 +45,12 @@ class Show:
         self._feed = Feed(self.paper, self.live, settings, "/srv/proj")
         self._numbers = itertools.count(1)
 
+    def tell(self, text: str) -> None:
+        self._feed.tell(text)
+
+    def report(self, text: str, *, said: bool) -> None:
+        self._feed.report(text, said=said)
+
     def __call__(self, *events: Event) -> str:
         """What is printed for some events."""
         before = len(self.paper.text)
@@ -208,3 +214,53 @@ def test_a_picture_that_was_drawn_is_shown_by_its_whole_path() -> None:
     assert path in Show(tool_progress="off")(*events)
     failed = replace(drew, failed=True, details={"image": None})
     assert "🖼" not in Show()(reply("", wish), ToolFinished(result=failed, seconds=2))
+
+
+def test_a_turn_whose_edits_all_failed_says_so_whatever_the_model_says() -> None:
+    edit = call("patch", path="a.py")
+    turn = (reply("", edit), finished(edit, failed=True), reply("Done."), ended())
+    warning = "No file was changed: every edit failed (a.py)."
+    assert warning in Show()(*turn)
+    assert warning not in Show(file_mutation_verifier=False)(*turn)
+
+
+def test_words_between_calls_can_be_left_out() -> None:
+    look = call("read_file", path="a.py")
+    turn = (TextDelta(text="Let me look."), reply("Let me look.", look), finished(look))
+    answer = (TextDelta(text="It is empty."), reply("It is empty."), ended())
+    assert "Let me look." in Show()(*turn)
+    shown = Show(interim_assistant_messages=False)(*turn, *answer)
+    assert "Let me look." not in shown
+    assert "It is empty." in shown
+
+
+def test_news_of_processes_come_in_as_many_lines_as_wanted() -> None:
+    text = "\n".join(f"line {number}" for number in range(9))
+    assert said(Show(), text, "process:1").count("⚙") == 7
+    assert "⚙ line 0\n⚙ …" in said(
+        Show(background_process_notifications="concise"), text, "process:1"
+    )
+    assert "⚙" not in said(Show(background_process_notifications="off"), text, "process:1")
+
+
+def test_news_break_between_words_and_answers_aside_lose_their_marks() -> None:
+    show = Show()
+    news = said(
+        show, "Background process proc_1 completed. Command: make all the things", "process:1"
+    )
+    assert news.rstrip().endswith("\n  things")
+    show.report("↪ asked\nIt is **bold**.", said=True)
+    assert show.paper.text.endswith("↪ asked\nIt is bold.\n")
+    output = "*a* *b* " * 20
+    show.report(output, said=False)
+    assert show.paper.text.endswith(f"{output}\n")
+
+
+def test_what_a_command_says_breaks_between_words() -> None:
+    show = Show()
+    show.tell("/name [words]   What it does in so many words that they need a second row.")
+    assert show.paper.text.endswith("they need\n                a second row.\n")
+    show.tell("  It has an indent and is long enough to go over the edge of the window.")
+    assert show.paper.text.endswith("edge of\n  the window.\n")
+    show.tell(f"/{'name' * 12}  What it does in many words.")
+    assert show.paper.text.endswith("\n    does in many words.\n")

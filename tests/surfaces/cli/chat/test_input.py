@@ -66,3 +66,14 @@ async def test_ctrl_c_clears_then_stops_then_leaves() -> None:
     now[0] += 1
     desk.interrupt()
     assert paper.closed and desk.left.is_set()
+
+
+async def test_who_goes_on_talking_does_not_leave_with_the_next_ctrl_c() -> None:
+    desk, paper = Desk(lambda: 100.0), Paper()
+    desk.screen = paper
+    desk.interrupt()
+    desk.submit("something else")
+    desk.interrupt()
+    assert not paper.closed
+    desk.interrupt()
+    assert paper.closed

@@ -61,7 +61,9 @@ class Clerk:
         self.heard.put_nowait("leave")
 
     async def complete(self, line: str) -> Sequence[Suggestion]:
-        return ()
+        names = ("model", "memory", "new")
+        fitting = [name for name in names if line.startswith("/") and name.startswith(line[1:])]
+        return [Suggestion(text=name, replaces=len(line) - 1) for name in fitting]
 
 
 class Seat:
@@ -90,6 +92,10 @@ class Seat:
 
     def _untaken(self) -> bool:
         return bool(select.select([self._keyboard.fileno()], [], [], 0)[0])
+
+    @property
+    def has_menu(self) -> bool:
+        return self.screen._prompt.default_buffer.complete_state is not None
 
     async def hears(self) -> str:
         return await asyncio.wait_for(self.clerk.heard.get(), 5)
@@ -189,3 +195,15 @@ async def test_the_ways_to_stop_and_to_leave() -> None:
         assert here.clerk.heard.empty()
         await here.press("\x7f\x04")
         assert await here.hears() == "leave"
+
+
+async def test_tab_takes_the_only_completion_and_goes_on_behind_it() -> None:
+    async with seat() as here:
+        for typed, taken in (("/mo", "/model "), ("/m", "/model")):
+            await here.press(typed)
+            async with asyncio.timeout(5):
+                while not here.has_menu:  # noqa: ASYNC110 - a menu sets no event
+                    await asyncio.sleep(0.005)
+            await here.press("\t")
+            assert here.screen.draft == taken
+            here.screen.draft = ""

@@ -17,9 +17,14 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 
 def chat(
-    *arguments: str, home: Path, given: str | None = None, server: ScriptedServer | None = None
+    *arguments: str,
+    home: Path,
+    given: str | None = None,
+    server: ScriptedServer | None = None,
+    **more: str,
 ) -> subprocess.CompletedProcess[str]:
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "HERMES_HOME": str(home / "hermes")}
+    env |= more
     if server:
         env |= {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "k"}
     before = ("-m", "test") if server else ("--provider", "offline")
@@ -47,6 +52,7 @@ def test_the_answer_is_on_stdout_and_the_session_on_stderr(tmp_path: Path) -> No
 def test_quiet_says_nothing_but_the_answer(tmp_path: Path) -> None:
     done = chat("-Q", "-q", "what is 2 + 3", home=tmp_path)
     assert done.stderr == ""
+    assert chat("-q", "hello", home=tmp_path, HERMES_QUIET="1").stderr == ""
 
 
 def test_what_is_piped_in_is_added(tmp_path: Path, model_server: ScriptedServer) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from hermes.testing.faults import paced
 from hermes.testing.steps import Step, calls, says
-from tests.surfaces.cli.chat.conftest import NewPane
+from tests.surfaces.cli.chat.conftest import NewPane, Talk
 from tests.surfaces.cli.chat.pane import Pane
 
 # Its text does not tell where it writes, so it is asked about.
@@ -16,17 +16,16 @@ TOUCH = calls("terminal", command="touch ${PLACE:-.}/made.txt")
 COLOUR = calls("clarify", question="Which colour?", choices=["red", "blue"])
 
 
-def asking(new_pane: NewPane, *steps: Step, settings: str = "") -> Pane:
+def asking(chat: Talk, *steps: Step) -> Pane:
     """A pane in which the first question is open."""
-    pane = new_pane(*steps, settings=settings)
-    pane.hermes()
+    pane = chat(*steps)
     pane.say("do it")
     pane.wait_for("⚠ ❯")
     return pane
 
 
-def test_the_question_shows_what_would_run(new_pane: NewPane) -> None:
-    pane = asking(new_pane, calls("terminal", command="touch a\x1b[8m\ntouch b"), says("Done."))
+def test_the_question_shows_what_would_run(chat: Talk) -> None:
+    pane = asking(chat, calls("terminal", command="touch a\x1b[8m\ntouch b"), says("Done."))
     # What hides signs is allowed for one time only.
     shown = pane.wait_for("[1] once   [2] deny", "→ deny)")
     assert "⚠  Run this command? — " in shown
@@ -34,17 +33,17 @@ def test_the_question_shows_what_would_run(new_pane: NewPane) -> None:
     assert "   touch a\\x1b[8m\n   touch b\n" in shown
 
 
-def test_a_number_allows_once(new_pane: NewPane, project: Path) -> None:
-    pane = asking(new_pane, TOUCH, says("Done."), TOUCH, says("Done again."))
+def test_a_number_allows_once(chat: Talk) -> None:
+    pane = asking(chat, TOUCH, says("Done."), TOUCH, says("Done again."))
     pane.keys("1")
     pane.wait_for("→ allowed: once", "Done.")
-    assert (project / "made.txt").exists()
+    assert (chat.project / "made.txt").exists()
     pane.say("again")
     pane.wait_for("⚠ ❯")
 
 
-def test_arrows_and_enter_allow_for_the_session(new_pane: NewPane) -> None:
-    pane = asking(new_pane, TOUCH, says("Done."), TOUCH, says("Done again."))
+def test_arrows_and_enter_allow_for_the_session(chat: Talk) -> None:
+    pane = asking(chat, TOUCH, says("Done."), TOUCH, says("Done again."))
     pane.keys("Right", "Right", "Enter")
     pane.wait_for("→ allowed: this session", "Done.")
     pane.say("again")
@@ -52,31 +51,32 @@ def test_arrows_and_enter_allow_for_the_session(new_pane: NewPane) -> None:
 
 
 @pytest.mark.parametrize("key", ["4", "Escape", "n Enter"])
-def test_no_is_no(new_pane: NewPane, project: Path, key: str) -> None:
-    pane = asking(new_pane, TOUCH, says("I did not."))
+def test_no_is_no(chat: Talk, key: str) -> None:
+    pane = asking(chat, TOUCH, says("I did not."))
     pane.keys(*key.split())
     pane.wait_for("→ denied", "[denied]", "I did not.")
-    assert not (project / "made.txt").exists()
+    assert not (chat.project / "made.txt").exists()
 
 
 def test_silence_is_no(new_pane: NewPane, project: Path) -> None:
-    pane = asking(new_pane, TOUCH, says("I did not."), settings="approvals: {timeout: 0.3}")
+    pane = new_pane(TOUCH, says("I did not."), settings="approvals: {timeout: 0.3}")
+    pane.hermes()
+    pane.say("do it")
     pane.wait_for("→ denied (no answer in time)", "I did not.")
     assert not (project / "made.txt").exists()
 
 
-def test_an_interrupt_ends_the_question_too(new_pane: NewPane) -> None:
-    pane = asking(new_pane, TOUCH, says("Next."))
+def test_an_interrupt_ends_the_question_too(chat: Talk) -> None:
+    pane = asking(chat, TOUCH, says("Next."))
     pane.keys("C-c")
     pane.wait_for("Interrupted.")
     pane.say("go on")
     pane.wait_for("Next.")
 
 
-def test_a_draft_survives_a_question(new_pane: NewPane) -> None:
+def test_a_draft_survives_a_question(chat: Talk) -> None:
     slow = paced(TOUCH, chunk=2, between_seconds=0.1)
-    pane = new_pane(slow, says("Done."))
-    pane.hermes()
+    pane = chat(slow, says("Done."))
     pane.say("do it")
     pane.wait_for("⚕ ❯")
     pane.type("1 more thing")
@@ -85,12 +85,11 @@ def test_a_draft_survives_a_question(new_pane: NewPane) -> None:
     assert "⚠ ❯ 1" not in shown
     assert "allowed" not in shown
     pane.keys("Escape")
-    pane.wait_for("→ denied", "❯ 1 more thing")
+    pane.wait_for("→ denied", "❯ 1 more thing", "Done.")
 
 
-def test_a_question_is_answered_by_number_or_in_words(new_pane: NewPane) -> None:
-    pane = new_pane(COLOUR, says("Fine."), COLOUR, says("Fine too."))
-    pane.hermes()
+def test_a_question_is_answered_by_number_or_in_words(chat: Talk) -> None:
+    pane = chat(COLOUR, says("Fine."), COLOUR, says("Fine too."))
     pane.say("ask")
     pane.wait_for("?  Which colour?", "[1] red   [2] blue   or type your answer", "? ❯")
     pane.keys("2")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hermes.testing.faults import hangs
 from hermes.testing.steps import calls, says
-from tests.surfaces.cli.chat.conftest import NewPane
+from tests.surfaces.cli.chat.conftest import NewPane, Talk
 from tests.surfaces.cli.chat.pane import HERMES, Pane, steady
 
 
@@ -51,9 +51,8 @@ def test_commands_about_the_session(new_pane: NewPane) -> None:
     pane.wait_for("(My work)")
 
 
-def test_commands_are_completed(new_pane: NewPane) -> None:
-    pane = new_pane()
-    pane.hermes()
+def test_commands_are_completed(chat: Talk) -> None:
+    pane = chat()
     pane.type("/ti")
     pane.wait_for("title", "Show or set the title.")
     pane.keys("Tab")
@@ -62,9 +61,8 @@ def test_commands_are_completed(new_pane: NewPane) -> None:
     pane.wait_for("now called 'Named'")
 
 
-def test_a_path_is_no_command(new_pane: NewPane) -> None:
-    pane = new_pane(says("A file."))
-    pane.hermes()
+def test_a_path_is_no_command(chat: Talk) -> None:
+    pane = chat(says("A file."))
     pane.say("/etc/hosts what is it?")
     pane.wait_for("A file.")
 

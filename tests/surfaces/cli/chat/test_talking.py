@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hermes.testing.faults import paced
 from hermes.testing.steps import calls, calls_many, fails, says, thinks
-from tests.surfaces.cli.chat.conftest import NewPane
+from tests.surfaces.cli.chat.conftest import NewPane, Talk
 from tests.surfaces.cli.chat.pane import Pane, steady
 
 
@@ -39,11 +39,10 @@ def test_a_question_is_answered_and_a_way_back_is_told(new_pane: NewPane) -> Non
     )
 
 
-def test_markdown_is_printed_as_it_becomes_complete(new_pane: NewPane) -> None:
+def test_markdown_is_printed_as_it_becomes_complete(chat: Talk) -> None:
     table = "| a | b |\n|--|--|\n| 1 | 2 |"
     text = f"A **bold** start.\n\n- one\n- two\n\n```python\nx = 1\n```\n\n{table}\n\nEnd."
-    pane = new_pane(paced(says(text), chunk=3, between_seconds=0.01))
-    pane.hermes()
+    pane = chat(paced(says(text), chunk=3, between_seconds=0.01))
     pane.say("go")
     pane.wait_for("End.")
     pane.wait_idle()
@@ -87,10 +86,9 @@ def test_an_interrupt_clears_what_is_typed_first(new_pane: NewPane) -> None:
     pane.wait(lambda text: text.rstrip().endswith("$"))
 
 
-def test_words_typed_during_a_turn_stop_it_and_come_next(new_pane: NewPane) -> None:
+def test_words_typed_during_a_turn_stop_it_and_come_next(chat: Talk) -> None:
     slow = paced(says("This takes " + "very " * 400 + "long."), chunk=5, between_seconds=0.05)
-    pane = new_pane(slow, says("As you wish."))
-    pane.hermes()
+    pane = chat(slow, says("As you wish."))
     pane.say("tell me much")
     pane.wait_for("This takes very")
     pane.say("something else")
@@ -150,9 +148,8 @@ def test_words_typed_during_a_turn_can_join_it(new_pane: NewPane) -> None:
     assert shown.index("❯ and be quick") > shown.index("┊ 💻")
 
 
-def test_a_long_paste_does_not_send_and_is_sent_whole(new_pane: NewPane) -> None:
-    pane = new_pane(says("That was much."))
-    pane.hermes()
+def test_a_long_paste_does_not_send_and_is_sent_whole(chat: Talk) -> None:
+    pane = chat(says("That was much."))
     pane.paste("\n".join(f"line {n}" for n in range(200)))
     pane.wait_for("❯ [Pasted text #1: 200 lines]")
     pane.type(" what is it?")
@@ -161,9 +158,8 @@ def test_a_long_paste_does_not_send_and_is_sent_whole(new_pane: NewPane) -> None
     assert "  line 199 what is it?" in pane.everything()
 
 
-def test_lines_are_added_with_alt_enter_ctrl_j_and_a_backslash(new_pane: NewPane) -> None:
-    pane = new_pane(says("Four lines."))
-    pane.hermes()
+def test_lines_are_added_with_alt_enter_ctrl_j_and_a_backslash(chat: Talk) -> None:
+    pane = chat(says("Four lines."))
     pane.type("one")
     pane.keys("M-Enter")
     pane.type("two")
@@ -204,10 +200,9 @@ def test_reasoning_is_shown_on_request_only(new_pane: NewPane) -> None:
     assert "┊ First I ponder.\n┊ Then I know.\n\n42." in shown
 
 
-def test_changes_are_shown_as_a_diff(new_pane: NewPane) -> None:
+def test_changes_are_shown_as_a_diff(chat: Talk) -> None:
     change = calls("patch", path="notes.txt", old_string="milk", new_string="bread")
-    pane = new_pane(calls("read_file", path="notes.txt"), change, says("Changed."))
-    pane.hermes()
+    pane = chat(calls("read_file", path="notes.txt"), change, says("Changed."))
     pane.say("bread instead")
     shown = steady(pane.wait_for("Changed."))
     assert (
@@ -227,9 +222,8 @@ def test_tool_lines_can_be_left_out(new_pane: NewPane) -> None:
     assert "┊" not in pane.wait_for("Read.")
 
 
-def test_a_failure_of_the_model_is_one_clear_line(new_pane: NewPane) -> None:
-    pane = new_pane(fails(401, "Incorrect API key"), says("Better."))
-    pane.hermes()
+def test_a_failure_of_the_model_is_one_clear_line(chat: Talk) -> None:
+    pane = chat(fails(401, "Incorrect API key"), says("Better."))
     pane.say("hello")
     shown = pane.wait_for("error:")
     assert "Traceback" not in shown

@@ -35,6 +35,12 @@ def test_a_long_detail_is_cut_so_that_the_line_stays_one_row() -> None:
     assert line.endswith("…  1.0s  [exit 1]")
 
 
+def test_a_long_reason_is_cut_too_where_the_window_is_narrow() -> None:
+    line = tool_line(DEED, result(failed=True, text="no such words " * 9), 1, PLAIN, 45)
+    assert cells(line) <= 45
+    assert line.endswith("…]") and "make te…" in line
+
+
 def test_the_preview_can_be_limited() -> None:
     assert "make …" in tool_line(DEED, result(), 0, PLAIN, 80, preview=6)
 

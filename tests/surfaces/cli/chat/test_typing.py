@@ -6,14 +6,13 @@ import re
 from pathlib import Path
 
 from hermes.testing.steps import says
-from tests.surfaces.cli.chat.conftest import NewPane
+from tests.surfaces.cli.chat.conftest import NewPane, Talk
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 
 
-def test_commands_and_their_arguments_are_completed(new_pane: NewPane) -> None:
-    pane = new_pane()
-    pane.hermes()
+def test_commands_and_their_arguments_are_completed(chat: Talk) -> None:
+    pane = chat()
     pane.type("/sk")
     pane.wait_for("skills", "skin ", "How this looks")
     pane.type("in pl")
@@ -25,9 +24,8 @@ def test_commands_and_their_arguments_are_completed(new_pane: NewPane) -> None:
     pane.wait_for("pirate")
 
 
-def test_files_are_completed_after_an_at_sign(new_pane: NewPane) -> None:
-    pane = new_pane()
-    pane.hermes()
+def test_files_are_completed_after_an_at_sign(chat: Talk) -> None:
+    pane = chat()
     pane.type("look at @no")
     pane.wait_for("file:notes.txt", "18 bytes")
     pane.keys("Tab")

@@ -7,7 +7,7 @@ import time
 
 from hermes.testing.faults import paced
 from hermes.testing.steps import says
-from tests.surfaces.cli.chat.conftest import NewPane
+from tests.surfaces.cli.chat.conftest import NewPane, Talk
 from tests.surfaces.cli.chat.pane import steady
 
 
@@ -58,10 +58,9 @@ def test_a_narrow_window_wraps_nothing_that_is_drawn(new_pane: NewPane) -> None:
     assert "Traceback" not in shown
 
 
-def test_long_output_goes_into_the_scroll_back_once(new_pane: NewPane) -> None:
+def test_long_output_goes_into_the_scroll_back_once(chat: Talk) -> None:
     lines = [f"line{n}" for n in range(3000)]
-    pane = new_pane(paced(says("```\n" + "\n".join(lines) + "\n```"), chunk=4000))
-    pane.hermes()
+    pane = chat(paced(says("```\n" + "\n".join(lines) + "\n```"), chunk=4000))
     pane.say("much")
     pane.wait_for("line2999")
     pane.wait_idle()

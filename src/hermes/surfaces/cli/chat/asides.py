@@ -15,9 +15,10 @@ log = logging.getLogger(__name__)
 
 
 class Asides:
-    """`report` gets the words of each when it is done. `names` is what goes on, oldest first."""
+    """`report` gets the words of each when it is done, and what it was. `names` is what goes on,
+    oldest first."""
 
-    def __init__(self, report: Callable[[str], None]) -> None:
+    def __init__(self, report: Callable[[str, Begun], None]) -> None:
         self._report = report
         self._running: dict[asyncio.Task[None], Begun] = {}
 
@@ -51,4 +52,4 @@ class Asides:
             words = FAULT
         finally:
             self._running = {task: each for task, each in self._running.items() if each != begun}
-        self._report(words)
+        self._report(words, begun)

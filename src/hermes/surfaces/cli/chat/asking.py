@@ -26,6 +26,7 @@ from hermes.core.effects import (
 from hermes.core.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
 from hermes.surfaces.cli.chat.cells import cells, wrapped
 from hermes.surfaces.cli.chat.paint import Paint
+from hermes.surfaces.cli.skins.skin import Skin
 
 DENY = "deny"
 LABELS = {"session": "this session"}
@@ -71,8 +72,10 @@ class Asked:
         self.deaf_until = now
         self._expires_at = now + asked.expires_seconds
 
-    @property
-    def symbol(self) -> str:
+    def symbol(self, skin: Skin) -> str:
+        if skin.words:
+            kind = "password" if self.secret else "answer" if self.free else "allow?"
+            return f"{kind} {skin.branding.prompt_symbol}"
         if self.secret:
             return "🔐 ❯"
         return "? ❯" if self.free else "⚠ ❯"
@@ -136,7 +139,8 @@ def question(asked: QuestionAsked, now: float) -> Asked:
 def approval_panel(asked: ApprovalAsked, paint: Paint, width: int) -> str:
     """What would happen, in full and with nothing hidden, and why it is asked about."""
     title = _TITLES[type(asked.effect)]
-    head = f"⚠  {title} — {clean(asked.reason)}"
+    sign = "question:" if paint.skin.words else "⚠ "
+    head = f"{sign} {title} — {clean(asked.reason)}"
     facts = [f"category {clean(asked.category)}"]
     if isinstance(asked.effect, RunCommand):
         facts.insert(0, f"cwd {near_path(exposed(asked.effect.cwd))}")
@@ -164,19 +168,20 @@ def _lasting(asked: ApprovalAsked, width: int) -> list[str]:
 
 def question_panel(asked: QuestionAsked, paint: Paint, width: int) -> str:
     lines = clean(asked.question).split("\n")
-    rows = [row for line in lines for row in wrapped(f"?  {line}", width, hang="   ")]
+    sign = "question:" if paint.skin.words else "? "
+    rows = [row for line in lines for row in wrapped(f"{sign} {line}", width, hang="   ")]
     return "\n".join(paint(row, "accent") for row in rows)
 
 
 def outcome(answered: ApprovalAnswered | QuestionAnswered, paint: Paint) -> str:
     """What came of a question, in one line."""
+    sign = "answer:" if paint.skin.words else "  →"
     if isinstance(answered, QuestionAnswered):
-        return (
-            f"   → {one_line(answered.text)}" if answered.text else paint("   → no answer", "dim")
-        )
+        words = one_line(answered.text)
+        return f" {sign} {words}" if words else paint(f" {sign} no answer", "dim")
     if answered.choice != DENY:
         label = LABELS.get(answered.choice, answered.choice)
-        return paint(f"   → allowed: {label}", "ok")
+        return paint(f" {sign} allowed: {label}", "ok")
     why = {"time": "no answer in time", "stop": "interrupted", "restart": "Hermes was restarted"}
     reason = why.get(answered.by)
-    return paint(f"   → denied{f' ({reason})' if reason else ''}", "error")
+    return paint(f" {sign} denied{f' ({reason})' if reason else ''}", "error")

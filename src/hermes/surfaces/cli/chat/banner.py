@@ -11,9 +11,11 @@ from hermes.config.display_settings import DisplaySettings
 from hermes.core.transcript import Transcript
 from hermes.surfaces.cli.chat.cells import cells, cut, wrapped
 from hermes.surfaces.cli.chat.paint import Paint
+from hermes.surfaces.cli.chat.plain_markdown import plain_words
 
 NEWS = 4
-COMPACT_WIDTH = 80
+# Rows are one cell narrower than the window.
+COMPACT_WIDTH = 79
 HELP = "/help"
 
 KEYS = (
@@ -41,14 +43,20 @@ def introduction(
         facts += ["asks before risky effects"] if asks else []
         facts += [place] if place else []
     means = _means(transcript, skills) if is_wide else []
-    # Where the first row is full, the way to help goes to the second.
-    fits = cells("  " + " · ".join((*facts, HELP))) <= width
-    (facts if fits else means).extend([HELP] * is_wide)
+    means += [HELP] * is_wide
+    while len(facts) > 1 and not _fits(facts, width):
+        means.insert(0, facts.pop())
+    if is_wide and _fits((*facts, HELP), width):
+        facts.append(means.pop())
     lines = (" · ".join(each) for each in (facts, means) if each)
     rows = [paint(cut(f"  {line}", width), "dim") for line in lines]
     if not asks:
         rows.append(paint(cut("  YOLO: nothing is asked, only the worst refused", width), "error"))
     return "\n".join(rows)
+
+
+def _fits(facts: Sequence[str], width: int) -> bool:
+    return cells("  " + " · ".join(facts)) <= width
 
 
 def _means(transcript: Transcript, skills: int) -> list[str]:
@@ -80,11 +88,13 @@ def recap(
     rows = [paint(cut(head, width), "bold")]
     if display.resume_display == "full":
         for exchange in exchanges(transcript.messages, display.resume_exchanges):
-            rows += _told(exchange, paint, width)
+            rows += _told(exchange, paint, width, marks=display.final_response_markdown == "raw")
     return "\n".join(rows)
 
 
-def farewell(transcript: Transcript, session_id: str, *, seconds: float, paint: Paint) -> str:
+def farewell(
+    transcript: Transcript, session_id: str, *, seconds: float, paint: Paint, width: int
+) -> str:
     """How to come back, and what there was."""
     count = tally(transcript.messages)
     title = f" ({one_line(transcript.title)})" if transcript.title else ""
@@ -96,14 +106,16 @@ def farewell(transcript: Transcript, session_id: str, *, seconds: float, paint: 
     if transcript.usage.cost is not None:
         facts.append(f"Cost: {money(transcript.usage.cost)}")
     back = paint(f"  hermes --resume {session_id}", "bold")
-    return f"Resume this session with:\n{back}\n" + paint("   ".join(facts), "dim")
+    rows = [paint(row, "dim") for row in wrapped("   ".join(facts), width)]
+    return "\n".join(("Resume this session with:", back, *rows))
 
 
-def _told(exchange: Exchange, paint: Paint, width: int) -> list[str]:
+def _told(exchange: Exchange, paint: Paint, width: int, *, marks: bool) -> list[str]:
     rows = [paint(row, "dim") for row in wrapped(f"❯ {exchange.said}", width, hang="  ")]
     if exchange.calls:
         noun = "tool call" if exchange.calls == 1 else "tool calls"
         rows.append(paint(f"  ┊ {exchange.calls} {noun}", "dim"))
-    for line in exchange.answer.split("\n") if exchange.answer else ():
+    answer = exchange.answer if marks else plain_words(exchange.answer)
+    for line in answer.split("\n") if answer else ():
         rows += (paint(row, "dim") for row in wrapped(f"  {line}", width, hang="  "))
     return rows

@@ -10,6 +10,9 @@ from prompt_toolkit.utils import get_cwidth
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _RUNS = re.compile(r"\s+|\S+")
 _JOINER = "\u200d"
+# What stands before the last of several columns: two spaces or more part them.
+_COLUMNS = re.compile(r"\s*\S.*\s{2,}(?=\S)")
+HANG = "    "
 
 
 def cells(text: str) -> int:
@@ -44,6 +47,16 @@ def wrapped(text: str, width: int, *, hang: str = "") -> list[str]:
         row, used = first_row(text, width, lead=hang)
         rows.append(row)
     return rows
+
+
+def hung(line: str, width: int) -> list[str]:
+    """A line as rows. Where it has columns, what does not fit goes on in the last of them."""
+    columns = _COLUMNS.match(line)
+    if columns is None:
+        hang = line[: len(line) - len(line.lstrip())]
+    else:
+        hang = " " * cells(columns[0]) if cells(columns[0]) <= width * 0.6 else HANG
+    return wrapped(line, width, hang=hang)
 
 
 def first_row(text: str, width: int, *, lead: str = "") -> tuple[str, int]:

@@ -56,7 +56,7 @@ from hermes.surfaces.cli.chat.leaving import first_of, leave
 from hermes.surfaces.cli.chat.live import FRAME_SECONDS
 from hermes.surfaces.cli.chat.panel import Panel
 from hermes.surfaces.cli.chat.screen import Screen
-from hermes.surfaces.cli.chat.standing import dress, skill_count, status_now
+from hermes.surfaces.cli.chat.standing import dress, introduced, skill_count, status_now
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 
 FAULT = "A fault of Hermes: something could not be shown or done; see `hermes logs errors`."
@@ -117,8 +117,9 @@ class Conversation:
         if not transcript.turn_starts and not transcript.title:
             return ""
         seconds = self._clock() - self._entered_at
+        paint, width = self._screen.paint, self._screen.width - 1
         return banner.farewell(
-            transcript, self.session.id, seconds=seconds, paint=self._screen.paint
+            transcript, self.session.id, seconds=seconds, paint=paint, width=width
         )
 
     async def _stay(self, session: Session) -> None:
@@ -217,7 +218,7 @@ class Conversation:
         match outcome:
             case Shown(text=text):
                 if text:
-                    self._feed.put(text)
+                    self._feed.tell(text)
             case Sent(text=text):
                 await self.session.send(Say(text=text))
             case Drafted(draft=draft, text=text):
@@ -247,10 +248,10 @@ class Conversation:
             case _:
                 assert_never(outcome)
 
-    def _report(self, text: str) -> None:
+    def _report(self, text: str, begun: Begun) -> None:
         """Of work beside the conversation, which is done."""
         self._panel.live.beside = self._asides.names
-        self._feed.put(text, apart=True)
+        self._feed.report(text, said=begun.said)
         self._screen.refresh()
 
     def _show_as_set(self) -> None:
@@ -316,11 +317,10 @@ class Conversation:
         """Say what has not been said in this chat: who answers, the news, the session's past."""
         settings, transcript = self.app.settings, self.session.transcript
         paint, width = self._screen.paint, self._screen.width - 1
-        asks = self.app.tuned[self.session.id].mode != "off"
-        who = banner.introduction(
-            transcript,
-            asks=asks,
-            paint=paint,
+        who = introduced(
+            self.app,
+            self.session,
+            paint,
             width=width,
             place=self._place,
             skills=self._skills,

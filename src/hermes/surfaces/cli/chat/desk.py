@@ -106,6 +106,8 @@ class Desk:
         self.inputs.put_nowait(TakenBack(edit=edit))
 
     def submit(self, text: str) -> bool:
+        # Who goes on talking does not mean to leave.
+        self._interrupted_at = float("-inf")
         question = self.view.question if self.view else None
         if question is None:
             if text.strip():

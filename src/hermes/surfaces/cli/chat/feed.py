@@ -10,6 +10,7 @@ from hermes.commands.describe import describe
 from hermes.commands.drawn import drawn
 from hermes.commands.endings import explain, is_error
 from hermes.commands.skill_lines import typed_part
+from hermes.commands.unmade import Unmade
 from hermes.commands.visible import clean, one_line
 from hermes.config.display_settings import DisplaySettings
 from hermes.core.events import (
@@ -29,7 +30,7 @@ from hermes.core.events import (
 from hermes.core.messages import ToolCall
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.surfaces.cli.chat.answer import Answer
-from hermes.surfaces.cli.chat.cells import cells, first_row, wrapped
+from hermes.surfaces.cli.chat.cells import cells, first_row, hung, wrapped
 from hermes.surfaces.cli.chat.live import Live, Running
 from hermes.surfaces.cli.chat.screen import Screen
 from hermes.surfaces.cli.chat.tool_lines import (
@@ -63,6 +64,7 @@ class Feed:
         self._answered = False
         self._last_tool = ""
         self._at = 0.0
+        self._unmade = Unmade(root)
 
     def show(self, record: Record) -> None:
         match record.event:
@@ -109,9 +111,23 @@ class Feed:
             "notice", [self._screen.paint(row, "warn" if warning else "dim") for row in rows]
         )
 
-    def put(self, text: str, *, apart: bool = False) -> None:
+    def put(self, text: str) -> None:
         """Something between the lines of the conversation, as it is."""
-        self._print("notice", text.split("\n"), apart=apart)
+        self._print("notice", text.split("\n"))
+
+    def tell(self, text: str) -> None:
+        """What a command has to say, in rows that fit."""
+        lines = text.split("\n")
+        rows = [row for line in lines for row in hung(line, self._width)]
+        self._print("notice", rows)
+
+    def report(self, text: str, *, said: bool) -> None:
+        """What came of work beside the conversation: an answer, or output, which stays as it is."""
+        rows = text.split("\n")
+        if said:
+            answer = self._new_answer()
+            rows = answer.feed(text, self._width) + answer.finish(self._width)
+        self._print("notice", rows, apart=True)
 
     def echo(self, text: str) -> None:
         """A line that was typed and is no part of the conversation."""
@@ -162,14 +178,22 @@ class Feed:
             return
         lines = clean(typed_part(text)).rstrip("\n").split("\n")
         if message.origin != "user":
-            shown = lines[:NOTICE_LINES] + ["…"] * (len(lines) > NOTICE_LINES)
-            self._print("said", [paint(f"⚙ {line}", "dim") for line in shown], apart=True)
+            self._tell_news(lines)
             return
         signs = [self._sign, *(" " * cells(self._sign) for _ in lines[1:])]
         rows = zip(signs, lines, strict=True)
         said = [f"{paint(sign, 'prompt')} {paint(line, 'bold')}" for sign, line in rows]
         said[0] += self._moment()
         self._print("said", said, apart=True)
+
+    def _tell_news(self, lines: list[str]) -> None:
+        """What no person has said: something happened while nobody looked."""
+        most = {"all": NOTICE_LINES, "concise": 1, "off": 0}
+        shown = lines[: most[self.display.background_process_notifications]]
+        if shown and len(shown) < len(lines):
+            shown = [*shown, "…"]
+        rows = [row for line in shown for row in wrapped(f"⚙ {line}", self._width, hang="  ")]
+        self._print("said", [self._screen.paint(row, "dim") for row in rows], apart=True)
 
     def _moment(self) -> str:
         """When the newest message came, for who wants to see that."""
@@ -178,9 +202,15 @@ class Feed:
         moment = time.strftime(self.display.timestamp_format, time.localtime(self._at))
         return self._screen.paint(f"  {clean(moment)}", "dim")
 
+    @property
+    def _streams(self) -> bool:
+        """Where words between two calls are not shown, only the end of a reply tells whether these
+        are such words."""
+        return self.display.streaming and self.display.interim_assistant_messages
+
     def _stream(self, text: str) -> None:
         self._streamed = True
-        if not self.display.streaming:
+        if not self._streams:
             self._live.begin("writing")
             return
         self._end_thoughts()
@@ -225,7 +255,7 @@ class Feed:
 
     def _restart(self) -> None:
         """What was streamed is void. It stays on the screen, so it is said."""
-        was_shown = self._answer.begun and self.display.streaming
+        was_shown = self._answer.begun and self._streams
         self._answer, self._live.answer = self._new_answer(), None
         self._thoughts = ""
         if was_shown:
@@ -237,7 +267,8 @@ class Feed:
         message = reply.message
         if not self._streamed and self.display.show_reasoning and message.reasoning:
             self._print_thoughts(message.reasoning.split("\n"))
-        if not self._streamed or not self.display.streaming:
+        hidden = message.calls and not self.display.interim_assistant_messages
+        if not (self._streamed and self._streams) and not hidden:
             self._print("words", self._answer.feed(message.text, self._width))
         self._end_answer()
         self._answered = bool(message.text.strip())
@@ -264,6 +295,7 @@ class Feed:
         call = self._calls.pop(result.call_id, None) or ToolCall(
             id=result.call_id, name=result.name
         )
+        self._unmade.note(call, result)
         progress = self.display.tool_progress
         repeated = progress == "new" and result.name == self._last_tool and not result.failed
         self._last_tool = result.name
@@ -287,7 +319,9 @@ class Feed:
         self._live.running.clear()
         self._last_tool = ""
         words = explain(ended, answered=self._answered)
-        self._answered = False
+        if self._answered and self.display.file_mutation_verifier:
+            words = words or self._unmade.words()
+        self._answered, self._unmade = False, Unmade(self._root)
         if is_error(ended):
             text = f"{self._screen.paint('error:', 'error')} {clean(words)}"
             self._print("notice", [text])

@@ -15,6 +15,9 @@ from prompt_toolkit.keys import Keys
 from hermes.surfaces.cli.chat.pastes import Pastes
 from hermes.surfaces.cli.chat.screen import Face
 
+# What ends like this goes on without a space.
+UNFINISHED = (" ", "/", ":", "=")
+
 
 class Typing(Protocol):
     """The state of the input that keys depend on. `in_flow` means that the person was typing
@@ -75,6 +78,10 @@ def bindings(typing: Typing) -> KeyBindings:
         if buffer.suggestion:
             buffer.insert_text(buffer.suggestion.text)
 
+    @keys.add("tab", filter=in_input & Condition(_has_one_completion))
+    def _(event: KeyPressEvent) -> None:
+        _take_only(event.current_buffer)
+
     @keys.add("c-c", filter=in_input)
     @keys.add("<sigint>")
     def _(event: KeyPressEvent) -> None:
@@ -118,6 +125,22 @@ def _has_ghost() -> bool:
     return (
         bool(buffer.suggestion and buffer.suggestion.text) and buffer.document.is_cursor_at_the_end
     )
+
+
+def _has_one_completion() -> bool:
+    state = get_app().current_buffer.complete_state
+    return state is not None and len(state.completions) == 1
+
+
+def _take_only(buffer: Buffer) -> None:
+    """There is nothing to choose: take it, and be ready for what follows it."""
+    state = buffer.complete_state
+    assert state is not None
+    if state.complete_index is None:
+        buffer.apply_completion(state.completions[0])
+    buffer.complete_state = None
+    if not buffer.text.endswith(UNFINISHED) and buffer.document.is_cursor_at_the_end:
+        buffer.insert_text(" ")
 
 
 async def edit(buffer: Buffer) -> None:

@@ -12,6 +12,7 @@ from hermes.codec.values import replace
 from hermes.surfaces.cli.chat.conversation import Conversation
 from hermes.surfaces.cli.chat.desk import Desk
 from hermes.surfaces.cli.chat.screen import Screen
+from hermes.surfaces.cli.source import source_of
 
 
 async def converse(options: Mapping[str, Any], desk: Desk, screen: Screen) -> str:
@@ -40,7 +41,7 @@ def _again(opening: Opening, conversation: Conversation) -> Opening:
 
 def opening_of(options: Mapping[str, Any], *, attended: bool) -> Opening:
     return Opening(
-        source=options.get("source") or "cli",
+        source=source_of(options),
         attended=attended,
         platform="cli",
         resume=options.get("resume") or "",

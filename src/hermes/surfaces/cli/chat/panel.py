@@ -29,7 +29,7 @@ class Panel:
     @property
     def symbol(self) -> str:
         if self.question:
-            return self._screen.paint(self.question.symbol, "warn")
+            return self._screen.paint(self.question.symbol(self._screen.paint.skin), "warn")
         brand = self._screen.paint.skin.branding
         sign = brand.busy_symbol if self.live.busy else brand.prompt_symbol
         return self._screen.paint(sign, "prompt")

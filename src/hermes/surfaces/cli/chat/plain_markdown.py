@@ -63,8 +63,15 @@ def table_rows(block: Block, width: int) -> list[str]:
     widths = [max(cells(row[n]) for row in (head, *body)) for n in range(columns)]
     if sum(widths) + 2 * (columns - 1) > width:
         return list(_records(head, body, width))
-    lines = ["  ".join(map(padded, row, widths)).rstrip() for row in (head, *body)]
+    divider = next((row for row in rows if _is_divider(row)), [])
+    right = [cell.endswith(":") and not cell.startswith(":") for cell in divider]
+    right += [False] * (columns - len(right))
+    lines = ["  ".join(map(_placed, row, widths, right)).rstrip() for row in (head, *body)]
     return [lines[0], "  ".join("─" * each for each in widths), *lines[1:]]
+
+
+def _placed(cell: str, width: int, right: bool) -> str:
+    return " " * (width - cells(cell)) + cell if right else padded(cell, width)
 
 
 def _records(head: Sequence[str], body: Sequence[Sequence[str]], width: int) -> Iterator[str]:

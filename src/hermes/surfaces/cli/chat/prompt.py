@@ -27,7 +27,7 @@ from hermes.surfaces.cli.chat.screen import Face
 from hermes.surfaces.cli.chat.steady import SteadyOutput, SteadyRenderer
 from hermes.surfaces.cli.chat.torn import mend_torn_pastes
 
-MENU_ROWS = 6
+MENU_ROWS = 10
 REDRAW_SECONDS = 0.03
 # A shorter pause between two keys is typing, a longer one is a person who has stopped to look.
 FLOW_SECONDS = 0.7
@@ -250,6 +250,8 @@ class PromptScreen:
 
     def _compose(self) -> None:
         size = self._output.get_size()
+        # A low window has other things to show, too.
+        self._prompt.reserve_space_for_menu = min(MENU_ROWS, max(4, size.rows // 2 - 2))
         rows = self.face.rows(size.columns - 1, max(1, size.rows - 3))
         self._message = ANSI("\n".join((*rows, f"{self.face.symbol()} ")))
 

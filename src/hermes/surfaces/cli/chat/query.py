@@ -13,6 +13,7 @@ from hermes.app.build import App
 from hermes.app.opening import with_skills
 from hermes.app.start import start
 from hermes.commands.pictures import attach
+from hermes.config.switches import is_set
 from hermes.core.commands import Interrupt, Say
 from hermes.core.events import TurnEnded
 from hermes.core.session import Session
@@ -32,6 +33,7 @@ def ask(options: Mapping[str, Any], text: str, pictures: tuple[Path, ...], *, qu
 async def _ask(
     app: App, options: Mapping[str, Any], text: str, pictures: tuple[Path, ...], quiet: bool
 ) -> int:
+    quiet = quiet or is_set(app.env, "HERMES_QUIET")
     async with app:
         opening = opening_of(options, attended=False)
         if options.get("skills"):
@@ -41,7 +43,9 @@ async def _ask(
         if not quiet:
             for line in app.news:
                 print(line, file=sys.stderr)
-        ended = await _turn(session, Say(text=text, images=tuple(images)))
+        say = Say(text=text, images=tuple(images))
+        verifies = app.settings.display.file_mutation_verifier
+        ended = await _turn(session, say, verifies=verifies)
         if not quiet:
             print(f"session: {session.id}", file=sys.stderr)
     for line in app.parting:
@@ -49,8 +53,9 @@ async def _ask(
     return CODES.get(ended.reason, 1) if ended else 1
 
 
-async def _turn(session: Session, say: Say) -> TurnEnded | None:
+async def _turn(session: Session, say: Say, *, verifies: bool) -> TurnEnded | None:
     printer, events = TextPrinter(), session.subscribe()
+    printer.verifies = verifies
     reading = asyncio.create_task(_read(events, printer))
     stopping = asyncio.create_task(_stop_on_signal(session))
     try:

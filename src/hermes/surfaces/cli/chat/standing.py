@@ -7,8 +7,10 @@ import asyncio
 from hermes.app.build import App
 from hermes.config.display_settings import DisplaySettings
 from hermes.config.home import Home
+from hermes.config.switches import is_set
 from hermes.core.errors import HermesError
 from hermes.core.session import Session
+from hermes.surfaces.cli.chat.banner import introduction
 from hermes.surfaces.cli.chat.live import Status
 from hermes.surfaces.cli.chat.paint import Paint
 from hermes.surfaces.cli.skins.find import find_skin
@@ -28,6 +30,23 @@ def status_now(app: App, session: Session, before: Status | None, entered_at: fl
     status.shown = tuned.display.status_bar
     status.shortened = len(transcript.compactions)
     return status
+
+
+def introduced(
+    app: App, session: Session, paint: Paint, *, width: int, place: str, skills: int, compact: bool
+) -> str:
+    """Who answers here, and with what; nothing for who wants it quiet."""
+    if is_set(app.env, "HERMES_QUIET"):
+        return ""
+    return introduction(
+        session.transcript,
+        asks=app.tuned[session.id].mode != "off",
+        paint=paint,
+        width=width,
+        place=place,
+        skills=skills,
+        compact=compact,
+    )
 
 
 async def skill_count(app: App, cwd: str) -> int:

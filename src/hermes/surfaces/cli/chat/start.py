@@ -13,6 +13,7 @@ from typing import Any
 
 from hermes.config.home import Home, resolve_home
 from hermes.config.secrets import environment
+from hermes.config.switches import is_set
 from hermes.surfaces.cli.chat.desk import Desk
 from hermes.surfaces.cli.chat.greeting import greeting
 from hermes.surfaces.cli.chat.history import PrivateHistory
@@ -40,7 +41,8 @@ async def _talk(options: Mapping[str, Any]) -> int:
     desk = Desk(time.monotonic)
     home = resolve_home(env, profile=options.get("profile"))
     desk.screen = screen = _screen(env, desk, home)
-    screen.show(greeting(str(Path.cwd()), screen.paint, screen.width))
+    if not is_set(env, "HERMES_QUIET"):
+        screen.show(greeting(str(Path.cwd()), screen.paint, screen.width))
     ended_by = _leave_on_signals(desk)
     typing = asyncio.create_task(screen.run(desk))
     try:

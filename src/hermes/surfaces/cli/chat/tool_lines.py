@@ -11,6 +11,7 @@ from hermes.surfaces.cli.chat.cells import cells, cut, padded
 from hermes.surfaces.cli.chat.paint import Paint, Role
 
 VERB_CELLS = 9
+LEAST_CELLS = 8
 DIFF_LINES = 40
 RESULT_LINES = 20
 
@@ -19,10 +20,12 @@ def tool_line(
     deed: Deed, result: ToolResult, seconds: float, paint: Paint, width: int, *, preview: int = 0
 ) -> str:
     """`┊ emoji verb detail  duration`, in one row; `preview` is the most that the detail takes."""
-    why = f"  [{failure(result)}]" if result.failed else ""
-    head = _head(deed, paint)
-    tail = f"  {duration(seconds)}"
-    room = max(8, width - cells(head) - cells(tail) - cells(why))
+    head, tail = _head(deed, paint), f"  {duration(seconds)}"
+    left = width - cells(head) - cells(tail)
+    # A long reason leaves some room for what it is about.
+    reason = max(LEAST_CELLS, left - LEAST_CELLS - 4)
+    why = f"  [{cut(failure(result), reason)}]" if result.failed else ""
+    room = max(LEAST_CELLS, left - cells(why))
     detail = cut(deed.detail, min(room, preview) if preview else room)
     return paint(head + detail + tail, "dim") + paint(why, "error")
 

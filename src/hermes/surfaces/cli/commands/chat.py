@@ -68,7 +68,7 @@ def _query(query: str | None, query_file: str | None) -> str | None:
     elif query is not None and (piped := _piped()):
         query = f"{query}\n\n{piped}"
     if query is not None and not query.strip():
-        raise UsageError("The query is empty.")
+        raise UsageError("The query is empty; say something after -q.")
     return query
 
 

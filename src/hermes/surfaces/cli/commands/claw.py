@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import cast
 
@@ -11,14 +12,15 @@ from hermes.app.moving.openclaw import read_openclaw
 from hermes.app.moving.taking import SkillConflict, Wish
 from hermes.codec.values import replace
 from hermes.config.secrets import environment
-from hermes.core.errors import UsageError
+from hermes.core.errors import NotFound, UsageError
+from hermes.surfaces.cli.asking import confirm
 from hermes.surfaces.cli.moving import move_in
-from hermes.surfaces.cli.output import as_json_option
+from hermes.surfaces.cli.output import as_json_option, print_json
 
 CONFLICTS = ("skip", "overwrite", "rename")
 
 
-@click.group(help="Move in from OpenClaw. Its files are only read.")
+@click.group(help="Move in from OpenClaw; what it wrote is only read.")
 def command() -> None:
     pass
 
@@ -52,8 +54,7 @@ def migrate(
     full = preset == "full"
     if migrate_secrets and not full:
         raise UsageError("--preset user-data takes no keys; leave out --migrate-secrets.")
-    root = folder or Path(environment().get("HOME", "~")).expanduser() / ".openclaw"
-    found = read_openclaw(root.absolute())
+    found = read_openclaw(_root(folder))
     wish = Wish(
         secrets=migrate_secrets,
         settings=full,
@@ -63,3 +64,34 @@ def migrate(
     )
     foreign = found if full else replace(found, secrets={})
     move_in(ctx, foreign, wish, yes=yes, as_json=as_json)
+
+
+@command.command(help="Rename its folder once you have moved in, so that nothing uses it.")
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@as_json_option
+def cleanup(folder: Path | None, dry_run: bool, yes: bool, as_json: bool) -> None:
+    root = _root(folder)
+    if not root.is_dir():
+        raise NotFound(f"There is no folder {root}; name the one that OpenClaw used.")
+    target = _free(root)
+    if not dry_run:
+        if not yes:
+            confirm(f"Rename {root} to {target.name}? OpenClaw will not find it any more.")
+        root.rename(target)
+    if as_json:
+        print_json({"from": str(root), "to": str(target), "done": not dry_run})
+    else:
+        print(f"{root} {'would be' if dry_run else 'is now'} {target}.")
+
+
+def _root(folder: Path | None) -> Path:
+    given = folder or Path(environment().get("HOME", "~")).expanduser() / ".openclaw"
+    return given.absolute()
+
+
+def _free(root: Path) -> Path:
+    """A name beside it that nothing has."""
+    names = (f"{root.name}.moved-in{number or ''}" for number in count())
+    return next(place for name in names if not (place := root.with_name(name)).exists())

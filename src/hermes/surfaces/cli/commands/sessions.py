@@ -213,8 +213,10 @@ for each in (
     sessions_files.export,
     sessions_files.import_,
     sessions_files.verify,
+    sessions_files.repair,
     sessions_removal.prune,
     sessions_removal.delete,
+    sessions_removal.archive,
     sessions_removal.optimize,
 ):
     command.add_command(each)

@@ -50,7 +50,10 @@ def _picked(found: tuple[SessionInfo, ...], now: float) -> str | None:
         Row(
             text=info.title or info.preview or info.id,
             value=info.id,
-            note=f"{ago(now - info.last_at)} · {info.source} · {info.preview}",
+            note=" · ".join(
+                # Without a title the preview stands in its place.
+                (ago(now - info.last_at), info.source, *((info.preview,) if info.title else ()))
+            ),
         )
         for info in found
     ]

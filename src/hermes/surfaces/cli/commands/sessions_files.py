@@ -1,4 +1,4 @@
-"""`hermes sessions export`, `import` and `verify`: sessions as files, and are they whole."""
+"""`hermes sessions export`, `import`, `verify`, `repair`: sessions as files, and are they whole."""
 
 from __future__ import annotations
 
@@ -112,15 +112,32 @@ def verify(ctx: click.Context, session: str | None, as_json: bool) -> None:
         session_id = await app.library.find(session) if session else None
         return await app.library.verify(session_id)
 
-    problems = with_app(ctx, work)
+    _report(ctx, with_app(ctx, work), "All records are as they were written.", as_json)
+
+
+@click.command(help="Mend the journal's file; the search index is made anew.")
+@click.option("--check-only", is_flag=True, help="Only say what is wrong.")
+@as_json_option
+@click.pass_context
+def repair(ctx: click.Context, check_only: bool, as_json: bool) -> None:
+    async def work(app: App) -> tuple[Problem, ...]:
+        return await (app.library.verify() if check_only else app.library.repair())
+
+    done = "" if check_only else " The search index is new."
+    _report(ctx, with_app(ctx, work), f"All records are as they were written.{done}", as_json)
+
+
+def _report(ctx: click.Context, problems: tuple[Problem, ...], well: str, as_json: bool) -> None:
+    """The exit code is 1 when there are any."""
     if as_json:
         print_json({"ok": not problems, "problems": columns(problems)})
     elif problems:
         for each in problems:
             place = f"session {each.session_id} record {each.n}" if each.session_id else "the file"
             print(f"✗ {place}: {each.why}")
-        print(f"{len(problems)} problem(s); all other records stay usable.")
+        advice = "restore a backup to get them back"
+        print(f"{len(problems)} problem(s); all other records stay usable; {advice}.")
     else:
-        print("All records are as they were written.")
+        print(well)
     if problems:
         ctx.exit(1)

@@ -7,8 +7,10 @@ import sys
 
 import click
 
+from hermes.app.toolbox import wanted_names
 from hermes.app.toolsets import PLATFORMS, ToolsetState, changes, states
 from hermes.config.edit import write_settings
+from hermes.core.errors import UsageError
 from hermes.surfaces.cli.commands.tools_images import choose as choose_images
 from hermes.surfaces.cli.commands.tools_images import command as images
 from hermes.surfaces.cli.output import as_json_option, columns, print_json
@@ -26,16 +28,30 @@ platform_option = click.option(
     help="Which toolsets sessions are offered. Without a command: choose.",
     invoke_without_command=True,
 )
+@click.option("--summary", is_flag=True, help="Say what each surface offers, and end.")
 @click.pass_context
-def command(ctx: click.Context) -> None:
+def command(ctx: click.Context, summary: bool) -> None:
     if ctx.invoked_subcommand is not None:
+        if summary:
+            raise UsageError("--summary stands alone; leave out the command behind it.")
         return
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if summary:
+        _summarize(ctx)
+    elif sys.stdin.isatty() and sys.stdout.isatty():
         choose(ctx)
     else:
         print("There is no terminal to choose in. Use instead:", file=sys.stderr)
         print("  hermes tools enable NAME\n  hermes tools disable NAME", file=sys.stderr)
         ctx.invoke(list_, platform=None, as_json=False)
+
+
+def _summarize(ctx: click.Context) -> None:
+    config = config_of(ctx)
+    for platform in PLATFORMS:
+        found = states(config.settings, platform, home=config.home)
+        names = [_line(each).strip("✓ ") for each in found if each.enabled or each.partly]
+        count = len(wanted_names(config.settings, platform=platform))
+        print(f"{styled(f'{platform:<4}', 'bold')} {count} tools: {', '.join(names) or 'none'}")
 
 
 def choose(ctx: click.Context) -> None:

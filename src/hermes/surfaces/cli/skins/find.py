@@ -41,7 +41,7 @@ def read_skin(path: Path) -> Skin:
         raw = YAML(typ="safe").load(text)
     except (OSError, UnicodeError, YAMLError) as error:
         reason = str(error).partition("\n")[0]
-        raise UsageError(f"The skin {path} cannot be read: {reason}.") from error
+        raise UsageError(f"The skin {path} cannot be read ({reason}); mend the file.") from error
     given: dict[str, Any] = raw if isinstance(raw, dict) else {}
     prefix = given.get("tool_prefix")
     return Skin(

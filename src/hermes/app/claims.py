@@ -1,0 +1,101 @@
+"""Who listens with a token: one home at a time, on the whole machine."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+from hermes.config.home import Home
+from hermes.core.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+FOLDER_VARIABLE = "HERMES_GATEWAY_LOCK_DIR"
+DIGITS = 16
+TRIES = 50
+TRY_SECONDS = 0.02
+
+
+class Holder(Value):
+    """Who wrote itself down in a claim. The token itself is nowhere."""
+
+    home: str
+    pid: int = 0
+
+
+@contextmanager
+def claimed(
+    scope: str, token: str, *, remedy: str, home: Home, env: Mapping[str, str]
+) -> Iterator[None]:
+    """Listen with this token inside. ConfigError while a process of another home does; those of the
+    same home may. `remedy` is how this home gets a token of its own. The kernel lets go of what a
+    dead process held."""
+    file = _opened(claims_folder(env) / f"{scope}-{_digest(token)}.lock")
+    try:
+        own = Holder(home=str(home.root), pid=os.getpid())
+        if file >= 0 and (holder := _take(file, own)) is not None:
+            who = f"{holder.home} (process {holder.pid})" if holder.home else "Another home"
+            raise ConfigError(f"{who} listens with the same token; stop it, or {remedy}.")
+        yield
+    finally:
+        if file >= 0:
+            os.close(file)
+
+
+def _digest(token: str) -> str:
+    return sha256(token.encode("utf-8", "replace")).hexdigest()[:DIGITS]
+
+
+def _opened(path: Path) -> int:
+    """-1 where nothing can be written: a guard against a slip must not keep a server from work."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        log.warning("tokens are not guarded", extra={"why": str(error)})
+        return -1
+
+
+def claims_folder(env: Mapping[str, str]) -> Path:
+    if given := env.get(FOLDER_VARIABLE):
+        return Path(given).expanduser()
+    state = env.get("XDG_STATE_HOME") or Path(env.get("HOME") or "~").expanduser() / ".local/state"
+    return Path(state) / "hermes" / "listeners"
+
+
+def _take(file: int, own: Holder) -> Holder | None:
+    """None when the claim is ours now, else whose it is. Whoever is alone writes its name; from
+    then on it is shared by processes of the same home."""
+    for _ in range(TRIES):
+        if _locked(file, fcntl.LOCK_EX):
+            os.ftruncate(file, 0)
+            os.pwrite(file, encode(own), 0)
+        if _locked(file, fcntl.LOCK_SH):
+            # Nobody can write while this is held.
+            found = _read(file)
+            return None if found.home == own.home else found
+        time.sleep(TRY_SECONDS)
+    return _read(file)
+
+
+def _locked(file: int, kind: int) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _read(file: int) -> Holder:
+    try:
+        return decode(Holder, os.pread(file, 65_536, 0))
+    except DecodeError:
+        return Holder(home="")

@@ -1,0 +1,96 @@
+"""Writes every exchange with a model to a file of its own, for who looks for a fault in one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonValue
+from hermes.core.errors import ProviderError
+from hermes.providers.http import Answer, tap_of_task
+from hermes.providers.recorded.heard import Heard
+from hermes.providers.recorded.masks import Mask
+from hermes.providers.recorded.tape import is_model_call, plain_url
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+log = logging.getLogger(__name__)
+
+VARIABLE = "HERMES_DUMP_REQUESTS"
+KEPT = 200
+
+
+def dump_requests(app: App) -> None:
+    """From now on, as long as the running task and those it starts go on. A session that is
+    recorded has a tape instead."""
+    tap_of_task.set(RequestDump(app))
+
+
+class RequestDump:
+    """A tap. Headers are not written at all, and what is secret in the rest is masked."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._folder = app.home.root / "logs" / "requests"
+        self._number = 0
+
+    @asynccontextmanager
+    async def exchange(
+        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[Answer]]
+    ) -> AsyncIterator[Answer]:
+        if not is_model_call(url):
+            async with real() as answer:
+                yield answer
+            return
+        heard, fault = Heard(self._app.world.clock), ""
+        began = self._app.world.clock.now()
+        try:
+            async with real() as answer:
+                yield answer.through(heard.begins)
+        except ProviderError as error:
+            fault = str(error)
+            raise
+        finally:
+            self._write(began, url, body, heard, fault)
+
+    def _write(self, began: float, url: str, body: bytes, heard: Heard, fault: str) -> None:
+        mask = Mask(self._app.secrecy.values(), self._app.secrecy.marks)
+        answer, _ = mask.stream(mask.data(mask.answer(b"".join(heard.pieces))[0])[0])
+        page = {
+            "at": began,
+            "seconds": round(self._app.world.clock.now() - began, 3),
+            "url": plain_url(url),
+            "request": self._shown(mask.data(body)[0]),
+            "status": heard.status,
+            "ending": heard.ending,
+            "fault": self._app.secrecy.line(fault),
+            "answer": self._shown(answer),
+        }
+        try:
+            self._save(began, encode(page))
+        except OSError as error:
+            log.warning("a request was not written down", extra={"why": str(error)})
+
+    def _shown(self, data: bytes) -> JsonValue:
+        """JSON as JSON, anything else as text."""
+        text = self._app.secrecy.line(data.decode("utf-8", "replace"))
+        try:
+            return decode(object, text)
+        except DecodeError:
+            return text
+
+    def _save(self, began: float, page: bytes) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._number += 1
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(began))
+        path = self._folder / f"{stamp}-{os.getpid()}-{self._number:04}.json"
+        path.touch(mode=0o600)
+        path.write_bytes(page + b"\n")
+        for old in sorted(self._folder.glob("*.json"))[:-KEPT]:
+            old.unlink(missing_ok=True)

@@ -1,0 +1,34 @@
+"""Edits that came to nothing, for the case that the model says otherwise."""
+
+from __future__ import annotations
+
+from hermes.commands.describe import describe
+from hermes.core.messages import ToolCall, ToolResult
+
+EDITS = frozenset(("write_file", "patch"))
+NAMED = 3
+
+
+class Unmade:
+    """The edits of one turn."""
+
+    def __init__(self, root: str = "") -> None:
+        self._root = root
+        self._failed: dict[str, None] = {}
+        self._any_made = False
+
+    def note(self, call: ToolCall, result: ToolResult) -> None:
+        if call.name not in EDITS:
+            return
+        self._any_made |= not result.failed
+        if result.failed:
+            self._failed[describe(call, root=self._root).detail or "a file"] = None
+
+    def words(self) -> str:
+        """Nothing unless something was tried and all of it failed."""
+        if self._any_made or not self._failed:
+            return ""
+        named = list(self._failed)[:NAMED]
+        more = len(self._failed) - len(named)
+        files = ", ".join(named) + (f" and {more} more" if more else "")
+        return f"No file was changed: every edit failed ({files})."

@@ -1,0 +1,12 @@
+"""Variables that are switches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
+
+
+def is_set(env: Mapping[str, str], name: str) -> bool:
+    """Whether a variable says yes."""
+    return env.get(name, "").strip().lower() in TRUE_WORDS
