@@ -12,6 +12,7 @@ from hermes.policy.call import Call, Check, shown
 from hermes.policy.disguise import disguised, folded
 from hermes.policy.exposure import named_files, plain_texts, shown_variables
 from hermes.policy.findings import Finding, Level
+from hermes.policy.lookup import bare_name, new_program
 from hermes.policy.paths import Paths
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.parser import DECLARING, parse
@@ -35,15 +36,8 @@ DEEPEST = 24
 MOST_WORDS = 5_000
 # A pattern in the place of a command: how many programs are tried, and which if more fit.
 MOST_GUESSES = 60
+MOST_FOLDERS = 12
 WORST = ("rm", "dd", "find", "mkfs", "chmod", "chown", "mv", "shutdown", "reboot", "sh", "bash")
-TRUSTED_FOLDERS = (
-    "/bin/",
-    "/usr/bin/",
-    "/usr/local/bin/",
-    "/sbin/",
-    "/usr/sbin/",
-    "/opt/homebrew/bin/",
-)
 
 
 # They work out what stands between the brackets of a variable's name.
@@ -64,7 +58,10 @@ class Walk:
         self._guessing = False
         self._depth = 0
         self._inside: list[int] = []
+        # In what an alias stands for, its own name means the program.
+        self._renamed: list[str] = []
         self._uncalled: dict[int, tuple[Command, State]] = {}
+        self._folders: dict[str, None] = {}
         self._later: list[tuple[str, State]] = []
 
     def run(self, script: str, state: State) -> None:
@@ -75,7 +72,11 @@ class Walk:
             left.arguments = None
             self._command(body, left, ANYTHING)
         for text, left in self._later[:]:
-            self.text(text, left.copy(), ANYTHING)
+            # A trap may spring in any folder that the script has been in.
+            for folder in (left.cwd, *self._folders)[:MOST_FOLDERS]:
+                sprung = left.copy()
+                sprung.cwd = folder
+                self.text(text, sprung, ANYTHING)
 
     def knows(self, name: str) -> bool:
         """Whether a table names the program."""
@@ -148,6 +149,9 @@ class Walk:
 
     def _define(self, name: str, body: Command, state: State) -> None:
         state.functions[name] = body
+        if name == "command_not_found_handle":
+            reason = "It says what to do instead of commands that are not there."
+            self.add(Finding(level=Level.ASKED, category="shell_escape", reason=reason))
         self._uncalled[id(body)] = (body, state.copy())
         if multiplies(name, body):
             self.add(Finding(level=Level.NEVER, category="power", reason="it is a fork bomb"))
@@ -285,12 +289,13 @@ class Walk:
             raise Unclear("more words than can be followed")
         name, *arguments = words
         self.commands.append(shown((bare_name(name), *arguments)))
+        self._folders[state.cwd] = None
         if UNKNOWN in name:
             return self._unknown_name(name, arguments, state, stdin)
         if name in state.functions:
             return self._function(name, arguments, state, stdin)
-        if name in state.aliases:
-            return self.text(f"{state.aliases[name]} {shown(arguments)}", state, stdin)
+        if name in state.aliases and name not in self._renamed:
+            return self._alias(name, arguments, state, stdin)
         plain = folded(name)
         if plain != name:
             reason = f"`{name}` only looks like `{plain}`."
@@ -314,6 +319,8 @@ class Walk:
             check = self._programs["/" if "/" in bare else ""]
         self._deeper()
         try:
+            if "/" not in bare and (found := new_program(bare, state)):
+                self._new(*found, call)
             out = check(call)
         finally:
             self._depth -= 1
@@ -321,6 +328,13 @@ class Walk:
             return ANYTHING
         self._decoded = self._decoded or out.origin == "decoded"
         return out
+
+    def _new(self, path: str, stream: Stream, call: Call) -> None:
+        if stream.known and stream.text:
+            inner = Call(path, call.arguments, call.state.copy(), call.stdin, self)
+            self._programs["/"](inner)
+        else:
+            call.ask("unknown_program", f"It runs {path}, which is new.")
 
     def _deeper(self) -> None:
         if self._depth >= DEEPEST:
@@ -338,6 +352,12 @@ class Walk:
         out = self._command(body, state, stdin)
         state.arguments = outer
         self._inside.pop()
+        return out
+
+    def _alias(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
+        self._renamed.append(name)
+        out = self.text(f"{state.aliases[name]} {shown(arguments)}", state, stdin)
+        self._renamed.pop()
         return out
 
     def _unknown_name(
@@ -368,20 +388,6 @@ class Walk:
                 self._program(each, arguments, state.copy(), stdin)
             self._guessing = False
         return ANYTHING
-
-
-def bare_name(name: str) -> str:
-    """/usr/bin/ls is ls; a program from any other folder keeps its path."""
-    folder, slash, last = name.rpartition("/")
-    if slash and last and _plain_folder(folder + slash) in TRUSTED_FOLDERS:
-        return last
-    return name
-
-
-def _plain_folder(folder: str) -> str:
-    while "//" in folder or "/./" in folder:
-        folder = folder.replace("//", "/").replace("/./", "/")
-    return folder
 
 
 def _declares(choices: list[tuple[str, ...]]) -> bool:
