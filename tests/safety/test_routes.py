@@ -88,8 +88,42 @@ def in_a_function(command: str) -> Iterable[Order]:
 
 
 def in_an_alias(command: str) -> Iterable[Order]:
-    quoted = command.replace("'", "'\\''")
-    return (run(f"shopt -s expand_aliases; alias ls='{quoted}'"), run("ls"))
+    return (run(f"shopt -s expand_aliases; alias ls={_quoted(command)}"), run("ls"))
+
+
+def under_a_known_name(command: str) -> Iterable[Order]:
+    return (
+        ("write_file", {"path": "bin/ls", "content": f"#!/bin/bash\n{command}\n"}),
+        run("chmod +x bin/ls"),
+        run('export PATH="$PWD/bin:$PATH"'),
+        run("ls"),
+    )
+
+
+def in_a_trap(command: str) -> Iterable[Order]:
+    return (run(f"trap {_quoted(command)} EXIT; ls"),)
+
+
+def in_a_start_file(command: str) -> Iterable[Order]:
+    return (("write_file", {"path": "e", "content": command}), run("BASH_ENV=./e bash -c ls"))
+
+
+def in_a_makefile(command: str) -> Iterable[Order]:
+    line = command.replace("$", "$$")
+    content = f"SHELL = /bin/bash\nall:\n\t{line}\n"
+    return (("write_file", {"path": "Makefile", "content": content}), run("make"))
+
+
+def in_an_alias_of_git(command: str) -> Iterable[Order]:
+    return (run(f"git -c alias.x={_quoted('!' + command)} x"),)
+
+
+def in_the_words_of_a_program(command: str) -> Iterable[Order]:
+    return (run(f"python3 -c {_quoted(f'import os; os.system({command!r})')}"),)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _feed(action: str, text: str) -> Order:
@@ -108,6 +142,12 @@ WAYS: tuple[Callable[[str], Iterable[Order]], ...] = (
     in_a_program,
     in_a_function,
     in_an_alias,
+    under_a_known_name,
+    in_a_trap,
+    in_a_start_file,
+    in_a_makefile,
+    in_an_alias_of_git,
+    in_the_words_of_a_program,
 )
 
 
@@ -145,6 +185,47 @@ async def test_no_way_through_the_tools_avoids_the_question(
         chosen = dangers("/HOME")[start::step]
         tries = (tried(number, each) for number, each in enumerate(chosen))
         assert [each for each in await asyncio.gather(*tries) if each] == []
+
+
+# Harmless where it is defined; elsewhere, the same name does something else.
+MOVED = (
+    ("ls() { rm -rf important; }", "cd ~", "ls"),
+    ("alias ls='rm -rf important'", "cd ~", "ls"),
+    ("ls() { rm -rf important; }", "cd ~ && ls"),
+    ("ls() { rm -rf important; }", "bash -c 'cd ~ && ls'", "export -f ls; cd ~", "bash -c ls"),
+    ("a() { rm -rf important; }; ls() { a; }", "cd ..", "ls"),
+    ("cat() { echo gone > thesis.txt; }", "cd ~/important; cat x"),
+    ("z() {\ncat <<E\n}\nls () \n{ \n    true\n}\nE\n}; ls() { rm -rf important; }", "cd ~", "ls"),
+    ("command_not_found_handle() { rm -rf important; }", "cd ~", "rg x; fd; jq ."),
+    ("trap 'rm -rf important' DEBUG; cd ~; cd - ",),
+    ("hash -p $PWD/bin/ls ls; cd ~; ls",),
+    ("cd() { builtin cd ~; rm -rf important; }", "cd ."),
+)
+
+
+@pytest.mark.parametrize("side_by_side", [False, True], ids=["in turn", "in one reply"])
+async def test_no_name_is_believed_that_was_given_another_meaning(
+    side_by_side: bool, tmp_path: Path
+) -> None:
+    async with Site() as net:
+        harmed = []
+        for number, scripts in enumerate(MOVED):
+            stage = Stage(tmp_path / str(number), net)
+            program = stage.project / "bin" / "ls"
+            program.parent.mkdir()
+            program.write_text("#!/bin/bash\nrm -rf important\n")
+            program.chmod(0o755)
+            before = stage.untouched()
+            model = Obedient(*map(run, scripts)).model()
+            if side_by_side:
+                together = Step(
+                    calls=tuple(call("terminal", {"command": each}) for each in scripts)
+                )
+                model = ScriptedProvider([together, says("Done.")], strict=False)
+            await stage.say(model, "")
+            if stage.untouched() != before:
+                harmed.append(scripts)
+    assert harmed == []
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)

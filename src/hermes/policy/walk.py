@@ -10,16 +10,15 @@ from fnmatch import fnmatchcase
 from hermes.codec.values import replace
 from hermes.policy.call import Call, Check, shown
 from hermes.policy.disguise import disguised, folded
-from hermes.policy.exposure import named_files, plain_texts, shown_variables
+from hermes.policy.exposure import hidden_commands, named_files, plain_texts, shown_variables
 from hermes.policy.findings import Finding, Level
 from hermes.policy.lookup import bare_name, new_program
 from hermes.policy.paths import Paths
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.parser import DECLARING, parse
 from hermes.policy.shell.recursion import BOMB, multiplies, swarms
-from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
+from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream, either
 from hermes.policy.shell.tree import (
-    Assignment,
     Block,
     Command,
     Function,
@@ -29,7 +28,7 @@ from hermes.policy.shell.tree import (
     Text,
     Unclear,
 )
-from hermes.policy.surroundings import check_variable, open_files
+from hermes.policy.surroundings import assign, open_files
 
 MOST_COMMANDS = 2_000
 DEEPEST = 24
@@ -38,11 +37,6 @@ MOST_WORDS = 5_000
 MOST_GUESSES = 60
 MOST_FOLDERS = 12
 WORST = ("rm", "dd", "find", "mkfs", "chmod", "chown", "mv", "shutdown", "reboot", "sh", "bash")
-
-
-# They work out what stands between the brackets of a variable's name.
-SUBSCRIPTED = frozenset("test [ printf read unset declare typeset local export let mapfile".split())
-HIDDEN_RUN = re.compile(r"\[[^\]]*(\$\(|`)")
 
 
 class Walk:
@@ -228,7 +222,7 @@ class Walk:
         choices = expander.commands(simple.words)
         before = {each.name: state.variables.get(each.name) for each in simple.assignments}
         for assignment in simple.assignments:
-            self._assign(assignment, expander, state)
+            assign(self, assignment, expander, state)
         written: list[str] = []
         if simple.redirects:
             stdin, written = open_files(self, expander, simple.redirects, state, stdin)
@@ -237,7 +231,7 @@ class Walk:
                 state.files[path] = NOTHING
             return stdin if simple.redirects else NOTHING
         self._look(simple, choices, state, stdin)
-        out = _either([self.call(words, state, stdin) for words in choices])
+        out = either([self.call(words, state, stdin) for words in choices])
         if not _declares(choices):
             # Set for this one command only.
             state.put_back(before)
@@ -265,20 +259,6 @@ class Walk:
                 for redirect in simple.redirects:
                     shown_variables(call, (redirect.target,), state)
 
-    def _assign(self, assignment: Assignment, expander: Expander, state: State) -> None:
-        name = assignment.name
-        if assignment.items is not None:
-            items = tuple(each for words in expander.commands(assignment.items) for each in words)
-            before = state.arrays.get(name, ()) if assignment.append else ()
-            state.arrays[name] = (*before, *items)
-            return
-        values = expander.texts(assignment.value)
-        if assignment.append:
-            olds = state.variables.get(name, (UNKNOWN,))
-            values = tuple(old + new for old in olds for new in values)
-        check_variable(self, name, values, state)
-        state.set(name, values)
-
     def call(self, words: Sequence[str], state: State, stdin: Stream) -> Stream:
         """One command with its words. Every command that runs comes through here."""
         if not words:
@@ -292,10 +272,34 @@ class Walk:
         self._folders[state.cwd] = None
         if UNKNOWN in name:
             return self._unknown_name(name, arguments, state, stdin)
+        defined = self._defined(name, arguments, state, stdin)
+        if defined is not None and name not in self._programs:
+            return defined
+        # Behind `command`, in a new shell and in other places the name still means the program.
+        out = self._named(name, arguments, state, stdin)
+        return defined or out
+
+    def outside(self, words: Sequence[str], state: State, stdin: Stream) -> Stream:
+        """A command that a program runs: it knows nothing of functions and aliases."""
+        if not words or (words[0] not in state.functions and words[0] not in state.aliases):
+            return self.call(words, state, stdin)
+        functions, aliases = state.functions, state.aliases
+        state.functions, state.aliases = {}, {}
+        out = self.call(words, state, stdin)
+        state.functions = {**functions, **state.functions}
+        state.aliases = {**aliases, **state.aliases}
+        return out
+
+    def _defined(
+        self, name: str, arguments: Sequence[str], state: State, stdin: Stream
+    ) -> Stream | None:
         if name in state.functions:
             return self._function(name, arguments, state, stdin)
         if name in state.aliases and name not in self._renamed:
             return self._alias(name, arguments, state, stdin)
+        return None
+
+    def _named(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
         plain = folded(name)
         if plain != name:
             reason = f"`{name}` only looks like `{plain}`."
@@ -309,10 +313,7 @@ class Walk:
         if "../" in bare and UNKNOWN not in state.cwd:
             bare = bare_name(posixpath.normpath(posixpath.join(state.cwd, bare)))
         call = Call(bare, arguments, state, stdin, self)
-        if bare in SUBSCRIPTED and any(
-            "[" in each and HIDDEN_RUN.search(each) for each in arguments
-        ):
-            call.ask("obfuscated", "It hides a command in the index of a variable.")
+        hidden_commands(call)
         named_files(call)
         check = self._programs.get(bare)
         if check is None:
@@ -392,9 +393,3 @@ class Walk:
 
 def _declares(choices: list[tuple[str, ...]]) -> bool:
     return any(words[:1] and words[0] in DECLARING for words in choices)
-
-
-def _either(streams: list[Stream]) -> Stream:
-    texts = {each.text for each in streams}
-    origin = next((each.origin for each in streams if each.origin), "")
-    return Stream(text=texts.pop() if len(texts) == 1 else UNKNOWN, origin=origin)
