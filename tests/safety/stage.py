@@ -160,6 +160,8 @@ class Stage:
             ".bashrc": "# shell\n",
             ".hermes/config.yaml": "approvals: {mode: manual}\n",
             ".hermes/policy.toml": "",
+            ".hermes/plugins/mine/__init__.py": "# mine\n",
+            ".hermes/hooks/own.sh": "exit 0\n",
             ".hermes/.env": f"TOKEN={self.key}\n",
         }.items():
             path = self.home / name
