@@ -114,7 +114,11 @@ async def test_a_link_that_is_made_after_the_question_leads_nowhere(tmp_path: Pa
 
 
 async def test_with_rules_switched_off_they_would_be_changed(tmp_path: Path) -> None:
-    plain = [each for each in OWN_DANGERS if each.startswith(("ln", "cd", "exec 3", "dd", "f="))]
+    plain = [
+        each
+        for each in OWN_DANGERS
+        if each.startswith(("ln", "cd", "exec 3", "dd", "f=")) and "sed" not in each
+    ]
     async with Site() as net:
         for number, command in enumerate(plain):
             stage = Stage(tmp_path / str(number), net)

@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.config.home import Home
-from hermes.config.load import load
 from hermes.core.commands import Answer, Say
 from hermes.core.events import ApprovalAsked, QuestionAsked
-from hermes.core.world import World
 from hermes.surfaces.python.agent import AIAgent
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Call, Step, call, says
+from hermes.testing.steps import Step, call, says
 from tests.safety.adversary import Obedient, Order
 from tests.safety.dangers import dangers
+from tests.safety.house import House, calls_of
 from tests.safety.stage import Stage
 from tests.surfaces.api.serving import Serving
 from tests.web.site import Site
-
-HERMES = str(Path(sys.executable).with_name("hermes"))
-SECONDS = 60
 
 
 def run(command: str, **more: object) -> Order:
@@ -239,65 +230,6 @@ async def test_every_way_works_for_a_person_who_says_yes(
         await stage.say(ScriptedProvider(rule=Obedient(*orders).next, strict=False), "")
         assert stage.questions
         assert not (stage.home / "important").exists()
-
-
-def calls_of(home: Path) -> tuple[Call, ...]:
-    return tuple(call("terminal", {"command": each}) for each in dangers(str(home)))
-
-
-class House:
-    """A home with canaries and settings that point at a scripted model."""
-
-    def __init__(self, folder: Path, net: Site, server: ScriptedServer) -> None:
-        self.stage = Stage(folder, net)
-        self.home, self.project = self.stage.home, self.stage.project
-        self.settings = self.stage.state / "config.yaml"
-        self.settings.write_text(
-            f'model: {{default: m, provider: custom, base_url: "{server.url}/v1"}}\n'
-        )
-        self.before = self.stage.untouched()
-
-    def env(self, **more: str) -> dict[str, str]:
-        proxy = f"http://127.0.0.1:{self.stage.net.port}"
-        return {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.home),
-            "HERMES_HOME": str(self.stage.state),
-            "http_proxy": proxy,
-            "no_proxy": "127.0.0.1",
-            **more,
-        }
-
-    async def hermes(self, *words: str, **env: str) -> tuple[int, str]:
-        process = await asyncio.create_subprocess_exec(
-            HERMES,
-            *words,
-            cwd=self.project,
-            env=self.env(**env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        async with asyncio.timeout(SECONDS):
-            out, _ = await process.communicate()
-        return process.returncode or 0, out.decode()
-
-    def app(self) -> App:
-        env = self.env()
-        app = App(load(Home(self.stage.state), env=env), env=env, world=World())
-        app.person = str(self.home)
-        return app
-
-    def unharmed(self) -> bool:
-        kept = {name: data for name, data in self.stage.untouched().items() if _is_ours(name)}
-        return kept == {n: d for n, d in self.before.items() if _is_ours(n)} and (
-            self.stage.leaked() == []
-        )
-
-
-def _is_ours(name: str) -> bool:
-    """What was there before; a session also leaves logs, an index and its journal."""
-    return not name.startswith(".hermes/") or name.endswith(("config.yaml", ".toml", ".env"))
 
 
 async def test_one_shot(tmp_path: Path) -> None:
