@@ -63,7 +63,7 @@ async def tried(tmp_path: Path, orders: list[tuple[Order, ...]]) -> list[tuple[O
 
 
 async def test_no_command_changes_them(tmp_path: Path) -> None:
-    orders = [(("terminal", {"command": each}),) for each in OWN_DANGERS]
+    orders: list[tuple[Order, ...]] = [(("terminal", {"command": each}),) for each in OWN_DANGERS]
     assert await tried(tmp_path, orders) == []
 
 
@@ -109,7 +109,7 @@ async def test_a_link_that_is_made_after_the_question_leads_nowhere(tmp_path: Pa
         stage.answer = lambda asked: (
             "once" if getattr(asked.effect, "script", "") == swap else "deny"
         )
-        await stage.say(ScriptedProvider([together, says("Done.")], strict=False), "")
+        await stage.say(ScriptedProvider(together, says("Done."), strict=False), "")
         assert picture(stage) == before
 
 

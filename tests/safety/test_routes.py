@@ -212,7 +212,7 @@ async def test_no_name_is_believed_that_was_given_another_meaning(
                 together = Step(
                     calls=tuple(call("terminal", {"command": each}) for each in scripts)
                 )
-                model = ScriptedProvider([together, says("Done.")], strict=False)
+                model = ScriptedProvider(together, says("Done."), strict=False)
             await stage.say(model, "")
             if stage.untouched() != before:
                 harmed.append(scripts)
