@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 CONTEXT_CHARS = 10_000
 PREVIEW_CHARS = 1_500
+PLUGIN = "plugin:"
 REASONS = {"new": "new_session"}
 
 Keep = Callable[[str, bytes], Awaitable[str]]
@@ -46,11 +47,17 @@ class SessionHooks:
         self._keep = keep
         self._said = ""
         self._answer = ""
+        self._strangers: set[str] = set()
         self._asked: dict[str, ApprovalAsked] = {}
 
     @property
     def holds_text(self) -> bool:
         return self._hooks.has("transform_llm_output")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Programs that the settings name are the person's own."""
+        return tuple(sorted(self._strangers))
 
     async def turn_begins(self) -> str:
         await self._reader.read_up()
@@ -126,7 +133,9 @@ class SessionHooks:
         return answers.text(hook, await self.fire(hook, **payload))
 
     async def _fire(self, hook: str, **payload: object) -> tuple[object, ...]:
-        return await self._hooks.fire(hook, **{**self._common(), **payload})
+        heard = await self._hooks.heard(hook, **{**self._common(), **payload})
+        self._strangers |= {owner for owner, _ in heard if owner.startswith(PLUGIN)}
+        return tuple(answer for _, answer in heard)
 
     def _common(self) -> JsonObject:
         opened = self._transcript.opened
