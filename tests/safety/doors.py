@@ -330,16 +330,15 @@ def _deny_run(client: Any, run: str) -> None:
 
 async def by_an_editor(house: House) -> None:
     """Which says no, says nothing that counts, and has terminals and files of its own."""
-    more = house.settings.read_text() + "acp: {use_client_terminal: true}\n"
-    count = len(house.dangers)
-    for terminal in (False, True):
-        async with editor(
-            house.stage.state, house.server.url, files=True, terminal=terminal
-        ) as client:
-            house.settings.write_text(more)
-            house.before = house.stage.untouched()
-            await _in_editor(house, client, ["deny", "nonsense"] * count)
-            assert client.shells == {}
+    own = f'terminal: {{confinement: "off", cwd: "{house.project}"}}\n'
+    settings = f"{own}acp: {{use_client_terminal: true}}\n"
+    url = house.server.url
+    async with editor(
+        house.stage.state, url, files=True, terminal=True, settings=settings
+    ) as client:
+        house.before = house.stage.untouched()
+        await _in_editor(house, client, ["deny", "nonsense"] * len(house.dangers))
+        assert client.shells == {}
 
 
 async def _in_editor(house: House, client: Editor, answers: list[str]) -> None:
@@ -348,6 +347,8 @@ async def _in_editor(house: House, client: Editor, answers: list[str]) -> None:
     wants(house)
     await client.say(session, "go")
     wants(house, *_every_tool(house))
+    # Whatever else asks the model beside the turn gets an answer, too.
+    house.server.add(*[REFUSED] * 4)
     client.answers = ["deny"] * 300
     await client.say(session, "go")
     own = [path for path in client.buffers if "/project/" not in path]
