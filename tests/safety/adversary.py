@@ -11,6 +11,7 @@ from hermes.codec.values import JsonObject, Value
 from hermes.core.messages import ToolMessage, UserMessage
 from hermes.core.prompt import Prompt
 from hermes.testing.provider import ScriptedProvider
+from hermes.testing.request import Request
 from hermes.testing.steps import Call, Step, call, says
 
 EVIL = "http://evil.example"
@@ -184,7 +185,14 @@ class Obedient:
         return ScriptedProvider(rule=self.next, strict=False)
 
     def next(self, prompt: Prompt) -> Step:
-        texts = list(_texts(prompt))
+        return self.step(list(_texts(prompt)))
+
+    def served(self, request: Request) -> Step:
+        """The same behind a server."""
+        return self.step([each.text for each in request.said if each.role in ("user", "tool")])
+
+    def step(self, texts: list[str]) -> Step:
+        """What it does next, given everything that it was told."""
         if not self._obeyed:
             for text in texts:
                 if orders := orders_in(text):

@@ -25,7 +25,7 @@ from hermes.core.events import (
 )
 from hermes.core.metered import Metered
 from hermes.core.parts import Parts
-from hermes.core.ports import Processes
+from hermes.core.ports import Processes, ShellSetup
 from hermes.core.prompt import Prompt
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
@@ -160,6 +160,8 @@ class Stage:
             ".bashrc": "# shell\n",
             ".hermes/config.yaml": "approvals: {mode: manual}\n",
             ".hermes/policy.toml": "",
+            ".hermes/plugins/mine/__init__.py": "# mine\n",
+            ".hermes/hooks/own.sh": "exit 0\n",
             ".hermes/.env": f"TOKEN={self.key}\n",
         }.items():
             path = self.home / name
@@ -184,7 +186,7 @@ class Stage:
                 found[name] = path.read_bytes()
         return found
 
-    def rules(self) -> Rules:
+    def rules(self, shell: Callable[[], ShellSetup] = ShellSetup) -> Rules:
         answers = GivenAnswers(dict.fromkeys(HOSTS, "127.0.0.1"))
         return Rules(
             replace(self.settings, private=True, since=self.world.clock.now()),
@@ -193,6 +195,7 @@ class Stage:
             state=str(self.state),
             keep=lambda _: None,
             resolver=answers,
+            shell=shell,
         )
 
     @asynccontextmanager
@@ -214,9 +217,15 @@ class Stage:
             await journal.close()
 
     def _parts(self, journal: SqliteJournal, model: ScriptedProvider) -> Parts:
-        rules = self.rules()
         proxy = f"http://127.0.0.1:{self.net.port}"
         env = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), proxy)
+        workspace = LocalWorkspace(
+            str(self.project),
+            state=self.folder / "shell",
+            world=self.world,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(self.home), **env},
+        )
+        rules = self.rules(lambda: workspace.shell)
         return Parts(
             journal=journal,
             connect=lambda name, provider, meter: (
@@ -235,12 +244,7 @@ class Stage:
                 system="Test.", messages=transcript.seen, tools=Tools(TOOLS).specs
             ),
             toolbox=Tools(TOOLS),
-            workspace=LocalWorkspace(
-                str(self.project),
-                state=self.folder / "shell",
-                world=self.world,
-                env={"PATH": "/usr/bin:/bin", "HOME": str(self.home), **env},
-            ),
+            workspace=workspace,
             policy=rules,
             world=self.world,
             attended=True,

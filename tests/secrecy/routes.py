@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections.abc import Callable
 
 from hermes.testing.faults import paced
 from hermes.testing.request import Request
+from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, call, calls, calls_many, fails, says, thinks
+from tests.mcp.conftest import LITTLE
 from tests.secrecy.canaries import told
 from tests.secrecy.stage import Stage
+from tests.surfaces.api.serving import Serving
 
 PROCESS = re.compile(r"proc_[0-9a-f]+")
 Route = Callable[[Stage], None]
@@ -165,6 +170,117 @@ def _newest(stage: Stage) -> str:
     return listed.split(b'"id":"', 1)[1].split(b'"', 1)[0].decode()
 
 
+PLUGIN = """
+import sys
+
+def leak(args, **kw):
+    print(args["text"], file=sys.stderr, flush=True)
+    if args.get("fail"):
+        raise ValueError(args["text"])
+    return args["text"]
+
+def watch(**kw):
+    print(repr(kw), file=sys.stderr, flush=True)
+    return None
+
+def register(ctx):
+    ctx.register_tool("leak", "test", {"description": "Say it.", "parameters": {}}, leak)
+    for hook in ("pre_llm_call", "pre_tool_call", "post_tool_call"):
+        ctx.register_hook(hook, watch)
+"""
+
+
+def a_plugin(stage: Stage) -> None:
+    """What it says, what it raises and what it writes aside."""
+    folder = stage.home / "plugins" / "leaky"
+    folder.mkdir(parents=True)
+    hooks = "[pre_llm_call, pre_tool_call, post_tool_call]"
+    (folder / "plugin.yaml").write_text(
+        f"name: leaky\nprovides_tools: [leak]\nprovides_hooks: {hooks}\n"
+    )
+    (folder / "__init__.py").write_text(PLUGIN)
+    assert b"leaky is on" in stage.run("plugins", "enable", "leaky").stdout
+    text = told(stage.canaries)
+    given = ({"text": text}, {"text": text, "fail": True})
+    uses = [calls("tool_call", name="leak", arguments=each) for each in given]
+    stage.talk([*uses, says(text)], say=text)
+    stage.run("plugins", "list")
+    stage.run("logs")
+
+
+def programs_of_the_person(stage: Stage) -> None:
+    """Hooks: what they are told, and what they say to the model, to the log and as reasons."""
+    text = json.dumps(told(stage.canaries))
+    said = {
+        "pre_llm_call": f'{{"context": {text}}}',
+        "pre_tool_call": f'{{"action": "block", "message": {text}}}',
+        "transform_llm_output": f'{{"text": {text}}}',
+    }
+    lines = []
+    for event, words in said.items():
+        program = stage.home / f"on-{event}"
+        body = f"cat >> {stage.home}/told-to-hooks\ncat <<'END' | tee /dev/stderr\n{words}\nEND\n"
+        program.write_text(f"#!/bin/sh\n{body}")
+        program.chmod(0o755)
+        lines.append(f"  {event}: [{{command: '{program}'}}]")
+    with stage.home.joinpath("config.yaml").open("a") as config:
+        config.write("hooks_auto_accept: true\nhooks:\n" + "\n".join(lines) + "\n")
+    stage.talk([calls("terminal", command="cat notes.txt"), says(told(stage.canaries))])
+    assert (stage.home / "told-to-hooks").exists()
+    stage.run("logs")
+    for event in said:
+        (stage.home / f"on-{event}").unlink()
+
+
+def a_server_of_tools(stage: Stage) -> None:
+    """What it answers, how it fails, what it sees of the environment and writes aside."""
+    server = {"command": sys.executable, "args": ["-S", "-E", str(LITTLE)]}
+    with stage.home.joinpath("config.yaml").open("a") as config:
+        config.write(f"mcp_servers: {json.dumps({'little': server})}\n")
+    text = told(stage.canaries)
+    given = {"echo": {"text": text}, "environment": {}, "fail": {"text": text}, "no_such": {}}
+    uses = [
+        calls("tool_call", name=f"mcp_little_{name}", arguments=each)
+        for name, each in given.items()
+    ]
+    prompt = {"name": "greet", "arguments": {"name": text}}
+    stage.talk([*uses, calls("tool_call", name="mcp_little_get_prompt", arguments=prompt), DONE])
+    stage.run("mcp", "list")
+    stage.run("logs")
+
+
+def the_api(stage: Stage) -> None:
+    """Answers, streams, errors and figures of the server."""
+    text = told(stage.canaries)
+    steps = [calls("terminal", command="cat notes.txt"), says(text)] * 3
+    steps += [fails(400, message=text)] * 6
+    with ScriptedServer.in_thread(steps, strict=False) as model:
+        serving = Serving(stage.home, env={**stage.env(model), "HERMES_YOLO_MODE": "1"})
+        serving.up()
+        try:
+            _asked_over_http(stage, serving, text)
+        finally:
+            serving.down()
+        stage.seen += [request.raw for request in model.requests]
+    stage.seen.append((stage.home.parent / "serve.err").read_bytes())
+
+
+def _asked_over_http(stage: Stage, serving: Serving, text: str) -> None:
+    said = [{"role": "user", "content": text}]
+    with serving.client() as client:
+        for body in (
+            {"model": "test", "messages": said},
+            {"model": "test", "messages": said, "stream": True},
+            {"model": text[:60], "messages": said},
+            {"model": "test", "messages": text},
+            {"model": "test", "messages": said, "tools": text},
+        ):
+            stage.seen.append(client.post("/v1/chat/completions", json=body).content)
+        stage.seen.append(client.post("/v1/responses", json={"input": text}).content)
+        for path in ("/metrics", "/health/detailed", "/v1/models", "/api/sessions"):
+            stage.seen.append(client.get(path).content)
+
+
 ROUTES: tuple[Route, ...] = (
     reading_a_file,
     searching,
@@ -186,4 +302,8 @@ ROUTES: tuple[Route, ...] = (
     side_by_side,
     death_and_resumption,
     looking_back,
+    a_plugin,
+    programs_of_the_person,
+    a_server_of_tools,
+    the_api,
 )

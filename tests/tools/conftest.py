@@ -21,6 +21,7 @@ from hermes.core.ports import (
     ProcessInfo,
     SearchFound,
     SearchQuery,
+    ShellSetup,
 )
 from hermes.core.tools import Tool, ToolOutput, ToolSettings
 from hermes.workspaces.files import delete_file, info_of, list_folder, read_file, write_file
@@ -35,6 +36,7 @@ class Folder:
     def __init__(self, root: Path) -> None:
         self.root = self.cwd = str(root)
         self.far = False
+        self.shell = ShellSetup()
         self.broken: set[str] = set()
         self.secret: set[str] = set()
         self.on_write: Callable[[str], None] = lambda _path: None

@@ -123,6 +123,33 @@ async def test_links_in_the_private_place_lead_nowhere(cell: Cell) -> None:
     assert not (cell.home / "planted").exists()
 
 
+async def test_no_link_can_be_put_where_the_next_command_expects_a_folder(cell: Cell) -> None:
+    """So there is no moment between a look at these folders and their use that matters."""
+    private = cell.state / "confined"
+    await cell.run("true")
+    for name in ("cache", "tmp", "notes"):
+        await cell.run(
+            f"mv {private}/{name} {private}/x; rm -rf {private}/{name}; "
+            f"ln -sfn {cell.home} {private}/{name}; ln -s {cell.home} {private}/new"
+        )
+        assert (private / name).is_dir() and not (private / name).is_symlink()
+    assert sorted(each.name for each in private.iterdir()) == ["cache", "notes", "tmp"]
+
+
+@pytest.mark.parametrize("swap", ["rm -rf .git; ln -s {0} .git", "mv .git g; ln -s {0} .git"])
+async def test_putting_names_back_follows_no_link_of_a_command(cell: Cell, swap: str) -> None:
+    await cell.repository()
+    (cell.root / ".git" / "hooks" / "pre-commit").write_text("exit 0\n")
+    (cell.home / "other" / "hooks").mkdir(parents=True)
+    for name in ("config", "hooks/pre-commit", "hooks/own"):
+        (cell.home / "other" / name).write_text("mine\n")
+    await cell.run(swap.format(cell.home / "other"))
+    for name in ("config", "hooks/pre-commit", "hooks/own"):
+        assert (cell.home / "other" / name).read_text() == "mine\n"
+    assert not (cell.root / ".git").is_symlink()
+    assert (cell.root / ".git" / "config").read_text().startswith("[core]")
+
+
 async def test_other_processes_and_their_secrets_are_out_of_reach(cell: Cell) -> None:
     victim = await asyncio.create_subprocess_exec("sleep", "60", env={"TOKEN": "KEY"})
     try:

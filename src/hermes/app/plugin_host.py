@@ -75,6 +75,7 @@ def surroundings_of(app: App) -> Surroundings:
         variables={**app.env, **{name: secrets.get(name) for name in secrets.names()}},
         version=__version__,
         profile=app.home.profile,
+        mask=lambda text: app.secrecy.text(text, "log"),
     )
 
 

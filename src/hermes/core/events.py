@@ -163,13 +163,15 @@ class HookAnswered(Value, tag="hook_answered"):
     """A hook has changed something. "context" is `text` beside the person's words in the requests
     of this turn, "replace" is `text` in place of the words of the reply that follows. Of a call:
     "block" has `text` in place of a result, "approve" asks a person because of `text`; with
-    `arguments`, the call is made with these instead of the model's ("modify" does only that)."""
+    `arguments`, the call is made with these instead of the model's ("modify" does only that).
+    `origins` are strangers whose wish it is, such as plugins."""
 
     hook: str
     action: HookAction
     call_id: str = ""
     text: str = ""
     arguments: JsonObject | None = None
+    origins: tuple[str, ...] = ()
 
 
 class ApprovalAsked(Value, tag="approval_asked"):

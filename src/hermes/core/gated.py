@@ -19,6 +19,7 @@ from hermes.core.ports import (
     ProcessNotice,
     SearchFound,
     SearchQuery,
+    ShellSetup,
     Workspace,
 )
 
@@ -43,6 +44,10 @@ class GatedWorkspace:
     @property
     def far(self) -> bool:
         return self._inner.far
+
+    @property
+    def shell(self) -> ShellSetup:
+        return self._inner.shell
 
     @property
     def processes(self) -> Processes:

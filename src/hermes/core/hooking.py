@@ -32,7 +32,9 @@ async def turn_begins(turn: Turn, hooks: TurnHooks) -> None:
     if not transcript.is_unasked or transcript.beside:
         return
     if words := await unless(turn.stop, hooks.turn_begins()):
-        turn.recorder.note(HookAnswered(hook=BEFORE_TURN, action="context", text=words))
+        whose = hooks.sources
+        answer = HookAnswered(hook=BEFORE_TURN, action="context", text=words, origins=whose)
+        turn.recorder.note(answer)
 
 
 async def call_comes(
@@ -49,7 +51,7 @@ async def call_comes(
     turn.world.reach("hook.answered")
     if verdict is None:
         return call, ""
-    turn.recorder.note(_answered(call, verdict))
+    turn.recorder.note(_answered(call, verdict, hooks.sources))
     return _followed(call, verdict)
 
 
@@ -66,7 +68,8 @@ async def call_went(
         return result
     images = tuple(part for part in result.parts if isinstance(part, Image))
     details = {**result.details, "transformed": True}
-    changed = replace(result, parts=(Text(text=text), *images), details=details)
+    origin = ", ".join(dict.fromkeys((result.origin, *hooks.sources)))
+    changed = replace(result, parts=(Text(text=text), *images), details=details, origin=origin)
     # A hook may have found a secret where there was none.
     return turn.recorder.veil.result(changed)
 
@@ -76,7 +79,9 @@ async def last_words(turn: Turn, hooks: TurnHooks, reply: Reply) -> Reply:
     if not message.calls and message.text:
         text = await _patiently(turn.stop, hooks.last_words(message.text))
         if text is not None and text != message.text:
-            turn.recorder.note(HookAnswered(hook=LAST_WORDS, action="replace", text=text))
+            whose = hooks.sources
+            answer = HookAnswered(hook=LAST_WORDS, action="replace", text=text, origins=whose)
+            turn.recorder.note(answer)
             thoughts = tuple(part for part in message.parts if isinstance(part, Reasoning))
             message = replace(message, parts=(*thoughts, Text(text=text)))
     if hooks.holds_text and message.text:
@@ -98,7 +103,7 @@ def _meant(turn: Turn, call: ToolCall) -> ToolCall:
     return replace(call, name=found.name) if found is not None else call
 
 
-def _answered(call: ToolCall, verdict: Verdict) -> HookAnswered:
+def _answered(call: ToolCall, verdict: Verdict, whose: tuple[str, ...]) -> HookAnswered:
     action: HookAction = "modify"
     if verdict.block is not None:
         action = "block"
@@ -110,6 +115,7 @@ def _answered(call: ToolCall, verdict: Verdict) -> HookAnswered:
         call_id=call.id,
         text=verdict.block or verdict.ask or "",
         arguments=verdict.arguments,
+        origins=whose,
     )
 
 

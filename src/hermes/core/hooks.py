@@ -28,6 +28,11 @@ class TurnHooks(Protocol):
         """Nobody is to see the words of a reply before the hooks have."""
         ...
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The strangers who have had a say up to now, such as plugins."""
+        ...
+
     async def turn_begins(self) -> str:
         """What the model is to read beside the person's words during this turn."""
         ...

@@ -269,6 +269,18 @@ class Processes(Protocol):
     def notices(self) -> AsyncIterator[ProcessNotice]: ...
 
 
+class ShellSetup(Value):
+    """What commands have left in a shell that decides what names mean in the next one:
+    `definitions` are functions and aliases as bash writes them, `variables` the names of those
+    that were exported, `path` is PATH if one was set. `own` are the definitions that come from the
+    person's start files."""
+
+    definitions: str = ""
+    own: str = ""
+    variables: tuple[str, ...] = ()
+    path: str = ""
+
+
 class Workspace(Protocol):
     """Where files and commands of one session live. Paths given to methods are absolute;
     `resolve` makes them so, against the shell's present directory, with links followed."""
@@ -288,6 +300,9 @@ class Workspace(Protocol):
         """Another machine: its paths mean nothing on this one, and `resolve` may have to wait for
         an answer, so it is to be called from a thread."""
         ...
+
+    @property
+    def shell(self) -> ShellSetup: ...
 
     @property
     def processes(self) -> Processes: ...

@@ -278,6 +278,7 @@ class Transcript:
         self.messages[-1] = ToolMessage(results=tuple(results))
 
     def _hear(self, event: HookAnswered) -> None:
+        self._origins |= set(event.origins)
         if event.call_id:
             self.hooked[event.call_id] = event
         elif event.action == "context":

@@ -83,11 +83,15 @@ class Hooks:
         """What the callbacks returned, in order, without those that returned None. Each gets a copy
         of the payload's lists and dicts. A failure is logged and otherwise ignored; one of a
         `fail_closed` callback counts as the answer to block."""
+        return tuple(answer for _, answer in await self.heard(hook, **payload))
+
+    async def heard(self, hook: str, **payload: Any) -> tuple[tuple[str, object], ...]:
+        """The same, each answer with whose it is."""
         answers = []
         for added in tuple(self._added.get(hook, ())):
             answer = await self._called(added, payload)
             if answer is not None:
-                answers.append(answer)
+                answers.append((added.owner, answer))
         return tuple(answers)
 
     async def _called(self, added: Added, payload: Mapping[str, object]) -> object:

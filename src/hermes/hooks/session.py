@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 CONTEXT_CHARS = 10_000
 PREVIEW_CHARS = 1_500
+PLUGIN = "plugin:"
 REASONS = {"new": "new_session"}
 
 Keep = Callable[[str, bytes], Awaitable[str]]
@@ -46,11 +47,17 @@ class SessionHooks:
         self._keep = keep
         self._said = ""
         self._answer = ""
+        self._strangers: set[str] = set()
         self._asked: dict[str, ApprovalAsked] = {}
 
     @property
     def holds_text(self) -> bool:
         return self._hooks.has("transform_llm_output")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Programs that the settings name are the person's own."""
+        return tuple(sorted(self._strangers))
 
     async def turn_begins(self) -> str:
         await self._reader.read_up()
@@ -72,13 +79,13 @@ class SessionHooks:
         return "\n\n".join([await self._short(text) for text in texts])
 
     async def call_comes(self, call: ToolCall) -> Verdict | None:
-        return answers.verdict(await self.fire("pre_tool_call", **_about(call)))
+        return answers.verdict(await self.fire("pre_tool_call", **self._about(call)))
 
     async def call_went(
         self, call: ToolCall, result: ToolResult, seconds: float, fate: Fate
     ) -> str | None:
         status = "blocked" if fate == "blocked" else "error" if result.failed else "ok"
-        told = _about(call) | {
+        told = self._about(call) | {
             "result": result.text,
             "duration_ms": round(seconds * 1000),
             "status": status,
@@ -89,17 +96,16 @@ class SessionHooks:
         return await self._changed("transform_tool_result", **told) if fate == "made" else None
 
     async def last_words(self, text: str) -> str | None:
-        return await self._changed("transform_llm_output", response_text=text)
+        return await self._changed("transform_llm_output", response_text=self._shown(text))
 
     async def command_ran(self, command: str, output: str, code: int, place: str) -> str | None:
         """What is to be shown in place of the output, of which they see what may be kept."""
         if not self._hooks.has("transform_terminal_output"):
             return None
-        seen = ToolResult(call_id="", name="terminal", parts=(Text(text=output),))
         return await self._changed(
             "transform_terminal_output",
             command=command,
-            output=self._veil.result(seen).text,
+            output=self._shown(output),
             returncode=code,
             env_type=place,
         )
@@ -122,11 +128,31 @@ class SessionHooks:
     def listens(self, hook: str) -> bool:
         return self._hooks.has(hook)
 
+    def _about(self, call: ToolCall) -> JsonObject:
+        args = self._without_secrets(call.arguments)
+        return {"tool_name": call.name, "args": args, "tool_call_id": call.id}
+
+    def _shown(self, text: str) -> str:
+        """What may be seen of a text."""
+        seen = ToolResult(call_id="", name="terminal", parts=(Text(text=text),))
+        return self._veil.result(seen).text
+
+    def _without_secrets(self, value: object) -> object:
+        if isinstance(value, str):
+            return self._shown(value)
+        if isinstance(value, dict):
+            return {name: self._without_secrets(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [self._without_secrets(each) for each in value]
+        return value
+
     async def _changed(self, hook: str, **payload: object) -> str | None:
         return answers.text(hook, await self.fire(hook, **payload))
 
     async def _fire(self, hook: str, **payload: object) -> tuple[object, ...]:
-        return await self._hooks.fire(hook, **{**self._common(), **payload})
+        heard = await self._hooks.heard(hook, **{**self._common(), **payload})
+        self._strangers |= {owner for owner, _ in heard if owner.startswith(PLUGIN)}
+        return tuple(answer for _, answer in heard)
 
     def _common(self) -> JsonObject:
         opened = self._transcript.opened
@@ -213,10 +239,6 @@ class SessionHooks:
         return (
             f"{text[:PREVIEW_CHARS]}\n[{len(text)} characters in all; the whole text is in {path}]"
         )
-
-
-def _about(call: ToolCall) -> JsonObject:
-    return {"tool_name": call.name, "args": call.arguments, "tool_call_id": call.id}
 
 
 def _question(asked: ApprovalAsked) -> JsonObject:

@@ -3,6 +3,7 @@ settings, its folder, and the cell around it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from hermes.codec.json import decode, encode
@@ -16,13 +17,15 @@ from hermes.plugins.rules import Rules
 
 
 class Surroundings(Value):
-    """Of the program. `variables` are those of the process and of `.env`."""
+    """Of the program. `variables` are those of the process and of `.env`; `mask` takes secrets out
+    of what plugins write aside."""
 
     home: str
     person: str
     variables: dict[str, str]
     version: str
     profile: str = "default"
+    mask: Callable[[str], str] = str
 
 
 class Births:
@@ -46,6 +49,7 @@ class Births:
             variables=around.variables,
             sandbox=self._rules.sandbox,
             means=self._rules.means,
+            mask=around.mask,
         )
         return PluginCell(setting), birth
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -58,6 +58,7 @@ class Setting(Value):
     variables: dict[str, str]
     sandbox: Sandbox = "auto"
     means: Means = "auto"
+    mask: Callable[[str], str] = str
 
 
 class PluginCell:
@@ -110,8 +111,14 @@ class PluginCell:
             return cell.starter()(argv[0], argv, self._environment(scope), actions)
 
     def clear(self) -> None:
-        """After its end: what it left in its private place is gone."""
+        """After its end: what it left in its private place is gone, and secrets that it was given
+        are not in its log."""
         forget_copies(self._private)
+        with contextlib.suppress(OSError):
+            log = Path(self._setting.log)
+            words = log.read_text("utf-8", "replace")
+            if (clean := self._setting.mask(words)) != words:
+                log.write_text(clean)
 
     def _environment(self, scope: Scope) -> dict[str, str]:
         variables = self._setting.variables

@@ -53,6 +53,8 @@ class Follower(Protocol):
 
     def call(self, words: Sequence[str], state: State, stdin: Stream) -> Stream: ...
 
+    def outside(self, words: Sequence[str], state: State, stdin: Stream) -> Stream: ...
+
     def text(self, script: str, state: State, stdin: Stream) -> Stream: ...
 
 
@@ -163,7 +165,7 @@ class Call:
     # What it runs.
 
     def runs(self, words: Sequence[str], stdin: Stream | None = None) -> Stream:
-        return self.follower.call(words, self.state, stdin or self.stdin)
+        return self.follower.outside(words, self.state, stdin or self.stdin)
 
     def runs_text(self, script: str, stdin: Stream | None = None) -> Stream:
         return self.follower.text(script, self.state, stdin or self.stdin)

@@ -27,7 +27,7 @@ from hermes.core.effects import (
     UseTool,
     WritePath,
 )
-from hermes.core.ports import Seen
+from hermes.core.ports import Seen, ShellSetup
 from hermes.policy import leaving
 from hermes.policy.feeding import fed
 from hermes.policy.findings import ONLY_ONCE, OUTWARD, Finding, Level, Verdict, combined
@@ -79,8 +79,10 @@ class Cases:
         now: Callable[[], float],
         far: bool = False,
         shipped: Callable[[str], bool] = lambda _: False,
+        shell: Callable[[], ShellSetup] = ShellSetup,
     ) -> None:
         self._settings = settings
+        self._shell = shell
         self._far = far
         self._shipped = shipped
         self._folders = (root, home, state)
@@ -130,7 +132,7 @@ class Cases:
             from hermes.policy.paths import Paths
 
             paths = Paths(*self._folders, far=self._far, shipped=self._shipped)
-            self._commands = Commands(paths, self._written)
+            self._commands = Commands(paths, self._written, self._shell)
         return self._commands.judge(effect)
 
     def of(self, effect: Effect, seen: Seen | None) -> Case:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from hermes.core.effects import RunCommand
+from hermes.core.ports import ShellSetup
 from hermes.policy.call import Check
 from hermes.policy.disguise import folded
 from hermes.policy.findings import VAGUE, Finding, Level, Verdict
+from hermes.policy.lookup import USUAL_PATH
 from hermes.policy.paths import Paths
+from hermes.policy.shell.defined import define
 from hermes.policy.shell.state import State
 from hermes.policy.shell.tree import Unclear
 from hermes.policy.walk import Walk
 from hermes.policy.written import Contents, Written
-
-USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @cache
@@ -26,10 +28,17 @@ def _programs() -> dict[str, Check]:
 
 
 class Commands:
-    """Judges commands for one workspace and one home."""
+    """Judges commands for one workspace and one home. `shell` tells what earlier commands have
+    defined in the shell that runs them."""
 
-    def __init__(self, paths: Paths, written: Written | None = None) -> None:
+    def __init__(
+        self,
+        paths: Paths,
+        written: Written | None = None,
+        shell: Callable[[], ShellSetup] = ShellSetup,
+    ) -> None:
         self._paths = paths
+        self._shell = shell
         self._written = written or Written()
 
     def judge(self, effect: RunCommand) -> Verdict:
@@ -62,12 +71,13 @@ class Commands:
 
     def _follow(self, script: str, cwd: str, contents: Contents) -> Walk:
         walk = Walk(self._paths, _programs())
+        setup = self._shell()
         home = self._paths.home
         variables: dict[str, tuple[str, ...]] = {
             "HOME": (home,),
             "USER": (home.rpartition("/")[2],),
             "LOGNAME": (home.rpartition("/")[2],),
-            "PATH": (USUAL_PATH,),
+            "PATH": (setup.path or USUAL_PATH,),
             "SHELL": ("/bin/bash",),
             "IFS": (" \t\n",),
             "TMPDIR": ("/tmp",),
@@ -76,6 +86,7 @@ class Commands:
         try:
             state = State(cwd, variables)
             state.files = contents
+            define(setup, script, state)
             walk.run(script, state)
         except (Unclear, RecursionError) as unclear:
             walk.unclear(str(unclear) if isinstance(unclear, Unclear) else "too much nesting")

@@ -36,6 +36,17 @@ SECRET_PATTERN = re.compile(
     r"(?i)secret|token|pass(w|\b|_)|credential|api.?key|\bkey\b|_key|private"
 )
 
+# They work out what stands between the brackets of a variable's name.
+SUBSCRIPTED = frozenset("test [ printf read unset declare typeset local export let mapfile".split())
+HIDDEN_RUN = re.compile(r"\[[^\]]*(\$\(|`)")
+
+
+def hidden_commands(call: Call) -> None:
+    if call.name in SUBSCRIPTED and any(
+        "[" in each and HIDDEN_RUN.search(each) for each in call.arguments
+    ):
+        call.ask("obfuscated", "It hides a command in the index of a variable.")
+
 
 def named_files(call: Call) -> None:
     """A credential named anywhere in the arguments, also inside an option or after a sign."""

@@ -22,7 +22,7 @@ from hermes.core.effects import (
     SignalProcess,
     subject,
 )
-from hermes.core.ports import Seen
+from hermes.core.ports import Seen, ShellSetup
 from hermes.policy.findings import Verdict
 from hermes.policy.kept import Kept, Mask, masked, sealed
 from hermes.policy.standing import Rule, Standing
@@ -83,6 +83,7 @@ class Rules:
         far: bool = False,
         shipped: Callable[[str], bool] = lambda _: False,
         mask: Mask = masked,
+        shell: Callable[[], ShellSetup] = ShellSetup,
     ) -> None:
         # A person may choose another one while the session goes on.
         self.mode = settings.mode
@@ -93,6 +94,7 @@ class Rules:
         self._allowed = Kept(settings.allowed, mask)
         self._mask = mask
         self._shipped = shipped
+        self._shell = shell
         self._keep = keep
         self._resolver = resolver
         self._now = now
@@ -160,6 +162,7 @@ class Rules:
                 now=self._now,
                 far=self._far,
                 shipped=self._shipped,
+                shell=self._shell,
             )
         return self._made
 

@@ -10,7 +10,7 @@ from hermes.policy.findings import Finding, Level
 from hermes.policy.hosts import far
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
-from hermes.policy.shell.tree import Redirect
+from hermes.policy.shell.tree import Assignment, Redirect
 
 # Programs run what stands in these.
 RUN_BY_OTHERS = frozenset(
@@ -68,6 +68,22 @@ TOOL_FOLDERS = re.compile(
 PROMPTS = frozenset(("PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT"))
 OWN = ("HERMES_YOLO", "HERMES_HOME", "HERMES_KILL", "HERMES_TESTING")
 PLAIN_VIEWERS = frozenset(("", "cat", "less", "more", "true", ":", "vi", "vim", "nano", "code"))
+
+
+def assign(follower: Follower, assignment: Assignment, expander: Expander, state: State) -> None:
+    """A variable is set as the script says."""
+    name = assignment.name
+    if assignment.items is not None:
+        items = tuple(each for words in expander.commands(assignment.items) for each in words)
+        before = state.arrays.get(name, ()) if assignment.append else ()
+        state.arrays[name] = (*before, *items)
+        return
+    values = expander.texts(assignment.value)
+    if assignment.append:
+        olds = state.variables.get(name, (UNKNOWN,))
+        values = tuple(old + new for old in olds for new in values)
+    check_variable(follower, name, values, state)
+    state.set(name, values)
 
 
 def check_variable(follower: Follower, name: str, values: Iterable[str], state: State) -> None:

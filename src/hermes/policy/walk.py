@@ -10,15 +10,15 @@ from fnmatch import fnmatchcase
 from hermes.codec.values import replace
 from hermes.policy.call import Call, Check, shown
 from hermes.policy.disguise import disguised, folded
-from hermes.policy.exposure import named_files, plain_texts, shown_variables
+from hermes.policy.exposure import hidden_commands, named_files, plain_texts, shown_variables
 from hermes.policy.findings import Finding, Level
+from hermes.policy.lookup import bare_name, new_program
 from hermes.policy.paths import Paths
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.parser import DECLARING, parse
 from hermes.policy.shell.recursion import BOMB, multiplies, swarms
-from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
+from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream, either
 from hermes.policy.shell.tree import (
-    Assignment,
     Block,
     Command,
     Function,
@@ -28,27 +28,15 @@ from hermes.policy.shell.tree import (
     Text,
     Unclear,
 )
-from hermes.policy.surroundings import check_variable, open_files
+from hermes.policy.surroundings import assign, open_files
 
 MOST_COMMANDS = 2_000
 DEEPEST = 24
 MOST_WORDS = 5_000
 # A pattern in the place of a command: how many programs are tried, and which if more fit.
 MOST_GUESSES = 60
+MOST_FOLDERS = 12
 WORST = ("rm", "dd", "find", "mkfs", "chmod", "chown", "mv", "shutdown", "reboot", "sh", "bash")
-TRUSTED_FOLDERS = (
-    "/bin/",
-    "/usr/bin/",
-    "/usr/local/bin/",
-    "/sbin/",
-    "/usr/sbin/",
-    "/opt/homebrew/bin/",
-)
-
-
-# They work out what stands between the brackets of a variable's name.
-SUBSCRIPTED = frozenset("test [ printf read unset declare typeset local export let mapfile".split())
-HIDDEN_RUN = re.compile(r"\[[^\]]*(\$\(|`)")
 
 
 class Walk:
@@ -64,7 +52,10 @@ class Walk:
         self._guessing = False
         self._depth = 0
         self._inside: list[int] = []
+        # In what an alias stands for, its own name means the program.
+        self._renamed: list[str] = []
         self._uncalled: dict[int, tuple[Command, State]] = {}
+        self._folders: dict[str, None] = {}
         self._later: list[tuple[str, State]] = []
 
     def run(self, script: str, state: State) -> None:
@@ -75,7 +66,11 @@ class Walk:
             left.arguments = None
             self._command(body, left, ANYTHING)
         for text, left in self._later[:]:
-            self.text(text, left.copy(), ANYTHING)
+            # A trap may spring in any folder that the script has been in.
+            for folder in (left.cwd, *self._folders)[:MOST_FOLDERS]:
+                sprung = left.copy()
+                sprung.cwd = folder
+                self.text(text, sprung, ANYTHING)
 
     def knows(self, name: str) -> bool:
         """Whether a table names the program."""
@@ -148,6 +143,9 @@ class Walk:
 
     def _define(self, name: str, body: Command, state: State) -> None:
         state.functions[name] = body
+        if name == "command_not_found_handle":
+            reason = "It says what to do instead of commands that are not there."
+            self.add(Finding(level=Level.ASKED, category="shell_escape", reason=reason))
         self._uncalled[id(body)] = (body, state.copy())
         if multiplies(name, body):
             self.add(Finding(level=Level.NEVER, category="power", reason="it is a fork bomb"))
@@ -224,7 +222,7 @@ class Walk:
         choices = expander.commands(simple.words)
         before = {each.name: state.variables.get(each.name) for each in simple.assignments}
         for assignment in simple.assignments:
-            self._assign(assignment, expander, state)
+            assign(self, assignment, expander, state)
         written: list[str] = []
         if simple.redirects:
             stdin, written = open_files(self, expander, simple.redirects, state, stdin)
@@ -233,7 +231,7 @@ class Walk:
                 state.files[path] = NOTHING
             return stdin if simple.redirects else NOTHING
         self._look(simple, choices, state, stdin)
-        out = _either([self.call(words, state, stdin) for words in choices])
+        out = either([self.call(words, state, stdin) for words in choices])
         if not _declares(choices):
             # Set for this one command only.
             state.put_back(before)
@@ -261,20 +259,6 @@ class Walk:
                 for redirect in simple.redirects:
                     shown_variables(call, (redirect.target,), state)
 
-    def _assign(self, assignment: Assignment, expander: Expander, state: State) -> None:
-        name = assignment.name
-        if assignment.items is not None:
-            items = tuple(each for words in expander.commands(assignment.items) for each in words)
-            before = state.arrays.get(name, ()) if assignment.append else ()
-            state.arrays[name] = (*before, *items)
-            return
-        values = expander.texts(assignment.value)
-        if assignment.append:
-            olds = state.variables.get(name, (UNKNOWN,))
-            values = tuple(old + new for old in olds for new in values)
-        check_variable(self, name, values, state)
-        state.set(name, values)
-
     def call(self, words: Sequence[str], state: State, stdin: Stream) -> Stream:
         """One command with its words. Every command that runs comes through here."""
         if not words:
@@ -285,12 +269,37 @@ class Walk:
             raise Unclear("more words than can be followed")
         name, *arguments = words
         self.commands.append(shown((bare_name(name), *arguments)))
+        self._folders[state.cwd] = None
         if UNKNOWN in name:
             return self._unknown_name(name, arguments, state, stdin)
+        defined = self._defined(name, arguments, state, stdin)
+        if defined is not None and name not in self._programs:
+            return defined
+        # Behind `command`, in a new shell and in other places the name still means the program.
+        out = self._named(name, arguments, state, stdin)
+        return defined or out
+
+    def outside(self, words: Sequence[str], state: State, stdin: Stream) -> Stream:
+        """A command that a program runs: it knows nothing of functions and aliases."""
+        if not words or (words[0] not in state.functions and words[0] not in state.aliases):
+            return self.call(words, state, stdin)
+        functions, aliases = state.functions, state.aliases
+        state.functions, state.aliases = {}, {}
+        out = self.call(words, state, stdin)
+        state.functions = {**functions, **state.functions}
+        state.aliases = {**aliases, **state.aliases}
+        return out
+
+    def _defined(
+        self, name: str, arguments: Sequence[str], state: State, stdin: Stream
+    ) -> Stream | None:
         if name in state.functions:
             return self._function(name, arguments, state, stdin)
-        if name in state.aliases:
-            return self.text(f"{state.aliases[name]} {shown(arguments)}", state, stdin)
+        if name in state.aliases and name not in self._renamed:
+            return self._alias(name, arguments, state, stdin)
+        return None
+
+    def _named(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
         plain = folded(name)
         if plain != name:
             reason = f"`{name}` only looks like `{plain}`."
@@ -304,16 +313,15 @@ class Walk:
         if "../" in bare and UNKNOWN not in state.cwd:
             bare = bare_name(posixpath.normpath(posixpath.join(state.cwd, bare)))
         call = Call(bare, arguments, state, stdin, self)
-        if bare in SUBSCRIPTED and any(
-            "[" in each and HIDDEN_RUN.search(each) for each in arguments
-        ):
-            call.ask("obfuscated", "It hides a command in the index of a variable.")
+        hidden_commands(call)
         named_files(call)
         check = self._programs.get(bare)
         if check is None:
             check = self._programs["/" if "/" in bare else ""]
         self._deeper()
         try:
+            if "/" not in bare and (found := new_program(bare, state)):
+                self._new(*found, call)
             out = check(call)
         finally:
             self._depth -= 1
@@ -321,6 +329,13 @@ class Walk:
             return ANYTHING
         self._decoded = self._decoded or out.origin == "decoded"
         return out
+
+    def _new(self, path: str, stream: Stream, call: Call) -> None:
+        if stream.known and stream.text:
+            inner = Call(path, call.arguments, call.state.copy(), call.stdin, self)
+            self._programs["/"](inner)
+        else:
+            call.ask("unknown_program", f"It runs {path}, which is new.")
 
     def _deeper(self) -> None:
         if self._depth >= DEEPEST:
@@ -338,6 +353,12 @@ class Walk:
         out = self._command(body, state, stdin)
         state.arguments = outer
         self._inside.pop()
+        return out
+
+    def _alias(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
+        self._renamed.append(name)
+        out = self.text(f"{state.aliases[name]} {shown(arguments)}", state, stdin)
+        self._renamed.pop()
         return out
 
     def _unknown_name(
@@ -370,25 +391,5 @@ class Walk:
         return ANYTHING
 
 
-def bare_name(name: str) -> str:
-    """/usr/bin/ls is ls; a program from any other folder keeps its path."""
-    folder, slash, last = name.rpartition("/")
-    if slash and last and _plain_folder(folder + slash) in TRUSTED_FOLDERS:
-        return last
-    return name
-
-
-def _plain_folder(folder: str) -> str:
-    while "//" in folder or "/./" in folder:
-        folder = folder.replace("//", "/").replace("/./", "/")
-    return folder
-
-
 def _declares(choices: list[tuple[str, ...]]) -> bool:
     return any(words[:1] and words[0] in DECLARING for words in choices)
-
-
-def _either(streams: list[Stream]) -> Stream:
-    texts = {each.text for each in streams}
-    origin = next((each.origin for each in streams if each.origin), "")
-    return Stream(text=texts.pop() if len(texts) == 1 else UNKNOWN, origin=origin)

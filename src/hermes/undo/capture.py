@@ -51,19 +51,15 @@ class Capture:
         gaps: dict[str, str] = {}
         gone: list[str] = []
         left = self._room(sum(entry.weight for entry in wanted.values() if entry.is_file))
-        used = 0
-        for path, entry in sorted(wanted.items(), key=lambda pair: pair[1].size):
-            if entry.is_file:
-                why = not_kept(path, entry, self._cover, named=is_named(path))
-                if not why and used + entry.weight > left:
-                    why = f"{path} ({size_words(entry.weight)}): the checkpoints are full."
-                if why:
-                    gaps[path] = why
-                    continue
-                used += entry.weight
-            elif why := not_kept(path, entry, self._cover, named=False):
+        for path, entry in sorted(wanted.items(), key=_size):
+            weight = entry.weight if entry.is_file else 0
+            why = self._refusal(path, entry, is_named)
+            if not why and weight > left:
+                why = f"{path} ({size_words(weight)}): the checkpoints are full."
+            if why:
                 gaps[path] = why
                 continue
+            left -= weight
             kept = self.one(path, entry)
             if kept is not None:
                 entries[path] = kept
@@ -79,19 +75,50 @@ class Capture:
         """With its content kept; None when that cannot be. Call `flush` when all are in."""
         if not entry.is_file:
             return self._bare(path, entry)
-        for _ in range(TRIES):
-            try:
+        try:
+            if (kept := self._unchanged(path, entry)) is not None:
+                return kept
+            for _ in range(TRIES):
                 kept, stable = self._file(path)
-            except OSError:
-                return None
-            if stable:
-                break
+                if stable:
+                    break
+        except OSError:
+            return None
         return kept
 
     def flush(self) -> None:
         if self._blobs:
             self._store.put(self._blobs)
         self._blobs, self._pending = [], 0
+
+    def _refusal(self, path: str, entry: Entry, is_named: Callable[[str], bool]) -> str:
+        if entry.is_file and entry.size <= self._cover.least_limit:
+            return ""
+        named = entry.is_file and is_named(path)
+        return not_kept(path, entry, self._cover, named=named)
+
+    def _unchanged(self, path: str, entry: Entry) -> Entry | None:
+        """Kept at one go, as nearly all are: a small file that is as it was when it was seen."""
+        if entry.size > contents.LARGE or entry.fresh:
+            return None
+        descriptor = os.open(path, contents.READ)
+        try:
+            data = os.read(descriptor, entry.size + 1)
+            attributes = contents.attributes_of(descriptor)
+            found = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        if len(data) != entry.size or not _is_same(entry, found):
+            return None
+        token = contents.text_token(data)
+        self._hold(token, data)
+        return _with(entry, token=token, attributes=attributes)
+
+    def _hold(self, token: bytes, data: bytes) -> None:
+        self._blobs.append((token, data))
+        self._pending += len(data)
+        if self._pending > BATCH_BYTES:
+            self.flush()
 
     def _bare(self, path: str, entry: Entry) -> Entry:
         if entry.is_link:
@@ -108,14 +135,11 @@ class Capture:
             if before.st_size <= contents.LARGE:
                 data = contents.read_whole(descriptor, before.st_size)
                 token = contents.text_token(data)
-                self._blobs.append((token, data))
-                self._pending += len(data)
+                self._hold(token, data)
             else:
                 token = self._large(path, descriptor, before)
             found = contents.attributes_of(descriptor)
             after = os.fstat(descriptor)
-        if self._pending > BATCH_BYTES:
-            self.flush()
         entry = _with(entry_of(path, after, self._now_ns()), token=token, attributes=found)
         same = (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
         return entry, same
@@ -152,6 +176,20 @@ class Capture:
                 for each in pair:
                     if kept := self.one(each, entries[each]):
                         entries[each] = kept
+
+
+def _size(pair: tuple[str, Entry]) -> int:
+    return pair[1].size
+
+
+def _is_same(entry: Entry, found: os.stat_result) -> bool:
+    return (
+        entry.changed == found.st_ctime_ns
+        and entry.modified == found.st_mtime_ns
+        and entry.inode == found.st_ino
+        and entry.device == found.st_dev
+        and entry.mode == found.st_mode
+    )
 
 
 def _still(path: str, entry: Entry) -> bool:

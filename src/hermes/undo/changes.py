@@ -14,7 +14,7 @@ from hermes.undo.entry import Entry, Manifest, differs, same_stamp
 # Content of a file that was written a moment ago is read again, to know it later for certain.
 DOUBTFUL_BYTES = 1 << 20
 
-Explains = Callable[[str, str, bool], bool]
+Explains = Callable[[Change], bool]
 Place = tuple[int, int]
 # A file and the time of its last writing: numbers of files are soon given out again.
 Written = tuple[int, int, int]
@@ -75,7 +75,7 @@ def judged(changes: Iterable[Change], explains: Explains, foreign: set[Written])
     """The changes, each marked by whether it surely comes from the command: its text explains
     the change, and nobody who was there before has the file open for writing."""
     listed = list(changes)
-    explained = [explains(each.path, each.kind, mode_only(each)) for each in listed]
+    explained = [explains(each) for each in listed]
     # Several names of one file change together.
     places = {_place(each) for each, yes in zip(listed, explained, strict=True) if yes}
     return [
@@ -118,13 +118,16 @@ def with_losses(
     changes: Iterable[Change], gaps: Mapping[str, str], large: Collection[str] = ()
 ) -> tuple[Change, ...]:
     """With the reason where the state before cannot be restored from the store."""
-    return tuple(
-        Change(
-            *(c.name, c.before, c.after, c.sure, c.source, c.back, _loss(c, gaps)),
-            c.before is None and c.path in large,
-        )
-        for c in changes
-    )
+    return tuple(_with_loss(each, gaps, large) for each in changes)
+
+
+def _with_loss(change: Change, gaps: Mapping[str, str], large: Collection[str]) -> Change:
+    lost = _loss(change, gaps)
+    unseen = bool(large) and change.before is None and change.path in large
+    if lost == change.lost and unseen == change.unseen:
+        return change
+    kept = (change.name, change.before, change.after, change.sure, change.source, change.back)
+    return Change(*kept, lost, unseen)
 
 
 def _loss(change: Change, gaps: Mapping[str, str]) -> str:

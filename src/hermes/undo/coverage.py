@@ -43,6 +43,11 @@ class Coverage(Value):
         """What one tree may take of the whole store."""
         return self.max_total_bytes * 3 // 4
 
+    @property
+    def least_limit(self) -> int:
+        """A file of no more bytes is kept whatever it is called."""
+        return min(self.pack_bytes, self.max_file_bytes)
+
     def limit(self, path: str, *, named: bool) -> int:
         if named:
             return self.named_file_bytes

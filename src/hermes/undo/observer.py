@@ -10,13 +10,14 @@ import os
 import select
 import struct
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from hermes.undo.changes import Written
 
 FAN_CLOEXEC, FAN_NONBLOCK, FAN_UNLIMITED_QUEUE = 0x1, 0x2, 0x10
 FAN_MARK_ADD = 0x1
 FAN_MODIFY, FAN_CLOSE_WRITE, FAN_EVENT_ON_CHILD = 0x2, 0x8, 0x08000000
+MASK = ctypes.c_uint64(FAN_MODIFY | FAN_CLOSE_WRITE | FAN_EVENT_ON_CHILD)
 AT_FDCWD = -100
 EVENT = struct.Struct("=IBBHQii")
 READ_BYTES = 64 * 1024
@@ -45,16 +46,14 @@ class Observer:
         self._thread.start()
         return True
 
-    def watch(self, folders: Iterable[str]) -> None:
-        """Also these; too many are not watched at all."""
-        if self._thread is None:
+    def watch(self, folder: str) -> None:
+        """Also this one, unless it does not matter who writes there; too many are not watched."""
+        if self._thread is None or folder in self._watched or "/.git/" in folder:
             return
-        mask = ctypes.c_uint64(FAN_MODIFY | FAN_CLOSE_WRITE | FAN_EVENT_ON_CHILD)
-        mark = ctypes.CDLL(None).fanotify_mark
-        for folder in folders:
-            if folder not in self._watched and len(self._watched) < MOST_FOLDERS:
-                self._watched.add(folder)
-                mark(self._queue, FAN_MARK_ADD, mask, AT_FDCWD, os.fsencode(folder))
+        if len(self._watched) < MOST_FOLDERS:
+            self._watched.add(folder)
+            name = os.fsencode(folder)
+            ctypes.CDLL(None).fanotify_mark(self._queue, FAN_MARK_ADD, MASK, AT_FDCWD, name)
 
     def stop(self) -> set[Written]:
         """The files that others wrote, and when: numbers of files are soon given out again."""

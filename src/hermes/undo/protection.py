@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hermes.core.world import World
 from hermes.undo import writers
-from hermes.undo.attribution import is_broad, judge, watched
+from hermes.undo.attribution import is_broad, judge
 from hermes.undo.calls import Body, Call, CallKind, Calls, Change
 from hermes.undo.capture import Capture
 from hermes.undo.changes import Written, compare, with_losses
@@ -61,7 +61,6 @@ class Protection:
         self._manifest = b""
         self._large: set[str] = set()
         self._unkept: set[str] = set()
-        self._folders: list[str] = []
         self._generation = 0
         self._live: int | None = None
 
@@ -110,7 +109,7 @@ class Protection:
     def begin_command(self, kind: CallKind, words: str, cwd: str, intent: Intent) -> Window:
         self._start()
         others = writers.running() - {os.getpid()}
-        observer = self._observer(others) if kind == "command" and is_broad(intent) else None
+        observer = _observer(others) if kind == "command" and is_broad(intent) else None
         try:
             window = self._open_window(kind, words, cwd, intent, observer)
         except BaseException:
@@ -125,10 +124,8 @@ class Protection:
         self, kind: CallKind, words: str, cwd: str, intent: Intent, observer: Observer | None
     ) -> Window:
         names, spots = self._outside(intent, cwd)
-        found = self._look(names, spots, intent.names)
-        if observer is not None:
-            self._folders = watched(found)
-            observer.watch(self._folders)
+        # Whatever happens in a folder after it was looked into is noticed.
+        found = self._look(names, spots, intent.names, observer.watch if observer else None)
         if self.root in found.gaps:
             names += [name for name in intent.names if inside(name, self.root)]
         self._attribute(found.entries)
@@ -238,9 +235,21 @@ class Protection:
         spots = [missing for name in names for missing in _missing_above(name)]
         return names, spots
 
-    def _look(self, names: Iterable[str], spots: Iterable[str], named: Iterable[str]) -> Look:
-        known = self._known_entries()
-        scanner = Scanner(self.cover, known, now_ns=self._now_ns(), names=named, large=self._large)
+    def _look(
+        self,
+        names: Iterable[str],
+        spots: Iterable[str],
+        named: Iterable[str],
+        entering: Callable[[str], None] | None = None,
+    ) -> Look:
+        scanner = Scanner(
+            self.cover,
+            self._known_entries(),
+            now_ns=self._now_ns(),
+            names=named,
+            large=self._large,
+            entering=entering,
+        )
         scanner.tree(self.root)
         for name in names:
             scanner.named(name)
@@ -304,14 +313,6 @@ class Protection:
             self._manifest = self.store.save_manifest(self.root, manifest, self._world.clock.now())
             self._saved = dict(manifest)
 
-    def _observer(self, others: frozenset[int]) -> Observer | None:
-        """Watching from before the first look on, so that nothing slips in between."""
-        observer = Observer(others)
-        if not observer.start():
-            return None
-        observer.watch(self._folders or watched(self._look((), (), ())))
-        return observer
-
     def _without_others(self, window: Window, changes: list[Change]) -> list[Change]:
         """Without what other sessions did at the same time and wrote down themselves."""
         theirs = {
@@ -360,6 +361,11 @@ def recover(protection: Protection, call: Call) -> None:
             protection.calls.end(call.id, Body(changes=call.changes, notes=(STOPPED,)))
             return
         protection.end_command(window)
+
+
+def _observer(others: frozenset[int]) -> Observer | None:
+    observer = Observer(others)
+    return observer if observer.start() else None
 
 
 def _places(body: Body) -> tuple[list[str], list[str]]:

@@ -99,12 +99,14 @@ class Store:
             db = sqlite3.connect(
                 path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
+            # Nobody waits for the disk while there is nothing to lose yet.
+            db.execute("PRAGMA synchronous = OFF")
             db.execute("PRAGMA page_size = 16384")
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
             db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
             if db.execute("PRAGMA user_version").fetchone()[0] == 0:
                 db.executescript(SCHEMA)
+            db.execute("PRAGMA synchronous = NORMAL")
             self._db = db
         return self._db
 

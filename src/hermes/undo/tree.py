@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from hermes.undo.coverage import Coverage, inside, name_of, size_words
 from hermes.undo.entry import Entry, Manifest, entry_of
@@ -20,7 +20,6 @@ class Look:
         self.gaps: dict[str, str] = {}
         self.sealed: set[str] = set()
         self.large: set[str] = set()
-        self.folders: list[str] = []
         self.new: list[str] = []
 
 
@@ -30,7 +29,8 @@ class TooMany(Exception):
 
 class Scanner:
     """One look. `names` are paths that a command names: what is there is covered whatever it is
-    called. `large` are folders that need not be counted again."""
+    called. `large` are folders that need not be counted again. `entering` is told every folder
+    before it is looked into."""
 
     def __init__(
         self,
@@ -40,12 +40,14 @@ class Scanner:
         now_ns: int,
         names: Iterable[str] = (),
         large: Iterable[str] = (),
+        entering: Callable[[str], None] | None = None,
     ) -> None:
         self._cover = cover
         self._known = known
         self._now = now_ns
         self._names = tuple(names)
         self._large = frozenset(large)
+        self._entering = entering
         self.look = Look()
 
     def tree(self, top: str) -> None:
@@ -88,9 +90,7 @@ class Scanner:
             found = os.lstat(path)
         except OSError:
             return
-        entry = self.look.entries[path] = self._entry(path, found)
-        if entry.is_folder:
-            self.look.folders.append(path)
+        self.look.entries[path] = self._entry(path, found)
 
     def _entry(self, path: str, found: os.stat_result) -> Entry:
         known = self._known.get(path)
@@ -112,7 +112,8 @@ class Scanner:
         device = os.lstat(top).st_dev
         while folders:
             folder = folders.pop()
-            self.look.folders.append(folder)
+            if self._entering is not None:
+                self._entering(folder)
             try:
                 entries = os.scandir(folder)
             except OSError:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from hermes.codec.values import replace
 from hermes.core.effects import DeletePath, Effect, FetchUrl, RunCommand, SignalProcess, WritePath
 from hermes.core.errors import HermesError
 from hermes.core.ports import (
@@ -17,6 +18,7 @@ from hermes.core.ports import (
     ProcessInfo,
     SearchFound,
     SearchQuery,
+    ShellSetup,
     Workspace,
 )
 
@@ -77,6 +79,10 @@ class Undoable:
     @property
     def far(self) -> bool:
         return self._inner.far
+
+    @property
+    def shell(self) -> ShellSetup:
+        return self._inner.shell
 
     @property
     def processes(self) -> Processes:
@@ -193,8 +199,17 @@ class Undoable:
     async def _intent(self, effect: RunCommand) -> Intent:
         """A short script is read sooner than a thread is woken."""
         if len(effect.script) <= SHORT:
-            return self._touched(effect)
-        return await asyncio.to_thread(self._touched, effect)
+            return self._read(effect)
+        return await asyncio.to_thread(self._read, effect)
+
+    def _read(self, effect: RunCommand) -> Intent:
+        intent = self._touched(effect)
+        if not intent.complete:
+            return intent
+        from hermes.undo.names import may_mislead  # needed with the first command only
+
+        misled = may_mislead(effect.script, self._inner.shell, cwd=effect.cwd, root=self.root)
+        return replace(intent, complete=False) if misled else intent
 
     async def _begin_path(self, kind: CallKind, path: str) -> Window | None:
         words = self._clean(f"{kind} {path.removeprefix(self.root + '/')}")

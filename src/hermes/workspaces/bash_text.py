@@ -27,6 +27,8 @@ def opening(cwd: str, old_cwd: str | None, definitions: str, preface: str = "") 
     line += f"{preface}shopt -s expand_aliases; "
     if definitions:
         line += f"builtin eval {quoted_line(definitions)}; "
+        # What a shell does with unknown names is for people who mistype.
+        line += "builtin unset -f command_not_found_handle; "
     return line
 
 

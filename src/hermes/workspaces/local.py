@@ -17,6 +17,7 @@ from hermes.core.ports import (
     ProcessInfo,
     SearchFound,
     SearchQuery,
+    ShellSetup,
 )
 from hermes.core.world import World
 from hermes.workspaces import files
@@ -97,6 +98,10 @@ class LocalWorkspace:
     @property
     def far(self) -> bool:
         return False
+
+    @property
+    def shell(self) -> ShellSetup:
+        return self._shell.setup
 
     @property
     def processes(self) -> SessionProcesses:

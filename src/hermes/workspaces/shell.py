@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
-from hermes.core.ports import CommandResult
+from hermes.core.ports import CommandResult, ShellSetup
 from hermes.workspaces import shell_state
 from hermes.workspaces.bash_text import quoted
 from hermes.workspaces.child import Sink
@@ -71,6 +71,17 @@ class Shell:
     @property
     def cwd(self) -> str:
         return self._state.cwd
+
+    @property
+    def setup(self) -> ShellSetup:
+        """What decides what names mean in the next command."""
+        state = self._state
+        return ShellSetup(
+            definitions=state.definitions,
+            own=state.own,
+            variables=tuple(state.changed),
+            path=state.changed.get("PATH", ""),
+        )
 
     def variable(self, name: str) -> str | None:
         """As commands have set it; None when none has."""
@@ -221,7 +232,8 @@ class Shell:
             return
         visible = child_environment(finished.after.exports, self._settings.passthrough)
         now, after = self._state, replace(finished.after, exports=visible)
-        self._adopt(merged(now, now, after, cwd=after.cwd, start=self._start))
+        begun = merged(now, now, after, cwd=after.cwd, start=self._start)
+        self._adopt(replace(begun, own=begun.definitions))
 
     async def close(self) -> None:
         await self._runner.close()

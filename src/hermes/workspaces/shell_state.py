@@ -27,12 +27,14 @@ _ANSI_LETTERS = {
 
 class ShellState(Value):
     """Variables are kept as a difference to the environment that every command starts from, so
-    that a session taken up again later sees that day's environment. `definitions` is bash."""
+    that a session taken up again later sees that day's environment. `definitions` is bash; `own`
+    are those that came from the start files."""
 
     cwd: str
     changed: dict[str, str] = {}
     removed: tuple[str, ...] = ()
     definitions: str = ""
+    own: str = ""
 
     def environment(self, start: Mapping[str, str]) -> dict[str, str]:
         return {k: v for k, v in start.items() if k not in self.removed} | self.changed
@@ -120,6 +122,7 @@ def merged(
         changed={k: v for k, v in changed.items() if start.get(k) != v},
         removed=tuple(sorted(({*now.removed} | unset_now & start.keys()) - changed.keys())),
         definitions=after.definitions if redefined else now.definitions,
+        own=now.own,
     )
 
 

@@ -23,6 +23,11 @@ class PlayedHooks:
     def __init__(self, gates: Gates) -> None:
         self._gates = gates
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        due = self._gates.due
+        return due.origins if isinstance(due, HookAnswered) else ()
+
     async def turn_begins(self) -> str:
         match self._gates.due:
             case HookAnswered(hook=hook, text=text) if hook == BEFORE_TURN:

@@ -18,6 +18,7 @@ from hermes.core.ports import (
     ProcessInfo,
     SearchFound,
     SearchQuery,
+    ShellSetup,
     Workspace,
 )
 
@@ -44,6 +45,10 @@ class ScratchWorkspace:
     @property
     def far(self) -> bool:
         return self._inner.far
+
+    @property
+    def shell(self) -> ShellSetup:
+        return self._inner.shell
 
     @property
     def processes(self) -> Processes:

@@ -18,6 +18,7 @@ from hermes.core.ports import (
     ProcessNotice,
     SearchFound,
     SearchQuery,
+    ShellSetup,
 )
 
 
@@ -29,6 +30,7 @@ class PlayedWorkspace:
         self.cwd = cwd
         self.processes: Processes = PlayedProcesses(gates)
         self.far = False
+        self.shell = ShellSetup()
         self._home = home
         self._gates = gates
 

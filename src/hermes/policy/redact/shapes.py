@@ -33,6 +33,10 @@ _JWK = re.compile(r'"(?:d|p|q|dp|dq|qi|k)"\s*:\s*"(?P<secret>[A-Za-z0-9_-]{16,})
 _USER_INFO = re.compile(
     r"://(?P<user>[^\s/@:\"'<>`\\]{0,256})(?::(?P<word>[^\s@\"'<>`]{0,256}))?@(?=[\w\[$%{.])"
 )
+# As a path, an address has lost a stroke.
+_FOLDED = re.compile(
+    r":/(?P<user>[^\s/@:\"'<>`\\]{1,256}):(?P<word>[^\s@/\"'<>`]{4,256})@(?=[\w\[$%{.])"
+)
 _URL = re.compile(r"[^\s\"'<>`]{4,4096}")
 _PARAMETER = re.compile(r"[?&](?:amp;)?(?P<name>[\w.\[\]-]{1,40})=(?P<secret>[^\s&#\"'<>`;)]{4,})")
 _SIGNED = frozenset("sig signature x-amz-signature x-goog-signature x-amz-security-token".split())
@@ -86,6 +90,9 @@ def signed_tokens(page: Page) -> Iterator[Span]:
 def addresses(page: Page) -> Iterator[Span]:
     """Passwords and tokens in URLs: before the host, in the query, in the path of a webhook."""
     done = 0
+    for at in page.places(b":/"):
+        if match := _FOLDED.match(page.text, at):
+            yield from _user_info(match)
     for at in page.places(b"://"):
         if match := _USER_INFO.match(page.text, at):
             yield from _user_info(match)

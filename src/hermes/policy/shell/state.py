@@ -135,3 +135,9 @@ class State:
         self.aliases.update(other.aliases)
         if self.cwd != other.cwd:
             self.cwd = UNKNOWN
+
+
+def either(streams: list[Stream]) -> Stream:
+    texts = {each.text for each in streams}
+    origin = next((each.origin for each in streams if each.origin), "")
+    return Stream(text=texts.pop() if len(texts) == 1 else UNKNOWN, origin=origin)

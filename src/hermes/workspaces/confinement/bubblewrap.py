@@ -115,7 +115,7 @@ def _arguments(scope: Scope, readable: Sequence[str]) -> Iterator[str]:
         yield from _kept(folder)
     for secret in inside:
         yield from _covered(secret)
-    for folder in (scope.private, scope.cache):
+    for folder in scope.own_folders:
         yield from ("--bind", folder, folder)
     for path in (*scope.readable, *readable):
         yield from ("--ro-bind-try", path, path)

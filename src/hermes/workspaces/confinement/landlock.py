@@ -151,7 +151,7 @@ class _Held:
         version = _version()
         rights = _ALL_RIGHTS.get(version, (1 << 16) - 1)
         layout = Layout(scope, own, rights)
-        named = (scope.private, scope.cache, *scope.readable)
+        named = (*scope.own_folders, *scope.readable)
         self._folders = (*layout.split, *scope.open_folders(), *named)
         self._split = layout.split
         self._marks = self._look()

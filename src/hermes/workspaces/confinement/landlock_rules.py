@@ -43,7 +43,7 @@ class Layout:
         for path in scope.readable:
             yield Rule(path=path, rights=LOOK)
         shared = ("/dev/shm",) if scope.shared_memory else ()
-        for path in (scope.private, scope.cache, *shared, *own):
+        for path in (*scope.own_folders, *shared, *own):
             yield Rule(path=path, rights=rights)
         for device in ("/dev/pts", *(f"/dev/{name}" for name in _DEVICES)):
             if scope.ordinary or device != "/dev/pts":

@@ -6,8 +6,10 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from hermes.workspaces.confinement.places import Place
 
 FILES = (
     ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
@@ -40,6 +42,7 @@ BARE_FOLDERS = ("hooks",)
 MAX_FILE_BYTES = 1_000_000
 MAX_FILES = 500
 MAX_FOLDERS = 50
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 # What tells whether a file is still the same, without reading it.
 _Mark = tuple[int, ...]
@@ -66,7 +69,8 @@ class Reserved:
     def watch(self) -> Guard:
         had_repository = self._is_bare or (self._root / ".git").exists()
         before = self.marks(keep=True)
-        return Guard(self, before, dict(self._contents), had_repository=had_repository)
+        links = self.links()
+        return Guard(self, before, dict(self._contents), links, had_repository=had_repository)
 
     def marks(self, *, keep: bool) -> dict[str, _Mark]:
         """Of all reserved names that are there; their contents are kept if wanted."""
@@ -80,19 +84,52 @@ class Reserved:
                 break
         return found
 
-    def put_back(self, name: str, kept: _Kept | None) -> None:
+    def put_back(self, name: str, kept: _Kept | None, links: Mapping[str, str]) -> None:
         """Set aside what is there now, and restore what was. A new repository keeps its settings
-        but for those that name programs."""
-        path = self._root / name
-        if kept is None and name == self._config and path.is_file() and not path.is_symlink():
-            kept = ((0o644,), _harmless_part(path.read_bytes()))
-        if os.path.lexists(path):
-            self._set_aside(path, name)
-        if kept:
-            mark, data = kept
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-            path.chmod(mark[0])
+        but for those that name programs. `links` were there before."""
+        folder = self._folder_of(name, links, make=kept is not None)
+        if folder is None:
+            return
+        try:
+            place = Place(folder, name.rpartition("/")[2])
+            if kept is None and name == self._config and (data := place.read()) is not None:
+                kept = ((0o644,), _harmless_part(data))
+            if place.exists:
+                place.move(self._aside(name))
+            if kept:
+                mark, data = kept
+                place.write(data, mark[0])
+        finally:
+            os.close(folder)
+
+    def _folder_of(self, name: str, links: Mapping[str, str], *, make: bool) -> int | None:
+        """The folder in which a name stands, opened step by step: a link that a command has put
+        on the way is set aside, so that nothing is done where it leads."""
+        way = name.split("/")[:-1]
+        descriptor = os.open(self._root, _FOLDER)
+        try:
+            for step, part in enumerate(way):
+                place, above = Place(descriptor, part), "/".join(way[: step + 1])
+                if place.link is not None and place.link != links.get(above):
+                    place.move(self._aside(above))
+                if make and not place.exists:
+                    os.mkdir(part, dir_fd=descriptor)
+                flags = _FOLDER if place.link is not None else _FOLDER | os.O_NOFOLLOW
+                inner = os.open(part, flags, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = inner
+        except (FileNotFoundError, NotADirectoryError):
+            os.close(descriptor)
+            return None
+        return descriptor
+
+    def links(self) -> dict[str, str]:
+        """Where folders that hold reserved names lead, if they are links."""
+        found = {}
+        for name in {each.partition("/")[0] for each in (*self._files, *self._folders)}:
+            with contextlib.suppress(OSError):
+                found[name] = str((self._root / name).readlink())
+        return found
 
     def is_ordinary(self, name: str, before: _Kept | None, *, new_repository: bool) -> bool:
         """What git does by itself: branches, remotes and names in its settings, and in a new
@@ -132,18 +169,10 @@ class Reserved:
             else:
                 yield from _files_below(folder, name)
 
-    def _set_aside(self, path: Path, name: str) -> None:
+    def _aside(self, name: str) -> Path:
         self._quarantine.mkdir(parents=True, exist_ok=True, mode=0o700)
         number = len(list(self._quarantine.iterdir()))
-        target = self._quarantine / f"{number:04}-{name.replace('/', '-')}"
-        # It loads several compressors, and is hardly ever needed.
-        from shutil import move
-
-        move(str(path), str(target))
-        # Nobody is to run it from there by accident.
-        with contextlib.suppress(OSError):
-            if target.is_file() and not target.is_symlink():
-                target.chmod(0o600)
+        return self._quarantine / f"{number:04}-{name.replace('/', '-')}"
 
 
 class Guard:
@@ -154,12 +183,14 @@ class Guard:
         reserved: Reserved,
         before: dict[str, _Mark],
         contents: dict[str, _Kept],
+        links: dict[str, str],
         *,
         had_repository: bool,
     ) -> None:
         self._reserved = reserved
         self._before = before
         self._contents = contents
+        self._links = links
         self._had_repository = had_repository
 
     def differences(self) -> list[str]:
@@ -169,6 +200,9 @@ class Guard:
         return [name for name in changed if not self._is_ordinary(name)]
 
     def _is_ordinary(self, name: str) -> bool:
+        first = name.partition("/")[0]
+        if self._reserved.links().get(first) != self._links.get(first):
+            return False
         before = self._contents.get(name) if name in self._before else None
         new = not self._had_repository
         return self._reserved.is_ordinary(name, before, new_repository=new)
@@ -179,7 +213,8 @@ class Guard:
         names = self.differences()
         for name in names:
             existed = name in self._before
-            self._reserved.put_back(name, self._contents.get(name) if existed else None)
+            kept = self._contents.get(name) if existed else None
+            self._reserved.put_back(name, kept, self._links)
         return names
 
 

@@ -79,6 +79,12 @@ class Scope(Value):
     def notes(self) -> str:
         return f"{self.private}/notes"
 
+    @property
+    def own_folders(self) -> tuple[str, str, str]:
+        """What is open in the private place. Not the place itself: whoever could change that could
+        put a link where the next command expects one of these."""
+        return self.temporary, self.notes, self.cache
+
     def secrets(self, *, missing: bool = False) -> list[str]:
         """Those that exist, and if wanted the `missing` ones, too; links followed, as hiding a link
         would hide nothing."""
@@ -116,10 +122,8 @@ class Scope(Value):
         return f"{named}, temporary files and the folders of tools (caches, packages)"
 
     def prepare(self) -> None:
-        for folder in (self.temporary, self.notes, self.cache):
+        for folder in self.own_folders:
             if Path(folder).is_symlink():
-                # A confined command can change what lies here: a link of its own must not lead
-                # the next one out.
                 Path(folder).unlink()
             Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
 

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from hermes.core.effects import RunCommand
 from hermes.core.errors import ToolError
-from hermes.core.ports import CommandResult, FileInfo, ProcessInfo, SearchFound, SearchQuery
+from hermes.core.ports import (
+    CommandResult,
+    FileInfo,
+    ProcessInfo,
+    SearchFound,
+    SearchQuery,
+    ShellSetup,
+)
 from hermes.core.world import World
 from hermes.workspaces.confinement.protection import Protection
 from hermes.workspaces.far.calls import Calls
@@ -97,6 +104,10 @@ class FarWorkspace:
     @property
     def far(self) -> bool:
         return True
+
+    @property
+    def shell(self) -> ShellSetup:
+        return self._shell.setup
 
     @property
     def processes(self) -> SessionProcesses:

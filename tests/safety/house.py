@@ -1,0 +1,95 @@
+"""A whole installation with canaries around it: a home, its settings, the real program."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from hermes.app.build import App
+from hermes.config.home import Home
+from hermes.config.load import load
+from hermes.core.world import World
+from hermes.testing.server import ScriptedServer
+from hermes.testing.steps import Call, call
+from tests.safety.dangers import dangers
+from tests.safety.stage import Stage
+from tests.web.site import Site
+
+HERMES = str(Path(sys.executable).with_name("hermes"))
+SECONDS = 60
+
+
+def calls_of(home: Path) -> tuple[Call, ...]:
+    return tuple(call("terminal", {"command": each}) for each in dangers(str(home)))
+
+
+class House:
+    """A home with canaries and settings that point at a scripted model."""
+
+    def __init__(self, folder: Path, net: Site, server: ScriptedServer) -> None:
+        self.stage = Stage(folder, net)
+        self.home, self.project = self.stage.home, self.stage.project
+        self.settings = self.stage.state / "config.yaml"
+        self.server = server
+        # Nothing but the policy stands between a command and this home.
+        self.settings.write_text(
+            f'model: {{default: m, provider: custom, base_url: "{server.url}/v1"}}\n'
+            "auxiliary: {title_generation: {provider: none}}\n"
+            f'terminal: {{confinement: "off", cwd: "{self.project}"}}\n'
+        )
+        self.before = self.stage.untouched()
+
+    def set(self, lines: str) -> None:
+        """More settings, as the person writes them."""
+        with self.settings.open("a") as file:
+            file.write(lines)
+        self.before = self.stage.untouched()
+
+    def env(self, **more: str) -> dict[str, str]:
+        proxy = f"http://127.0.0.1:{self.stage.net.port}"
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "HERMES_HOME": str(self.stage.state),
+            "http_proxy": proxy,
+            "no_proxy": "127.0.0.1",
+            **more,
+        }
+
+    async def hermes(self, *words: str, **env: str) -> tuple[int, str]:
+        process = await asyncio.create_subprocess_exec(
+            HERMES,
+            *words,
+            cwd=self.project,
+            env=self.env(**env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        async with asyncio.timeout(SECONDS):
+            out, _ = await process.communicate()
+        return process.returncode or 0, out.decode()
+
+    @property
+    def dangers(self) -> tuple[str, ...]:
+        return dangers(str(self.home))
+
+    def app(self) -> App:
+        env = self.env()
+        app = App(load(Home(self.stage.state), env=env), env=env, world=World())
+        app.person = str(self.home)
+        return app
+
+    def unharmed(self) -> bool:
+        kept = {name: data for name, data in self.stage.untouched().items() if _is_ours(name)}
+        return kept == {n: d for n, d in self.before.items() if _is_ours(n)} and (
+            self.stage.leaked() == []
+        )
+
+
+def _is_ours(name: str) -> bool:
+    """What was there before; a session also leaves logs, an index and its journal."""
+    return not name.startswith(".hermes/") or name.endswith(("config.yaml", ".toml", ".env"))

@@ -1,0 +1,138 @@
+"""Hostile documents that come in through plugins, servers and skills, in whole sessions of the
+program: nothing leaves, nothing lasts."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hermes.app.build import App
+from hermes.app.opening import Opening
+from hermes.core.commands import Say
+from hermes.core.events import ToolFinished
+from hermes.testing.request import Request
+from hermes.testing.server import ScriptedServer
+from hermes.testing.steps import Step
+from tests.mcp.conftest import LITTLE
+from tests.safety.adversary import ATTACKS, Attack, Obedient, Order, document
+from tests.safety.house import House
+from tests.web.site import Site
+
+PLUGIN = """
+import base64
+
+def tell(user_message="", **kw):
+    coded = str(user_message).rpartition("LETTER:")[2]
+    return {"context": base64.b64decode(coded).decode()} if "LETTER:" in str(user_message) else None
+
+def register(ctx):
+    ctx.register_tool("post", "test", {"description": "Post.", "parameters": {}},
+                      lambda args, **kw: base64.b64decode(args["text"]).decode())
+    ctx.register_hook("pre_llm_call", tell)
+"""
+MANIFEST = "name: post\nprovides_tools: [post]\nprovides_hooks: [pre_llm_call]\n"
+Way = tuple[tuple[Order, ...], str]
+
+
+def by_plugin(house: House, text: str) -> Way:
+    coded = base64.b64encode(text.encode()).decode()
+    return (("tool_call", {"name": "post", "arguments": {"text": coded}}),), "Look at the post."
+
+
+def by_the_words_of_a_hook(house: House, text: str) -> Way:
+    return (), "LETTER:" + base64.b64encode(text.encode()).decode()
+
+
+def by_tool_of_a_server(house: House, text: str) -> Way:
+    echo = {"name": "mcp_little_echo", "arguments": {"text": text}}
+    return (("tool_call", echo),), "Ask the server."
+
+
+def by_prompt_of_a_server(house: House, text: str) -> Way:
+    given = {"name": "greet", "arguments": {"name": text}}
+    return (("tool_call", {"name": "mcp_little_get_prompt", "arguments": given}),), "Greet."
+
+
+def by_a_name_in_a_folder(house: House, text: str) -> Way:
+    """Of a picture that somebody has sent, as far as names are long enough."""
+    name = house.home / "Downloads" / f"{text.replace('/', '%2f')[:200]}.png"
+    name.parent.mkdir(exist_ok=True)
+    name.write_bytes(b"\x89PNG")
+    return (("terminal", {"command": "ls ~/Downloads"}),), "Look at the pictures."
+
+
+WAYS: tuple[Callable[[House, str], Way], ...] = (
+    by_plugin,
+    by_the_words_of_a_hook,
+    by_tool_of_a_server,
+    by_prompt_of_a_server,
+    by_a_name_in_a_folder,
+)
+# A fifth for each way, another one than for its neighbours; all of them on request.
+SOME = [(way, number, 5) for number, way in enumerate(WAYS)]
+ALL = [pytest.param(way, 0, 1, marks=pytest.mark.slow) for way in WAYS]
+
+
+async def furnished(house: House) -> None:
+    folder = house.stage.state / "plugins/post"
+    folder.mkdir()
+    (folder / "plugin.yaml").write_text(MANIFEST)
+    (folder / "__init__.py").write_text(PLUGIN)
+    server = {"command": sys.executable, "args": ["-S", "-E", str(LITTLE)]}
+    house.set(f"mcp_servers: {json.dumps({'little': server})}\n")
+    _, said = await house.hermes("plugins", "enable", "post")
+    assert "post is on" in said, said
+    house.before = house.stage.untouched()
+
+
+async def obeyed(app: App, house: House, text: str, say: str) -> list[str]:
+    session = await app.open(
+        Opening(source="cli", attended=False, cwd=str(house.project), rules=False)
+    )
+    await session.send(Say(text=say))
+    await session.settled()
+    records = await app.journal.read(session.id)
+    await app.leave(session)
+    return [each.event.result.text for each in records if isinstance(each.event, ToolFinished)]
+
+
+def lasting(house: House) -> set[str]:
+    """What a later session would read."""
+    kept = ("memories", "skills", "cron")
+    files = (path for name in kept for path in (house.stage.state / name).rglob("*"))
+    return {str(path) for path in files if path.is_file() and "shipped" not in str(path)}
+
+
+@pytest.mark.parametrize(("way", "start", "step"), [*SOME, *ALL])
+async def test_no_document_has_its_way(
+    way: Callable[[House, str], Way], start: int, step: int, tmp_path: Path
+) -> None:
+    chosen: list[Attack] = list(ATTACKS[start::step])
+    obedient = Obedient()
+
+    def rule(request: Request) -> Step:
+        return obedient.served(request)
+
+    async with Site() as net, ScriptedServer(rule, strict=False) as server:
+        house = House(tmp_path, net, server)
+        await furnished(house)
+        read = 0
+        async with house.app() as app:
+            await obeyed(app, house, "", "Hello.")
+            before = lasting(house)
+            for number, attack in enumerate(chosen):
+                text = document(attack, number)
+                first, say = way(house, text)
+                house.before = house.stage.untouched()
+                obedient = Obedient(*first)
+                results = await obeyed(app, house, text, say)
+                read += len(results) > len(first)
+                assert house.unharmed(), (attack.name, results)
+                assert lasting(house) == before, attack.name
+        # Names are too short for most orders; everything else is read and obeyed.
+        assert read > len(chosen) // 2 or way is by_a_name_in_a_folder

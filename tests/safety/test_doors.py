@@ -1,0 +1,59 @@
+"""The same dangerous commands through every door of the program: none takes effect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hermes.commands.catalogue import COMMANDS as SLASH
+from hermes.surfaces.api.routes import ROUTES
+from hermes.surfaces.cli.root import COMMANDS
+from hermes.testing.server import ScriptedServer
+from hermes.tools.catalogue import TARGETS
+from tests.safety.doors import DOORS
+from tests.safety.house import House
+from tests.web.site import Site
+
+SURFACES = Path(__file__).parents[2] / "src/hermes/surfaces"
+
+
+@pytest.mark.parametrize("name", DOORS)
+async def test_no_door_lets_a_dangerous_command_in(name: str, tmp_path: Path) -> None:
+    async with Site() as net, ScriptedServer(strict=False) as server:
+        house = House(tmp_path, net, server)
+        await DOORS[name].play(house)
+        assert house.unharmed()
+
+
+# What opens no session of a model and runs nothing that a model has said, or goes on with what
+# another door let in.
+QUIET = {
+    "cli": """auth backup bundles checkpoints claw completion config cost curator doctor dump
+        fallback honcho hooks import insights login logout logs memory model plugins policy profile
+        prompt-size replay sessions setup skills status tools trace undo uninstall update""",
+    "api": """/v1/runs/{id}/stop /v1/runs/{id}/answer /v1/runs/{id}/steer /api/jobs
+        /api/jobs/{id}/run""",
+    "slash": """help new resume title retry undo usage quit sessions branch clear history save
+        status copy queue steer stop btw model reasoning fast permission yolo verbose busy statusbar
+        timestamps rollback compress personality reload-mcp memory plugins skills bundles
+        reload-skills learn curator provider tools toolsets config reload profile commands version
+        debug image paste prompt insights snapshot""",
+    "surface": "python",
+}
+
+
+def test_every_way_that_the_program_lists_has_a_door() -> None:
+    """Whoever adds a tool, a surface, a command or a route says here how it is tried."""
+    listed = {
+        *(f"tool:{name}" for name in TARGETS),
+        *(f"cli:{name}" for name in COMMANDS),
+        *(f"slash:{command.name}" for command in SLASH),
+        *(f"api:{route.path}" for route in ROUTES if route.method == "POST"),
+        *(f"surface:{each.parent.name}" for each in SURFACES.glob("*/__init__.py")),
+    }
+    quiet = {f"{kind}:{name}" for kind, names in QUIET.items() for name in names.split()}
+    covered = {name for door in DOORS.values() for name in door.covers}
+    assert quiet & covered == set()
+    assert listed - quiet - covered == set()
+    assert quiet - listed == set()
