@@ -101,7 +101,7 @@ class LocalWorkspace:
 
     @property
     def shell(self) -> ShellSetup:
-        return self._shell.setup
+        return self._works.shell.setup
 
     @property
     def processes(self) -> SessionProcesses:
