@@ -160,7 +160,7 @@ async def test_a_terminal_on_request(anyplace: AnyPlace) -> None:
 
 
 @pytest.mark.parametrize("stubborn", ["", "trap '' TERM; "])
-async def test_stop_ends_the_whole_tree_soon(anyplace: AnyPlace, stubborn: str) -> None:
+async def test_stop_ends_the_whole_tree_within_a_second(anyplace: AnyPlace, stubborn: str) -> None:
     await anyplace.run("true")
     long = anyplace.long
     script = f"{stubborn}(setsid sleep {long} & sleep {long} & wait) & sleep {long} | cat"
@@ -173,7 +173,7 @@ async def test_stop_ends_the_whole_tree_soon(anyplace: AnyPlace, stubborn: str) 
     took = time.monotonic() - started
     anyplace.stop.clear()
     # Services are asked again and again whether something has ended.
-    assert took < (10 if anyplace.kind in ("daytona", "modal", "ssh") else 5)
+    assert took < (5 if anyplace.kind in ("daytona", "modal") else 1)
     assert (result.exit_code, result.interrupted) == (130, True)
     assert result.output == "begun\n[Command interrupted]"
     assert await anyplace.running() == 0
