@@ -1,190 +1,205 @@
 """Learns the weights of `hermes.policy.scan.likeness` from the corpora of texts.
 
-    python scripts/learn_likeness.py [DOCUMENT…]
+    python scripts/learn_likeness.py [--without PREFIX] [DOCUMENT…]
 
-Documents are further texts that are no injections. Nothing is learnt from a passage that only
-speaks of injections: whether it does is decided elsewhere.
+Documents are further texts that are no injections. With `--without`, corpora whose names have
+this beginning are left out, and what the weights make of them is told instead of written.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import random
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from hermes.policy.scan import likeness
-from hermes.policy.scan.mention import spoken_of
-from hermes.policy.scan.normal import folded
-from hermes.policy.scan.sense import rows
+from hermes.codec.values import Value
+from hermes.policy.scan.disguises import disguises
+from hermes.policy.scan.finding import signs
+from hermes.policy.scan.likeness import Told, weighed
+from hermes.policy.scan.mention import mentioned
+from hermes.policy.scan.normal import LONGEST, readings
+from hermes.policy.scan.scanner import MOST_SIGNS, SCOPES, Kind
+from hermes.policy.scan.sense import in_sense, rows
 
 ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "tests/policy/corpus_injection"
 WEIGHTS = ROOT / "src/hermes/policy/scan/weights.txt"
-ROUNDS, PACE, SEEN, GAIN = 10, 0.15, 3, 2.0
-# How fast a weight is forgotten: a word must prove more than an idea.
-DECAY, DECAY_OF_WORDS = 0.004, 0.01
-# How many passages of documents are learnt from, and from where on one is nearly an injection.
-PASSAGES, SUSPECT = 6000, -1.0
-MADE = 1500
-KINDS = ("context", "memory", "tool_description")
-# Of the parts of a language, those that texts are not composed of.
-NO_PARTS = ("slot ", "solo", "benign")
-# Parts that mean nothing alone, and parts that mean enough alone.
-CIRCUMSTANCES = frozenset(("addr", "when", "hide", "auth"))
-ENOUGH = frozenset(("void", "leak", "role", "noask"))
-
-Bag = list[list[str]]
+KINDS: tuple[Kind, ...] = ("memory", "skill", "context", "tool_description")
+ROUNDS, PACE, DECAY = 14, 0.5, 0.004
+# A feature counts if so many texts have it; a weight is kept if it is so large.
+SEEN, SMALLEST = 3, 0.05
+# Of an honest text the passages that look worst are learnt from.
+WORST = 3
+# How much a document that has nothing to do with orders teaches.
+BORING = 0.2
+FAR = 30.0
 
 
-def bag(text: str, kind: str) -> Bag:
-    """The features of the passages of a text."""
-    found: Bag = []
-    plain = folded(text[:65536])
-    for start, row in rows(plain):
-        for first, last in likeness.passages(row.ideas):
-            told = sorted(likeness.features(row, first, last, kind))
-            if told and not spoken_of(plain, start + row.place(first, last)[0]):
-                found.append(told)
+class Text(Value):
+    """A text as sets of features, one for each of its passages."""
+
+    corpus: str
+    hostile: bool
+    kind: str
+    bag: list[list[str]]
+
+
+def bag(text: str, kind: Kind) -> list[list[str]]:
+    """The features of the passages of a text, as it stands and behind its disguises."""
+    plain, own = readings(text[:LONGEST].removeprefix("\ufeff"))
+    found = []
+    for reading in dict.fromkeys((plain, own, *(each for _, each in disguises(text, plain)))):
+        read = list(rows(reading))
+        seen = list(signs(reading, SCOPES[kind], kind))
+        for start, row in read:
+            seen += in_sense(row, start, SCOPES[kind], kind)
+        told = [
+            Told(sign=sign, mentioned=mentioned(reading, sign.start, sign.end))
+            for sign in seen[:MOST_SIGNS]
+        ]
+        found += [sorted(features) for _, _, features in weighed(reading, read, told, kind)]
     return found
 
 
-def corpus(name: str) -> Iterator[Bag]:
-    for path in sorted(CORPUS.glob(f"{name}*.jsonl")):
+def corpora() -> Iterator[Text]:
+    for path in sorted(CORPUS.glob("*.jsonl")):
+        hostile = path.name.startswith("hostile")
         for line in path.read_text(encoding="utf-8").splitlines():
             each = json.loads(line)
-            yield bag(each["text"], each["kind"])
+            name = path.stem.partition("_")[2]
+            yield Text(
+                corpus=name, hostile=hostile, kind=each["kind"], bag=bag(each["text"], each["kind"])
+            )
 
 
-def clauses() -> dict[str, dict[str, list[str]]]:
-    """By language, the parts that injections are put together from."""
-    found: dict[str, dict[str, list[str]]] = {}
-    lines: list[str] = []
-    for line in (CORPUS / "clauses.txt").read_text(encoding="utf-8").splitlines():
+def lessons() -> Iterator[Text]:
+    """Sentences that were written to be learnt from; `⏎` stands for a new line."""
+    hostile = False
+    kind: Kind = "context"
+    for line in (CORPUS / "lessons.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
-            language, _, part = line.removeprefix("## ").partition(" ")
-            lines = found.setdefault(language, {}).setdefault(part, [])
+            side, name = line.removeprefix("## ").split()
+            hostile = side == "hostile"
+            kind = next(each for each in KINDS if each == name)
         elif line and not line.startswith("#"):
-            lines.append(line)
-    return found
+            text = line.replace("⏎", "\n")
+            yield Text(corpus="lessons", hostile=hostile, kind=kind, bag=bag(text, kind))
 
 
-def composed(parts: dict[str, list[str]], chance: random.Random) -> str:
-    """One injection of some parts; the first of them wants something."""
-    names = [name for name in parts if not name.startswith(NO_PARTS)]
-    main = chance.choice([name for name in names if name not in CIRCUMSTANCES])
-    least = 0 if main in ENOUGH else 1
-    others = [name for name in names if name != main] or names
-    chosen = [main, *(chance.choice(others) for _ in range(chance.randint(least, 3)))]
-    chance.shuffle(chosen)
-    chosen.sort(key=lambda name: name != "addr")
-    said = [chance.choice(parts[name]) for name in dict.fromkeys(chosen) if name != "all"]
-    if "all" in parts:
-        said = chance.sample(parts["all"], len(chosen) + 1)
-    text = chance.choice((". ", ", ", " and ", ": ", "; ", ".\n", " ")).join(said)
-    for _ in range(2):
-        text = re.sub(r"\{(\w+)\}", lambda slot: chance.choice(parts[f"slot {slot[1]}"]), text)
-    return text[0].upper() + text[1:] + chance.choice((".", "", "!"))
-
-
-def made(count: int) -> Iterator[Bag]:
-    """Injections put together by chance, half of them in English."""
-    chance = random.Random(7)
-    languages = clauses()
-    others = sorted(set(languages) - {"en"})
-    for text in languages["en"]["solo"]:
-        for kind in KINDS:
-            yield bag(text, kind)
-    for _ in range(count):
-        language = "en" if chance.random() < 0.5 else chance.choice(others)
-        text = composed(languages[language], chance)
-        yield bag(text, chance.choices(KINDS, (5, 2, 2))[0])
+def documents(paths: list[Path]) -> Iterator[Text]:
+    """Texts of this project and other ones, all of them honest."""
+    own = [path for folder in ("docs", "src") for path in sorted((ROOT / folder).rglob("*.md"))]
+    for path in [*ROOT.glob("*.md"), *own, *paths]:
+        words = path.read_text(encoding="utf-8", errors="replace")
+        kind: Kind = "skill" if path.name == "SKILL.md" else "context"
+        yield Text(corpus="documents", hostile=False, kind=kind, bag=bag(words, kind))
 
 
 class Model:
-    """Logistic regression. Of a hostile text only the most suspicious passage counts. A word that
-    no hostile text has says nothing, and no word speaks for a text: injections stand in texts
-    about anything."""
+    """Logistic regression whose weights move the more the more often a feature stands on one side
+    only. Of a hostile text only the most suspicious passage counts."""
 
-    def __init__(self, hostile: list[Bag], benign: list[Bag]) -> None:
-        seen = Counter(each for one in (*hostile, *benign) for each in _told(one))
-        guilty = Counter(each for one in hostile for each in _told(one))
+    def __init__(self, texts: list[Text]) -> None:
+        counts = {side: Counter[str]() for side in (True, False)}
+        telling = [text for text in texts if text.corpus != "documents"]
+        for text in telling:
+            counts[text.hostile].update({each for told in text.bag for each in told})
+        total = counts[True] + counts[False]
         self._known = {
-            each: number
-            for number, each in enumerate(seen)
-            if seen[each] >= SEEN and ("=" not in each or guilty[each] >= SEEN)
+            each: at for at, each in enumerate(sorted(k for k, n in total.items() if n >= SEEN))
         }
-        self._decay = [DECAY_OF_WORDS if "=" in each else DECAY for each in seen]
-        self._least = [0.0 if "=" in each else -99.0 for each in seen]
-        self._weights = [0.0] * len(seen)
-        self._bias = -3.0
-        self._learn([(1.0, self._numbers(one)) for one in hostile if one], benign)
+        sizes = {side: sum(text.hostile is side for text in telling) for side in (True, False)}
+        self._scale = [_one_sided(each, counts, sizes) for each in self._known]
+        self._weights = [0.0] * len(self._known)
+        self._moved = [1e-6] * len(self._known)
+        self._bias = -1.0
+        self._learn(texts)
 
-    def _numbers(self, one: Bag) -> list[list[int]]:
-        return [[self._known[each] for each in told if each in self._known] for told in one]
+    def _numbers(self, text: Text) -> list[list[int]]:
+        return [[self._known[each] for each in told if each in self._known] for told in text.bag]
 
     def _total(self, told: list[int]) -> float:
-        return self._bias + sum([self._weights[each] for each in told])
+        weights = self._weights
+        return self._bias + sum([weights[each] for each in told])
 
-    def _learn(self, hostile: list[tuple[float, list[list[int]]]], benign: list[Bag]) -> None:
-        data = hostile + [(0.0, self._numbers(one)) for one in benign if one]
+    def _learn(self, texts: list[Text]) -> None:
+        data = [(text, self._numbers(text)) for text in texts if text.bag]
         chance = random.Random(1)
         for turn in range(ROUNDS):
             chance.shuffle(data)
-            pace = PACE / (1 + 0.25 * turn)
-            for truth, one in data:
-                for told in [max(one, key=self._total)] if truth else one:
-                    self._step(told, truth, pace)
+            for text, told in data:
+                told.sort(key=self._total, reverse=True)
+                pace = (BORING if text.corpus == "documents" else 1.0) / (1 + 0.3 * turn)
+                for each in told[: 1 if text.hostile else WORST]:
+                    self._step(each, float(text.hostile), pace)
 
     def _step(self, told: list[int], truth: float, pace: float) -> None:
-        guess = 1 / (1 + math.exp(-max(-30.0, min(30.0, self._total(told)))))
-        step = max(-1.5, min(1.5, (truth - guess) * (GAIN if truth else 1.0)))
-        if abs(step) < 0.002:
+        like = max(-FAR, min(FAR, self._total(told)))
+        wrong = truth - 1 / (1 + math.exp(-like))
+        if abs(wrong) < 0.003:
             return
-        self._bias += 0.1 * pace * step
+        self._bias += 0.01 * pace * wrong
+        weights, scale, moved = self._weights, self._scale, self._moved
         for each in told:
-            weight = self._weights[each]
-            weight += pace * (step - self._decay[each] * weight)
-            self._weights[each] = max(weight, self._least[each])
+            gain = scale[each] * (wrong - DECAY * weights[each] / scale[each] ** 2)
+            moved[each] += gain * gain
+            weights[each] += PACE * pace * scale[each] * gain / (1.0 + math.sqrt(moved[each])) * 0.3
 
-    def likeness(self, told: list[str]) -> float:
-        return self._total([self._known[each] for each in told if each in self._known])
+    def likeness(self, text: Text) -> float:
+        return max(map(self._total, self._numbers(text)), default=-FAR)
 
     def weights(self) -> dict[str, float]:
-        told = {each: self._weights[number] for each, number in self._known.items()}
+        told = {each: self._weights[at] for each, at in self._known.items()}
         return {"bias": self._bias, **told}
 
 
-def _told(one: Bag) -> set[str]:
-    return {each for told in one for each in told}
+def _one_sided(each: str, counts: dict[bool, Counter[str]], sizes: dict[bool, int]) -> float:
+    hostile = (counts[True][each] + 1) / sizes[True]
+    honest = (counts[False][each] + 1) / sizes[False]
+    return max(0.05, min(3.0, abs(math.log(hostile / honest))))
 
 
-def main(documents: list[str]) -> None:
-    hostile = [*corpus("hostile"), *made(MADE)]
-    hostile += 2 * list(corpus("hostile_rounds"))
-    benign = [*corpus("benign"), *(2 * list(corpus("benign_rounds")))]
-    benign += [bag(text, kind) for text in clauses()["en"]["benign"] for kind in KINDS]
-    passages: Bag = []
-    for path in documents:
-        passages += bag(Path(path).read_text(encoding="utf-8", errors="replace"), "context")
-    random.Random(2).shuffle(passages)
-    some = [[told] for told in passages[:PASSAGES]]
-    first = Model(hostile, [*benign, *some])
-    # What the first model takes for an injection is what the second one learns most from.
-    wrong = [[told] for told in passages[PASSAGES:] if first.likeness(told) > SUSPECT]
-    weights = Model(hostile, [*benign, *some, *wrong[:PASSAGES]]).weights()
-    lines = [f"{name} {value:.2f}" for name, value in sorted(weights.items()) if abs(value) >= 0.05]
+def told_of(model: Model, texts: list[Text]) -> Iterator[str]:
+    """How many of the hostile texts are found where so many of the honest ones are."""
+    hostile = [model.likeness(text) for text in texts if text.hostile]
+    honest = sorted((model.likeness(text) for text in texts if not text.hostile), reverse=True)
+    for share in (0.01, 0.02, 0.03, 0.05, 0.1):
+        least = honest[int(share * len(honest))]
+        found = sum(each > least for each in hostile) / len(hostile)
+        yield f"{share:.0%} of the honest texts: {found:.1%} of the hostile ones, above {least:.2f}"
+
+
+def write(weights: dict[str, float]) -> int:
+    lines = [
+        f"{name}\t{round(100 * value)}"
+        for name, value in sorted(weights.items())
+        if abs(value) >= SMALLEST or name == "bias"
+    ]
     head = (
-        "# Learnt by scripts/learn_likeness.py from the corpora: an idea or two, or a word, and"
-        " their weight."
+        "# Learnt by scripts/learn_likeness.py: a feature of a passage, and 100 times its weight."
     )
     WEIGHTS.write_text("\n".join([head, *lines, ""]), encoding="utf-8")
-    sys.stdout.write(f"{len(lines)} weights; {len(wrong)} of {len(passages)} passages were wrong\n")
+    return len(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--without", default="")
+    parser.add_argument("documents", nargs="*", type=Path)
+    asked = parser.parse_args()
+    texts = [*corpora(), *lessons(), *documents(asked.documents)]
+    if asked.without:
+        held = [text for text in texts if text.corpus.startswith(asked.without)]
+        model = Model([text for text in texts if not text.corpus.startswith(asked.without)])
+        sys.stdout.writelines(f"{line}\n" for line in told_of(model, held))
+        return
+    sys.stdout.write(f"{write(Model(texts).weights())} weights from {len(texts)} texts\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -17,7 +17,7 @@ _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 # Joins that scripts and emoji need: after a letter of theirs, or between pictures.
 _JOINERS = frozenset("\u200c\u200d")
-_PADDING = re.compile(r"\S[^\S\n]{60,}\S|\n{60,}\S")
+_PADDING = re.compile(r"\S[^\S\n]{60,}[^\s|]|\n{60,}\S")
 _ESCAPE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
 
 

@@ -1,15 +1,23 @@
-"""How much a passage is like an injection: its ideas, which of them follow which, and its words."""
+"""How much a passage is like an injection: its ideas and words, what the rules say about it, and
+where it stands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache, lru_cache
+import math
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from heapq import nlargest
 from importlib.resources import files
-from math import log
+from itertools import accumulate, pairwise
 
+from hermes.codec.values import Value
 from hermes.policy.scan.finding import Sign
 from hermes.policy.scan.sense import END, Row
+from hermes.policy.scan.setting import Setting
+from hermes.policy.scan.stems import stems
 
+_END = re.compile(re.escape(END))
 # Signs of a row that are no ideas.
 _EMPTY = frozenset(".,:/_|")
 # Ideas that are further apart have nothing to do with each other.
@@ -17,32 +25,37 @@ _REACH, _FOLLOWERS = 14, 8
 # A passage is one sentence, or more if they are short.
 _SENTENCES, _SHORT, _LONG = 3, 48, 64
 _FEWEST = 3
-# Without some of the telling ideas no passage is an injection; a loud one counts twice.
-_TELLING = frozenset("AiISPhOWXQfBzNkCYDEVjlotRxU12345678svdeKacgGιβθκνξζ")
-_LOUD = frozenset("AiISPhOWXfBzNkCYDEjl4568")
 LIKENESS = "resembles_injection"
 # From here on it is found; of many passages one is like an injection by chance.
-_STRONG = {"memory": 1.0, "skill": 0.8, "context": 1.0, "tool_description": 0.8}
-_CHANCE, _USUAL = 1.1, 300
-# So much less is a weak sign in a text that is brief; facts that are kept have many.
-_NEARLY, _BRIEF = 1.0, 2000
-# Words that tell a story, a rule and an order apart.
-_MOOD = frozenset(
-    """
-    the a an in this that our we it its if when to please you do never always all my your i as for
-    from by he she they their can may will was were is are has had have would could been be must
-    should not and or but which who what how
-    """.split()
-)
-_ENDINGS = ("ing", "ed", "es", "s", "e")
-_STEM = 7
-# A skill is made of orders: there they mean no more than elsewhere.
-_KINDS = {"memory": "kept", "tool_description": "tool"}
+_STRONG = {"memory": 0.6, "skill": 0.7, "context": 1.0, "tool_description": 0.2}
+_CHANCE, _USUAL = 0.7, 600
+# What lacks so much by its words does not become likely by its place.
+_HOPELESS = 3.0
+# So many passages of a long text are weighed, those with the most telling words.
+_MOST_WEIGHED = 8
+# Orders mean other things in what is kept, in tools and in skills than elsewhere.
+_KINDS = {"memory": "kept", "tool_description": "tool", "skill": "skill"}
+
+
+class Told(Value):
+    """A sign of a rule, and whether its words are only spoken about."""
+
+    sign: Sign
+    mentioned: bool
+
+
+class Likeness(Value):
+    """Where a passage stands in the text, and how much more like an injection it is than a text
+    of this kind and length may be; below zero it is not."""
+
+    start: int
+    end: int
+    excess: float
 
 
 def passages(ideas: str) -> Iterator[tuple[int, int]]:
     """Where the passages of a row begin and end."""
-    ends = [at for at, idea in enumerate(ideas) if idea == END] + [len(ideas)]
+    ends = [match.start() for match in _END.finditer(ideas)] + [len(ideas)]
     for number, start in enumerate(ends[:-1]):
         end = ends[number + 1]
         for later in ends[number + 2 : number + 1 + _SENTENCES]:
@@ -52,91 +65,124 @@ def passages(ideas: str) -> Iterator[tuple[int, int]]:
         yield start + 1, min(end, start + _LONG)
 
 
-def features(row: Row, first: int, last: int, kind: str) -> list[str]:
-    """Every idea, every two of which one follows the other, and every word; ideas and
-    words again for texts that are kept and for tools."""
+def features(row: Row, first: int, last: int, kind: str) -> set[str]:
+    """Every idea, every two of which one follows the other, every stem, and every two and three
+    stems in a row; ideas and stems again for the kind of text."""
     passage = row.ideas[first:last]
     found = [(at, idea) for at, idea in enumerate(passage) if idea not in _EMPTY]
-    told = {idea for _, idea in found}
+    told = {"i:" + idea for _, idea in found}
     said = row.words[first - 1 : last - 1]
-    for at in _starts(passage):
-        told.add("^" + passage[at + 1 : at + 2])
-        told.update("^" + word for word in said[at + 1 : at + 2] if word in _MOOD)
-    told.update("~" + word for word in _MOOD.intersection(said))
+    words = stems(said)
+    if len(set(words)) < _FEWEST:
+        return set()
+    told.update(["w:" + word for word in words])
+    if group := _KINDS.get(kind):
+        told.update([f"{group}.{each}" for each in told])
+        told.add(group)
     for number, (at, idea) in enumerate(found):
         for later, other in found[number + 1 : number + 1 + _FOLLOWERS]:
             if later - at > _REACH:
                 break
-            told.add(idea + other)
-    words = {f"={stem}" for stem in _stems(said)}
-    if len(words) < _FEWEST:
-        return []
-    group = _KINDS.get(kind, "")
-    again = (each for each in (*told, *words) if group and (len(each) == 1 or each[0] == "="))
-    return [*told, *words, *(f"{group}:{each}" for each in again)]
+            told.add("p:" + idea + other)
+    told.update(_beginnings(passage, said))
+    told.update([f"b:{one} {two}" for one, two in pairwise(words)])
+    told.update([f"k:{one} {two}" for one, two in zip(words, words[2:], strict=False)])
+    told.update([f"c:{a} {b} {c}" for a, b, c in zip(words, words[1:], words[2:], strict=False)])
+    return told
 
 
-def _starts(passage: str) -> Iterator[int]:
-    """Where a sentence ends and another one begins; the first one begins after -1."""
-    yield -1
-    at = passage.find(END, 0, -1)
-    while at >= 0:
-        yield at
+def _beginnings(passage: str, said: Sequence[str]) -> Iterator[str]:
+    """The first idea and the first words of each sentence."""
+    at = -1
+    while True:
+        yield "s:" + passage[at + 1 : at + 2]
+        first = stems(said[at + 1 : at + 3])
+        yield from ("s:=" + " ".join(first[:count]) for count in (1, 2) if len(first) >= count)
         at = passage.find(END, at + 1, -1)
-
-
-def _stems(words: list[str]) -> Iterator[str]:
-    """The beginnings of words; of scripts that do not set words apart, every two letters."""
-    joined = ""
-    for word in words:
-        if word[0] > "\u0e00" and word[0].isalpha():
-            joined += word.replace(" ", "")
-        elif len(word) > 2 and word[0].isalpha():
-            yield _stem(word)
-    for at in range(len(joined) - 1):
-        yield joined[at : at + 2]
-
-
-@lru_cache(maxsize=20_000)
-def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) > 3:
-            return word[: -len(ending)][:_STEM]
-    return word[:_STEM]
+        if at < 0:
+            return
 
 
 @cache
 def _weights() -> dict[str, float]:
     text = files("hermes.policy.scan").joinpath("weights.txt").read_text(encoding="utf-8")
-    lines = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
-    return {feature: float(weight) for feature, weight in lines}
+    found: dict[str, float] = {}
+    for line in text.splitlines():
+        feature, tab, weight = line.rpartition("\t")
+        if tab:
+            found[feature] = int(weight) / 100
+    return found
 
 
-def likeness(row: Row, first: int, last: int, kind: str) -> float:
+class _Telling(dict[str, float]):
+    """How much a word says by itself, as far as words have been met."""
+
+    def __missing__(self, word: str) -> float:
+        weights = _weights()
+        says = max((weights.get("w:" + stem, 0.0) for stem in stems([word])), default=0.0)
+        self[word] = max(says, 0.0)
+        return self[word]
+
+
+@cache
+def _telling() -> _Telling:
+    return _Telling()
+
+
+def likeness(told: set[str]) -> float:
     """Above zero it is rather an injection than not."""
     weights = _weights()
-    told = features(row, first, last, kind)
-    return weights["bias"] + sum(weights.get(each, 0.0) for each in told)
+    return weights["bias"] + sum([weights.get(each, 0.0) for each in told])
 
 
-def _loudness(passage: str) -> int:
-    return len(_TELLING.intersection(passage)) + len(_LOUD.intersection(passage))
+def _worth_weighing(rows: list[tuple[int, Row]]) -> list[tuple[int, Row, int, int]]:
+    """All passages of a short text; of a long one those with the most telling words."""
+    every = [(start, row, *span) for start, row in rows for span in passages(row.ideas)]
+    if len(every) <= _MOST_WEIGHED:
+        return every
+    telling = _telling()
+    if len(telling) > 20_000:
+        telling.clear()
+    sums = {
+        start: list(accumulate(map(telling.__getitem__, row.words), initial=0.0))
+        for start, row in rows
+    }
+
+    def says(passage: tuple[int, Row, int, int]) -> float:
+        start, _, first, last = passage
+        return sums[start][last - 1] - sums[start][first - 1]
+
+    return nlargest(_MOST_WEIGHED, every, key=says)
 
 
-def resembling(row: Row, start: int, kind: str, length: int) -> Iterator[Sign]:
-    """Passages of a row, which begins at `start` of the text, that are much like injections;
-    `length` is that of the whole text."""
-    strong = _STRONG[kind] + _CHANCE * log(max(length / _USUAL, 1.0))
-    nearly = _NEARLY if length < _BRIEF and kind != "memory" else 0.0
-    # What cannot become so likely is not looked at closely.
-    needed = min(int(strong) + 1, 5)
-    done = 0
-    for first, last in passages(row.ideas):
-        if first < done or _loudness(row.ideas[first:last]) < needed:
+def weighed(
+    plain: str,
+    rows: list[tuple[int, Row]],
+    signs: Sequence[Told],
+    kind: str,
+    hopeless: float = -math.inf,
+) -> Iterator[tuple[int, int, set[str]]]:
+    """The passages of a text that are worth weighing: where they stand, and their features. Those
+    that no rule speaks against are left out if their words alone are hopeless."""
+    setting = Setting(plain)
+    for start, row, first, last in _worth_weighing(rows):
+        told = features(row, first, last, kind)
+        if not told or (not signs and likeness(told) < hopeless):
             continue
-        like = likeness(row, first, last, kind)
-        if like >= strong - nearly:
-            done = last
-            telling = next(at for at in range(first, last) if row.ideas[at] not in _EMPTY)
-            begin, end = row.place(telling, last - 1)
-            yield Sign(id=LIKENESS, start=start + begin, end=start + end, strong=like >= strong)
+        begin, end = (start + at for at in row.place(first, last - 1))
+        told.update(setting.features(begin, end))
+        told.update(
+            f"r:{each.sign.id}{'+' * each.sign.strong}{'?' * each.mentioned}"
+            for each in signs
+            if each.sign.start < end and each.sign.end > begin
+        )
+        yield begin, end, told
+
+
+def resembling(
+    plain: str, rows: list[tuple[int, Row]], signs: Sequence[Told], kind: str
+) -> Iterator[Likeness]:
+    """How much each passage of a text is like an injection, in any order."""
+    needed = _STRONG[kind] + _CHANCE * math.log(max(len(plain) / _USUAL, 1.0))
+    for start, end, told in weighed(plain, rows, signs, kind, needed - _HOPELESS):
+        yield Likeness(start=start, end=end, excess=likeness(told) - needed)

@@ -13,11 +13,11 @@ from hermes.policy.scan.code import in_code, in_files, is_known_installer, is_pr
 from hermes.policy.scan.disguises import disguises
 from hermes.policy.scan.finding import Sign, signs
 from hermes.policy.scan.hidden import hidden
-from hermes.policy.scan.likeness import LIKENESS, resembling
+from hermes.policy.scan.likeness import LIKENESS, Likeness, Told, resembling
 from hermes.policy.scan.mention import mentioned, spoken_of
 from hermes.policy.scan.normal import LONGEST, readings
 from hermes.policy.scan.rules import CIRCUMSTANCE, Scope
-from hermes.policy.scan.sense import in_sense, rows, speaks_to_machine
+from hermes.policy.scan.sense import Row, in_sense, rows, speaks_to_machine
 
 Kind = Literal["memory", "skill", "context", "tool_description"]
 Verdict = Literal["safe", "caution", "dangerous"]
@@ -30,6 +30,8 @@ SCOPES: dict[str, Scope] = {
 }
 # Disguises that nobody uses without a reason: there the smallest sign is enough.
 _MASKS = frozenset(("spelled_out", "digits_for_letters", "torn_words", "reversed", "hidden_tags"))
+# What is found in runs of letters by chance.
+_ORDINARY = frozenset(("risky_command", *CIRCUMSTANCE))
 # Weak families that speak to whoever is no person.
 _TOLD = frozenset(("addressed_to_ai", "new_authority", "guard_removed"))
 _ORDER = {"low": 0, "high": 1, "critical": 2}
@@ -50,6 +52,19 @@ _GROUPS = {
     }.items()
     for name in names.split()
 }
+# Families that honest texts have, too: they count if the passage around them is so much less like
+# an injection, at most, than it takes without them.
+_ALSO_HONEST = frozenset(
+    """
+    guard_removed sent_away secrecy prompt_injection read_secrets risky_command rules_set_aside
+    new_authority secrets_named deception_hide answer_hijacked addressed_to_ai identity_override
+    unrestricted forced_action tool_argument offensive_tool fake_tool_call tool_shadowing
+    impersonation rules_void fake_update leak_system_prompt c2_register c2_heartbeat
+    c2_pull_tasks persistence destructive sys_prompt_override role_hijack env_var_unset_agent
+    c2_obey bypass_restrictions role_pretend
+    """.split()
+)
+_NEARLY = 2.0
 # No honest text has as many; looking at more would take too long.
 MOST_SIGNS = 300
 _COMMENT = re.compile(
@@ -122,7 +137,7 @@ class Scanner:
                         id=f"{each.id}:{name}", line=each.line, severity="critical", text=each.text
                     )
                     for each in _judged(_changed(plain, reading), scope, kind)
-                    if each.severity == "critical" or name in _MASKS
+                    if each.severity == "critical" or (name in _MASKS and each.id not in _ORDINARY)
                 ]
         if own != plain:
             found += _judged(own, scope, kind, meaning_only=True)
@@ -181,31 +196,59 @@ def _hidden(text: str) -> Iterator[Found]:
 
 
 def _judged(plain: str, scope: Scope, kind: str, *, meaning_only: bool = False) -> Iterator[Found]:
+    read = list(rows(plain))
     phrased = () if meaning_only else signs(plain, scope, kind)
-    seen = list(islice(chain(phrased, _meant(plain, scope, kind)), MOST_SIGNS))
+    seen = [
+        Told(sign=sign, mentioned=mentioned(plain, sign.start, sign.end))
+        for sign in islice(chain(phrased, _meant(read, scope, kind)), MOST_SIGNS)
+    ]
     if len(seen) == MOST_SIGNS:
         yield Found(id="too_many_signs", line=1, severity="high")
-    told = [sign for sign in seen if not _is_mention(plain, sign)]
+    likely = sorted(resembling(plain, read, seen, kind), key=lambda each: -each.excess)
+    told = [each.sign for each in seen if not each.mentioned]
     for sign in told:
         if sign.id == "remote_code" and is_known_installer(plain[sign.start : sign.end]):
             continue
-        together = sign.strong or _together(sign, told)
-        line = plain.count("\n", 0, sign.start) + 1
-        words = " ".join(plain[sign.start : sign.end].split())[:120]
-        yield Found(id=sign.id, line=line, severity="critical" if together else "low", text=words)
+        grave = (sign.strong or _together(sign, told)) and _agreed(sign, likely)
+        yield _found(plain, sign.id, sign.start, sign.end, "critical" if grave else "low")
+    yield from (
+        _found(plain, LIKENESS, each.start, each.end, "critical") for each in _apart(likely)
+    )
 
 
-def _is_mention(plain: str, sign: Sign) -> bool:
-    if sign.id == LIKENESS:
-        # A whole passage: who says such words stands in it, and not before.
-        return spoken_of(plain, sign.end) or spoken_of(plain, sign.start)
-    return mentioned(plain, sign.start, sign.end)
+def _apart(likely: list[Likeness]) -> Iterator[Likeness]:
+    """Of passages that lie over each other and are like an injection the one that begins last:
+    its first line is nearest to the order."""
+    enough = [each for each in likely if each.excess >= 0]
+    while enough:
+        group = [each for each in enough if _overlap(each, enough[0])]
+        yield max(group, key=lambda each: each.start)
+        enough = [each for each in enough if each not in group]
 
 
-def _meant(plain: str, scope: Scope, kind: str) -> Iterator[Sign]:
-    for start, row in rows(plain):
+def _found(plain: str, name: str, start: int, end: int, severity: Severity) -> Found:
+    words = plain[start:end]
+    # A passage begins with its first word, not with the lines before it.
+    start += len(words) - len(words.lstrip())
+    line = plain.count("\n", 0, start) + 1
+    return Found(id=name, line=line, severity=severity, text=" ".join(words.split())[:120])
+
+
+def _overlap(one: Sign | Likeness, other: Sign | Likeness) -> bool:
+    return one.start < other.end and one.end > other.start
+
+
+def _agreed(sign: Sign, likely: list[Likeness]) -> bool:
+    """What honest texts say, too, counts in a passage that is nearly like an injection."""
+    if sign.id not in _ALSO_HONEST:
+        return True
+    around = next((each for each in likely if _overlap(sign, each)), None)
+    return around is not None and around.excess >= -_NEARLY
+
+
+def _meant(read: list[tuple[int, Row]], scope: Scope, kind: str) -> Iterator[Sign]:
+    for start, row in read:
         yield from in_sense(row, start, scope, kind)
-        yield from resembling(row, start, kind, len(plain))
 
 
 def _together(sign: Sign, told: list[Sign]) -> bool:
@@ -215,13 +258,7 @@ def _together(sign: Sign, told: list[Sign]) -> bool:
     near = {
         _GROUPS.get(other.id, other.id)
         for other in told
-        if abs(other.start - sign.start) <= NEAR
-        and (
-            other.start >= sign.end
-            or sign.start >= other.end
-            # A passage as a whole is another sign than the words in it.
-            or LIKENESS in (sign.id, other.id)
-        )
+        if abs(other.start - sign.start) <= NEAR and not _overlap(other, sign)
     } - {group}
     telling = near - CIRCUMSTANCE
     if sign.id in CIRCUMSTANCE:
@@ -252,7 +289,9 @@ def _means_harm(inner: str) -> bool:
         (hinted or sign.strong or sign.id in _TOLD)
         and sign.id not in CIRCUMSTANCE
         and not mentioned(inner, sign.start, sign.end)
-        for sign in chain(signs(inner, "strict", "context"), _meant(inner, "strict", "context"))
+        for sign in chain(
+            signs(inner, "strict", "context"), _meant(list(rows(inner)), "strict", "context")
+        )
     )
 
 

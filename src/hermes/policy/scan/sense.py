@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import islice
 
@@ -140,9 +140,12 @@ class Row:
 
     def place(self, first: int, last: int) -> tuple[int, int]:
         """Where the ideas from `first` to `last` stand in the text."""
-        found = self._expression.finditer(self._plain)
-        spans = [match.span() for match in islice(found, max(first - 1, 0), last)]
+        spans = self._spans[max(first - 1, 0) : last]
         return (spans[0][0], spans[-1][1]) if spans else (0, 0)
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        return [match.span() for match in self._expression.finditer(self._plain)]
 
 
 class _Known(dict[str, str]):
