@@ -91,5 +91,8 @@ class House:
 
 
 def _is_ours(name: str) -> bool:
-    """What was there before; a session also leaves logs, an index and its journal."""
+    """What was there before; a session also leaves logs, an index and its journal, and a server
+    tells other homes which token it listens with."""
+    if name.startswith(".local/state/hermes/listeners/"):
+        return False
     return not name.startswith(".hermes/") or name.endswith(("config.yaml", ".toml", ".env"))

@@ -31,9 +31,10 @@ async def test_no_door_lets_a_dangerous_command_in(name: str, tmp_path: Path) ->
 QUIET = {
     "cli": """auth backup bundles checkpoints claw completion config cost curator doctor dump
         fallback honcho hooks import insights login logout logs memory model plugins policy profile
-        prompt-size replay sessions setup skills status tools trace undo uninstall update""",
+        prompt-size replay sessions setup skills status tools trace undo uninstall update
+        version""",
     "api": """/v1/runs/{id}/stop /v1/runs/{id}/answer /v1/runs/{id}/steer /api/jobs
-        /api/jobs/{id}/run""",
+        /api/jobs/{id}/pause /api/jobs/{id}/resume /api/jobs/{id}/run""",
     "slash": """help new resume title retry undo usage quit sessions branch clear history save
         status copy queue steer stop btw model reasoning fast permission yolo verbose busy statusbar
         timestamps rollback compress personality reload-mcp memory plugins skills bundles

@@ -329,9 +329,6 @@ def test_the_server_of_the_api(tmp_path: Path) -> None:
     """Nobody can be asked through a completion, so everything dangerous is refused."""
     with ScriptedServer.in_thread() as server:
         house = House(tmp_path, Site(), server)
-        with house.settings.open("a") as settings:
-            settings.write(f'terminal: {{cwd: "{house.project}"}}\n')
-        house.before = house.stage.untouched()
         server.add(Step(calls=calls_of(house.home)), says("I may not."))
         serving = Serving(house.stage.state, env=house.env())
         serving.up()

@@ -48,6 +48,7 @@ async def address() -> AsyncIterator[str]:
     await process.wait()
 
 
+@pytest.mark.slow
 async def test_its_window_is_what_it_runs_with_and_it_answers(address: str, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(f"providers: {{box: {{base_url: '{address}/v1'}}}}\n")
     models = Models(load(Home(tmp_path), env={}), World(), env={})

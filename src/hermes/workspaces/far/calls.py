@@ -117,7 +117,10 @@ class Calls:
         self.machine = machine
         self._world = world
         self._running: set[Call] = set()
+        self._coming = 0
         self._used = world.clock.monotonic()
+        # A machine is not put to sleep while it is being woken up.
+        self._waking = asyncio.Lock()
 
     def new_mark(self) -> str:
         return self._world.new_id("mark", digits=16)
@@ -126,9 +129,14 @@ class Calls:
         self, line: Callable[[str], str], data: bytes, out: Sink, reports: Sink
     ) -> Call:
         """A line that is made with its mark and ends with `report(mark, words)`."""
-        await self.machine.open()
         mark = self.new_mark()
         call = Call(mark.encode(), out, reports)
+        self._coming += 1
+        try:
+            async with self._waking:
+                await self.machine.open()
+        finally:
+            self._coming -= 1
         self._running.add(call)
         call.final.add_done_callback(lambda _final: self._ended(call))
         try:
@@ -140,7 +148,16 @@ class Calls:
 
     def idle_seconds(self) -> float:
         """Since the last call has ended; 0 while one runs."""
-        return 0.0 if self._running else self._world.clock.monotonic() - self._used
+        busy = self._running or self._coming
+        return 0.0 if busy else self._world.clock.monotonic() - self._used
+
+    async def hibernate(self, idle_seconds: float) -> bool:
+        """Puts the machine to sleep; False when somebody came in the meantime. ToolError."""
+        async with self._waking:
+            if self.idle_seconds() < idle_seconds:
+                return False
+            await self.machine.hibernate()
+            return True
 
     def _ended(self, call: Call) -> None:
         self._running.discard(call)

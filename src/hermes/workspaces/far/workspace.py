@@ -235,10 +235,10 @@ class FarWorkspace:
 
     async def _hibernate(self) -> None:
         """Once nothing has happened for long enough; the next command starts this again."""
-        while (idle := self._calls.idle_seconds()) < self._idle_seconds:
-            await self._world.clock.sleep(max(self._idle_seconds - idle, 0.05))
         try:
-            await self._machine.hibernate()
+            while not await self._calls.hibernate(self._idle_seconds):
+                left = self._idle_seconds - self._calls.idle_seconds()
+                await self._world.clock.sleep(max(left, 0.05))
         except ToolError as error:
             log.warning("machine does not sleep", extra={"why": str(error)})
 
