@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 NO_PYTHON = "There is no Python here."
-ONLY_PYTHON3 = "Python is called python3 here."
-NO_PIP = "pip is missing; packages are installed with {}."
-MANAGED = "Packages of Python are installed into virtual environments only."
+ONLY_PYTHON3 = "Python: python3."
+NO_PIP = "pip is missing; use {}."
+MANAGED = "pip: in virtual environments only."
 WSL = "This is Windows Subsystem for Linux: drives of Windows are below /mnt."
 TERMUX = "This is Termux on Android: programs are installed with pkg, and there is no root."
 _KERNEL = Path("/proc/sys/kernel/osrelease")

@@ -46,7 +46,7 @@ class SkillSettings(Value):
         "What comes into use where no session can be played again: new skills, also changes, or "
         "nothing before you approve it.",
     ] = "new"
-    index_max_chars: Annotated[Count, "Characters of the list of skills in the prompt."] = 2_050
+    index_max_chars: Annotated[Count, "Characters of the list of skills in the prompt."] = 1_960
     hub_urls: Annotated[
         dict[str, str],
         "Addresses to use instead of the usual: github_api, github_raw, skills_sh, clawhub, "
