@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from hermes.app.toolbox import wanted_names
+from hermes.app.toolbox import AT_TIMES, wanted_names
 from hermes.app.toolsets import PLATFORMS, ToolsetState, changes, states
 from hermes.config.edit import write_settings
 from hermes.core.errors import UsageError
@@ -50,8 +50,11 @@ def _summarize(ctx: click.Context) -> None:
     for platform in PLATFORMS:
         found = states(config.settings, platform, home=config.home)
         names = [_line(each).strip("✓ ") for each in found if each.enabled or each.partly]
-        count = len(wanted_names(config.settings, platform=platform))
-        print(f"{styled(f'{platform:<4}', 'bold')} {count} tools: {', '.join(names) or 'none'}")
+        wanted = wanted_names(config.settings, platform=platform)
+        count = sum(name not in AT_TIMES for name in wanted)
+        later = f" and {len(wanted) - count} once something provides them" if wanted[count:] else ""
+        told = ", ".join(names) or "none"
+        print(f"{styled(f'{platform:<4}', 'bold')} {count} tools{later}: {told}")
 
 
 def choose(ctx: click.Context) -> None:
