@@ -44,6 +44,8 @@ builtin echo ready >"$__folder/ready"
 until builtin wait $__child; ! builtin kill -0 $__child; do :; done
 builtin wait $__child
 __code=$?
+# A wait that is torn by the signal which ends the child, too, says -1: it was killed.
+((__code < 0)) && __code=137
 builtin echo $__code >"$__folder/exit"
 builtin exit $__code
 """
