@@ -109,7 +109,7 @@ def supervised(
 ) -> str:
     """Runs a line in a bash of its own group and reports, on the side: its number at once, at the
     end what it left in the file `note`, and last its exit code, with a sign when something of it
-    runs on."""
+    runs on. What bash itself says of a job that has ended already is for nobody."""
     word, prepare = quoted(line), ""
     if len(line) > _LONGEST_ARGUMENT:
         file = quoted(f"{note}.sh")
@@ -120,10 +120,11 @@ def supervised(
     return f"""exec 3>&2 4>&1 2>&1
 builtin cd -- {quoted(cwd)} 2>/dev/null || {{ {nowhere}; builtin exit; }}
 {prepare}{lending(lent)}set -m
-{command} {ASIDE}<&0 3>&- 4>&- &
+exec >/dev/null 2>&1
+{command} {ASIDE}<&0 >&4 2>&1 3>&- 4>&- &
 __pid=$!
 builtin printf 'pid %s ;\\n' $__pid >&3
-exec </dev/null >/dev/null 2>&1
+exec </dev/null
 builtin wait $__pid; __code=$?
 builtin kill -0 -- -$__pid && __left=1
 cat {quoted(note)} >&3; rm -f {quoted(note)} {quoted(note)}.sh
