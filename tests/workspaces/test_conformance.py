@@ -413,3 +413,17 @@ async def test_processes_outlive_hermes_and_are_taken_up_again(anyplace: AnyPlac
 async def test_unknown_processes_are_told(anyplace: AnyPlace) -> None:
     with pytest.raises(NotFound):
         await anyplace.workspace.processes.poll("proc_x")
+
+
+async def test_what_shells_read_first_never_runs_around_a_command(anyplace: AnyPlace) -> None:
+    """The shell that starts a command stands in another folder and may be free of its bounds."""
+    await anyplace.run(
+        "echo 'pwd >> \"$HERE/seen\"' > first.sh; export HERE=$PWD BASH_ENV=$PWD/first.sh"
+    )
+    await anyplace.run("true")
+    info = await anyplace.spawn("echo up; sleep 0.1")
+    await output_with(anyplace, info.id, "up")
+    assert await anyplace.output("cat seen 2>/dev/null; echo $BASH_ENV") == await anyplace.output(
+        "echo $HERE/first.sh"
+    )
+    assert await anyplace.output("SHLVL=5 bash -c :; cat seen") == await anyplace.output("pwd")

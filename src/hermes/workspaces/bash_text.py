@@ -8,6 +8,8 @@ from pathlib import Path
 # The kernel takes no single argument of 128 KiB or more.
 MAX_ARGUMENT_BYTES = 120_000
 STATUS = "__hermes_status"
+# By these a shell runs something before the first word of its line.
+_PASSED_ON, _LEFT_OUT = ("BASH_ENV", "ENV", "PS4"), ("SHELLOPTS", "BASHOPTS")
 
 
 def quoted(word: str) -> str:
@@ -30,6 +32,14 @@ def opening(cwd: str, old_cwd: str | None, definitions: str, preface: str = "") 
         # What a shell does with unknown names is for people who mistype.
         line += "builtin unset -f command_not_found_handle; "
     return line
+
+
+def given_inside(env: dict[str, str]) -> str:
+    """Takes out of an environment what the shell around a command would obey itself, in whatever
+    folder it begins and before it is confined; the bash that comes back gives it to the command."""
+    for name in _LEFT_OUT:
+        env.pop(name, None)
+    return "".join(f"export {name}={quoted(env.pop(name))}; " for name in _PASSED_ON if name in env)
 
 
 def is_name(word: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hermes.codec.values import replace
 from hermes.core.errors import ToolError
-from hermes.workspaces.bash_text import argument, opening, quoted
+from hermes.workspaces.bash_text import argument, given_inside, opening, quoted
 from hermes.workspaces.child import ExitWatch, FileAction, onto
 from hermes.workspaces.confinement.reserved import Guards
 from hermes.workspaces.confinement.sandbox import Cell
@@ -69,6 +69,7 @@ class LocalKeeper:
     ) -> tuple[int, str]:
         line = opening(cwd, state.changed.get("OLDPWD"), state.definitions, self._preface)
         env = self._runner.environment(state)
+        line += given_inside(env)
         cell = self._runner.sandbox.cell(script, free=free)
         if guard := cell.guard():
             self._guards[folder.path.name] = guard

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hermes.core.errors import ToolError
 from hermes.core.world import World
-from hermes.workspaces.bash_text import argument, opening, recorded
+from hermes.workspaces.bash_text import argument, given_inside, opening, recorded
 from hermes.workspaces.child import Child, Sink
 from hermes.workspaces.confinement.sandbox import Cell, Sandbox
 from hermes.workspaces.files import find_program
@@ -133,8 +133,9 @@ class LocalRunner:
     ) -> Child:
         """A start that fails did nothing and is tried again; a command that ran never is."""
         program = self.program()
-        words = cell.wrap((program, "--norc", "--noprofile", "-c", line))
         env = self.environment(state)
+        inside = given_inside(env)
+        words = cell.wrap((program, "--norc", "--noprofile", "-c", inside + line))
         if pty and env.get("TERM", "dumb") == "dumb":
             env["TERM"] = "xterm-256color"
         # The shell's own name shows in its complaints.
