@@ -392,10 +392,5 @@ def _lost_folders(window: Window, found: Look) -> tuple[str, ...]:
     return tuple(
         why
         for path, why in window.gaps.items()
-        if path not in found.gaps and _is_folder(window, path) and not os.path.lexists(path)
+        if path not in found.gaps and window.is_folder(path) and not os.path.lexists(path)
     )
-
-
-def _is_folder(window: Window, path: str) -> bool:
-    entry = window.before.get(path)
-    return entry is None or entry.is_folder

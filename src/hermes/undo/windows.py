@@ -31,6 +31,11 @@ class Window:
         self.process = ""
         self.observer: Observer | None = None
 
+    def is_folder(self, path: str) -> bool:
+        """As far as is known: what was not looked at may be one."""
+        entry = self.before.get(path)
+        return entry is None or entry.is_folder
+
 
 def merged(body: Body, fresh: tuple[Change, ...]) -> Body:
     changes = {each.name: each for each in body.changes}
