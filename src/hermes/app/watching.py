@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from hermes.core.commands import Say
+from hermes.core.errors import Fenced, JournalError
 from hermes.core.session import Session
 
 if TYPE_CHECKING:
@@ -23,10 +24,22 @@ async def inbox(app: App, session: Session) -> None:
     seen = -1
     while True:
         now = app.journal.changed()
-        if now != seen:
+        if now != seen and await _looked(session):
             seen = now
-            await session.check_inbox()
         await app.world.clock.sleep(INBOX_SECONDS)
+
+
+async def _looked(session: Session) -> bool:
+    """Whether the inbox could be read; if not, it is tried again. What others leave must not lie
+    there for ever because the disk failed once."""
+    try:
+        await session.check_inbox()
+    except Fenced:
+        raise
+    except JournalError as error:
+        log.warning("the inbox could not be read", extra={"error": str(error)})
+        return False
+    return True
 
 
 async def processes(session: Session) -> None:

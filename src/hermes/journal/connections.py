@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -62,7 +63,7 @@ class Readers:
     """Connections that read, each used by one thread at a time and kept for the next."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._frozen = False
@@ -82,7 +83,7 @@ class Readers:
             if isinstance(error, sqlite3.Error) and is_damage(error):
                 # The file may be another one after it was mended.
                 self._close_idle()
-            raise journal_error(error, self._path) from error
+            raise journal_error(error, self.path) from error
 
     def close(self) -> None:
         self._closed = True
@@ -99,7 +100,7 @@ class Readers:
         """Whether the file can still be read as it lies there, which is not tried twice."""
         if self._frozen:
             return False
-        self._frozen = stands_alone(self._path)
+        self._frozen = is_sealed(self.path)
         self._close_idle()
         return self._frozen
 
@@ -111,7 +112,7 @@ class Readers:
         try:
             return self._idle.pop()
         except IndexError:
-            return open_frozen(self._path) if self._frozen else open_reader(self._path)
+            return open_frozen(self.path) if self._frozen else open_reader(self.path)
 
     def _give_back(self, db: sqlite3.Connection) -> None:
         if self._closed:
@@ -120,11 +121,15 @@ class Readers:
             self._idle.append(db)
 
 
-def stands_alone(path: Path) -> bool:
-    """Whether all that was ever committed is in the file itself. Otherwise reading takes files
-    beside it, which cannot be made in a folder that must not be written."""
+def is_sealed(path: Path) -> bool:
+    """Whether nobody here can write the file and all that was ever committed is in it. Where it
+    can be written, one that could not be opened is just being made by somebody."""
+    if not path.exists() or all(
+        os.access(place, os.W_OK, effective_ids=True) for place in (path, path.parent)
+    ):
+        return False
     log_of_writes = path.with_name(f"{path.name}-wal")
-    return path.exists() and not (log_of_writes.exists() and log_of_writes.stat().st_size)
+    return not (log_of_writes.exists() and log_of_writes.stat().st_size)
 
 
 def open_frozen(path: Path) -> sqlite3.Connection:

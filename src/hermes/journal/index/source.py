@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from hermes.journal.connections import open_frozen, stands_alone, unprepared
+from hermes.journal.connections import is_sealed, open_frozen, unprepared
 from hermes.journal.faults import is_damage, is_forbidden, journal_error
 from hermes.journal.index.texts import KINDS, Row
 
@@ -115,7 +115,7 @@ class JournalFile:
             try:
                 self._db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
             except sqlite3.Error as error:
-                if not is_forbidden(error) or not stands_alone(self._path):
+                if not is_forbidden(error) or not is_sealed(self._path):
                     raise
                 self._db = open_frozen(self._path)
         return self._db
