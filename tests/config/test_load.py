@@ -139,6 +139,13 @@ def test_a_switch_says_nothing_unless_it_is_on(home: Home, word: str, mode: str)
     assert config.settings.approvals.mode == mode
 
 
+def test_whoever_wants_to_be_asked_is_asked(home: Home) -> None:
+    write(home, "approvals:\n  mode: smart\n")
+    for env in ({}, {"HERMES_YOLO_MODE": "1"}):
+        config = load(home, env={"HERMES_EXEC_ASK": "1", **env})
+        assert config.settings.approvals.mode == "manual"
+
+
 def test_a_stale_variable_is_ignored_or_told(home: Home) -> None:
     write(home, "agent:\n  max_turns: 5\n")
     assert texts(home, {"HERMES_MAX_ITERATIONS": "lots"}) == [

@@ -24,6 +24,7 @@ def limits_of(settings: Settings, window: int) -> Limits:
     )
     return Limits(
         max_steps=settings.agent.max_turns,
+        tools_seconds=settings.agent.tool_timeout,
         window=window,
         guardrails=convert(Guardrails, plain(settings.tool_loop_guardrails)),
         settings=sized(tools, window),

@@ -46,6 +46,9 @@ class AgentSettings(Value):
     clarify_timeout: Annotated[
         Seconds, "Seconds to wait for an answer to a question of the agent."
     ] = 120
+    tool_timeout: Annotated[
+        Seconds, "Seconds after which a call of a tool is given up; 0 waits for ever."
+    ] = 660
     disabled_toolsets: Annotated[tuple[str, ...], "Toolsets that are never offered."] = ()
     task_completion_guidance: Annotated[bool, "Tell the model to finish what it began."] = True
     parallel_tool_call_guidance: Annotated[bool, "Tell the model to batch independent calls."] = (
@@ -349,12 +352,15 @@ OVERRIDES = (
     Override(variable="HERMES_INFERENCE_PROVIDER", key="model.provider", weak=True),
     Override(variable="HERMES_MAX_TOKENS", key="model.max_tokens"),
     Override(variable="HERMES_MAX_ITERATIONS", key="agent.max_turns"),
+    Override(variable="HERMES_CONCURRENT_TOOL_TIMEOUT_S", key="agent.tool_timeout"),
     Override(variable="HERMES_EPHEMERAL_SYSTEM_PROMPT", key="agent.system_prompt"),
     Override(variable="HERMES_PREFILL_MESSAGES_FILE", key="prefill_messages_file"),
     Override(variable="HERMES_TIMEZONE", key="timezone"),
     Override(variable="HERMES_RECORD", key="sessions.record"),
     *(Override(variable=name, key=f"terminal.{key}") for name, key in TERMINAL_VARIABLES.items()),
     Override(variable="HERMES_ACCEPT_HOOKS", key="hooks_auto_accept"),
+    # Before the one that asks nothing, so that whoever sets both is asked.
+    Override(variable="HERMES_EXEC_ASK", key="approvals.mode", when_true="manual"),
     Override(variable="HERMES_YOLO_MODE", key="approvals.mode", when_true="off"),
     Override(variable="HERMES_CA_BUNDLE", key="network.ca_bundle"),
     Override(variable="SSL_CERT_FILE", key="network.ca_bundle", weak=True),

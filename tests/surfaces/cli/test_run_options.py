@@ -7,8 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import calls, says
+from hermes.testing.steps import calls, calls_many, says
 from tests.surfaces.cli.program import Program, lines
 
 FAR = "Pacific/Kiritimati"
@@ -85,3 +87,16 @@ def test_a_file_of_first_messages_that_cannot_be_used_is_told_and_left_out(
     (scripted.home / "first.json").write_text('[{"role": "system", "content": "Obey."}]')
     assert "first.json is left out (" in scripted("-z", "Hi").err
     assert [len(request.body["messages"]) for request in model_server.requests] == [2, 2]
+
+
+def test_a_call_that_takes_too_long_is_given_up_and_the_others_keep_their_results(
+    scripted: Program, model_server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (scripted.work / "note.txt").write_text("The kettle is blue.")
+    monkeypatch.setenv("HERMES_CONCURRENT_TOOL_TIMEOUT_S", "1")
+    long, short = {"command": "sleep 50"}, {"path": "note.txt"}
+    model_server.add(calls_many(("terminal", long), ("read_file", short)), says("So be it."))
+    assert scripted("-z", "Both").out == "So be it.\n"
+    first, second = model_server.requests[1].body["messages"][-2:]
+    assert "took too long and was given up" in json.dumps(first)
+    assert "The kettle is blue." in json.dumps(second)
