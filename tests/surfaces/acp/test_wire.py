@@ -132,3 +132,19 @@ def test_the_program_says_its_version_and_whether_it_is_ready(tmp_path: Path) ->
 
     assert __version__ in shown("--version")
     assert shown("--check").startswith("Ready: ")
+
+
+def test_without_an_editor_at_the_other_end_it_says_so_and_leaves(tmp_path: Path) -> None:
+    with (tmp_path / "out").open("wb") as out:
+        for target in (out, subprocess.DEVNULL):
+            ended = subprocess.run(
+                [HERMES, "acp"],
+                env=environment(tmp_path),
+                stdin=subprocess.DEVNULL,
+                stdout=target,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=60,
+            )
+            assert ended.returncode == 2
+            assert "enter `hermes acp` as an agent in the editor's settings" in ended.stderr

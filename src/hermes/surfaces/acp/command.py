@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
 from importlib.util import find_spec
 from typing import Any, cast
 
@@ -14,6 +16,10 @@ from hermes.version import __version__
 
 MISSING = (
     "Editors need the official protocol library: install it with `pip install hermes-agent[acp]`."
+)
+NO_EDITOR = (
+    "There is no editor on standard input and output; enter `hermes acp` as an agent in the "
+    "editor's settings, or try it with `hermes acp --check`."
 )
 
 
@@ -29,8 +35,19 @@ def command(ctx: click.Context, check: bool, setup: bool) -> None:
         ctx.exit(root.command.main(["setup"], standalone_mode=False) or 0)
     if find_spec("acp") is None:
         raise UsageError(MISSING)
+    if not (check or all(map(_is_open_line, (0, 1)))):
+        raise UsageError(NO_EDITOR)
     options = dict(ctx.obj)
     ctx.exit(asyncio.run(_check(options) if check else _serve(options)))
+
+
+def _is_open_line(descriptor: int) -> bool:
+    """Whether somebody may be at the other end: a pipe, a socket or a terminal."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
 
 
 async def _serve(options: dict[str, Any]) -> int:
