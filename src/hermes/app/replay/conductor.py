@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from hermes.app.replay.begun import begin
-from hermes.app.replay.cues import command_of, side_work, stops
+from hermes.app.replay.cues import command_of, stops
 from hermes.app.replay.recorder import ReplayRecorder
 from hermes.app.replay.score import Score
 from hermes.core.commands import Answer, Command, Compact, Interrupt, Rewind, Say, Steer
@@ -39,7 +39,6 @@ class Conductor:
     def __init__(self, score: Score, start: int, end: int) -> None:
         self.working = 0
         self._score = score
-        self._side = side_work(score.events)
         self._stops = stops(score.events, start, end)
         self._session: Session | None = None
         self._recorder: ReplayRecorder | None = None
@@ -100,7 +99,7 @@ class Conductor:
             place, due = self._score.place, self._score.due
             if due is None:
                 return
-            if place in self._side:
+            if place in self._score.side:
                 self._insert(due)
                 continue
             if place in self._stops:
@@ -119,7 +118,7 @@ class Conductor:
         """Whether the next that the session itself does is a call of the model."""
         for number in range(place, self._score.end):
             event = self._score.events[number]
-            if number not in self._side and command_of(event) is None:
+            if number not in self._score.side and command_of(event) is None:
                 return isinstance(event, ModelCalled)
         return False
 

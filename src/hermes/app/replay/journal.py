@@ -45,8 +45,8 @@ class ReplayJournal(SqliteJournal):
         self, lease: Lease, events: Sequence[DurableEvent], *, turn_id: str = ""
     ) -> tuple[Record, ...]:
         records: list[Record] = []
-        for batch in self._batches(events, turn_id):
-            records += await super().append(lease, batch, turn_id=turn_id)
+        for batch, turn in self._batches(events, turn_id):
+            records += await super().append(lease, batch, turn_id=turn)
             self.place += len(batch)
         return tuple(records)
 
@@ -96,10 +96,12 @@ class ReplayJournal(SqliteJournal):
 
     def _batches(
         self, events: Sequence[DurableEvent], turn_id: str
-    ) -> Iterator[Sequence[DurableEvent]]:
-        """The events in groups that were written together; each group at its moment."""
+    ) -> Iterator[tuple[Sequence[DurableEvent], str]]:
+        """The events in groups that were written together; each group at its moment. Side work is
+        said to belong to the turn of which it was then: whether one was over when it was written
+        is a matter of chance."""
         if self._score.is_free:
-            yield events
+            yield events, turn_id
             return
         if not self._score.is_led:
             return
@@ -107,10 +109,12 @@ class ReplayJournal(SqliteJournal):
         lines = self._score.lines[first : first + len(events)]
         begin = 0
         for number, line in enumerate(lines):
-            self._score.check_turn(first + number, turn_id)
-            if number + 1 == len(lines) or lines[number + 1].at != line.at:
+            if first + number not in self._score.side:
+                self._score.check_turn(first + number, turn_id)
+            after = lines[number + 1] if number + 1 < len(lines) else None
+            if after is None or (after.at, after.turn_id) != (line.at, line.turn_id):
                 self._clock.at = line.at
-                yield events[begin : number + 1]
+                yield events[begin : number + 1], line.turn_id
                 begin = number + 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from hermes.app.replay.cues import side_work
 from hermes.app.replay.differences import difference
 from hermes.app.replay.recording import Line
 from hermes.app.replay.report import Divergence, Where
@@ -42,12 +43,14 @@ class Score:
     """`place` is the next line to be played, up to `end`. Events are compared as they are noted,
     which is before they are committed: that is their order in the journal. `goes_on` means that
     what comes behind a divergence is wanted too; `is_closed` that nobody plays any more. `asks_on`
-    tells whether one more request was made by this process than its events show. `leaves_after` is
-    the place of a line that was changed on purpose: the next reply is somebody else's."""
+    tells whether one more request was made by this process than its events show. `side` are the
+    places of what was done beside the turns. `leaves_after` is the place of a line that was changed
+    on purpose: the next reply is somebody else's."""
 
     def __init__(self, lines: Sequence[Line], *, goes_on: bool = False) -> None:
         self.lines = lines
         self.events = [line.event for line in lines]
+        self.side = side_work(self.events)
         self.place = 0
         self.end = 0
         self.divergence: Divergence | None = None
