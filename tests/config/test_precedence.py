@@ -3,8 +3,7 @@ explanation says so."""
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
+from string import ascii_lowercase
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
@@ -37,7 +36,7 @@ PLACES: tuple[tuple[SourceKind, bool], ...] = (
     ("environment", True),
     ("env_file", True),
 )
-words = st.from_regex(r"[a-z]{1,8}", fullmatch=True)
+words = st.text(ascii_lowercase, min_size=1, max_size=8)
 
 
 def sample(kind: Any) -> st.SearchStrategy[Any]:
@@ -91,25 +90,30 @@ class Said:
         name = override.variable if override is not None else ""
         self.expected.append(Held(value=value, source=Source(kind=place, name=name)))
 
-    def load(self) -> Config:
+    def load(self, home: Home) -> Config:
+        """From the home, all of whose files are written anew."""
         file = self._variables["env_file"].items()
-        with tempfile.TemporaryDirectory() as folder:
-            home = Home(Path(folder))
-            home.config.write_text("\n".join([*self._lines, ""]))
-            home.env_file.write_text("".join(f"{name}={text}\n" for name, text in file))
-            return load(
-                home,
-                flags=self._given["flag"],
-                session=self._given["session"],
-                env=self._variables["environment"],
-            )
+        home.config.write_text("\n".join([*self._lines, ""]))
+        home.env_file.write_text("".join(f"{name}={text}\n" for name, text in file))
+        return load(
+            home,
+            flags=self._given["flag"],
+            session=self._given["session"],
+            env=self._variables["environment"],
+        )
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """One for all: to make and remove a folder takes longer than to read it."""
+    return Home(tmp_path_factory.mktemp("home"))
 
 
 @pytest.mark.parametrize("setting", list(all_settings(Settings)), ids=lambda setting: setting.key)
 @settings(max_examples=15, deadline=None)
 @given(st.data())
 def test_the_documented_place_wins_and_the_explanation_agrees(
-    setting: Setting, data: st.DataObject
+    setting: Setting, home: Home, data: st.DataObject
 ) -> None:
     said = Said(setting)
     for place, weak in PLACES:
@@ -119,7 +123,7 @@ def test_the_documented_place_wins_and_the_explanation_agrees(
             continue
         override = data.draw(st.sampled_from(overrides)) if needs_variable else None
         said.say(place, data.draw(sample(setting.kind)), override)
-    config = said.load()
+    config = said.load(home)
     explanation = config.explain(said.key)
     default = Held(value=setting.default, source=Source(kind="default"))
     used = Held(value=explanation.value, source=explanation.source)

@@ -216,7 +216,7 @@ async def test_many_clients_are_served_at_once() -> None:
     step = paced(says("a b c d e f g h"), chunk=2, between_seconds=0.001)
     async with (
         ScriptedServer([step], loop=True) as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
         asyncio.TaskGroup() as group,
     ):
         asked = [group.create_task(http.post(CHAT, json=HI | {"stream": True})) for _ in range(50)]

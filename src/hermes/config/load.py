@@ -90,10 +90,8 @@ class Config:
 
     def known_keys(self) -> tuple[str, ...]:
         """Every key that has a value: the whole schema, and the names that the user chose."""
-        known = [setting.path for setting in all_settings(Settings)]
-        paths = dict.fromkeys(path for path in known if ANY_NAME not in path)
-        paths.update(dict.fromkeys(path for layer in self._layers for path in layer))
-        return tuple(format_key(path) for path in paths)
+        chosen = (format_key(path) for layer in self._layers for path in layer)
+        return tuple(dict.fromkeys((*_schema_keys(), *chosen)))
 
     def secret_values(self) -> frozenset[str]:
         """Everything that must not be shown, wherever it was configured."""
@@ -106,6 +104,13 @@ class Config:
             elif isinstance(said.value, dict):
                 found.update(named_secrets(said.value))
         return frozenset(value for value in found if len(value) >= SHORTEST_MASKED)
+
+
+@lru_cache(maxsize=1)
+def _schema_keys() -> tuple[str, ...]:
+    """Every key that has a value in every home."""
+    paths = (setting.path for setting in all_settings(Settings))
+    return tuple(format_key(path) for path in paths if ANY_NAME not in path)
 
 
 def load(
