@@ -14,7 +14,7 @@ import pytest
 from hermes.core.effects import Allow, Ask, Decision, RunCommand, SignalProcess
 from hermes.policy.rules import PolicySettings, Rules
 from hermes.policy.suspects import suspects as module
-from hermes.policy.suspects.record import Began, Cleared, Ended, Record
+from hermes.policy.suspects.record import Began, Cleared, Ended, Held, Record
 from hermes.policy.suspects.suspects import TICK_NS, Suspects
 from tests.policy.deciding import USER
 
@@ -167,9 +167,35 @@ def test_whoever_edits_a_file_makes_it_theirs(project: Project) -> None:
 def test_another_file_in_its_place_is_another_file(project: Project) -> None:
     path = project.strangers_write("Makefile", f"all:\n\t{EVIL}\n")
     other = project.root / "new"
-    other.write_text(f"all:\n\t{EVIL}\n")
+    other.write_text(f"all:\n\t{EVIL}\n\techo mine\n")
     other.rename(path)
     assert isinstance(project.ran("make"), Allow)
+
+
+def test_the_same_content_is_the_same_file_wherever_it_lies(
+    project: Project, tmp_path: Path
+) -> None:
+    """A copy, another worktree, a checkout: times and places are others then."""
+    (tmp_path / "tree").mkdir()
+    for name, text in (("Makefile", f"all:\n\t{EVIL}\n"), ("src/deep.py", POST)):
+        path = project.strangers_write(name, text)
+        path.unlink()
+        path.write_text(text)
+        copy = tmp_path / "tree" / name
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(text)
+    for root in (project.root, tmp_path / "tree"):
+        for script in ("make", "python3 main.py"):
+            by = Rules(
+                PolicySettings(since=4e9),
+                root=str(root),
+                home="/home/person",
+                state="/home/person/.hermes",
+                keep=project.kept.append,
+                suspects=project.known(),
+            )
+            effect = RunCommand(script=script, cwd=str(root))
+            assert isinstance(by.decide(effect, "owner", USER), Ask), (root, script)
 
 
 def test_moving_it_or_changing_its_mode_makes_it_nobody_elses(project: Project) -> None:
@@ -341,9 +367,13 @@ def test_a_record_that_was_shortened_says_no_less(
     suspects.end(suspects.begin(str(project.root), (), WEB))
     _, lines = Record(project.file).news() or (True, [])
     assert len([line for line in lines if isinstance(line, Began)]) < 20
+    assert any(isinstance(line, Held) for line in lines)
     fresh = project.known()
     assert [fresh.sources(str(path)) for path in paths] == [(), *[WEB] * 19]
     assert set(fresh.names(str(project.root))) == {str(path) for path in paths[1:]}
+    elsewhere = project.root.parent / "copy.sh"
+    elsewhere.write_text(paths[3].read_text())
+    assert fresh.sources(str(elsewhere)) == WEB
 
 
 def test_a_home_without_strangers_has_no_record(project: Project) -> None:

@@ -26,11 +26,20 @@ class Began(Value, tag="began"):
 
 
 class Ended(Value, tag="ended"):
-    """`names` are files that were found to be written meanwhile."""
+    """`names` are files that were found to be written meanwhile, `prints` the sizes and digests of
+    what they hold."""
 
     id: str
     at: int
     names: tuple[str, ...] = ()
+    prints: tuple[tuple[int, str], ...] = ()
+
+
+class Held(Value, tag="held"):
+    """What files of periods held that are not told one by one any more."""
+
+    by: tuple[str, ...]
+    prints: tuple[tuple[int, str], ...]
 
 
 class Cleared(Value, tag="cleared"):
@@ -39,7 +48,7 @@ class Cleared(Value, tag="cleared"):
     digest: str
 
 
-Line = Began | Ended | Cleared
+Line = Began | Ended | Held | Cleared
 
 
 class Record:

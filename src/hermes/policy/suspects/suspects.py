@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
@@ -12,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from hermes.codec.values import replace
-from hermes.policy.suspects.record import Began, Cleared, Ended, Line, Record
+from hermes.policy.suspects.record import Began, Cleared, Ended, Held, Line, Record
 
 FILE = "suspects.jsonl"
 # File systems note times by a clock that is behind by up to a tick.
@@ -25,14 +26,16 @@ RECENT = 500
 TOGETHER = 8
 MOST_NAMES = 400
 MOST_DIGESTS = 5_000
+MOST_PRINTS = 100
 Stamp = tuple[str, int, int]
 
 
 class Suspects:
     """For one home. A file is a suspect when the time of its content or of its inode lies within
-    a period in which strangers could have had it written. Nobody can set both back: whoever edits
-    it afterwards, or puts another in its place, makes it theirs; moving it or changing its mode
-    does not. A person can also clear its content, wherever it lies then."""
+    a period in which strangers could have had it written, which nobody can set back, or when it
+    holds the very same as such a file did: a copy, or what comes back out of git. Whoever edits it
+    afterwards makes it theirs; moving it, changing its mode or committing it does not. A person can
+    also clear its content, wherever it lies then."""
 
     def __init__(
         self,
@@ -49,6 +52,10 @@ class Suspects:
         self._ended: dict[str, int] = {}
         self._cleared: dict[str, None] = {}
         self._digests: dict[Stamp, str] = {}
+        # By size: whose words were in view when content with that digest was written.
+        self._prints: dict[int, dict[str, tuple[str, ...]]] = {}
+        self._open: list[str] = []
+        self._mine: dict[str, Began] = {}
         # Times at which a period begins, and up to which those that began until then last.
         self._starts: list[int] = []
         self._until: list[float] = []
@@ -68,29 +75,44 @@ class Suspects:
             seen = os.stat(path)  # noqa: PTH116
         except (OSError, ValueError):
             return ()
+        found = self._by_time(path, seen) or self._by_content(path, seen)
+        if not found or (self._cleared and self._digest(path, seen) in self._cleared):
+            return ()
+        return tuple(sorted(found))
+
+    def _by_time(self, path: str, seen: os.stat_result) -> set[str]:
         times = (seen.st_ctime_ns, seen.st_mtime_ns)
         if not any(map(self._is_within, times)):
-            return ()
+            return set()
         real = os.path.realpath(path)
-        found = {
+        return {
             source
             for each in self._began.values()
             if _covers(each, real) and any(self._lasts(each, at) for at in times)
             for source in each.by
         }
-        if not found or self._is_cleared(real, seen):
-            return ()
-        return tuple(sorted(found))
+
+    def _by_content(self, path: str, seen: os.stat_result) -> set[str]:
+        if not self._prints.get(seen.st_size):
+            return set()
+        return set(self._prints[seen.st_size].get(self._digest(path, seen), ()))
 
     def names(self, *folders: str) -> tuple[str, ...]:
-        """Files below the folders that are suspects by name, newest first."""
+        """Files below the folders that are suspects by name, newest first: those that were written
+        there, and those that lie there as they were written elsewhere, as in another worktree."""
         if not self._known():
             return ()
-        named = dict.fromkeys(
-            name for each in reversed(self._began.values()) for name in reversed(each.names)
-        )
-        near = [name for name in named if any(_inside(name, each) for each in folders)]
-        return tuple(name for name in near[:MOST_NAMES] if self.sources(name))
+        near: dict[str, None] = {}
+        for each in reversed(self._began.values()):
+            for name in reversed(each.names):
+                for folder in folders:
+                    if _inside(name, folder):
+                        near[name] = None
+                    elif _inside(name, each.root):
+                        near[folder + name[len(each.root) :]] = None
+            if len(near) > MOST_NAMES:
+                break
+        return tuple(name for name in near if self.sources(name))
 
     def _known(self) -> bool:
         """Looks whether there is something new. False in a home without any."""
@@ -98,14 +120,14 @@ class Suspects:
             news = self._record.news()
             if news is not None:
                 if news[0]:
-                    self._began, self._ended, self._cleared = {}, {}, {}
+                    self._began, self._ended, self._cleared, self._prints = {}, {}, {}, {}
                 self._take(news[1])
             if not self._began:
                 return False
             gone = [
-                Ended(id=each.id, at=self._now_ns())
-                for each in self._began.values()
-                if each.id not in self._ended and not self._is_alive(each.owner)
+                Ended(id=each, at=self._now_ns())
+                for each in self._open
+                if not self._is_alive(self._began[each].owner)
             ]
             if gone:
                 # Whatever was written until now may be its doing; what comes now is not.
@@ -119,20 +141,29 @@ class Suspects:
             match line:
                 case Began():
                     self._began[line.id] = line
-                case Ended(id=id_, at=at, names=names) if id_ in self._began:
+                case Ended(id=id_, at=at) if id_ in self._began:
                     self._ended.setdefault(id_, at)
                     began = self._began[id_]
-                    self._began[id_] = replace(began, names=(*began.names, *names))
+                    names = dict.fromkeys((*began.names, *line.names))
+                    self._began[id_] = replace(began, names=tuple(names))
+                    self._hold(began.by, line.prints)
                 case Ended():
                     continue
+                case Held(by=by, prints=prints):
+                    self._hold(by, prints)
                 case Cleared(digest=digest):
                     self._cleared[digest] = None
+        self._open = [each for each in self._began if each not in self._ended]
         ordered = sorted(self._began.values(), key=lambda each: each.at)
         self._starts, self._until, last = [], [], 0.0
         for each in ordered:
             last = max(last, self._ended.get(each.id, math.inf))
             self._starts.append(each.at - TICK_NS)
             self._until.append(last)
+
+    def _hold(self, by: tuple[str, ...], prints: Iterable[tuple[int, str]]) -> None:
+        for size, digest in prints:
+            self._prints.setdefault(size, {})[digest] = by
 
     def _is_within(self, at: int) -> bool:
         place = bisect_right(self._starts, at)
@@ -141,13 +172,11 @@ class Suspects:
     def _lasts(self, period: Began, at: int) -> bool:
         return period.at - TICK_NS <= at <= self._ended.get(period.id, math.inf)
 
-    def _is_cleared(self, path: str, seen: os.stat_result) -> bool:
-        if not self._cleared:
-            return False
+    def _digest(self, path: str, seen: os.stat_result) -> str:
         stamp = (path, seen.st_ctime_ns, seen.st_size)
         if stamp not in self._digests:
             self._digests[stamp] = _digest(path)
-        return self._digests[stamp] in self._cleared
+        return self._digests[stamp]
 
     # What is written down. All of it blocks; OSError where the home cannot be written.
 
@@ -165,11 +194,16 @@ class Suspects:
             owner=owner,
             names=tuple(os.path.realpath(name) for name in names),
         )
+        self._mine[began.id] = began
         self._record.add((began,), safely=True)
         return began.id
 
     def end(self, id_: str, names: Iterable[str] = ()) -> None:
-        self._record.add((Ended(id=id_, at=self._now_ns(), names=tuple(names)),))
+        """`names` are more files that were written meanwhile."""
+        began, found = self._mine.pop(id_), tuple(os.path.realpath(name) for name in names)
+        prints = (_print(name, began.at) for name in dict.fromkeys((*began.names, *found)))
+        written = tuple(each for each in prints if each is not None)[:MOST_PRINTS]
+        self._record.add((Ended(id=id_, at=self._now_ns(), names=found, prints=written),))
         self._shorten()
 
     def clear(self, paths: Iterable[str]) -> None:
@@ -185,16 +219,24 @@ class Suspects:
         with self._lock:
             periods = sorted(self._began.values(), key=lambda each: each.at)
             old, recent = periods[:-RECENT], periods[-RECENT:]
-            ends, left = self._ended, MOST_NAMES
+            ends, left = dict(self._ended), MOST_NAMES
             lines: list[Line] = []
             for began in reversed(recent + list(_joined(old, ends))):
                 kept = tuple(name for name in began.names if os.path.exists(name))[:left]  # noqa: PTH110
                 left -= len(kept)
                 lines += (Ended(id=began.id, at=ends[began.id]),) if began.id in ends else ()
                 lines.append(replace(began, names=kept))
-            cleared = [Cleared(digest=each) for each in [*self._cleared][-MOST_DIGESTS:]]
+            lines += (Cleared(digest=each) for each in [*self._cleared][-MOST_DIGESTS:])
+            lines += self._held()
             length = self._record.length
-            self._short = self._record.rewrite((*cleared, *reversed(lines)), while_as_long=length)
+            self._short = self._record.rewrite(reversed(lines), while_as_long=length)
+
+    def _held(self) -> list[Held]:
+        found: dict[tuple[str, ...], list[tuple[int, str]]] = {}
+        for size, digests in self._prints.items():
+            for digest, by in digests.items():
+                found.setdefault(by, []).append((size, digest))
+        return [Held(by=by, prints=tuple(prints)) for by, prints in found.items()]
 
 
 def _joined(periods: list[Began], ends: dict[str, int]) -> Iterable[Began]:
@@ -232,6 +274,18 @@ def _is_alive(owner: int) -> bool:
     except (OSError, OverflowError):
         return True
     return True
+
+
+def _print(path: str, since: int) -> tuple[int, str] | None:
+    """Of a file that was written since then and is not empty."""
+    try:
+        seen = os.stat(path)  # noqa: PTH116
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(seen.st_mode) or not seen.st_size or seen.st_ctime_ns < since - TICK_NS:
+        return None
+    digest = _digest(path)
+    return (seen.st_size, digest) if digest else None
 
 
 def _digest(path: str) -> str:
