@@ -56,16 +56,18 @@ def witness(app: App, session_id: str, parts: Parts) -> None:
     """Put around all that a session has for its files, whoever brought it."""
     # Nothing of a far place can be looked into from here.
     if not parts.workspace.far:
-        rules = app.tuned[session_id].rules
-        parts.workspace = Witnessed(parts.workspace, Witness(rules, app.commons.suspects))
+        rules, clean = app.tuned[session_id].rules, app.secrecy.text
+        parts.workspace = Witnessed(parts.workspace, Witness(rules, app.commons.suspects, clean))
 
 
 class Witness:
-    """For one session: writes down when something may write files with strangers in view."""
+    """For one session: writes down when something may write files with strangers in view. `clean`
+    takes secrets out of words; a name that holds one is not written down."""
 
-    def __init__(self, rules: Rules, suspects: Suspects) -> None:
+    def __init__(self, rules: Rules, suspects: Suspects, clean: Callable[[str], str] = str) -> None:
         self._rules = rules
         self._suspects = suspects
+        self._clean = clean
         # Background processes that were told something with strangers in view.
         self._followed: set[str] = set()
         self._staying: list[str] = []
@@ -109,9 +111,9 @@ class Witness:
             await self._begin(root, names, owner=info.pid)
 
     async def _begin(self, root: str, names: Iterable[str], owner: int = 0) -> str:
-        given, by = tuple(names), self._rules.in_sight
+        by = self._rules.in_sight
         try:
-            return await asyncio.to_thread(self._suspects.begin, root, given, by, owner)
+            return await asyncio.to_thread(self._written_down, root, names, by, owner)
         except OSError as error:
             # Unknown to later sessions it would be taken for the person's own.
             raise EffectDenied(
@@ -119,9 +121,16 @@ class Witness:
                 f"{', '.join(sorted(by))} in view ({error}). Tell the person."
             ) from error
 
+    def _written_down(self, root: str, names: Iterable[str], by: Iterable[str], owner: int) -> str:
+        sources = [self._clean(each) for each in by]
+        return self._suspects.begin(root, self._plain(names), sources, owner)
+
+    def _plain(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if self._clean(name) == name]
+
     def _end(self, period: str, root: str, began: int, look: bool) -> None:
         try:
-            self._suspects.end(period, _written_since(root, began) if look else ())
+            self._suspects.end(period, self._plain(_written_since(root, began)) if look else ())
         except OSError as error:
             # It lasts until this process ends then, which says too much, not too little.
             log.warning("the end of a period is not on record", extra={"why": str(error)})
