@@ -370,7 +370,7 @@ def test_a_record_that_was_shortened_says_no_less(
     assert any(isinstance(line, Held) for line in lines)
     fresh = project.known()
     assert [fresh.sources(str(path)) for path in paths] == [(), *[WEB] * 19]
-    assert set(fresh.names(str(project.root))) == {str(path) for path in paths[1:]}
+    assert set(fresh.names(str(project.root))) == {str(path) for path in paths}
     elsewhere = project.root.parent / "copy.sh"
     elsewhere.write_text(paths[3].read_text())
     assert fresh.sources(str(elsewhere)) == WEB

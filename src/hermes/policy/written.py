@@ -57,7 +57,7 @@ class Written:
         return self._known.sources(path) if self._known is not None else ()
 
     def suspects(self, *folders: str) -> tuple[str, ...]:
-        """The files below these folders that are known to be written in sight of strangers."""
+        """Names of files below these folders that may have been written in sight of strangers."""
         return self._known.names(*folders) if self._known is not None else ()
 
     def has_suspects(self) -> bool:

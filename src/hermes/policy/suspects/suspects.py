@@ -24,7 +24,7 @@ LARGEST = 4 * 1024 * 1024
 LONG = 512 * 1024
 RECENT = 500
 TOGETHER = 8
-MOST_NAMES = 400
+MOST_NAMES = 300
 MOST_DIGESTS = 5_000
 MOST_PRINTS = 100
 Stamp = tuple[str, int, int]
@@ -52,6 +52,9 @@ class Suspects:
         self._ended: dict[str, int] = {}
         self._cleared: dict[str, None] = {}
         self._digests: dict[Stamp, str] = {}
+        # What was found out before, as long as nothing is new.
+        self._told: dict[tuple[str, int, int, int, int], tuple[str, ...]] = {}
+        self._near: dict[tuple[str, ...], tuple[str, ...]] = {}
         # By size: whose words were in view when content with that digest was written.
         self._prints: dict[int, dict[str, tuple[str, ...]]] = {}
         self._open: list[str] = []
@@ -75,10 +78,12 @@ class Suspects:
             seen = os.stat(path)  # noqa: PTH116
         except (OSError, ValueError):
             return ()
-        found = self._by_time(path, seen) or self._by_content(path, seen)
-        if not found or (self._cleared and self._digest(path, seen) in self._cleared):
-            return ()
-        return tuple(sorted(found))
+        stamp = (path, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+        if stamp not in self._told:
+            found = self._by_time(path, seen) or self._by_content(path, seen)
+            cleared = found and self._cleared and self._digest(path, seen) in self._cleared
+            self._told[stamp] = () if cleared else tuple(sorted(found))
+        return self._told[stamp]
 
     def _by_time(self, path: str, seen: os.stat_result) -> set[str]:
         times = (seen.st_ctime_ns, seen.st_mtime_ns)
@@ -88,7 +93,7 @@ class Suspects:
         return {
             source
             for each in self._began.values()
-            if _covers(each, real) and any(self._lasts(each, at) for at in times)
+            if any(self._lasts(each, at) for at in times) and _covers(each, real)
             for source in each.by
         }
 
@@ -98,10 +103,15 @@ class Suspects:
         return set(self._prints[seen.st_size].get(self._digest(path, seen), ()))
 
     def names(self, *folders: str) -> tuple[str, ...]:
-        """Files below the folders that are suspects by name, newest first: those that were written
-        there, and those that lie there as they were written elsewhere, as in another worktree."""
+        """Files that may lie below the folders and be suspects, newest first: those that were
+        written there, and those that were written elsewhere, as in another worktree."""
         if not self._known():
             return ()
+        if folders not in self._near:
+            self._near[folders] = tuple(self._names(folders))[:MOST_NAMES]
+        return self._near[folders]
+
+    def _names(self, folders: tuple[str, ...]) -> dict[str, None]:
         near: dict[str, None] = {}
         for each in reversed(self._began.values()):
             for name in reversed(each.names):
@@ -110,9 +120,7 @@ class Suspects:
                         near[name] = None
                     elif _inside(name, each.root):
                         near[folder + name[len(each.root) :]] = None
-            if len(near) > MOST_NAMES:
-                break
-        return tuple(name for name in near if self.sources(name))
+        return near
 
     def _known(self) -> bool:
         """Looks whether there is something new. False in a home without any."""
@@ -137,6 +145,7 @@ class Suspects:
             return True
 
     def _take(self, lines: Iterable[Line]) -> None:
+        self._told, self._near = {}, {}
         for line in lines:
             match line:
                 case Began():
