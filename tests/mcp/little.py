@@ -148,6 +148,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
             return {"resourceTemplates": []}
         case "resources/read" if params["uri"] == "little://notes":
             return {"contents": [{"uri": "little://notes", "text": "the notes"}]}
+        case "resources/read" if params["uri"].startswith("little://hex/"):
+            words = bytes.fromhex(params["uri"].removeprefix("little://hex/")).decode()
+            return {"contents": [{"uri": params["uri"], "text": words}]}
         case "prompts/list":
             return {"prompts": [{"name": "greet", "arguments": [{"name": "name"}]}]}
         case "prompts/get":

@@ -30,7 +30,7 @@ from hermes.core.session import Session
 from hermes.testing.steps import Call, Step, call, says
 from hermes.tools.catalogue import TARGETS
 from tests.safety.dangers import OWN_PATHS
-from tests.safety.house import HERMES, House, calls_of
+from tests.safety.house import HERMES, House
 from tests.surfaces.acp.editor import Editor, editor
 from tests.surfaces.api.serving import Serving
 
@@ -82,7 +82,7 @@ async def say(session: Session, text: str = "go") -> None:
 
 def wants(house: House, *calls: Call) -> None:
     """The model makes these calls at once, then gives up."""
-    house.server.add(Step(calls=calls or calls_of(house.home)), REFUSED)
+    house.server.add(Step(calls=calls or house.wanted), REFUSED)
 
 
 # In this process.

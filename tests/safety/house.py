@@ -34,6 +34,8 @@ class House:
         self.home, self.project = self.stage.home, self.stage.project
         self.settings = self.stage.state / "config.yaml"
         self.server = server
+        # What a model wants that is told nothing else.
+        self.wanted = calls_of(self.home)
         # Nothing but the policy stands between a command and this home.
         self.settings.write_text(
             f'model: {{default: m, provider: custom, base_url: "{server.url}/v1"}}\n'

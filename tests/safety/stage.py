@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
+from hermes.app.witnessing import Witness, Witnessed
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, replace
 from hermes.core.commands import Answer, Say
@@ -35,6 +36,7 @@ from hermes.core.turn import Limits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.suspects.suspects import Suspects
 from hermes.policy.urls.resolver import GivenAnswers
 from hermes.testing.provider import ScriptedProvider
 from hermes.tools.files.patch import patch
@@ -142,6 +144,7 @@ class Stage:
         self.state = self.home / ".hermes"
         self.world = World()
         self.kept = Kept()
+        self.suspects = Suspects(self.state / "suspects.jsonl")
         self.settings = settings or PolicySettings()
         self.answer: Callable[[ApprovalAsked], str] = lambda _: "deny"
         self.records: list[Record] = []
@@ -196,6 +199,7 @@ class Stage:
             keep=lambda _: None,
             resolver=answers,
             shell=shell,
+            suspects=self.suspects,
         )
 
     @asynccontextmanager
@@ -244,7 +248,7 @@ class Stage:
                 system="Test.", messages=transcript.seen, tools=Tools(TOOLS).specs
             ),
             toolbox=Tools(TOOLS),
-            workspace=workspace,
+            workspace=Witnessed(workspace, Witness(rules, self.suspects)),
             policy=rules,
             world=self.world,
             attended=True,

@@ -13,6 +13,7 @@ from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, call, calls, calls_many, fails, says, thinks
 from tests.mcp.conftest import LITTLE
 from tests.secrecy.canaries import told
+from tests.secrecy.far_routes import a_server_that_draws, an_editor, reports_of_crashes
 from tests.secrecy.stage import Stage
 from tests.surfaces.api.serving import Serving
 
@@ -306,4 +307,7 @@ ROUTES: tuple[Route, ...] = (
     programs_of_the_person,
     a_server_of_tools,
     the_api,
+    an_editor,
+    a_server_that_draws,
+    reports_of_crashes,
 )

@@ -37,6 +37,7 @@ from hermes.app.toolbox import Tools, wanted_names
 from hermes.app.tuning import TieredConnect, Tuning
 from hermes.app.upkeep import upkeep
 from hermes.app.veil import Veil
+from hermes.app.witnessing import witness
 from hermes.app.workplace import arrived, preflight, root_of, start_folder, workspace_of
 from hermes.codec.values import replace
 from hermes.config.load import Config
@@ -279,6 +280,7 @@ class App:
         began = self.world.clock.now()
         parts = self._parts(session_id, opened, opening, workspace, began=began)
         arrange(session_id, parts)
+        witness(self, session_id, parts)
         return Session(parts, recorder)
 
     async def _job_of(self, parent: str) -> str:
@@ -300,6 +302,7 @@ class App:
         parts = self._parts(session_id, opened, opening, workspace, began=began, after=last)
         self.tuned[session_id].resume(transcript.tuned)
         arrange(session_id, parts)
+        witness(self, session_id, parts)
         session = Session(parts, recorder)
         await follow_choice(self, session, transcript)
         return session

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.terminal import shell_settings
+from hermes.app.witnessing import suspects_of
+from hermes.policy.suspects.suspects import Suspects
 from hermes.workspaces.confinement.sandbox import Confinement
 from hermes.workspaces.environment import child_environment
 from hermes.workspaces.shell import ShellSettings
@@ -40,6 +42,11 @@ class Commons:
             writable=tuple(map(_at_home, terminal.confinement_writable)),
             cache=str(self._app.home.cache / "confined"),
         )
+
+    @cached_property
+    def suspects(self) -> Suspects:
+        """Files that were written in sight of strangers, in whichever session."""
+        return suspects_of(self._app.config)
 
     def same(self, text: str) -> str:
         """This text; the one of the session before where that is equal, so that sessions which

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from hermes.app.mcp.trust import distrust
+from hermes.app.witnessing import suspects_of
 from hermes.codec.json import DecodeError, convert, decode, plain
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.load import Config
@@ -138,6 +139,7 @@ def rules_for(
         state=str(config.home.root.resolve()),
         keep=lambda _: None,
         resolver=resolver,
+        suspects=suspects_of(config),
     )
 
 

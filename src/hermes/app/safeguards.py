@@ -35,6 +35,7 @@ def session_rules(app: App, workspace: Workspace, opening: Opening, began: float
         shipped=lambda path: seeds_of(app.home).is_as_shipped(Path(path)),
         mask=lambda text: app.secrecy.text(text, "log"),
         shell=lambda: workspace.shell,
+        suspects=app.commons.suspects,
     )
 
 

@@ -172,9 +172,13 @@ class Call:
 
     def probes(self, script: str, keep: Callable[[Finding], bool] | None = None) -> bool:
         """Follows a text that may be run or may be data: what must never happen counts, and
-        whatever else `keep` wants. True when something counted."""
+        whatever else `keep` wants. True when something counted. What it would write or link is
+        forgotten again: it may never come to that."""
         findings, before = self.follower.findings, len(self.follower.findings)
-        self.follower.text(script, self.state.copy(), Stream())
+        state = self.state
+        files, links, own = dict(state.files), dict(state.links), set(state.own)
+        self.follower.text(script, state.copy(), Stream())
+        _put_back(state, files, links, own)
         kept = [
             each
             for each in findings[before:]
@@ -182,6 +186,16 @@ class Call:
         ]
         findings[before:] = kept
         return bool(kept)
+
+
+def _put_back(state: State, files: dict[str, Stream], links: dict[str, str], own: set[str]) -> None:
+    """In place, because subshells share them."""
+    state.files.clear()
+    state.files.update(files)
+    state.links.clear()
+    state.links.update(links)
+    state.own.clear()
+    state.own.update(own)
 
 
 Check = Callable[[Call], Stream | None]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, assert_never
 
 from hermes.codec.json import encode
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.effects import (
     Allow,
     Ask,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hermes.policy.commands import Commands
     from hermes.policy.places.judging import Files
     from hermes.policy.rules import PolicySettings
+    from hermes.policy.suspects.suspects import Suspects
     from hermes.policy.urls.judging import Urls
     from hermes.policy.urls.resolver import Resolver
 
@@ -55,7 +56,8 @@ INSTALLERS = frozenset(
 class Case(Value):
     """An effect and what stands behind the decision about it. `open_` are the commands that a rule
     would have to allow; `outward` says what untrusted text must not cause by itself, of the kind
-    `outward_category`."""
+    `outward_category`; `suspects` are files that were written in sight of the strangers `sources`
+    and have a part in it."""
 
     decision: Decision
     texts: tuple[str, ...] = ()
@@ -63,6 +65,8 @@ class Case(Value):
     single: bool = False
     outward: str = ""
     outward_category: str = "network"
+    suspects: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 class Cases:
@@ -80,6 +84,7 @@ class Cases:
         far: bool = False,
         shipped: Callable[[str], bool] = lambda _: False,
         shell: Callable[[], ShellSetup] = ShellSetup,
+        suspects: Suspects | None = None,
     ) -> None:
         self._settings = settings
         self._shell = shell
@@ -90,7 +95,7 @@ class Cases:
         self._now = now
         self._sources = Sources(root, home, settings.trusted)
         since = NEVER if settings.since is None or far else settings.since
-        self._written = Written(since)
+        self._written = Written(since, None if far else suspects)
         self._commands: Commands | None = None
         self._files: Files | None = None
         self._urls: Urls | None = None
@@ -212,13 +217,14 @@ class Cases:
         case = self._command(effect.text, verdict, effect.cwd or UNKNOWN, seen)
         if isinstance(case.decision, Allow) and case.decision.harmless:
             # The program gets it in any case, so nothing else may happen at the same time.
-            return Case(decision=Allow(), texts=case.texts, outward=case.outward)
+            return replace(case, decision=Allow())
         return case
 
     def _command(self, text: str, verdict: Verdict, cwd: str, seen: Seen | None) -> Case:
         decision = _decision(verdict.worst)
         asked = [each.command for each in verdict.findings if each.level is Level.ASKED]
         outward = self._outward(verdict, cwd, seen)
+        suspects, sources = self._suspects(verdict, cwd)
         if isinstance(decision, Allow):
             decision = _carrying(verdict, seen) or decision
         return Case(
@@ -228,7 +234,24 @@ class Cases:
             single=len(verdict.commands) == 1,
             outward=outward.reason if outward else "",
             outward_category=outward.category if outward else "",
+            suspects=suspects,
+            sources=sources,
         )
+
+    def _suspects(self, verdict: Verdict, cwd: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What of strangers' files has a part in a command, and whose they are."""
+        lists: tuple[str, ...] = ()
+        if self._written.has_suspects() and any(map(_installs, verdict.findings)):
+            lists = tuple(each for each in self._lists(cwd) if self._written.sources(each))
+        found = {*verdict.sources, *(by for each in lists for by in self._written.sources(each))}
+        return tuple(dict.fromkeys((*verdict.suspects, *lists))), tuple(sorted(found))
+
+    def clear(self, paths: Iterable[str]) -> None:
+        """The person takes these files, as they are now, for their own."""
+        self._written.clear(paths)
+
+    def _lists(self, cwd: str) -> tuple[str, ...]:
+        return self._written.manifests(cwd, self._folders[0])
 
     def _outward(self, verdict: Verdict, cwd: str, seen: Seen | None) -> Finding | None:
         """The worst that untrusted text must not cause by itself."""
@@ -249,9 +272,13 @@ class Cases:
             return False
         if finding.category != "network":
             return True
-        if finding.command.partition(" ")[0] in INSTALLERS:
-            return self._written.manifests(cwd, self._folders[0])
+        if _installs(finding):
+            return bool(self._lists(cwd))
         return not leaving.is_plain_fetch(finding.command, seen, self._settings.hosts)
+
+
+def _installs(finding: Finding) -> bool:
+    return finding.category == "network" and finding.command.partition(" ")[0] in INSTALLERS
 
 
 def _lasting(words: str) -> Case:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING
 
+from hermes.codec.values import replace
 from hermes.core.effects import RunCommand
 from hermes.core.ports import ShellSetup
 from hermes.policy.call import Check
@@ -17,6 +19,9 @@ from hermes.policy.shell.state import State
 from hermes.policy.shell.tree import Unclear
 from hermes.policy.walk import Walk
 from hermes.policy.written import Contents, Written
+
+if TYPE_CHECKING:
+    from hermes.policy.suspects.implied import Implied
 
 
 @cache
@@ -40,34 +45,54 @@ class Commands:
         self._paths = paths
         self._shell = shell
         self._written = written or Written()
+        self._implied: Implied | None = None
 
     def judge(self, effect: RunCommand) -> Verdict:
         """Nothing is kept from one time to the next: files and links may have changed."""
         script, cwd = effect.script, effect.cwd
         contents = Contents(self._written)
         walk = self._follow(script, cwd, contents)
-        found, hidden = tuple(walk.findings), tuple[Finding, ...]()
+        found, hidden, used = tuple(walk.findings), tuple[Finding, ...](), tuple[str, ...]()
         if contents.asked:
-            found, hidden = self._apart(found, script, cwd)
+            alone = self._follow(script, cwd, Contents(Written()))
+            if alone.commands != walk.commands or alone.findings != walk.findings:
+                used = tuple(contents.asked)
+            found, hidden = _apart(found, tuple(alone.findings))
         if not script.isascii() and (plain := folded_text(script)) != script:
             # The plain twin of a disguised text is what a person believes to see.
             twin = self._follow(plain, cwd, Contents(Written()))
             found += tuple(each for each in twin.findings if each.level is Level.NEVER)
-        return Verdict(
+        verdict = Verdict(
             findings=found,
             commands=tuple(walk.commands),
             hidden=hidden,
             touched=tuple(walk.touched),
         )
+        return self._with_suspects(verdict, cwd, used) if self._written.has_suspects() else verdict
 
-    def _apart(
-        self, found: tuple[Finding, ...], script: str, cwd: str
-    ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-        """What is found by the text alone and for certain, and what new files hide."""
-        plain = tuple(self._follow(script, cwd, Contents(Written())).findings)
-        inside = [each for each in found if each not in plain]
-        certain = tuple(each for each in inside if not _is_vague(each))
-        return plain + certain, tuple(each for each in inside if each.category == "obfuscated")
+    def _with_suspects(self, verdict: Verdict, cwd: str, used: tuple[str, ...]) -> Verdict:
+        """Together with what strangers' files do that the commands run, named or not."""
+        if self._implied is None:
+            # Most homes have no such files.
+            from hermes.policy.suspects.implied import Implied
+
+            self._implied = Implied(self._written, self._paths.root, self._found_in)
+        found, implied = self._implied.of(verdict.commands, cwd)
+        behind = {path: self._written.sources(path) for path in (*used, *implied)}
+        sources = {source for each in behind.values() for source in each}
+        return replace(
+            verdict,
+            findings=(
+                *verdict.findings,
+                *(each for each in found if each.category != "obfuscated"),
+            ),
+            hidden=(*verdict.hidden, *(each for each in found if each.category == "obfuscated")),
+            suspects=tuple(path for path, by in behind.items() if by),
+            sources=tuple(sorted(sources)),
+        )
+
+    def _found_in(self, script: str, cwd: str) -> tuple[Finding, ...]:
+        return tuple(self._follow(script, cwd, Contents(self._written)).findings)
 
     def _follow(self, script: str, cwd: str, contents: Contents) -> Walk:
         walk = Walk(self._paths, _programs())
@@ -91,6 +116,16 @@ class Commands:
         except (Unclear, RecursionError) as unclear:
             walk.unclear(str(unclear) if isinstance(unclear, Unclear) else "too much nesting")
         return walk
+
+
+def _apart(
+    found: tuple[Finding, ...], plain: tuple[Finding, ...]
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """What is found by the text alone, which is `plain`, and for certain, and what new files
+    hide."""
+    inside = [each for each in found if each not in plain]
+    certain = tuple(each for each in inside if not _is_vague(each))
+    return plain + certain, tuple(each for each in inside if each.category == "obfuscated")
 
 
 def _is_vague(finding: Finding) -> bool:

@@ -40,6 +40,8 @@ def fed(effect: SignalProcess, judge: Judge) -> Verdict:
         ),
         commands=tuple(_new_commands(verdicts, alone)),
         hidden=tuple(each for verdict in verdicts for each in verdict.hidden),
+        suspects=tuple(each for verdict in verdicts for each in verdict.suspects),
+        sources=tuple({each: None for verdict in verdicts for each in verdict.sources}),
     )
 
 

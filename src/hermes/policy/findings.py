@@ -76,12 +76,15 @@ class Verdict(Value):
     """All that was found. `commands` are the simple commands in order, as they would be run.
     `hidden` is what new files hide that it runs; it counts when untrusted text is in view.
     `touched` are the absolute paths that they write, change or delete, as far as the text names
-    them: of a pattern the folder it works in, of a program such as `make` nothing."""
+    them: of a pattern the folder it works in, of a program such as `make` nothing. `suspects` are
+    files that it uses or runs and that were written in sight of the strangers `sources`."""
 
     findings: tuple[Finding, ...] = ()
     commands: tuple[str, ...] = ()
     hidden: tuple[Finding, ...] = ()
     touched: tuple[str, ...] = ()
+    suspects: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
     @property
     def reads_only(self) -> bool:

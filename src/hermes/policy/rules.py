@@ -31,10 +31,12 @@ from hermes.policy.targets import target
 if TYPE_CHECKING:
     from hermes.policy.cases import Case, Cases
     from hermes.policy.places.judging import Files
+    from hermes.policy.suspects.suspects import Suspects
     from hermes.policy.urls.judging import Urls
     from hermes.policy.urls.resolver import Resolver
 
-ALL_SCOPES = ("once", "session", "always")
+ALL_SCOPES: tuple[str, ...] = ("once", "session", "always")
+MOST_NAMED = 3
 
 
 class Blocked(Value):
@@ -68,7 +70,8 @@ class PolicySettings(Value):
 class Rules:
     """The rules of one session. `keep` stores what a person allowed for ever; `mask` takes the
     secrets out of it before. Of a workspace that is `far` nothing is looked up on this machine.
-    `shipped` tells whether a file came with the program and is as it came: it may be run."""
+    `shipped` tells whether a file came with the program and is as it came: it may be run.
+    `suspects` knows the files that were written in sight of strangers."""
 
     def __init__(
         self,
@@ -84,6 +87,7 @@ class Rules:
         shipped: Callable[[str], bool] = lambda _: False,
         mask: Mask = masked,
         shell: Callable[[], ShellSetup] = ShellSetup,
+        suspects: Suspects | None = None,
     ) -> None:
         # A person may choose another one while the session goes on.
         self.mode = settings.mode
@@ -98,6 +102,10 @@ class Rules:
         self._keep = keep
         self._resolver = resolver
         self._now = now
+        self._suspects = suspects
+        # Sources of strangers' text that effects were judged with, or that they brought.
+        self.in_sight: frozenset[str] = frozenset()
+        self._allowed_here: set[str] = set()
         self._made: Cases | None = None
 
     def decide(
@@ -108,6 +116,7 @@ class Rules:
         seen: Seen | None = None,
     ) -> Decision:
         case = self._cases.of(effect, seen)
+        self.in_sight |= set(self._cases.strangers(origins))
         if isinstance(case.decision, Deny):
             return case.decision
         if refused := self._refused(effect, principal, case):
@@ -123,14 +132,26 @@ class Rules:
         return decision
 
     def origin(self, effect: Effect) -> str:
-        return self._cases.origin(effect)
+        origin = self._cases.origin(effect)
+        if origin:
+            self.in_sight |= set(self._cases.strangers((origin,)))
+        return origin
 
     def remember(self, effect: Effect, scope: Scope) -> None:
         if scope == "once":
             return
         self._allowed.add(subject(effect))
-        if scope == "always":
+        self._allowed_here.add(subject(effect))
+        if scope == "always" and not self._cleared(effect):
             self._keep(sealed(subject(effect), self._mask))
+
+    def _cleared(self, effect: Effect) -> bool:
+        """Whether the yes was about files that strangers may have had written. They are the
+        person's from now on, as they are now; the same words with other files are asked about."""
+        suspects = self._cases.of(effect, None).suspects
+        if suspects:
+            self._cases.clear(suspects)
+        return bool(suspects)
 
     def verdict(self, effect: RunCommand) -> Verdict:
         """Everything that was found about a command."""
@@ -163,6 +184,7 @@ class Rules:
                 far=self._far,
                 shipped=self._shipped,
                 shell=self._shell,
+                suspects=self._suspects,
             )
         return self._made
 
@@ -193,24 +215,28 @@ class Rules:
         """What is asked about for the owner's or safety's sake. Every question in a conversation
         with strangers' text names them: they may be who wants it."""
         decision = case.decision
-        strangers = self._cases.strangers(origins)
-        sources = f"Text from {', '.join(strangers)} is in view, which may be what wants this."
+        others = self._cases.strangers(origins)
+        sources = _in_view(others) + _behind(case)
         if isinstance(decision, Ask):
-            if not strangers:
-                return decision
-            scopes = tuple(scope for scope in decision.scopes if scope != "always")
-            return replace(decision, reason=f"{decision.reason} {sources}", scopes=scopes)
+            return replace(
+                decision,
+                reason=f"{decision.reason}{sources}",
+                scopes=_without_always(decision.scopes, others, case),
+            )
         if rule := self._standing.asking(effect, principal, case.texts or (target(effect),)):
             reason = rule.reason or f"A rule wants to be asked about {rule.match!r}."
             return Ask(reason=reason, category="settings")
-        if case.outward and strangers:
-            reason = f"{case.outward} {sources}"
-            return Ask(reason=reason, category=case.outward_category, scopes=("once",))
+        if case.outward and sources:
+            scopes = ALL_SCOPES if case.suspects else ("once",)
+            reason = f"{case.outward}{sources}"
+            return Ask(reason=reason, category=case.outward_category, scopes=scopes)
         return decision
 
     def _lifted(self, effect: Effect, principal: Principal, case: Case, ask: Ask) -> str:
-        """Why a question need not be asked, or nothing."""
-        if subject(effect) in self._allowed:
+        """Why a question need not be asked, or nothing. What was allowed for ever was allowed as
+        it was then, before strangers' files had a part in it."""
+        allowed = self._allowed_here if case.suspects else self._allowed
+        if subject(effect) in allowed:
             return "Allowed beforehand."
         open_ = case.open_ or (target(effect),)
         if ask.category != "settings" and (
@@ -218,3 +244,29 @@ class Rules:
         ):
             return f"A rule allows {rule.match!r}."
         return "Questions are off." if self.mode == "off" else ""
+
+
+def _in_view(others: tuple[str, ...]) -> str:
+    if not others:
+        return ""
+    return f" Text from {', '.join(others)} is in view, which may be what wants this."
+
+
+def _behind(case: Case) -> str:
+    """Which files strangers may have had written, for whoever is asked."""
+    if not case.suspects:
+        return ""
+    shown = ", ".join(path.rpartition("/")[2] for path in case.suspects[:MOST_NAMED])
+    more = len(case.suspects) - MOST_NAMED
+    shown += f" and {more} more" if more > 0 else ""
+    were = "were" if len(case.suspects) > 1 else "was"
+    return f" {shown} {were} written while text from {', '.join(case.sources)} was in view."
+
+
+def _without_always(
+    scopes: tuple[str, ...], others: tuple[str, ...], case: Case
+) -> tuple[str, ...]:
+    """With strangers in view nothing is allowed for ever, unless bound to files as they are."""
+    if not others or case.suspects:
+        return scopes
+    return tuple(scope for scope in scopes if scope != "always")

@@ -1,13 +1,18 @@
-"""Files that came into being while a session runs: what they hold is judged when they are run."""
+"""Files that came into being while a session runs, or earlier in sight of strangers: what they hold
+is judged when they are run."""
 
 from __future__ import annotations
 
 import math
 import os
 import stat
-from typing import TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 from hermes.policy.shell.state import Stream
+
+if TYPE_CHECKING:
+    from hermes.policy.suspects.suspects import Suspects
 
 LARGEST = 256 * 1024
 NEVER = math.inf
@@ -32,10 +37,12 @@ T = TypeVar("T")
 
 
 class Written:
-    """Told by the time at which a file's inode last changed, which nobody can set back."""
+    """New files are told by the time at which their inode last changed, which nobody can set back;
+    `known` tells of those that were written in sight of strangers, in whichever session."""
 
-    def __init__(self, since: float = NEVER) -> None:
+    def __init__(self, since: float = NEVER, known: Suspects | None = None) -> None:
         self._since = since
+        self._known = known
 
     def is_new(self, path: str) -> bool:
         if self._since == NEVER:
@@ -45,9 +52,26 @@ class Written:
         except (OSError, ValueError):
             return False
 
+    def sources(self, path: str) -> tuple[str, ...]:
+        """Whose words were in view when the file was written; () for the person's own."""
+        return self._known.sources(path) if self._known is not None else ()
+
+    def suspects(self, *folders: str) -> tuple[str, ...]:
+        """Names of files below these folders that may have been written in sight of strangers."""
+        return self._known.names(*folders) if self._known is not None else ()
+
+    def has_suspects(self) -> bool:
+        """Whether there is any such file anywhere."""
+        return self._known is not None and self._known.exist()
+
+    def clear(self, paths: Iterable[str]) -> None:
+        if self._known is not None:
+            self._known.clear(paths)
+
     def text(self, path: str) -> str | None:
-        """What a new file holds; None for others, and for what is no text."""
-        if not self.is_new(path):
+        """What a new file holds, or one that strangers may have had written; None for others, and
+        for what is no text."""
+        if not self.is_new(path) and not self.sources(path):
             return None
         try:
             with open(path, "rb", opener=_opened) as file:
@@ -57,21 +81,22 @@ class Written:
         except (OSError, ValueError):
             return None
 
-    def manifests(self, *folders: str) -> bool:
-        """Whether one of the folders has a new list of the code that its project needs."""
-        if self._since == NEVER:
-            return False
-        return any(self.is_new(f"{folder}/{name}") for folder in folders for name in MANIFESTS)
+    def manifests(self, *folders: str) -> tuple[str, ...]:
+        """New lists of the code that the project in one of these folders needs."""
+        if self._since == NEVER and not self.has_suspects():
+            return ()
+        paths = [f"{folder}/{name}" for folder in dict.fromkeys(folders) for name in MANIFESTS]
+        return tuple(path for path in paths if self.is_new(path) or self.sources(path))
 
 
 class Contents(dict[str, Stream]):
     """The files that a script knows: those that it writes itself, and new ones on the disk.
-    `asked` tells that one of the latter was looked into."""
+    `asked` are the latter, as far as they were looked into."""
 
     def __init__(self, written: Written) -> None:
         super().__init__()
         self._written = written
-        self.asked = False
+        self.asked: dict[str, None] = {}
 
     def get(self, path: str, default: T = None) -> Stream | T:  # type: ignore[assignment]
         found = super().get(path)
@@ -80,7 +105,7 @@ class Contents(dict[str, Stream]):
         text = self._written.text(path) if path.startswith("/") else None
         if text is None:
             return default
-        self.asked = True
+        self.asked[path] = None
         return Stream(text=text)
 
 

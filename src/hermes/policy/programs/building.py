@@ -15,6 +15,17 @@ from hermes.policy.shell.state import UNKNOWN, Stream
 
 # Where a build that `configure` sets up will put its files; no shell has a variable like this.
 PREFIX = "configure --prefix"
+# Lines that a shell is given: by a tab in a makefile, by any space in other such files, or as the
+# item of a list.
+_RECIPE = re.compile(
+    r"\t[\s@+-]*(\S.*)|  +(?:- |cmd: )*[@+-]*(?!\s|[\w.-]+\s*[:?+!]?=[^=])(\S.*)|- cmd: (.*)"
+)
+_ASSIGNED = re.compile(r"\s*(?:export |override |private )*([\w.-]+)\s*([+!?]|:{0,3})=\s*(.*)")
+_SHELLS_OUT = re.compile(r"\$[({]shell ((?:[^()]|\([^()]*\))*)[)}]")
+_REFERENCE = re.compile(r"\$\(([^()$]*)\)|\$\{([^{}$]*)\}|\$([\w@<^?*%+|])")
+# Stands for a dollar of the shell while those of make are looked for.
+HELD = "\ufffa"
+MOST_TURNS = 5
 INSTALLS = re.compile(r"^(un)?install(-(?!deps|dev|tool|dependenc|requirement|test|local)|$)")
 
 
@@ -73,14 +84,45 @@ def _installed(call: Call, target: str, words: list[str]) -> None:
 
 
 def _recipes(call: Call, rules: Stream) -> None:
-    """A makefile that comes as input, or that this very script has written."""
+    """A makefile that comes as input, that is new, or that this very script has written."""
     if not rules.known:
         call.ask("obfuscated", "It follows rules that are only known when it runs.")
-    for line in rules.text.split("\n"):
-        if line.startswith("\t"):
-            call.runs_text(line.strip().lstrip("@-+"))
+    known: dict[str, str] = {}
+    defining = False
+    for line in rules.text.replace("\\\n", " ").split("\n"):
+        defining = line.startswith("define ") or (defining and not line.startswith("endef"))
+        for script in _SHELLS_OUT.findall(line):
+            call.runs_text(_for_shell(script, known))
+        if recipe := _RECIPE.match(line):
+            call.runs_text(_for_shell(next(filter(None, recipe.groups()), ""), known))
+        elif defining and not line.startswith("define "):
+            call.runs_text(_for_shell(line.lstrip("@+-"), known))
+        elif assigned := _ASSIGNED.match(line):
+            name, how, value = assigned.groups()
+            known[name] = f"{known.get(name, '')} {value}".strip() if how == "+" else value
+            if how == "!":
+                call.runs_text(_for_shell(value, known))
         elif ";" in line and ":" in line:
-            call.runs_text(line.partition(";")[2])
+            call.runs_text(_for_shell(line.partition(";")[2], known))
+
+
+def _for_shell(line: str, known: dict[str, str]) -> str:
+    """A line of a recipe as make gives it to a shell."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[0] == "$$":
+            return "$"
+        name = found[1] or found[2] or found[3] or ""
+        if name.startswith("shell "):
+            return f"$({name[6:]})"
+        return known.get(name, UNKNOWN)
+
+    for _ in range(MOST_TURNS):
+        told = _REFERENCE.sub(value, line.replace("$$", HELD))
+        if told.replace(HELD, "$$") == line:
+            break
+        line = told.replace(HELD, "$$")
+    return line.replace("$$", "$")
 
 
 def _cmake(call: Call) -> Stream | None:

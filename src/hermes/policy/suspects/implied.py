@@ -1,0 +1,228 @@
+"""What a program runs without naming it: the suspects among the files of a project, and what they
+hold that strangers must not cause."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import replace
+from hermes.policy.findings import OUTWARD, Finding, Level
+from hermes.policy.written import Written
+
+# What a stranger's file must not do in a program that runs it among others. Of much else that code
+# does it cannot be told whether it is done at all.
+SERIOUS = OUTWARD | {"credentials", "remote_code", "obfuscated", "own_state"}
+MOST_FILES = 100
+_CODE = {
+    "python": (".py", ".pyw", ".pth"),
+    "node": (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"),
+    "ruby": (".rb", ".rake", ".gemspec", "Rakefile", "Gemfile", "Guardfile"),
+    "php": (".php",),
+    "perl": (".pl", ".pm", ".t"),
+    "lua": (".lua",),
+    "julia": (".jl",),
+    "Rscript": (".r", ".R", ".Rprofile"),
+    "bash": (".sh", ".bash", ".zsh", ".bats", ".envrc"),
+    "make": (".mk", "Makefile", "makefile", "GNUmakefile", "justfile"),
+    "groovy": (".gradle", ".kts", ".groovy", "Jenkinsfile"),
+    "elixir": (".ex", ".exs"),
+    "compiled": (
+        *(".go", ".rs", ".java", ".kt", ".scala", ".c", ".cc", ".cpp", ".h", ".hpp", ".cs"),
+        *(".swift", ".hs", ".zig"),
+    ),
+}
+# How compiled languages reach other machines; nothing follows their code.
+_REACHES = re.compile(
+    r"\b(net/http|net\.Dial\w*|reqwest|ureq|hyper::|TcpStream|UdpSocket|HttpClient|URLConnection"
+    r"|openConnection|java\.net|okhttp|libcurl|curl_easy|curl/curl\.h|sys/socket\.h|WebRequest"
+    r"|System\.Net|URLSession|Network\.(HTTP|Socket)|std\.http|std\.net)\b"
+)
+# Programs that run whatever a project holds, because its own files tell them what.
+ANYTHING = frozenset(
+    """
+    make gmake bmake just task mage invoke inv doit ninja meson cmake tox nox npm npx pnpm pnpx yarn
+    bun bunx deno uv uvx poetry pipenv pdm hatch rake ant gradle gradlew mvn mvnw sbt lein bazel
+    bazelisk buck buck2 pants earthly dagger pre-commit lefthook husky lint-staged act composer
+    bundle mix turbo nx lerna rush concurrently npm-run-all run-s run-p nodemon snakemake nextflow
+    dvc waf scons bash sh dash zsh ksh
+    """.split()
+)
+SHELLS = frozenset("bash sh dash zsh ksh".split())
+# What comes after the name of a program that only tells something then.
+TELLS = frozenset(
+    """
+    ls list show view info tree freeze outdated why search help version config --version -V -v
+    --help -h -n --dry-run --just-print
+    """.split()
+)
+_PROGRAMS = {
+    "python": """
+        python python2 python3 pypy pypy3 ipython ipython3 pytest py.test unittest coverage behave
+        robot uvicorn gunicorn hypercorn flask django-admin celery streamlit locust alembic pip pip3
+        sphinx-build sphinx-apidoc mkdocs jupyter jupyter-nbconvert papermill nbconvert pylint mypy
+        scalene py-spy kernprof memray viztracer luigi kedro mlflow accelerate torchrun deepspeed
+        pyinstaller nuitka cython maturin pdoc scrapy fab ansible ansible-playbook idf.py pio
+    """,
+    "node": """
+        node nodejs ts-node tsx electron jest mocha vitest ava tap karma cypress playwright eslint
+        prettier stylelint webpack rollup vite esbuild parcel swc babel next nuxt astro gatsby remix
+        ng vue-cli-service svelte-kit storybook gulp grunt tsup postcss tailwindcss nyc c8 typedoc
+        serverless cdk prisma knex sequelize hardhat
+    """,
+    "ruby": "ruby rspec rails irb puma guard jekyll rubocop cap capistrano vagrant pod",
+    "php": "php phpunit pest artisan phpstan psalm rector symfony",
+    "perl": "perl prove",
+    "lua": "lua luajit busted love",
+    "julia": "julia",
+    "Rscript": "R Rscript littler",
+    "bash": "bats shellspec",
+    "elixir": "elixir iex",
+    "compiled": """
+        cargo go dotnet swift swiftc zig stack cabal java javac kotlinc gcc g++ cc c++ clang clang++
+        rustc runghc cargo-nextest gotestsum
+    """,
+}
+LANGUAGES = {name: kind for kind, names in _PROGRAMS.items() for name in names.split()}
+SUFFIXES = {suffix: kind for kind, suffixes in _CODE.items() for suffix in suffixes}
+_VERSIONED = re.compile(r"^(python|pypy|pip)\d[\d.]*$")
+# Files that are run because of where they lie, found also where nobody wrote down who made them.
+USUAL = (
+    "Makefile makefile GNUmakefile justfile package.json conftest.py setup.py noxfile.py tasks.py "
+    "dodo.py fabfile.py sitecustomize.py usercustomize.py manage.py tests/conftest.py "
+    "test/conftest.py Rakefile Gemfile build.gradle build.gradle.kts gulpfile.js Gruntfile.js "
+    "webpack.config.js vite.config.js vite.config.ts jest.config.js babel.config.js .eslintrc.js "
+    "eslint.config.js postcss.config.js tailwind.config.js next.config.js rollup.config.js "
+    ".pnpmfile.cjs"
+).split()
+HOOK_FOLDERS = (".git/hooks", ".husky", ".githooks")
+# Of git's commands those after which hooks run.
+HOOKED = frozenset(
+    "commit merge rebase push pull checkout switch am cherry-pick revert worktree gc clone".split()
+)
+
+
+_TALKS = Finding(
+    level=Level.ASKED, category="network_out", reason="Its code talks to another machine."
+)
+Follow = Callable[[str, str], tuple[Finding, ...]]
+
+
+class Implied:
+    """For one session. `follow` gives what is found about a script in a folder. What was found in a
+    file is kept as long as the file stays the same."""
+
+    def __init__(self, written: Written, root: str, follow: Follow) -> None:
+        self._written = written
+        self._root = root
+        self._follow = follow
+        self._looked: dict[tuple[str, int, int], tuple[Finding, ...]] = {}
+
+    def of(self, commands: Iterable[str], cwd: str) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+        """What is found in suspects that these commands run, and in which files."""
+        if not self._written.has_suspects():
+            return (), ()
+        given = tuple(dict.fromkeys(commands))
+        kinds = {kind: command for command in given for kind in _kinds(command)}
+        if not kinds:
+            return (), ()
+        found, files = list[Finding](), list[str]()
+        for path in self._candidates(kinds, cwd):
+            if findings := self._inside(path):
+                command = next((kinds[kind] for kind in _kinds_of(path) if kind in kinds), "")
+                found += (replace(each, command=command) for each in findings)
+                files.append(path)
+        return tuple(found), tuple(files)
+
+    def _candidates(self, kinds: Iterable[str], cwd: str) -> list[str]:
+        folders = tuple(dict.fromkeys((cwd, self._root)))
+        wanted = frozenset(kinds)
+        usual = [f"{folder}/{name}" for folder in folders for name in USUAL]
+        if "hooks" in wanted:
+            usual += _hooks(folders)
+        named = self._written.suspects(*folders)
+        near = dict.fromkeys(path for path in (*usual, *named) if _kinds_of(path) & wanted)
+        return [path for path in near if self._written.sources(path)][:MOST_FILES]
+
+    def _inside(self, path: str) -> tuple[Finding, ...]:
+        try:
+            seen = os.stat(path)  # noqa: PTH116
+        except OSError:
+            return ()
+        stamp = (path, seen.st_ctime_ns, seen.st_size)
+        if stamp not in self._looked:
+            found = self._judged(path)
+            self._looked[stamp] = tuple(_sent(each) for each in found if _is_serious(each))
+        return self._looked[stamp]
+
+    def _judged(self, path: str) -> tuple[Finding, ...]:
+        """As if a command ran the file alone."""
+        kind = next(iter(_kinds_of(path)))
+        if kind == "compiled":
+            return (_TALKS,) if _REACHES.search(self._written.text(path) or "") else ()
+        if kind == "package.json":
+            script = _scripts(self._written.text(path) or "")
+        else:
+            program = "bash" if kind == "hooks" else kind
+            script = f"{program}{' -f' if kind == 'make' else ''} {shlex.quote(path)}"
+        return self._follow(script, posixpath.dirname(path)) if script else ()
+
+
+def _is_serious(finding: Finding) -> bool:
+    if finding.level in (Level.NEVER, Level.DENIED):
+        return True
+    return finding.level is not Level.HARMLESS and finding.category in SERIOUS
+
+
+def _sent(finding: Finding) -> Finding:
+    """A fetch by a stranger's code says something to whom the stranger likes."""
+    return replace(finding, category="network_out") if finding.category == "network" else finding
+
+
+def _kinds(command: str) -> frozenset[str]:
+    """The kinds of files that a command may run without naming them."""
+    words = command.split(None, 3) or [""]
+    program = words[0].rpartition("/")[2]
+    if found := _VERSIONED.match(program):
+        program = found[1]
+    second = words[1] if len(words) > 1 else ""
+    if program == "git":
+        return frozenset({"hooks"}) if HOOKED.intersection(words[1:]) else frozenset()
+    if second in TELLS or (program in SHELLS and (not second or second.startswith("-"))):
+        return frozenset()
+    if program in ANYTHING or ("/" in words[0] and "bin/" not in words[0]):
+        return frozenset((*_CODE, "package.json"))
+    kind = LANGUAGES.get(program)
+    return frozenset({kind}) if kind else frozenset()
+
+
+def _kinds_of(path: str) -> frozenset[str]:
+    folder, _, name = path.rpartition("/")
+    if folder.endswith(HOOK_FOLDERS):
+        return frozenset({"hooks"})
+    if name == "package.json":
+        return frozenset({"package.json"})
+    kind = SUFFIXES.get(name) or SUFFIXES.get(posixpath.splitext(name)[1])
+    return frozenset({kind}) if kind else frozenset()
+
+
+def _hooks(folders: Iterable[str]) -> Iterator[str]:
+    for folder in folders:
+        for place in HOOK_FOLDERS:
+            try:
+                names = sorted(os.listdir(f"{folder}/{place}"))  # noqa: PTH208
+            except OSError:
+                continue
+            yield from (f"{folder}/{place}/{name}" for name in names if "." not in name)
+
+
+def _scripts(text: str) -> str:
+    try:
+        scripts = decode(dict, text).get("scripts", {})
+    except DecodeError:
+        return ""
+    return "\n".join(str(each) for each in scripts.values()) if isinstance(scripts, dict) else ""

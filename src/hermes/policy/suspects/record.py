@@ -1,0 +1,152 @@
+"""The record of a home that says when strangers' words could have had a file written: one file of
+lines that only grows, shared by all processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
+
+
+class Began(Value, tag="began"):
+    """Something began that may write files below `root` and those of `names`, with the words of
+    `by` in view. It lasts until it is said to have ended, or until the process `owner` is gone.
+    Times are nanoseconds since 1970, as file systems tell them."""
+
+    id: str
+    at: int
+    root: str
+    by: tuple[str, ...]
+    owner: int
+    names: tuple[str, ...] = ()
+
+
+class Ended(Value, tag="ended"):
+    """`names` are files that were found to be written meanwhile, `prints` the sizes and digests of
+    what they hold."""
+
+    id: str
+    at: int
+    names: tuple[str, ...] = ()
+    prints: tuple[tuple[int, str], ...] = ()
+
+
+class Held(Value, tag="held"):
+    """What files of periods held that are not told one by one any more."""
+
+    by: tuple[str, ...]
+    prints: tuple[tuple[int, str], ...]
+
+
+class Cleared(Value, tag="cleared"):
+    """A person takes files with this content for their own."""
+
+    digest: str
+
+
+Line = Began | Ended | Held | Cleared
+
+
+class Record:
+    """A line that was not written to its end counts for nothing: it is written before what it tells
+    of may happen. Whoever writes holds a lock, so that nobody writes into a file that is being
+    replaced."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+        self._place = (0, 0)
+        self._read = 0
+
+    def news(self) -> tuple[bool, list[Line]] | None:
+        """What was written since the last time; None for nothing, as there is in most homes. True
+        with all that there is, where the file is another one."""
+        try:
+            seen = os.stat(self._path)  # noqa: PTH116
+        except OSError:
+            if not self._read:
+                return None
+            self._place, self._read = (0, 0), 0
+            return True, []
+        place = (seen.st_dev, seen.st_ino)
+        afresh = place != self._place or seen.st_size < self._read
+        if not afresh and seen.st_size == self._read:
+            return None
+        start = 0 if afresh else self._read
+        try:
+            with Path(self._path).open("rb") as file:
+                file.seek(start)
+                whole = file.read().rpartition(b"\n")
+        except OSError:
+            return None
+        self._place, self._read = place, start + len(whole[0]) + len(whole[1])
+        return afresh, list(_lines(whole[0]))
+
+    def add(self, lines: Iterable[Line], *, safely: bool = False) -> None:
+        """Blocks; OSError. `safely` means that it is there after the machine has lost its power."""
+        # A line that somebody left unfinished must not swallow this one.
+        data = b"".join(b"\n" + encode(line) + b"\n" for line in lines)
+        with self._locked() as descriptor:
+            _write(descriptor, data)
+            if safely:
+                os.fdatasync(descriptor)
+
+    def rewrite(self, lines: Iterable[Line], *, while_as_long: int) -> int:
+        """The same told in fewer lines, unless somebody has written more since it was read. How
+        long it is then."""
+        data = b"".join(encode(line) + b"\n" for line in lines)
+        with self._locked() as descriptor:
+            if os.fstat(descriptor).st_size != while_as_long:
+                return while_as_long
+            fresh = f"{self._path}.new"
+            new = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                _write(new, data)
+                os.fdatasync(new)
+            finally:
+                os.close(new)
+            os.replace(fresh, self._path)  # noqa: PTH105
+            return len(data)
+
+    @property
+    def length(self) -> int:
+        """How much of it was read."""
+        return self._read
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
+        import fcntl
+
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        while True:
+            descriptor = os.open(self._path, flags, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if _is_same(descriptor, self._path):
+                    yield descriptor
+                    return
+            finally:
+                os.close(descriptor)
+
+
+def _is_same(descriptor: int, path: str) -> bool:
+    """Somebody may have replaced the file while its lock was waited for."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))  # noqa: PTH116
+    except OSError:
+        return False
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _lines(data: bytes) -> Iterator[Line]:
+    for line in data.split(b"\n"):
+        if line:
+            with contextlib.suppress(DecodeError):
+                yield decode(Line, line)  # type: ignore[arg-type]

@@ -1,0 +1,311 @@
+"""Which files are suspects: written while strangers' words were in view, and not changed since."""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+
+from hermes.codec.values import replace
+from hermes.policy.suspects.record import Began, Cleared, Ended, Held, Line, Record
+
+FILE = "suspects.jsonl"
+# File systems note times by a clock that is behind by up to a tick.
+TICK_NS = 12_000_000
+LARGEST = 4 * 1024 * 1024
+# From how many bytes on the record is told in fewer lines; how many periods stay as they are, and
+# how many of the older ones become one.
+LONG = 512 * 1024
+RECENT = 500
+TOGETHER = 8
+MOST_NAMES = 300
+MOST_DIGESTS = 5_000
+MOST_PRINTS = 100
+Stamp = tuple[str, int, int]
+
+
+class Suspects:
+    """For one home. A file is a suspect when the time of its content or of its inode lies within
+    a period in which strangers could have had it written, which nobody can set back, or when it
+    holds the very same as such a file did: a copy, or what comes back out of git. Whoever edits it
+    afterwards makes it theirs; moving it, changing its mode or committing it does not. A person can
+    also clear its content, wherever it lies then."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        now_ns: Callable[[], int] = time.time_ns,
+        is_alive: Callable[[int], bool] | None = None,
+    ) -> None:
+        self._record = Record(path)
+        self._now_ns = now_ns
+        self._is_alive = is_alive or _is_alive
+        self._lock = Lock()
+        self._began: dict[str, Began] = {}
+        self._ended: dict[str, int] = {}
+        self._cleared: dict[str, None] = {}
+        self._digests: dict[Stamp, str] = {}
+        # What was found out before, as long as nothing is new.
+        self._told: dict[tuple[str, int, int, int, int], tuple[str, ...]] = {}
+        self._near: dict[tuple[str, ...], tuple[str, ...]] = {}
+        # By size: whose words were in view when content with that digest was written.
+        self._prints: dict[int, dict[str, tuple[str, ...]]] = {}
+        self._open: list[str] = []
+        self._mine: dict[str, Began] = {}
+        # Times at which a period begins, and up to which those that began until then last.
+        self._starts: list[int] = []
+        self._until: list[float] = []
+        self._own = 0
+        self._short = 0
+
+    # What is known.
+
+    def exist(self) -> bool:
+        return self._known()
+
+    def sources(self, path: str) -> tuple[str, ...]:
+        """Whose words were in view when the file was written; () for files that are no suspects."""
+        if not self._known():
+            return ()
+        try:
+            seen = os.stat(path)  # noqa: PTH116
+        except (OSError, ValueError):
+            return ()
+        stamp = (path, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+        if stamp not in self._told:
+            found = self._by_time(path, seen) or self._by_content(path, seen)
+            cleared = found and self._cleared and self._digest(path, seen) in self._cleared
+            self._told[stamp] = () if cleared else tuple(sorted(found))
+        return self._told[stamp]
+
+    def _by_time(self, path: str, seen: os.stat_result) -> set[str]:
+        times = (seen.st_ctime_ns, seen.st_mtime_ns)
+        if not any(map(self._is_within, times)):
+            return set()
+        real = os.path.realpath(path)
+        return {
+            source
+            for each in self._began.values()
+            if any(self._lasts(each, at) for at in times) and _covers(each, real)
+            for source in each.by
+        }
+
+    def _by_content(self, path: str, seen: os.stat_result) -> set[str]:
+        if not self._prints.get(seen.st_size):
+            return set()
+        return set(self._prints[seen.st_size].get(self._digest(path, seen), ()))
+
+    def names(self, *folders: str) -> tuple[str, ...]:
+        """Files that may lie below the folders and be suspects, newest first: those that were
+        written there, and those that were written elsewhere, as in another worktree."""
+        if not self._known():
+            return ()
+        if folders not in self._near:
+            self._near[folders] = tuple(self._names(folders))[:MOST_NAMES]
+        return self._near[folders]
+
+    def _names(self, folders: tuple[str, ...]) -> dict[str, None]:
+        near: dict[str, None] = {}
+        for each in reversed(self._began.values()):
+            for name in reversed(each.names):
+                for folder in folders:
+                    if _inside(name, folder):
+                        near[name] = None
+                    elif _inside(name, each.root):
+                        near[folder + name[len(each.root) :]] = None
+        return near
+
+    def _known(self) -> bool:
+        """Looks whether there is something new. False in a home without any."""
+        with self._lock:
+            news = self._record.news()
+            if news is not None:
+                if news[0]:
+                    self._began, self._ended, self._cleared, self._prints = {}, {}, {}, {}
+                self._take(news[1])
+            if not self._began:
+                return False
+            gone = [
+                Ended(id=each, at=self._now_ns())
+                for each in self._open
+                if not self._is_alive(self._began[each].owner)
+            ]
+            if gone:
+                # Whatever was written until now may be its doing; what comes now is not.
+                self._take(gone)
+                with suppress(OSError):
+                    self._record.add(gone)
+            return True
+
+    def _take(self, lines: Iterable[Line]) -> None:
+        self._told, self._near = {}, {}
+        for line in lines:
+            match line:
+                case Began():
+                    self._began[line.id] = line
+                case Ended(id=id_, at=at) if id_ in self._began:
+                    self._ended.setdefault(id_, at)
+                    began = self._began[id_]
+                    names = dict.fromkeys((*began.names, *line.names))
+                    self._began[id_] = replace(began, names=tuple(names))
+                    self._hold(began.by, line.prints)
+                case Ended():
+                    continue
+                case Held(by=by, prints=prints):
+                    self._hold(by, prints)
+                case Cleared(digest=digest):
+                    self._cleared[digest] = None
+        self._open = [each for each in self._began if each not in self._ended]
+        ordered = sorted(self._began.values(), key=lambda each: each.at)
+        self._starts, self._until, last = [], [], 0.0
+        for each in ordered:
+            last = max(last, self._ended.get(each.id, math.inf))
+            self._starts.append(each.at - TICK_NS)
+            self._until.append(last)
+
+    def _hold(self, by: tuple[str, ...], prints: Iterable[tuple[int, str]]) -> None:
+        for size, digest in prints:
+            self._prints.setdefault(size, {})[digest] = by
+
+    def _is_within(self, at: int) -> bool:
+        place = bisect_right(self._starts, at)
+        return place > 0 and at <= self._until[place - 1]
+
+    def _lasts(self, period: Began, at: int) -> bool:
+        return period.at - TICK_NS <= at <= self._ended.get(period.id, math.inf)
+
+    def _digest(self, path: str, seen: os.stat_result) -> str:
+        stamp = (path, seen.st_ctime_ns, seen.st_size)
+        if stamp not in self._digests:
+            self._digests[stamp] = _digest(path)
+        return self._digests[stamp]
+
+    # What is written down. All of it blocks; OSError where the home cannot be written.
+
+    def begin(self, root: str, names: Iterable[str], by: Iterable[str], owner: int = 0) -> str:
+        """From now on files may be written with these sources in view; for how long is told by
+        `end` with what this returns. Durable when it returns."""
+        owner = owner or os.getpid()
+        self._own += 1
+        at = self._now_ns()
+        began = Began(
+            id=f"{os.getpid()}-{at}-{self._own}",
+            at=at,
+            root=os.path.realpath(root),
+            by=tuple(sorted(by)),
+            owner=owner,
+            names=tuple(os.path.realpath(name) for name in names),
+        )
+        self._mine[began.id] = began
+        self._record.add((began,), safely=True)
+        return began.id
+
+    def end(self, id_: str, names: Iterable[str] = ()) -> None:
+        """`names` are more files that were written meanwhile."""
+        began, found = self._mine.pop(id_), tuple(os.path.realpath(name) for name in names)
+        prints = (_print(name, began.at) for name in dict.fromkeys((*began.names, *found)))
+        written = tuple(each for each in prints if each is not None)[:MOST_PRINTS]
+        self._record.add((Ended(id=id_, at=self._now_ns(), names=found, prints=written),))
+        self._shorten()
+
+    def clear(self, paths: Iterable[str]) -> None:
+        """A person has taken these files, as they are now, for their own."""
+        digests = {digest for path in paths if (digest := _digest(path))}
+        self._record.add(Cleared(digest=each) for each in sorted(digests))
+
+    def _shorten(self) -> None:
+        """Neighbours among the old periods become one, which says more than is known and never
+        less."""
+        if not self._known() or self._record.length < max(LONG, 2 * self._short):
+            return
+        with self._lock:
+            periods = sorted(self._began.values(), key=lambda each: each.at)
+            old, recent = periods[:-RECENT], periods[-RECENT:]
+            ends, left = dict(self._ended), MOST_NAMES
+            lines: list[Line] = []
+            for began in reversed(recent + list(_joined(old, ends))):
+                kept = tuple(name for name in began.names if os.path.exists(name))[:left]  # noqa: PTH110
+                left -= len(kept)
+                lines += (Ended(id=began.id, at=ends[began.id]),) if began.id in ends else ()
+                lines.append(replace(began, names=kept))
+            lines += (Cleared(digest=each) for each in [*self._cleared][-MOST_DIGESTS:])
+            lines += self._held()
+            length = self._record.length
+            self._short = self._record.rewrite(reversed(lines), while_as_long=length)
+
+    def _held(self) -> list[Held]:
+        found: dict[tuple[str, ...], list[tuple[int, str]]] = {}
+        for size, digests in self._prints.items():
+            for digest, by in digests.items():
+                found.setdefault(by, []).append((size, digest))
+        return [Held(by=by, prints=tuple(prints)) for by, prints in found.items()]
+
+
+def _joined(periods: list[Began], ends: dict[str, int]) -> Iterable[Began]:
+    """Up to `TOGETHER` neighbours of the same folder as one, and what has not ended as it is."""
+    folders: dict[str, list[Began]] = {}
+    for each in periods:
+        if each.id in ends:
+            folders.setdefault(each.root, []).append(each)
+        else:
+            yield each
+    for same in folders.values():
+        for start in range(0, len(same), TOGETHER):
+            group = same[start : start + TOGETHER]
+            ends[group[0].id] = max(ends[each.id] for each in group)
+            yield replace(
+                group[0],
+                by=tuple(sorted({source for each in group for source in each.by})),
+                names=tuple(dict.fromkeys(name for each in group for name in each.names)),
+            )
+
+
+def _covers(period: Began, path: str) -> bool:
+    return _inside(path, period.root) or any(_inside(path, name) for name in period.names)
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _is_alive(owner: int) -> bool:
+    try:
+        os.kill(owner, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def _print(path: str, since: int) -> tuple[int, str] | None:
+    """Of a file that was written since then and is not empty."""
+    try:
+        seen = os.stat(path)  # noqa: PTH116
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(seen.st_mode) or not seen.st_size or seen.st_ctime_ns < since - TICK_NS:
+        return None
+    digest = _digest(path)
+    return (seen.st_size, digest) if digest else None
+
+
+def _digest(path: str) -> str:
+    """Of the content; "" for what cannot be read or is too large to be somebody's text."""
+    import hashlib
+
+    try:
+        # A pipe must not keep us waiting for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except (OSError, ValueError):
+        return ""
+    return hashlib.sha256(data).hexdigest() if len(data) <= LARGEST else ""
