@@ -23,6 +23,14 @@ class NeedsLogin(ServerFault):
         super().__init__(f"MCP server {server} needs a login: run `hermes mcp login {server}`.")
 
 
+class Barred(NeedsLogin):
+    """The login that the settings hold is refused, so no person can help but by other settings."""
+
+    def __init__(self, server: str, why: str) -> None:
+        super().__init__(server)
+        self.args = (f"MCP server {server} refuses the login of the settings: {why}",)
+
+
 class NeedsScope(NeedsLogin):
     """The login is good, but not for this."""
 

@@ -180,7 +180,8 @@ class Desk:
             place=server.place,
             enabled=own.enabled,
             auth=own.auth,
-            logged_in=own.auth == "oauth" and self._tokens(name).token() is not None,
+            logged_in=server.is_machine
+            or (own.auth == "oauth" and self._tokens(name).token() is not None),
             tools=len(chosen(server, listing)) if listing else None,
             fault=server.fault(),
         )
@@ -202,9 +203,16 @@ class Desk:
 
         if find_spec("mcp") is None:
             raise MissingLibrary
+        whole, store, clock = self._whole(server), self._tokens(server.name), self._app.world.clock
+        if server.is_machine:
+            from hermes.mcp.oauth.machine import machine_token
+
+            async with store.alone():
+                await machine_token(whole, store, clock)
+            return
         from hermes.mcp.oauth.login import log_in
 
-        await log_in(self._whole(server), self._tokens(server.name), screen, self._app.world.clock)
+        await log_in(whole, store, screen, clock)
 
     def _whole(self, server: Server) -> Server:
         return expanded(server, self._app.env, home=self._app.person, folder="")
@@ -215,7 +223,7 @@ class Desk:
     def _write(self, name: str, own: McpServerSettings) -> None:
         """Secrets go to `.env`, and the settings refer to them there."""
         told: JsonObject = plain(own)
-        for part in ("env", "headers"):
+        for part in ("env", "headers", "oauth"):
             for key, value in dict(told.get(part, {})).items():
                 if _is_secret(part, key, value):
                     variable = _variable(name, key)
@@ -228,7 +236,7 @@ class Desk:
 def _is_secret(part: str, key: str, value: str) -> bool:
     if not value or "${" in value:
         return False
-    return part == "headers" or looks_secret(key)
+    return {"headers": True, "oauth": key == "client_secret"}.get(part, looks_secret(key))
 
 
 def _variable(name: str, key: str) -> str:

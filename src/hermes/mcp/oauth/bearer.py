@@ -7,13 +7,14 @@ import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx2
 
 from hermes.codec.values import replace
 from hermes.core.world import Clock
 from hermes.mcp.faults import NeedsLogin, NeedsScope
+from hermes.mcp.oauth.machine import MachineBearer
 from hermes.mcp.oauth.store import Token, TokenStore
 from hermes.mcp.server import Server
 
@@ -21,20 +22,17 @@ EARLY_SECONDS = 60.0
 
 
 def bearer_of(server: Server, tokens: Path, clock: Clock) -> httpx2.Auth | None:
-    """NeedsLogin when the settings want a login and there is none."""
+    """NeedsLogin when the settings want a login of a person and there is none."""
     if server.auth != "oauth":
         return None
     store = TokenStore(tokens, server.name)
+    if server.is_machine:
+        return MachineBearer(server, store, clock)
     token = store.token()
     # A login is for one server: if the settings name another now, that one must not get it.
-    if token is None or not _is_for(token, server.url):
+    if token is None or not token.is_for(server.url):
         raise NeedsLogin(server.name)
     return Bearer(server, store, clock)
-
-
-def _is_for(token: Token, url: str) -> bool:
-    ours, theirs = urlsplit(url), urlsplit(token.resource or url)
-    return (ours.scheme, ours.netloc.lower()) == (theirs.scheme, theirs.netloc.lower())
 
 
 class Bearer(httpx2.Auth):

@@ -11,7 +11,7 @@ import click
 
 from hermes.app.build import App
 from hermes.app.mcp.desk import Desk, Row
-from hermes.config.mcp_settings import McpServerSettings, McpToolSettings
+from hermes.config.mcp_settings import McpOauthSettings, McpServerSettings, McpToolSettings
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.accounts import TerminalScreen
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
@@ -91,6 +91,11 @@ def _state(row: Row) -> str:
 @click.option("--cwd", default="", help="The folder that it starts in.")
 @click.option("--transport", type=click.Choice(["http", "sse"]), default="http")
 @click.option("--auth", type=click.Choice(["oauth", "header"]), default=None)
+@click.option("--client-id", default="", help="Who we are, at a server that registers nobody.")
+@click.option("--client-secret", default="", help="The secret that goes with it.")
+@click.option("--private-key", default="", help="A PEM file to sign with instead.")
+@click.option("--scope", default="", help="What to ask for when logging in.")
+@click.option("--unattended", is_flag=True, help="Log in by these alone, without a person.")
 @click.option("--header", "headers", multiple=True, metavar="K:V", help="A header to send.")
 @click.option("--include", multiple=True, help="Take only these tools (names or patterns).")
 @click.option("--exclude", multiple=True, help="Leave these tools out.")
@@ -111,7 +116,14 @@ def add(ctx: click.Context, /, name: str, rest: tuple[str, ...], **given: Any) -
         url=given["url"],
         transport=given["transport"],
         headers=dict(_pair(each, ":") for each in given["headers"]),
-        auth=given["auth"] or "",
+        auth=given["auth"] or ("oauth" if given["client_id"] else ""),
+        oauth=McpOauthSettings(
+            grant="client_credentials" if given["unattended"] else "authorization_code",
+            client_id=given["client_id"],
+            client_secret=given["client_secret"],
+            private_key_file=given["private_key"],
+            scope=given["scope"],
+        ),
         connect_timeout=given["connect_timeout"],
         trust="untrusted" if given["untrusted"] else "full",
         tools=McpToolSettings(include=given["include"], exclude=given["exclude"]),
