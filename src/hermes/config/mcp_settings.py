@@ -10,6 +10,7 @@ from hermes.codec.values import Value
 from hermes.config.kinds import Count, Positive, Price, Seconds
 from hermes.config.schema import SECRET
 
+Registry = Annotated[str, "Where `hermes mcp catalog --online` looks."]
 Interval = Annotated[float, Meta(ge=5)]
 
 

@@ -18,8 +18,12 @@ from hermes.surfaces.cli.output import as_json_option, columns, print_json, prin
 from hermes.surfaces.cli.style import mark, styled
 
 T = TypeVar("T")
-# Subcommands that belong to other surfaces.
-ELSEWHERE = {"serve": "hermes.surfaces.mcp.command"}
+# Subcommands that are loaded when they are called.
+ELSEWHERE = {
+    "catalog": "hermes.surfaces.cli.commands.mcp_catalogue:catalog",
+    "install": "hermes.surfaces.cli.commands.mcp_catalogue:install",
+    "serve": "hermes.surfaces.mcp.command:command",
+}
 
 
 class Group(click.Group):
@@ -29,7 +33,8 @@ class Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = importlib.import_module(ELSEWHERE[cmd_name]).command
+        module, _, name = ELSEWHERE[cmd_name].partition(":")
+        found: click.Command = getattr(importlib.import_module(module), name)
         return found
 
 
@@ -63,7 +68,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         print_json(columns(rows))
         return
     if not rows:
-        print("There is no MCP server yet; `hermes mcp add NAME --command … | --url …` adds one.")
+        print("There is no MCP server yet; `hermes mcp catalog` shows some to install.")
         return
     table = [("Server", "Tools", "State", "Where")]
     for row in rows:
