@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Sequence
 
 import click
 
 from hermes.app.build import App
-from hermes.app.mcp.desk import Desk
+from hermes.app.mcp.installing import Installation, Need, Offer, offer_of
 from hermes.app.mcp.shelf import Shelf
-from hermes.codec.json import DecodeError, convert
-from hermes.codec.values import JsonObject
 from hermes.config.mcp_settings import McpServerSettings
 from hermes.core.errors import UsageError
-from hermes.mcp.catalogue.description import Blank, Description
-from hermes.mcp.catalogue.plan import ADVICE, Plan, plan_of
-from hermes.mcp.listing import Listing
 from hermes.surfaces.cli.accounts import TerminalScreen
-from hermes.surfaces.cli.output import as_json_option, print_json, print_table, with_app
+from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
 from hermes.surfaces.cli.style import mark
 
 
@@ -29,20 +23,21 @@ from hermes.surfaces.cli.style import mark
 @as_json_option
 @click.pass_context
 def catalog(ctx: click.Context, words: tuple[str, ...], online: bool, as_json: bool) -> None:
-    async def work(app: App) -> list[Description]:
-        shelf = Shelf(app)
-        return await shelf.online(" ".join(words)) if online else shelf.known(" ".join(words))
+    async def work(app: App) -> list[Offer]:
+        shelf, wanted = Shelf(app), " ".join(words)
+        rows = await shelf.online(wanted) if online else shelf.known(wanted)
+        return [offer_of(each) for each in rows]
 
     found = with_app(ctx, work)
     if as_json:
-        print_json([_row(each) for each in found])
+        print_json(columns(found))
         return
     if not found:
         hint = "" if online else " here; `--online` looks in the registry"
         print(f"There is no such server{hint}.")
         return
     table = [("Server", "How", "What")]
-    table += [(each.name, _way(each), each.description) for each in found]
+    table += [(each.name, each.how, each.description) for each in found]
     print_table(table, (max(len(each.name) for each in found), 8))
     print("\n`hermes mcp install NAME` takes one of them.")
 
@@ -66,49 +61,23 @@ def install(
     no_browser: bool,
     yes: bool,
 ) -> None:
-    async def find(app: App) -> Description:
-        return await Shelf(app).find(name)
+    async def find(app: App) -> Installation:
+        return Installation(await Shelf(app).find(name), remote=remote)
 
-    plan = plan_of(with_app(ctx, find), remote=remote)
+    wanted = with_app(ctx, find)
     given = _given(pairs)
     if sys.stdin.isatty():
-        given = _asked(plan, given)
-    own = _settings(plan, given, untrusted=untrusted)
+        given = _asked(wanted, given)
+    own = wanted.settings(given, untrusted=untrusted)
     _agree(own, yes=yes)
-    title = called or plan.description.short_name
+    title = called or wanted.name
     screen = TerminalScreen(browser=not no_browser)
 
-    async def add(app: App) -> Listing:
-        return await Desk(app).add(title, own, screen=screen, secrets=plan.secrets())
+    async def add(app: App) -> str:
+        listing = await wanted.add(app, title, own, screen)
+        return f"{len(listing.tools)} tools ({listing.title or 'unnamed'})"
 
-    listing = with_app(ctx, add)
-    print(f"{mark('ok')} {title}: {len(listing.tools)} tools ({listing.title or 'unnamed'})")
-
-
-def _row(each: Description) -> JsonObject:
-    try:
-        plan = plan_of(each)
-    except UsageError:
-        needs: list[str] = []
-    else:
-        needs = [blank.name for blank in plan.missing({})]
-    return {
-        "name": each.name,
-        "title": each.title,
-        "description": each.description,
-        "version": each.version or next((p.version for p in each.packages), ""),
-        "how": _way(each),
-        "needs": needs,
-    }
-
-
-def _way(each: Description) -> str:
-    """How it would be used, in a word."""
-    try:
-        plan = plan_of(each)
-    except UsageError:
-        return "-"
-    return plan.runner or "address"
+    print(f"{mark('ok')} {title}: {with_app(ctx, add)}")
 
 
 def _given(pairs: Sequence[str]) -> dict[str, list[str]]:
@@ -121,25 +90,15 @@ def _given(pairs: Sequence[str]) -> dict[str, list[str]]:
     return given
 
 
-def _asked(plan: Plan, given: dict[str, list[str]]) -> dict[str, list[str]]:
+def _asked(wanted: Installation, given: dict[str, list[str]]) -> dict[str, list[str]]:
     """With what a person at the terminal says about the rest."""
 
-    def answer(blank: Blank) -> str:
-        words = f"{blank.name} ({blank.description})" if blank.description else blank.name
-        said: str = click.prompt(words, hide_input=blank.is_secret)
+    def answer(need: Need) -> str:
+        words = f"{need.name} ({need.words})" if need.words else need.name
+        said: str = click.prompt(words, hide_input=need.secret)
         return said
 
-    return {**given, **{each.name: [answer(each)] for each in plan.missing(given)}}
-
-
-def _settings(plan: Plan, given: dict[str, list[str]], *, untrusted: bool) -> McpServerSettings:
-    told = plan.settings(given)
-    if plan.runner and shutil.which(plan.runner) is None:
-        raise UsageError(f"This needs `{plan.runner}`, which is not here: {ADVICE[plan.runner]}.")
-    try:
-        return convert(McpServerSettings, told | ({"trust": "untrusted"} if untrusted else {}))
-    except DecodeError as error:
-        raise UsageError(f"This server cannot be described here: {error}.") from error
+    return {**given, **{each.name: [answer(each)] for each in wanted.needs(given)}}
 
 
 def _agree(own: McpServerSettings, *, yes: bool) -> None:
