@@ -24,6 +24,7 @@ from hermes.testing.context import ScriptedContext
 from hermes.workspaces.local import LocalWorkspace
 
 LOGINS = 3
+DOCUMENT = "https://conformance-test.local/client-metadata.json"
 ARGUMENTS = {"add_numbers": {"a": 5, "b": 3}}
 
 
@@ -57,8 +58,15 @@ async def main(url: str) -> None:
     folder = Path(tempfile.mkdtemp())
     scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    key = folder / "key.pem"
+    key.write_text(context.get("private_key_pem", ""))
     own = OAuth(
-        client_id=context.get("client_id", ""), client_secret=context.get("client_secret", "")
+        grant="client_credentials" if "client-credentials" in scenario else "authorization_code",
+        client_id=context.get("client_id", ""),
+        client_secret=context.get("client_secret", ""),
+        private_key_file=str(key) if "private_key_pem" in context else "",
+        signing_algorithm=context.get("signing_algorithm", "RS256"),
+        client_metadata_url=DOCUMENT if scenario == "auth/basic-cimd" else "",
     )
     locked = "oauth" if scenario.startswith("auth/") else ""
     server = Server(name="judge", url=url, auth=locked, oauth=own, timeout=20)  # type: ignore[arg-type]
@@ -75,7 +83,7 @@ async def main(url: str) -> None:
     workspace = LocalWorkspace(str(folder), state=folder / "state", world=World(), env={})
     ctx = Agreeable(workspace=workspace)
     store = TokenStore(around.tokens, "judge")
-    if locked:
+    if locked and not server.is_machine:
         await log_in(server, store, Browser(), SystemClock())
     try:
         for attempt in range(LOGINS):

@@ -18,6 +18,7 @@ from hermes.mcp.server import Server
 from hermes.mcp.servers import Servers, Surroundings
 from hermes.testing.context import ScriptedContext
 from hermes.workspaces.local import LocalWorkspace
+from tests.mcp.oauth_stage import Authority, locked_server
 
 STAGE = Path(__file__).with_name("stage.py")
 LITTLE = Path(__file__).with_name("little.py")
@@ -92,3 +93,14 @@ async def until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not true():  # noqa: ASYNC110 (what is waited for happens in other processes)
             await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def authority() -> AsyncIterator[Authority]:
+    port = free_port()
+    server, authority = locked_server(port)
+    running = asyncio.ensure_future(server.serve())
+    await until_open(port)
+    yield authority
+    server.should_exit = True
+    await running

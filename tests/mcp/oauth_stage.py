@@ -6,8 +6,9 @@ import base64
 import hashlib
 import secrets
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
+import jwt
 import uvicorn
 from mcp.server.mcpserver import MCPServer
 from starlette.applications import Starlette
@@ -35,6 +36,9 @@ class Authority:
         self.refreshes: dict[str, str] = {}
         self.asked: list[dict[str, str]] = []
         self.scope = ""
+        # Clients that log in without a person, by id; where a key is held, it is a public one.
+        self.machines: dict[str, str] = {}
+        self.issuer = url
 
     def routes(self) -> list[Route]:
         return [
@@ -46,12 +50,12 @@ class Authority:
         ]
 
     async def resource(self, _: Request) -> Response:
-        return JSONResponse({"resource": f"{self.url}/mcp", "authorization_servers": [self.url]})
+        return JSONResponse({"resource": f"{self.url}/mcp", "authorization_servers": [self.issuer]})
 
     async def metadata(self, _: Request) -> Response:
         return JSONResponse(
             {
-                "issuer": self.url,
+                "issuer": self.issuer,
                 "authorization_endpoint": f"{self.url}/authorize",
                 "token_endpoint": f"{self.url}/token",
                 "registration_endpoint": f"{self.url}/register",
@@ -86,6 +90,8 @@ class Authority:
             if self.revoked or self.refreshes.pop(form["refresh_token"], "") != form["client_id"]:
                 return JSONResponse({"error": "invalid_grant"}, status_code=400)
             return self._granted(form["client_id"], self.scope)
+        if form["grant_type"] == "client_credentials":
+            return self._machine(request, form)
         code = self.codes.pop(form["code"])
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
@@ -93,6 +99,24 @@ class Authority:
             return JSONResponse({"error": "invalid_grant"}, status_code=400)
         self.scope = code.get("scope", "")
         return self._granted(form["client_id"], self.scope)
+
+    def _machine(self, request: Request, form: dict[str, str]) -> Response:
+        if "client_assertion" in form:
+            told = jwt.decode(form["client_assertion"], options={"verify_signature": False})
+            name, key = told["iss"], self.machines.get(told["iss"], "")
+            try:
+                jwt.decode(form["client_assertion"], key, ["ES256"], audience=self.url)
+            except jwt.InvalidTokenError:
+                return JSONResponse({"error": "invalid_client"}, status_code=401)
+        else:
+            pair = base64.b64decode(request.headers["authorization"].removeprefix("Basic "))
+            name, secret = (unquote(each) for each in pair.decode().split(":"))
+            if self.machines.get(name) != secret:
+                return JSONResponse({"error": "invalid_client"}, status_code=401)
+        access = secrets.token_hex(16)
+        self.tokens.add(access)
+        answer = {"access_token": access, "token_type": "Bearer", "expires_in": self.lives}
+        return JSONResponse(answer)
 
     def _granted(self, client: str, scope: str) -> Response:
         access, refresh = secrets.token_hex(16), secrets.token_hex(16)

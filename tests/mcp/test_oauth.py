@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import stat
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx2
@@ -19,8 +18,8 @@ from hermes.mcp.oauth.login import log_in
 from hermes.mcp.oauth.store import TokenStore
 from hermes.mcp.server import OAuth, Server
 from hermes.testing.context import ScriptedContext
-from tests.mcp.conftest import Make, free_port, tool_of, until_open
-from tests.mcp.oauth_stage import Authority, locked_server
+from tests.mcp.conftest import Make, tool_of
+from tests.mcp.oauth_stage import Authority
 
 
 class Browser:
@@ -50,17 +49,6 @@ class Browser:
                 await self._line.put(back)
             else:
                 self.pages.append((await client.get(back)).status_code)
-
-
-@pytest.fixture
-async def authority() -> AsyncIterator[Authority]:
-    port = free_port()
-    server, authority = locked_server(port)
-    running = asyncio.ensure_future(server.serve())
-    await until_open(port)
-    yield authority
-    server.should_exit = True
-    await running
 
 
 def locked(authority: Authority) -> Server:

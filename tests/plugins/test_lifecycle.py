@@ -94,7 +94,7 @@ async def test_a_copy_that_somebody_changed_is_made_anew(home: Home) -> None:
         ("import nothing_of_that_name", "", "ModuleNotFoundError"),
         ("x = (", "", "SyntaxError"),
         ("x = 1", "", "neither `register(ctx)` nor"),
-        ("def register(ctx): ctx.register_browser_provider(1)", "", "cannot be used"),
+        ("def register(ctx): ctx.register_browser_provider(NAMED)", "", "method `create_session`"),
         ("def register(ctx): ctx.register_platform('x', 'X', 1)", "", "makes its adapter"),
         ("def register(ctx): ctx.register_platform('x', 'X', print)", "", "category: platforms"),
         ("def register(ctx): ctx.register_memory_provider(1)", "", "has a `name`"),

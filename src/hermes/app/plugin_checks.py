@@ -59,6 +59,8 @@ def _lacking(state: State) -> Iterator[str]:
     for platform in state.surface.platforms if state.surface else ():
         yield f"brings the platform {platform.name}, which a gateway is needed to run: none is here"
     for service in state.surface.services if state.surface else ():
+        if service.kind == "browser":
+            yield f"brings the browser {service.name}, which no tool here uses"
         if not service.available:
             yield f"its {service.kind} provider {service.name} says that it cannot be used now"
 

@@ -10,6 +10,7 @@ from hermes.codec.values import Value
 from hermes.config.kinds import Count, Positive, Price, Seconds
 from hermes.config.schema import SECRET
 
+Registry = Annotated[str, "Where `hermes mcp catalog --online` looks."]
 Interval = Annotated[float, Meta(ge=5)]
 
 
@@ -36,8 +37,16 @@ class McpElicitationSettings(Value):
 
 
 class McpOauthSettings(Value):
+    grant: Annotated[
+        Literal["authorization_code", "client_credentials"],
+        "Who logs in: a person, or these settings alone.",
+    ] = "authorization_code"
     client_id: Annotated[str, "Who we are, at a server that registers nobody."] = ""
     client_secret: Annotated[str, SECRET, "The secret that goes with it."] = ""
+    private_key_file: Annotated[str, "A PEM file to sign with, in place of a secret."] = ""
+    signing_algorithm: Annotated[Literal["RS256", "ES256", "PS256", "EdDSA"], "How."] = "RS256"
+    issuer: Annotated[str, "The only authorization server that may get the secret."] = ""
+    client_metadata_url: Annotated[str, "Where a document of yours describes us (https)."] = ""
     scope: Annotated[str, "What to ask for; empty takes what the server names."] = ""
     redirect_host: Annotated[str, "Where the browser comes back to."] = "127.0.0.1"
     redirect_port: Annotated[Count, "Its port; 0 takes a free one."] = 0
@@ -55,7 +64,7 @@ class McpServerSettings(Value):
     url: Annotated[str, "The address of a server that runs elsewhere."] = ""
     transport: Annotated[Literal["http", "sse"], "How to speak to it."] = "http"
     headers: Annotated[dict[str, str], SECRET, "Headers of every request."] = {}
-    auth: Annotated[Literal["", "header", "oauth"], "`oauth` wants `hermes mcp login`."] = ""
+    auth: Annotated[Literal["", "header", "oauth"], "`oauth` wants a login."] = ""
     oauth: McpOauthSettings = McpOauthSettings()
     ssl_verify: Annotated[bool | str, "Whether to check certificates, or a file to check by."] = (
         True

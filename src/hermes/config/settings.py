@@ -14,7 +14,7 @@ from hermes.config.display_settings import DisplaySettings, QuickCommand
 from hermes.config.hook_settings import AutoAccept, ShellHooks
 from hermes.config.image_settings import ImageGenSettings
 from hermes.config.kinds import Count, Effort, Positive, Seconds
-from hermes.config.mcp_settings import McpServerSettings
+from hermes.config.mcp_settings import McpServerSettings, Registry
 from hermes.config.model_settings import (
     AuxiliarySettings,
     BudgetSettings,
@@ -327,6 +327,7 @@ class Settings(Value):
     acp: AcpSettings = AcpSettings()
     api_server: ApiServerSettings = ApiServerSettings()
     mcp_servers: dict[str, McpServerSettings] = {}
+    mcp_registry: Registry = "https://registry.modelcontextprotocol.io"
     hooks: ShellHooks = {}
     hooks_auto_accept: AutoAccept = False
     plugins: PluginSettings = PluginSettings()

@@ -23,6 +23,25 @@ class NeedsLogin(ServerFault):
         super().__init__(f"MCP server {server} needs a login: run `hermes mcp login {server}`.")
 
 
+class Locked(NeedsLogin):
+    """The settings know nothing of a login, and there is one."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(server)
+        self.args = (
+            f"MCP server {server} wants a login or a key: set mcp_servers.{server}.auth to oauth "
+            f"and run `hermes mcp login {server}`, or give it the header that it wants.",
+        )
+
+
+class Barred(NeedsLogin):
+    """The login that the settings hold is refused, so no person can help but by other settings."""
+
+    def __init__(self, server: str, why: str) -> None:
+        super().__init__(server)
+        self.args = (f"MCP server {server} refuses the login of the settings: {why}",)
+
+
 class NeedsScope(NeedsLogin):
     """The login is good, but not for this."""
 

@@ -46,8 +46,15 @@ class Elicitation(Value):
 
 
 class OAuth(Value):
+    """How to log in. With the grant `client_credentials` nobody is asked."""
+
+    grant: Literal["authorization_code", "client_credentials"] = "authorization_code"
     client_id: str = ""
     client_secret: str = ""
+    private_key_file: str = ""
+    signing_algorithm: str = "RS256"
+    issuer: str = ""
+    client_metadata_url: str = ""
     scope: str = ""
     redirect_host: str = "127.0.0.1"
     redirect_port: int = 0
@@ -99,7 +106,21 @@ class Server(Value):
             return f"mcp_servers.{self.name} {how}; give it exactly one of them."
         if self.auth == "oauth" and not self.url:
             return f"mcp_servers.{self.name}.auth: a login needs a url."
+        if self.is_machine and not (self.oauth.client_id and self._has_proof):
+            return (
+                f"mcp_servers.{self.name}.oauth: client_credentials needs a client_id, and a "
+                "client_secret or a private_key_file."
+            )
         return ""
+
+    @property
+    def is_machine(self) -> bool:
+        """Whether it is logged in to by what the settings hold, without a person."""
+        return self.auth == "oauth" and self.oauth.grant == "client_credentials"
+
+    @property
+    def _has_proof(self) -> bool:
+        return bool(self.oauth.client_secret or self.oauth.private_key_file)
 
     def fingerprint(self) -> str:
         """Changes when another server would be reached by it."""
@@ -144,6 +165,12 @@ def expanded(server: Server, variables: Mapping[str, str], *, home: str, folder:
         cwd=_filled(server.cwd, known) or folder,
         url=_filled(server.url, known),
         headers={name: _filled(value, known) for name, value in server.headers.items()},
+        oauth=replace(
+            server.oauth,
+            client_id=_filled(server.oauth.client_id, known),
+            client_secret=_filled(server.oauth.client_secret, known),
+            private_key_file=_filled(server.oauth.private_key_file, known),
+        ),
     )
 
 
@@ -151,6 +178,7 @@ def unset_variables(server: Server) -> tuple[str, ...]:
     """What an expanded server still waits for."""
     texts: list[JsonValue] = [server.command, server.cwd, server.url, *server.args]
     texts += [*server.env.values(), *server.headers.values()]
+    texts += [server.oauth.client_id, server.oauth.client_secret]
     found = (name for text in texts for name in re.findall(_VARIABLE, str(text)))
     return tuple(dict.fromkeys(found))
 

@@ -17,7 +17,7 @@ COMMAND_NAME = r"[a-z][a-z0-9-]{0,31}"
 MOST_SCHEMA_BYTES = 16_000
 MOST_TOOLS = 64
 MOST_CHARS = 2_000
-ServiceKind = Literal["memory", "web", "tts", "stt"]
+ServiceKind = Literal["browser", "memory", "web", "tts", "stt"]
 Scan = Callable[[str], tuple[str, bool]]
 Clean = Callable[[JsonObject], JsonObject]
 

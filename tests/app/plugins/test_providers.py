@@ -226,3 +226,18 @@ async def test_a_provider_of_another_category_is_not_taken(talk: Talk) -> None:
         await app.plugged.offer()
         assert "category: web" in app.plugged.plugins.state("odd").fault
         assert app.tools.find("web_search") is None
+
+
+async def test_a_browser_is_kept_and_said_to_be_used_by_nobody(talk: Talk) -> None:
+    talk.write("browser/far/plugin.yaml", "name: far\nkind: backend\n")
+    code = (
+        "class Far:\n    name = 'far'\n    def create_session(self, task_id): return {}\n"
+        "    def close_session(self, session_id): return True\n"
+    )
+    talk.write(
+        "browser/far/__init__.py",
+        f"{code}def register(ctx): ctx.register_browser_provider(Far())\n",
+    )
+    await asyncio.to_thread(talk.hermes, "plugins", "enable", "browser/far")
+    said = await asyncio.to_thread(talk.hermes, "plugins", "doctor")
+    assert "brings the browser far, which no tool here uses" in said

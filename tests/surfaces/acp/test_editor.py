@@ -52,6 +52,11 @@ async def test_an_answer_streams_and_commands_are_offered(tmp_path: Path, projec
         await client.until(
             lambda: any(isinstance(each, AvailableCommandsUpdate) for each in client.updates)
         )
+        (told,) = (e for e in client.updates if isinstance(e, AvailableCommandsUpdate))
+        names = {command.name for command in told.available_commands}
+        assert "model" in names
+        # Editors hold their sessions themselves.
+        assert not names & {"branch", "clear", "new", "resume"}
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from tests.mcp.conftest import LITTLE
+from tests.mcp.conftest import LITTLE, free_port, until_open
+from tests.mcp.oauth_stage import Authority, locked_server
 from tests.surfaces.cli.program import Program
 
 ADD = ("--command", sys.executable, "--args", "-S", "--args", "-E", "--args", str(LITTLE), "--yes")
@@ -75,3 +79,29 @@ def test_a_login_is_wanted_where_there_is_none(program: Program) -> None:
     assert done.code == 1
     assert "hermes mcp login far" in done.err
     assert "no login" in program("mcp", "logout", "far").out
+
+
+@pytest.fixture
+def authority() -> Iterator[Authority]:
+    server, authority = locked_server(free_port())
+    running = Thread(target=server.run)
+    running.start()
+    asyncio.run(until_open(int(authority.url.rpartition(":")[2])))
+    yield authority
+    server.should_exit = True
+    running.join()
+
+
+def test_settings_alone_log_in_and_their_secret_goes_to_the_environment_file(
+    program: Program, authority: Authority
+) -> None:
+    authority.machines["robot"] = "a-secret-of-a-robot"
+    who = ("--client-id", "robot", "--client-secret", "a-secret-of-a-robot", "--unattended")
+    done = program("mcp", "add", "locked", "--url", f"{authority.url}/mcp", *who)
+    assert (done.code, done.err) == (0, "")
+    settings = (program.home / "config.yaml").read_text()
+    assert "${MCP_LOCKED_CLIENT_SECRET}" in settings
+    assert "a-secret-of-a-robot" not in settings
+    assert program("mcp", "logout", "locked").code == 0
+    assert program("mcp", "test", "locked", "--json").json["tools"] == 1
+    assert program("mcp", "list", "--json").json[0]["logged_in"] is True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hermes.app.build import App
@@ -15,6 +15,7 @@ from hermes.config.mcp_settings import McpServerSettings
 from hermes.config.migrate import REMOVED
 from hermes.config.secrets import looks_secret
 from hermes.core.errors import UsageError
+from hermes.mcp.faults import NeedsLogin
 from hermes.mcp.listing import Listing, Listings, chosen
 from hermes.mcp.names import tool_names
 from hermes.mcp.oauth.store import TokenStore
@@ -90,9 +91,15 @@ class Desk:
         ]
 
     async def add(
-        self, name: str, own: McpServerSettings, *, screen: Screen | None = None
+        self,
+        name: str,
+        own: McpServerSettings,
+        *,
+        screen: Screen | None = None,
+        secrets: Collection[str] = (),
     ) -> Listing:
-        """Meet the server first and write it down when that has worked."""
+        """Meet the server first and write it down when that has worked. One that turns out to want
+        a login is logged in to. `secrets` are variables and headers that do not look so."""
         if not re.fullmatch(_NAME, name):
             raise UsageError(
                 f"{name!r} cannot name a server; use letters, digits, '-' and '_', at most 32."
@@ -102,8 +109,15 @@ class Desk:
         server = usable(server_of(name, own))
         if server.auth == "oauth" and screen is not None:
             await self._log_in(server, screen)
-        listing, _ = await self._met(server)
-        self._write(name, own)
+        try:
+            listing, _ = await self._met(server)
+        except NeedsLogin:
+            if screen is None or not server.url or server.auth or server.headers:
+                raise
+            own = replace(own, auth="oauth")
+            await self._log_in(server_of(name, own), screen)
+            listing, _ = await self._met(server_of(name, own))
+        self._write(name, own, secrets)
         return listing
 
     def remove(self, name: str) -> None:
@@ -180,7 +194,8 @@ class Desk:
             place=server.place,
             enabled=own.enabled,
             auth=own.auth,
-            logged_in=own.auth == "oauth" and self._tokens(name).token() is not None,
+            logged_in=server.is_machine
+            or (own.auth == "oauth" and self._tokens(name).token() is not None),
             tools=len(chosen(server, listing)) if listing else None,
             fault=server.fault(),
         )
@@ -202,9 +217,16 @@ class Desk:
 
         if find_spec("mcp") is None:
             raise MissingLibrary
+        whole, store, clock = self._whole(server), self._tokens(server.name), self._app.world.clock
+        if server.is_machine:
+            from hermes.mcp.oauth.machine import machine_token
+
+            async with store.alone():
+                await machine_token(whole, store, clock)
+            return
         from hermes.mcp.oauth.login import log_in
 
-        await log_in(self._whole(server), self._tokens(server.name), screen, self._app.world.clock)
+        await log_in(whole, store, screen, clock)
 
     def _whole(self, server: Server) -> Server:
         return expanded(server, self._app.env, home=self._app.person, folder="")
@@ -212,12 +234,12 @@ class Desk:
     def _tokens(self, name: str) -> TokenStore:
         return TokenStore(self._app.home.root / "mcp-tokens", name)
 
-    def _write(self, name: str, own: McpServerSettings) -> None:
+    def _write(self, name: str, own: McpServerSettings, secrets: Collection[str]) -> None:
         """Secrets go to `.env`, and the settings refer to them there."""
         told: JsonObject = plain(own)
-        for part in ("env", "headers"):
+        for part in ("env", "headers", "oauth"):
             for key, value in dict(told.get(part, {})).items():
-                if _is_secret(part, key, value):
+                if key in secrets or _is_secret(part, key, value):
                     variable = _variable(name, key)
                     set_from_text(self._app.home, variable, value)
                     told[part][key] = f"${{{variable}}}"
@@ -228,7 +250,7 @@ class Desk:
 def _is_secret(part: str, key: str, value: str) -> bool:
     if not value or "${" in value:
         return False
-    return part == "headers" or looks_secret(key)
+    return {"headers": True, "oauth": key == "client_secret"}.get(part, looks_secret(key))
 
 
 def _variable(name: str, key: str) -> str:

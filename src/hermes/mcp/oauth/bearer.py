@@ -7,13 +7,14 @@ import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx2
 
 from hermes.codec.values import replace
 from hermes.core.world import Clock
-from hermes.mcp.faults import NeedsLogin, NeedsScope
+from hermes.mcp.faults import Barred, Locked, NeedsLogin, NeedsScope
+from hermes.mcp.oauth.machine import MachineBearer
 from hermes.mcp.oauth.store import Token, TokenStore
 from hermes.mcp.server import Server
 
@@ -21,20 +22,34 @@ EARLY_SECONDS = 60.0
 
 
 def bearer_of(server: Server, tokens: Path, clock: Clock) -> httpx2.Auth | None:
-    """NeedsLogin when the settings want a login and there is none."""
+    """NeedsLogin when the settings want a login of a person and there is none."""
     if server.auth != "oauth":
-        return None
+        return Door(server) if server.url else None
     store = TokenStore(tokens, server.name)
+    if server.is_machine:
+        return MachineBearer(server, store, clock)
     token = store.token()
     # A login is for one server: if the settings name another now, that one must not get it.
-    if token is None or not _is_for(token, server.url):
+    if token is None or not token.is_for(server.url):
         raise NeedsLogin(server.name)
     return Bearer(server, store, clock)
 
 
-def _is_for(token: Token, url: str) -> bool:
-    ours, theirs = urlsplit(url), urlsplit(token.resource or url)
-    return (ours.scheme, ours.netloc.lower()) == (theirs.scheme, theirs.netloc.lower())
+class Door(httpx2.Auth):
+    """For a server that needs no login as far as the settings know: whether it does, is told."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        response = yield request
+        if response.status_code != 401:
+            return
+        if self._server.headers:
+            raise Barred(self._server.name, "it answers to their headers with 401.")
+        raise Locked(self._server.name)
 
 
 class Bearer(httpx2.Auth):

@@ -59,29 +59,30 @@ async def log_in(server: Server, store: TokenStore, screen: Screen, clock: Clock
     async with store.alone(), listening(own.redirect_host, own.redirect_port) as (callback, port):
         redirect = own.redirect_uri or f"http://{own.redirect_host}:{port}{PATH}"
         old = store.token()
-        memory = _Memory(_configured(server, redirect))
+        memory = Memory(_configured(server, redirect))
         provider = _Provider(
             server.url,
             _metadata(server, redirect),
             memory,
             redirect_handler=_redirect(callback, screen),
             callback_handler=_callback(callback, screen, own.timeout),
+            client_metadata_url=own.client_metadata_url or None,
         )
         provider.asks_for = _scope(server, old)
         try:
-            await _knock(server, provider)
+            await knock(server, provider)
         except (OAuthFlowError, httpx2.HTTPError) as error:
             raise HermesError(f"The login at {server.name} did not work: {error}.") from error
         if memory.tokens is None:
             raise HermesError(f"{server.name} let us in without a login; `auth` is not needed.")
-        token = _token(memory.tokens, provider, clock)
+        token = token_of(memory.tokens, provider, clock)
         if memory.client is not None:
             store.put_client(memory.client.model_dump(mode="json", exclude_none=True))
         store.put_token(token)
         return token
 
 
-async def _knock(server: Server, provider: OAuthClientProvider) -> None:
+async def knock(server: Server, provider: OAuthClientProvider) -> None:
     """Some servers greet everybody and want a login only for what they can do."""
     async with httpx2.AsyncClient(auth=provider, timeout=server.connect_timeout) as client:
         headers = {**HEADERS, **server.headers}
@@ -116,7 +117,7 @@ def _scope(server: Server, old: Token | None) -> str:
     return " ".join(dict.fromkeys(" ".join(parts).split()))
 
 
-class _Memory:
+class Memory:
     """What the library learns, until the whole login has worked."""
 
     def __init__(self, client: OAuthClientInformationFull | None) -> None:
@@ -185,7 +186,7 @@ def _callback(
     return wait
 
 
-def _token(tokens: OAuthToken, provider: OAuthClientProvider, clock: Clock) -> Token:
+def token_of(tokens: OAuthToken, provider: OAuthClientProvider, clock: Clock) -> Token:
     context: Any = provider.context
     metadata = context.oauth_metadata
     endpoint = str(metadata.token_endpoint) if metadata else ""

@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
@@ -29,6 +30,11 @@ class Token(Value):
     token_endpoint: str = ""
     resource: str = ""
     wanted: str = ""
+
+    def is_for(self, url: str) -> bool:
+        """Whether it is of the server at this address."""
+        ours, theirs = urlsplit(url), urlsplit(self.resource or url)
+        return (ours.scheme, ours.netloc.lower()) == (theirs.scheme, theirs.netloc.lower())
 
 
 class TokenStore:

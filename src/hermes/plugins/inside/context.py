@@ -14,9 +14,6 @@ from hermes.plugins.inside.services import fault_of, tools_of
 
 Ask = Callable[[str, dict[str, Any]], Any]
 
-# What plugins may bring one day, and has no place to go to yet.
-HOMELESS = {"register_browser_provider": "there is no browser yet"}
-
 
 class Refused(Exception):
     """The host said no, or what was registered cannot be."""
@@ -193,6 +190,10 @@ class Context:
         """`transcribe(path, …)` gives the words in a sound file."""
         self._serves("stt", provider)
 
+    def register_browser_provider(self, provider: Any) -> None:
+        """`create_session(task_id)` opens a browser elsewhere, `close_session(id)` ends it."""
+        self._serves("browser", provider)
+
     def register_platform(
         self,
         name: str,
@@ -260,18 +261,6 @@ class Context:
         if name not in wanted:
             raise Refused(f"{name} is not among `requires_env` of the manifest.")
         return self._secrets.get(name)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in HOMELESS:
-            return _homeless(name)
-        raise AttributeError(name)
-
-
-def _homeless(name: str) -> Callable[..., None]:
-    def refuse(*_given: Any, **_named: Any) -> None:
-        raise Refused(f"{name} cannot be used: {HOMELESS[name]}.")
-
-    return refuse
 
 
 def _answering(of: Callable[[str], Any], name: str) -> Callable[..., Any]:

@@ -54,6 +54,12 @@ KINDS: dict[str, Kind] = {
             "voice_compatible": False,
         },
     ),
+    "browser": Kind(
+        "browser provider",
+        ("create_session", "close_session"),
+        ("emergency_cleanup",),
+        {"get_setup_schema": {}},
+    ),
     "stt": Kind(
         "listening provider", ("transcribe",), (), {"list_models": [], "get_setup_schema": {}}
     ),

@@ -69,6 +69,8 @@ OPTIONS = {
     DENY: PermissionOption(option_id="deny", name="Deny", kind="reject_once"),
 }
 CHOICES = {option.option_id: scope for scope, option in OPTIONS.items()}
+# Commands that lead to another session, which is the editor's own business.
+MOVING = frozenset(("branch", "clear", "new", "resume"))
 
 
 class Seat:
@@ -109,6 +111,7 @@ class Seat:
                 else None,
             )
             for command in self.registry.commands
+            if command.name not in MOVING
         ]
         await self._tell(update_available_commands(commands))
         remarks, self.remarks = self.remarks, []

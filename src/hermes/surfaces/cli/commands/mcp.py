@@ -11,15 +11,19 @@ import click
 
 from hermes.app.build import App
 from hermes.app.mcp.desk import Desk, Row
-from hermes.config.mcp_settings import McpServerSettings, McpToolSettings
+from hermes.config.mcp_settings import McpOauthSettings, McpServerSettings, McpToolSettings
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.accounts import TerminalScreen
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
 from hermes.surfaces.cli.style import mark, styled
 
 T = TypeVar("T")
-# Subcommands that belong to other surfaces.
-ELSEWHERE = {"serve": "hermes.surfaces.mcp.command"}
+# Subcommands that are loaded when they are called.
+ELSEWHERE = {
+    "catalog": "hermes.surfaces.cli.commands.mcp_catalogue:catalog",
+    "install": "hermes.surfaces.cli.commands.mcp_catalogue:install",
+    "serve": "hermes.surfaces.mcp.command:command",
+}
 
 
 class Group(click.Group):
@@ -29,7 +33,8 @@ class Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = importlib.import_module(ELSEWHERE[cmd_name]).command
+        module, _, name = ELSEWHERE[cmd_name].partition(":")
+        found: click.Command = getattr(importlib.import_module(module), name)
         return found
 
 
@@ -63,7 +68,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         print_json(columns(rows))
         return
     if not rows:
-        print("There is no MCP server yet; `hermes mcp add NAME --command … | --url …` adds one.")
+        print("There is no MCP server yet; `hermes mcp catalog` shows some to install.")
         return
     table = [("Server", "Tools", "State", "Where")]
     for row in rows:
@@ -91,6 +96,11 @@ def _state(row: Row) -> str:
 @click.option("--cwd", default="", help="The folder that it starts in.")
 @click.option("--transport", type=click.Choice(["http", "sse"]), default="http")
 @click.option("--auth", type=click.Choice(["oauth", "header"]), default=None)
+@click.option("--client-id", default="", help="Who we are, at a server that registers nobody.")
+@click.option("--client-secret", default="", help="The secret that goes with it.")
+@click.option("--private-key", default="", help="A PEM file to sign with instead.")
+@click.option("--scope", default="", help="What to ask for when logging in.")
+@click.option("--unattended", is_flag=True, help="Log in by these alone, without a person.")
 @click.option("--header", "headers", multiple=True, metavar="K:V", help="A header to send.")
 @click.option("--include", multiple=True, help="Take only these tools (names or patterns).")
 @click.option("--exclude", multiple=True, help="Leave these tools out.")
@@ -111,7 +121,14 @@ def add(ctx: click.Context, /, name: str, rest: tuple[str, ...], **given: Any) -
         url=given["url"],
         transport=given["transport"],
         headers=dict(_pair(each, ":") for each in given["headers"]),
-        auth=given["auth"] or "",
+        auth=given["auth"] or ("oauth" if given["client_id"] else ""),
+        oauth=McpOauthSettings(
+            grant="client_credentials" if given["unattended"] else "authorization_code",
+            client_id=given["client_id"],
+            client_secret=given["client_secret"],
+            private_key_file=given["private_key"],
+            scope=given["scope"],
+        ),
         connect_timeout=given["connect_timeout"],
         trust="untrusted" if given["untrusted"] else "full",
         tools=McpToolSettings(include=given["include"], exclude=given["exclude"]),

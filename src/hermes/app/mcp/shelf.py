@@ -1,0 +1,99 @@
+"""Where servers to be installed are found: those that are known here, a file, a registry."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote, urlencode
+
+from hermes.app.skill_hub import Way
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import Value, replace
+from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.mcp.catalogue.description import Description
+from hermes.mcp.schemas import clean_description
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+MOST = 50
+T = TypeVar("T")
+
+
+class _Known(Value):
+    servers: tuple[Description, ...]
+
+
+class _Listed(Value):
+    server: Description
+
+
+class _Page(Value):
+    servers: tuple[_Listed, ...] = ()
+
+
+class Shelf:
+    def __init__(self, app: App) -> None:
+        self._registry = app.settings.mcp_registry.rstrip("/")
+        proxied = bool(app.settings.network.proxy)
+        self._way = Way(app.models.http, {"registry": self._registry}, proxied=proxied)
+
+    def known(self, words: str = "") -> list[Description]:
+        """Those that come with the program."""
+        raw = files("hermes.mcp.catalogue").joinpath("shipped.json").read_bytes()
+        return [each for each in decode(_Known, raw).servers if each.has(words)]
+
+    async def online(self, words: str) -> list[Description]:
+        """Those of the registry; what it says is cleaned, since anybody may write there."""
+        asked = urlencode({"search": words, "version": "latest", "limit": MOST})
+        page = await self._asked(_Page, f"servers?{asked}")
+        return [_cleaned(each.server) for each in page.servers]
+
+    async def find(self, name: str) -> Description:
+        """By a name that is known, a file, or a name of the registry, which has a `/`."""
+        if name.endswith(".json"):
+            return await asyncio.to_thread(_read, name)
+        known = {each.name: each for each in self.known()}
+        if name in known:
+            return known[name]
+        if "/" in name:
+            where = f"servers/{quote(name, safe='')}/versions/latest"
+            return _cleaned((await self._asked(_Listed, where)).server)
+        raise NotFound(
+            f"No server named {name!r} is known; `hermes mcp catalog` shows all, and "
+            "`hermes mcp catalog --online WORDS` looks in the registry.",
+            near=tuple(known),
+        )
+
+    async def _asked(self, kind: type[T], where: str) -> T:
+        url = f"{self._registry}/v0.1/{where}"
+        answer = await self._way.fetch(url, {"accept": "application/json"}, None)
+        if answer.status == 404:
+            raise NotFound("The registry has no server of that name.")
+        if answer.status != 200:
+            raise HermesError(f"The registry answers with {answer.status}; try again later.")
+        try:
+            return decode(kind, answer.body)
+        except DecodeError as error:
+            raise HermesError(f"What {self._registry} says is not understood: {error}.") from error
+
+
+def _read(name: str) -> Description:
+    file = Path(name).expanduser()
+    try:
+        return _cleaned(decode(Description, file.read_bytes()))
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
+    except DecodeError as error:
+        raise UsageError(f"{file} does not describe a server: {error}.") from error
+
+
+def _cleaned(each: Description) -> Description:
+    return replace(
+        each,
+        name=clean_description(each.name),
+        title=clean_description(each.title),
+        description=clean_description(each.description),
+    )

@@ -1,0 +1,107 @@
+"""Logins without a person: what the settings hold about us is exchanged for a token, by the grant
+`client_credentials` and the official library."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import httpx2
+from mcp import MCPDeprecationWarning
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.exceptions import OAuthFlowError
+from mcp.client.auth.extensions.client_credentials import (
+    ClientCredentialsOAuthProvider,
+    PrivateKeyJWTOAuthProvider,
+    SignedJWTParameters,
+)
+
+from hermes.core.errors import HermesError
+from hermes.core.world import Clock
+from hermes.mcp.faults import Barred
+from hermes.mcp.oauth.login import Memory, knock, token_of
+from hermes.mcp.oauth.store import Token, TokenStore
+from hermes.mcp.server import Server
+
+EARLY_SECONDS = 60.0
+
+
+class MachineBearer(httpx2.Auth):
+    """Shows a token with every request, and gets a new one when it is old or refused."""
+
+    def __init__(self, server: Server, store: TokenStore, clock: Clock) -> None:
+        self._server = server
+        self._store = store
+        self._clock = clock
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        token = await self._usable()
+        request.headers["Authorization"] = f"Bearer {token.access_token}"
+        response = yield request
+        if response.status_code == 401:
+            token = await self._usable(refused=token.access_token)
+            request.headers["Authorization"] = f"Bearer {token.access_token}"
+            response = yield request
+        if response.status_code in (401, 403):
+            raise Barred(self._server.name, f"its token is answered with {response.status_code}.")
+
+    async def _usable(self, *, refused: str = "") -> Token:
+        async with self._store.alone():
+            token = self._store.token()
+            if token is not None and token.access_token != refused and self._is_good(token):
+                return token
+            return await machine_token(self._server, self._store, self._clock)
+
+    def _is_good(self, token: Token) -> bool:
+        """One of another server, or of a time when a person logged in, is none."""
+        fresh = not token.expires_at or token.expires_at - EARLY_SECONDS >= self._clock.now()
+        return fresh and not token.refresh_token and token.is_for(self._server.url)
+
+
+async def machine_token(server: Server, store: TokenStore, clock: Clock) -> Token:
+    """A new token, kept; Barred says why there is none. The authorization server that gave the
+    first one is the only one that is shown the secret later, unless the settings name another."""
+    old = store.token()
+    known = old.issuer if old is not None and old.is_for(server.url) else ""
+    issuer = server.oauth.issuer or known
+    memory = Memory(None)
+    try:
+        provider = await asyncio.to_thread(_provider, server, memory, issuer or None)
+        await knock(server, provider)
+    except (OAuthFlowError, HermesError, httpx2.HTTPError, OSError, ValueError) as error:
+        raise Barred(server.name, f"{error}") from error
+    if memory.tokens is None:
+        raise Barred(server.name, "it let us in without one; `auth` is not needed.")
+    token = token_of(memory.tokens, provider, clock)
+    store.put_token(token)
+    return token
+
+
+def _provider(server: Server, memory: Memory, issuer: str | None) -> OAuthClientProvider:
+    own = server.oauth
+    scope = own.scope or None
+    with warnings.catch_warnings():
+        # Without an issuer the first one that is found counts, which is then kept to.
+        warnings.simplefilter("ignore", MCPDeprecationWarning)
+        if not own.private_key_file:
+            return ClientCredentialsOAuthProvider(
+                server.url, memory, own.client_id, own.client_secret, scope=scope, issuer=issuer
+            )
+        signed = SignedJWTParameters(
+            issuer=own.client_id,
+            subject=own.client_id,
+            signing_key=Path(own.private_key_file).expanduser().read_text(),
+            signing_algorithm=own.signing_algorithm,
+        )
+        return PrivateKeyJWTOAuthProvider(
+            server.url,
+            memory,
+            own.client_id,
+            signed.create_assertion_provider(),
+            scope=scope,
+            issuer=issuer,
+        )
