@@ -36,8 +36,7 @@ _FAMILY_NOTES = (
     (("gpt", "codex", "grok"), PERSISTENT),
 )
 ABOUT_TOOLS = {
-    "memory": "Save durable facts and corrections with memory at once, short and as statements; "
-    "not the progress of a task.",
+    "memory": "Save durable facts and corrections with memory at once.",
     "session_search": "When the user refers to earlier work, search for it before you ask.",
     "skill_manage": "After hard or corrected work save what you learned as a skill; repair a skill "
     "that was wrong before you finish.",
@@ -100,7 +99,9 @@ def layers(
     """All layers that have something to say, in the order in which they are sent: what never
     changes first, what differs from session to session last."""
     brought = slots or Slots()
-    about = "\n".join(ABOUT_TOOLS[name] for name in ABOUT_TOOLS if name in tools)
+    # The list of skills says itself when to write one.
+    said = {"skill_manage"} if brought.skills else set()
+    about = "\n".join(ABOUT_TOOLS[name] for name in ABOUT_TOOLS if name in {*tools} - said)
     named = (
         ("identity", soul.strip() or DEFAULT_IDENTITY),
         ("completion", COMPLETION if tools and completion else ""),
