@@ -68,7 +68,7 @@ def means_of(app: App, session_id: str, opened: SessionOpened) -> Means:
 
 def rules_of(app: App, model: str) -> CompressionRules:
     own = app.settings.compression
-    named = [name for name in own.model_thresholds if name and name in model]
+    named = [name for name in own.model_thresholds if name and name.lower() in model.lower()]
     threshold = own.model_thresholds[max(named, key=len)] if named else own.threshold
     return CompressionRules(
         enabled=own.enabled,

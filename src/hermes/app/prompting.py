@@ -78,7 +78,7 @@ def system_text(
         hint=clean(
             "\n".join(filter(None, (_place(settings) or unusual, settings.agent.environment_hint)))
         ),
-        platform_hint=platform_hint(opening.platform, settings.platform_hints),
+        platform_hint=clean(platform_hint(opening.platform, settings.platform_hints)),
         profile="" if home.profile == DEFAULT_PROFILE else home.profile,
         window=choice.window,
         session_id=session_id,
