@@ -8,6 +8,7 @@ import pytest
 
 from hermes.app.opening import Opening
 from hermes.context.platforms import HINTS
+from hermes.core.commands import SwitchModel
 from hermes.testing.steps import says
 from tests.context.ground import Stage, compactions, say, stage
 
@@ -93,3 +94,17 @@ async def test_abort_on_summary_failure_decides_what_follows(tmp_path: Path, abo
         assert (ended[-1].reason, ended[-1].detail) == ("failed", "ContextFull")
     else:
         assert {each.reason for each in ended} == {"done"}
+
+
+async def test_a_switch_of_the_model_changes_the_lines_that_name_it(tmp_path: Path) -> None:
+    async with stage(tmp_path, lambda _: says("Hm."), window=64_000) as ground:
+        async with ground.session() as (_, session):
+            await say(session, "One")
+            await session.send(SwitchModel(model="other", provider="custom"))
+            await say(session, "Two")
+            await session.send(SwitchModel(model="test", provider="custom"))
+            await say(session, "Three")
+        first, second, third = (chat.said[0].text for chat in ground.chats)
+    assert "\nModel: test\nProvider: custom" in first
+    assert second == first.replace("\nModel: test\n", "\nModel: other\n")
+    assert third == first
