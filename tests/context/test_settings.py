@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from hermes.app.compacting import OFTEN
 from hermes.app.opening import Opening
 from hermes.context.platforms import HINTS
-from hermes.core.commands import SwitchModel
+from hermes.core.commands import Compact, SwitchModel
+from hermes.core.events import MessageReceived
+from hermes.core.prompt import Notice
 from hermes.testing.steps import says
 from tests.context.ground import Stage, compactions, say, stage
 
@@ -108,3 +111,26 @@ async def test_a_switch_of_the_model_changes_the_lines_that_name_it(tmp_path: Pa
     assert "\nModel: test\nProvider: custom" in first
     assert second == first.replace("\nModel: test\n", "\nModel: other\n")
     assert third == first
+
+
+async def test_the_second_time_a_conversation_is_shortened_the_person_is_told(
+    tmp_path: Path,
+) -> None:
+    async with (
+        stage(tmp_path, lambda _: says("Hm."), window=64_000) as ground,
+        ground.session() as (_, session),
+    ):
+        events = session.subscribe()
+        for number in range(3):
+            for part in range(3):
+                await say(session, f"{number}.{part}: " + "many words here " * 60)
+            await session.send(Compact())
+            await session.settled()
+        await say(session, "Done")
+        told = []
+        async for record in events:
+            if isinstance(record.event, Notice):
+                told.append(record.event.text)
+            if isinstance(record.event, MessageReceived) and (record.event.message.text == "Done"):
+                break
+    assert told.count(OFTEN) == 1

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 TASK = "compression"
 BUILT_IN = "compressor"
+OFTEN = (
+    "This conversation was shortened for the second time. Nothing is lost, but the model sees less "
+    "and less of its beginning; /new starts afresh."
+)
 
 
 EngineMaker = Callable[["App", str, SessionOpened], ContextEngine]
@@ -96,6 +100,8 @@ async def _renewed(
     summary anyway, so this is the time for it."""
     from hermes.app.snapshots import renewed
 
+    if len(transcript.compactions) == 1:
+        app.session(session_id).tell(OFTEN)
     return await renewed(app, session_id, opened, transcript, window)
 
 

@@ -125,7 +125,8 @@ class Consolidation:
     def _carried_out(self, merge: Merge) -> str:
         shelf, curator = self._skills.shelf, self._skills.curator()
         first = shelf.find(merge.parts[0])
-        if not any(each.version for each in self._done):
+        keeps_copies = self._app.settings.curator.backup.enabled
+        if keeps_copies and not any(each.version for each in self._done):
             curator.backup()
         version = shelf.apply(
             Change(

@@ -87,7 +87,7 @@ class Skilled:
             archive_after_days=settings.archive_after_days,
             most_skills=settings.most_skills,
             prune_builtins=settings.prune_builtins,
-            backups=settings.backup.keep,
+            backups=settings.backup.keep if settings.backup.enabled else 0,
         )
         clock = self._app.world.clock
         return Curator(self.shelf, self.usages, clock, wanted, needed=self.needed)
