@@ -249,6 +249,9 @@ PLACE_VARIABLES = (
 SERVICE_VARIABLES = (
     ("HONCHO_API_KEY", "The key of the Honcho server that models the user."),
     ("HONCHO_BASE_URL", "The address of a Honcho server of your own."),
+    ("GITHUB_APP_ID", "A GitHub App whose login the hub of skills uses."),
+    ("GITHUB_APP_INSTALLATION_ID", "Where that App is installed."),
+    ("GITHUB_APP_PRIVATE_KEY_PATH", "The file with its private key."),
     ("API_SERVER_KEY", "A key of your own choice that clients of `hermes serve` may show."),
     ("HERMES_MCP_TOKEN", "What HTTP clients of `hermes mcp serve` show; only in the environment."),
     ("SUDO_PASSWORD", "The password for `sudo`, so that nobody is asked for it."),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from hermes.app.opening import Opening
 from hermes.app.skilled import skilled
@@ -13,36 +15,44 @@ from hermes.testing.steps import Step, calls, says
 from tests.context.ground import compactions, say, stage
 from tests.context.test_tool_search import many
 from tests.judges.prefixes import begins_with, departure
+from tests.judges.tokens import tokens_in
 
 TURNS, RESTART, SHORTENED = 50, 20, 35
 SKILL = "---\nname: own-{0}\ndescription: Matter number {0} of some length\n---\nDo it.\n"
 
 
-def tokens(request: Request) -> int:
-    with warnings.catch_warnings():
-        # It opens its data in an old way.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        import bpe_openai
-
-        encoding = bpe_openai.get_encoding("o200k_base")
-    return len(encoding.encode(request.raw.decode()))
+def _short_name(n: int) -> str:
+    return f"own-{n}"
 
 
-async def test_two_hundred_skills_and_three_hundred_tools_cost_3000_tokens(tmp_path: Path) -> None:
+def _long_name(n: int) -> str:
+    verb = ("prepare", "review", "translate", "measure", "summarise")[n % 5]
+    matter = ("quarterly-report", "invoice", "garden", "customer-database")[n // 5 % 4]
+    return f"{verb}-{matter}-{chr(97 + n // 20)}"
+
+
+@pytest.mark.parametrize("tools", [0, 300])
+@pytest.mark.parametrize("name", [_short_name, _long_name])
+async def test_two_hundred_skills_and_three_hundred_tools_cost_3000_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: Callable[[int], str], tools: int
+) -> None:
+    # A system that has the most to be said about it.
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
     for n in range(200):
-        folder = tmp_path / f"home/skills/kind-{n % 9}/own-{n}"
+        folder = tmp_path / f"home/skills/kind-{n % 9}/{name(n)}"
         folder.mkdir(parents=True)
-        (folder / "SKILL.md").write_text(SKILL.format(n))
+        (folder / "SKILL.md").write_text(SKILL.format(n).replace(f"own-{n}", name(n)))
     async with stage(tmp_path, lambda _: says("Hi."), window=128_000) as ground:
         async with ground.app() as app:
-            app.tools.add(many(300))
+            app.tools.add(many(tools))
             skilled(app).seed()
             opening = Opening(source="cli", attended=True, cwd=str(ground.project))
             await say(await app.open(opening), "Hi")
         (first,) = ground.chats
-        assert "own-" in first.said[0].text and "tool_search" in first.tools
-        assert tokens(first) <= 3_000
-        assert len(first.raw) <= 12_000
+        assert "kind-8: " in first.said[0].text
+        assert not tools or "tool_search" in first.tools
+        assert tokens_in(first.raw.decode()) <= 2_900
+        assert len(first.raw) <= 11_900
 
 
 def _busy(request: Request) -> Step:

@@ -54,6 +54,15 @@ async def test_only_the_agents_own_unused_skills_are_archived(bench: Bench) -> N
     assert one.plan() == ()
 
 
+async def test_copies_can_be_left_out(bench: Bench) -> None:
+    make(bench, "idle")
+    await bench.clock.advance(100 * DAY)
+    one = curator(bench, backups=0)
+    assert [move.to for move in one.run()] == ["archived"]
+    assert one.backups() == ()
+    assert one.backup() in one.backups()
+
+
 async def test_a_skill_is_stale_before_it_is_archived(bench: Bench) -> None:
     make(bench, "idle")
     await bench.clock.advance(31 * DAY)

@@ -12,6 +12,7 @@ from hermes.skills.conditions import Here, disabled_names, indexed, listed
 from hermes.skills.index import CLOSING, HEAD, LEAST, OPENING, index_text
 from hermes.skills.scan import Entry
 from hermes.skills.skill import Conditions, Skill
+from tests.judges.tokens import tokens_in
 
 HERE = Here(tools=("terminal", "web_search"), toolsets=("terminal",))
 
@@ -48,10 +49,31 @@ def test_without_skills_there_is_no_list() -> None:
 
 def test_two_hundred_skills_take_no_more_room_than_the_cap() -> None:
     words = "What it is good for, in about as many words as people use"
-    many = [entry(f"skill-number-{n:03}", f"cat-{n % 12}", words) for n in range(200)]
+    letters = "abcdefghijklmnopqrst"
+    many = [
+        entry(f"prepare-report-{a}{b}", f"kind of {a}", words)
+        for a in letters[:10]
+        for b in letters
+    ]
     for cap in (1000, 2000, 4000, 8000):
         text = index_text(many, HERE, most_chars=cap)
         assert cap * 0.8 < len(text) <= cap
+
+
+@pytest.mark.parametrize("name", ["skill-{:03}", "x{:03}.v2_1", "отчёт-{}", "週報{}"])
+def test_names_that_cost_many_tokens_do_not_make_the_list_dearer(name: str) -> None:
+    many = [entry(name.format(n), f"cat-{n % 12}") for n in range(200)]
+    text = index_text(many, HERE, most_chars=2_000)
+    assert len(text.encode()) <= 2_000
+    assert tokens_in(text) <= 2_000 // 4 * 1.2
+    assert "cat-0: " in text
+
+
+def test_a_list_that_is_cut_still_has_every_kind_of_task() -> None:
+    many = [entry(f"task-{n}", f"kind-{n % 7}") for n in range(140)]
+    text = index_text([*many, entry("rare", "writing")], HERE, most_chars=900)
+    assert "more; skills_list" in text
+    assert all(f"kind-{n}: " in text for n in range(7)) and "writing: rare" in text
 
 
 def test_where_room_is_short_what_was_used_last_is_told_about() -> None:
@@ -82,7 +104,7 @@ def test_a_description_cannot_close_the_list() -> None:
 )
 def test_no_list_is_longer_than_its_cap(names: list[tuple[str, str]], cap: int, words: str) -> None:
     entries = [entry(name, category, words) for name, category in names]
-    assert len(index_text(entries, HERE, most_chars=cap)) <= cap
+    assert len(index_text(entries, HERE, most_chars=cap).encode()) <= cap
 
 
 @pytest.mark.parametrize(

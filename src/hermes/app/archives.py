@@ -6,7 +6,7 @@ import os
 import sqlite3
 import stat
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -50,9 +50,11 @@ def files_of(root: Path, wanted: Wanted = is_lasting) -> Iterator[PurePosixPath]
                 yield place
 
 
-def pack(root: Path, target: Path, wanted: Wanted = is_lasting) -> int:
-    """Write the wanted files to a new private zip file; how many. It appears whole or not at
-    all; UsageError when there is such a file already."""
+def pack(
+    root: Path, target: Path, wanted: Wanted = is_lasting, more: Mapping[str, Path] | None = None
+) -> int:
+    """Write the wanted files, and `more` by the names they get, to a new private zip file; how
+    many. It appears whole or not at all; UsageError when there is such a file already."""
     if target.exists():
         raise UsageError(f"{target} exists already; choose another name.")
     draft = target.with_name(f".{target.name}.{os.urandom(4).hex()}.draft")
@@ -60,7 +62,8 @@ def pack(root: Path, target: Path, wanted: Wanted = is_lasting) -> int:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file, TemporaryDirectory(dir=target.parent) as scratch:
-            count = _fill(file, root, Path(scratch), wanted)
+            named = {str(place): root / place for place in files_of(root, wanted)}
+            count = _fill(file, {**named, **(more or {})}, Path(scratch))
             file.flush()
             os.fsync(file.fileno())
         draft.replace(target)
@@ -72,15 +75,14 @@ def pack(root: Path, target: Path, wanted: Wanted = is_lasting) -> int:
     return count
 
 
-def _fill(file: BinaryIO, root: Path, scratch: Path, wanted: Wanted) -> int:
+def _fill(file: BinaryIO, named: Mapping[str, Path], scratch: Path) -> int:
     count = 0
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for place in files_of(root, wanted):
-            source = root / place
-            if place.name.endswith(_DATABASE):
-                source = _database_copy(source, scratch / "copy.db")
+        for name, path in named.items():
+            is_database = name.endswith(_DATABASE)
             try:
-                archive.write(source, str(place))
+                source = _database_copy(path, scratch / "copy.db") if is_database else path
+                archive.write(source, name)
             except FileNotFoundError:
                 continue  # gone since it was listed
             count += 1

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
+from hermes.app import outside
 from hermes.app.archives import Packed, copy_database, is_lasting, pack
 from hermes.codec.values import Value
 from hermes.config.home import Home, unwritable
@@ -34,19 +36,30 @@ class Kept(Value):
 
 
 class Restored(Value):
-    """`replaced` files were there before; they are in the backup `before`."""
+    """`replaced` files were there before; they are in the backup `before`. `outside` are those
+    that were put back beside the home."""
 
     added: int
     replaced: int
     before: str = ""
+    outside: tuple[str, ...] = ()
 
 
-def back_up(home: Home, now: float, *, to: Path | None = None, label: str = "") -> Backup:
-    """Everything that cannot be made again, secrets included."""
+def back_up(
+    home: Home,
+    now: float,
+    *,
+    to: Path | None = None,
+    label: str = "",
+    beside: Mapping[str, Path] | None = None,
+) -> Backup:
+    """Everything that cannot be made again, secrets included; also files `beside` the home, by
+    their names from the person's folder on."""
     if not home.root.is_dir():
         raise NotFound(f"There is no home at {home.root} yet; nothing to back up.")
     target = to or _free(home, f"hermes-{_stamp(now)}", label)
-    return _made(home, target)
+    more = {f"{outside.FOLDER}/{name}": path for name, path in (beside or {}).items()}
+    return _made(home, target, more=more)
 
 
 def snapshot(home: Home, now: float, *, label: str = "", keep: int = QUICK_KEPT) -> Backup:
@@ -75,7 +88,12 @@ def prune_snapshots(home: Home, *, keep: int) -> int:
     return len(old)
 
 
-def _made(home: Home, target: Path, only: frozenset[str] | None = None) -> Backup:
+def _made(
+    home: Home,
+    target: Path,
+    only: frozenset[str] | None = None,
+    more: Mapping[str, Path] | None = None,
+) -> Backup:
     def wanted(path: PurePosixPath) -> bool:
         return is_lasting(path) and (only is None or str(path) in only)
 
@@ -83,7 +101,7 @@ def _made(home: Home, target: Path, only: frozenset[str] | None = None) -> Backu
         raise UsageError(f"{target} is a folder; name a file in it.")
     if home.root in target.parents:
         home.folder(target.parent)
-    count = pack(home.root, target.absolute(), wanted)
+    count = pack(home.root, target.absolute(), wanted, more)
     return Backup(file=str(target), files=count, bytes=target.stat().st_size)
 
 
@@ -107,27 +125,51 @@ def _stamp(now: float) -> str:
 
 def looked_into(file: Path) -> tuple[PurePosixPath, ...]:
     """The files that restoring would write; UsageError when it is not the backup of a home."""
-    names = tuple(name for name in Packed(file).names if is_lasting(name))
+    names = tuple(name for name in Packed(file).names if _is_inside(name))
     if not any(name.parts[0] in _OF_A_HOME for name in names):
         raise UsageError(f"{file} is not the backup of a home; `hermes backup` makes one.")
     return names
 
 
-def restore(home: Home, file: Path, now: float) -> Restored:
-    """Write the files of a backup over those of the home; files that it does not have stay. What
-    is replaced is backed up first. ConfigError while the home is in use."""
+def beside_in(file: Path) -> tuple[str, ...]:
+    """The files of a backup that belong beside the home, named from the person's folder on."""
+    found = (name for name in Packed(file).names if name.parts[0] == outside.FOLDER)
+    return tuple("/".join(name.parts[1:]) for name in found if len(name.parts) > 1)
+
+
+def _is_inside(name: PurePosixPath) -> bool:
+    return is_lasting(name) and name.parts[0] != outside.FOLDER
+
+
+def restore(
+    home: Home, file: Path, now: float, beside: outside.PersonsFiles | None = None
+) -> Restored:
+    """Write the files of a backup over those of the home; files that it does not have stay. With
+    `beside`, also those that belong elsewhere. What is replaced is backed up first. ConfigError
+    while the home is in use."""
     names = looked_into(file)
     refuse_if_used(home)
+    others = beside_in(file) if beside else ()
+    replaced: dict[str, Path] = {}
+    if beside is not None:
+        beside.check(others)
+        replaced = {name: beside.at(name) for name in others if beside.at(name).exists()}
     there = [name for name in names if (home.root / name).exists()]
-    before = back_up(home, now, label="before-import").file if there else ""
+    before = ""
+    if there or replaced:
+        before = back_up(home, now, label="before-import", beside=replaced).file
     home.folder(home.root)
     # Beside the home, so that each file can be put into its place at once.
     with TemporaryDirectory(dir=home.root.parent, prefix=".restoring-") as scratch:
         Packed(file).unpack(Path(scratch))
         for name in names:
             _put(home, Path(scratch) / name, home.root / name)
+        if beside is not None:
+            others = beside.put_back(Path(scratch) / outside.FOLDER)
     home.index.unlink(missing_ok=True)
-    return Restored(added=len(names) - len(there), replaced=len(there), before=before)
+    return Restored(
+        added=len(names) - len(there), replaced=len(there), before=before, outside=others
+    )
 
 
 def _put(home: Home, source: Path, target: Path) -> None:

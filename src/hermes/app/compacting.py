@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 TASK = "compression"
 BUILT_IN = "compressor"
+OFTEN = (
+    "This conversation was shortened for the second time. Nothing is lost, but the model sees less "
+    "and less of its beginning; /new starts afresh."
+)
 
 
 EngineMaker = Callable[["App", str, SessionOpened], ContextEngine]
@@ -68,7 +72,7 @@ def means_of(app: App, session_id: str, opened: SessionOpened) -> Means:
 
 def rules_of(app: App, model: str) -> CompressionRules:
     own = app.settings.compression
-    named = [name for name in own.model_thresholds if name and name in model]
+    named = [name for name in own.model_thresholds if name and name.lower() in model.lower()]
     threshold = own.model_thresholds[max(named, key=len)] if named else own.threshold
     return CompressionRules(
         enabled=own.enabled,
@@ -96,6 +100,8 @@ async def _renewed(
     summary anyway, so this is the time for it."""
     from hermes.app.snapshots import renewed
 
+    if len(transcript.compactions) == 1:
+        app.session(session_id).tell(OFTEN)
     return await renewed(app, session_id, opened, transcript, window)
 
 

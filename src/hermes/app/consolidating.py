@@ -41,14 +41,15 @@ class Merged(Value):
 
 class Consolidation:
     """One pass over a library. `purse` is the session that pays for it. A copy of all skills is
-    made first, what is absorbed goes to the archive, and skills of a person, pinned ones and those
-    with files of their own are not touched."""
+    made first, what is absorbed goes to the archive, and skills of a person, pinned ones, those
+    that jobs use and those with files of their own are not touched."""
 
     def __init__(self, app: App, skills: Skilled, purse: Session, *, dry_run: bool = False) -> None:
         self._app = app
         self._skills = skills
         self._purse = purse
         self._dry_run = dry_run
+        self._needed: frozenset[str] = frozenset()
         self._texts: dict[str, str] = {}
         self._done: list[Merged] = []
 
@@ -69,6 +70,7 @@ class Consolidation:
         return tuple(self._done)
 
     def _candidates(self) -> dict[str, str]:
+        self._needed = frozenset(self._skills.needed())
         known = {entry.name: entry for entry in self._skills.shelf.look().entries}
         recent = [name for name in self._skills.usages.recent() if name in known]
         texts: dict[str, str] = {}
@@ -82,7 +84,7 @@ class Consolidation:
 
     def _text(self, entry: Entry) -> str:
         """ "" for one that is to stay as it is."""
-        if self._skills.usages.of(entry.name).pinned:
+        if entry.name in self._needed or self._skills.usages.of(entry.name).pinned:
             return ""
         if self._skills.shelf.provenance(entry) != "agent":
             return ""
@@ -123,7 +125,8 @@ class Consolidation:
     def _carried_out(self, merge: Merge) -> str:
         shelf, curator = self._skills.shelf, self._skills.curator()
         first = shelf.find(merge.parts[0])
-        if not any(each.version for each in self._done):
+        keeps_copies = self._app.settings.curator.backup.enabled
+        if keeps_copies and not any(each.version for each in self._done):
             curator.backup()
         version = shelf.apply(
             Change(

@@ -19,13 +19,16 @@ T = TypeVar("T")
 FOLDER = "cron"
 
 
+def jobs_of(app: App) -> Jobs:
+    return Jobs(app.home.root / FOLDER, app.world, scan=scan_for_threats)
+
+
 class JobDesk:
     """NotFound and UsageError say what is wrong. `whose` narrows everything to the jobs that
     somebody has made; "" is for the owner, who sees all."""
 
     def __init__(self, app: App) -> None:
-        folder = app.home.root / FOLDER
-        self._jobs = Jobs(folder, app.world, scan=scan_for_threats)
+        self._jobs = jobs_of(app)
         self._veil: Callable[[str], str] = app.secrecy.text
 
     async def all(self, *, disabled: bool = True, whose: str = "") -> list[JsonObject]:

@@ -144,6 +144,10 @@ class Modelling:
         except HermesError as error:
             return [*left, f"{self._name.capitalize()} could not be asked to forget ({error})"]
 
+    def backup_paths(self) -> tuple[Path, ...]:
+        """Files outside of the home that the provider wants to be kept."""
+        return self._made("").backup_paths() if self._name else ()
+
     def local_desk(self, session_id: str, opened: SessionOpened) -> UserModel:
         from hermes.memory.local.modelling import LocalModel
         from hermes.memory.local.tools import UserModel
@@ -224,12 +228,13 @@ class Modelling:
     def _honcho(self) -> HonchoModel:
         from hermes.memory.honcho.client import Client
         from hermes.memory.honcho.modelling import HonchoModel
+        from hermes.memory.honcho.settings import shared_settings
 
         app, settings = self._app, self.honcho_settings()
         if not settings.api_key and not settings.base_url and NO_KEY not in app.news:
             app.news.append(NO_KEY)
         client = Client(self._fetch, settings.url, settings.api_key, settings.workspace)
-        return HonchoModel(settings, client)
+        return HonchoModel(settings, client, outside=shared_settings(Path(app.person)))
 
     async def _fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes

@@ -94,7 +94,10 @@ class PluggedMemory(MemoryProvider):
         return []
 
     def backup_paths(self) -> tuple[Path, ...]:
-        return ()
+        """As it told when it was loaded."""
+        told = self._service.offer.facts.get("backup_paths")
+        named = told if isinstance(told, list) else []
+        return tuple(Path(each) for each in named if isinstance(each, str) and each)
 
     async def shutdown(self) -> None:
         await self._ask("shutdown")

@@ -21,7 +21,7 @@ from hermes.context.files import (
     unscanned,
 )
 from hermes.context.platforms import platform_hint
-from hermes.context.system import Layer, Slots, Surroundings, layers
+from hermes.context.system import Layer, Slots, Surroundings, layers, with_model
 from hermes.core.errors import NotFound
 from hermes.core.events import Overlaid
 from hermes.core.messages import Message
@@ -78,7 +78,7 @@ def system_text(
         hint=clean(
             "\n".join(filter(None, (_place(settings) or unusual, settings.agent.environment_hint)))
         ),
-        platform_hint=platform_hint(opening.platform, settings.platform_hints),
+        platform_hint=clean(platform_hint(opening.platform, settings.platform_hints)),
         profile="" if home.profile == DEFAULT_PROFILE else home.profile,
         window=choice.window,
         session_id=session_id,
@@ -109,14 +109,16 @@ def view_of(
     """The one place that decides what the model sees of a transcript. `first` are messages that
     come before all others and are kept nowhere."""
     # The same text is the same object, so that nobody need measure or encode it twice.
-    overlaid: dict[tuple[str, str], str] = {}
+    made: dict[tuple[str, str, str, str], str] = {}
 
     def view(transcript: Transcript) -> Prompt:
         system, overlay = transcript.system, transcript.overlay.text
-        if (system, overlay) not in overlaid:
-            overlaid[system, overlay] = f"{system}\n\n{overlay}" if overlay else system
+        key = (system, overlay, transcript.model, transcript.provider)
+        if key not in made:
+            named = _named(transcript)
+            made[key] = f"{named}\n\n{overlay}" if overlay else named
         return Prompt(
-            system=overlaid[system, overlay],
+            system=made[key],
             messages=(*first, *transcript.seen) if first else transcript.seen,
             tools=tools,
             max_tokens=settings.model.max_tokens,
@@ -126,6 +128,15 @@ def view_of(
     if hides_people(source, wanted=settings.privacy.redact_pii):
         return without_people(view)
     return view
+
+
+def _named(transcript: Transcript) -> str:
+    """The system text, which names the model that was switched to. Whoever goes over to another
+    model begins with an empty cache there in any case."""
+    first, now = transcript.opened, (transcript.model, transcript.provider)
+    if first is None or (first.model, first.provider) == now:
+        return transcript.system
+    return with_model(transcript.system, *now)
 
 
 def _place(settings: Settings) -> str:

@@ -8,11 +8,12 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import replace
-from hermes.core.messages import Message, Text, UserMessage
+from hermes.core.messages import AssistantMessage, Message, Text, UserMessage
 from hermes.core.ports import Provider
-from hermes.core.prompt import Delta, Prompt, Reply
+from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
 from hermes.core.session import Session
-from hermes.memory.attached import Attached
+from hermes.memory.attached import CLOSE, OPEN, Attached
+from hermes.memory.echo import Echo, without_echo
 
 if TYPE_CHECKING:
     from hermes.memory.memories import Memories
@@ -39,7 +40,7 @@ class Recalling:
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         said = _last_said(prompt.messages)
         messages = await self._with_recalled(prompt.messages, said)
-        async with aclosing(self._inner.reply(_with(prompt, messages))) as parts:
+        async with aclosing(_clean(self._inner.reply(_with(prompt, messages)))) as parts:
             async for part in parts:
                 if isinstance(part, Reply) and not part.message.calls and said is not None:
                     asked = prompt.messages[said]
@@ -72,6 +73,34 @@ class Recalling:
             before = (message, UserMessage(parts=parts, origin=message.origin))
             self._made[place] = before
         return before[1]
+
+
+async def _clean(
+    parts: AsyncGenerator[Delta | Reply],
+) -> AsyncGenerator[Delta | Reply]:
+    """Without what the model repeats of the blocks beside messages, also while it speaks."""
+    echo = Echo()
+    async with aclosing(parts):
+        async for part in parts:
+            if isinstance(part, TextDelta):
+                if text := echo.said(part.text):
+                    yield TextDelta(text=text)
+                continue
+            if isinstance(part, Reply):
+                if text := echo.rest():
+                    yield TextDelta(text=text)
+                part = replace(part, message=_unechoed(part.message))
+            yield part
+
+
+def _unechoed(message: AssistantMessage) -> AssistantMessage:
+    if OPEN not in message.text and CLOSE not in message.text:
+        return message
+    parts = (
+        Text(text=without_echo(part.text)) if isinstance(part, Text) else part
+        for part in message.parts
+    )
+    return replace(message, parts=tuple(parts))
 
 
 def _with(prompt: Prompt, messages: tuple[Message, ...]) -> Prompt:

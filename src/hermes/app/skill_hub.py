@@ -19,6 +19,7 @@ from hermes.providers.http import Answer as HttpAnswer
 from hermes.providers.http import Http, Timeouts
 from hermes.skills.files import content_hash, read_tree
 from hermes.skills.hub.cache import IndexCache
+from hermes.skills.hub.github_app import GitHubApp
 from hermes.skills.hub.hub import Hub
 from hermes.skills.hub.listing import Source
 from hermes.skills.hub.sources.clawhub import ClawHub
@@ -51,6 +52,7 @@ class SkillHub(Hub):
         way = Way(app.models.http, app.settings.skills.hub_urls, proxied=proxied)
         self._skilled = skilled
         self._env = app.env
+        self._app = GitHubApp(skilled.variables(), app.world.clock)
         self._web = Web(way.fetch, urls=app.settings.skills.hub_urls, token=self._token)
         cache = IndexCache(skilled.ledger.folder / "index-cache", app.world.clock)
         self._github = GitHub(self._web, cache, skilled.ledger.taps)
@@ -104,7 +106,9 @@ class SkillHub(Hub):
         if found := known.get("GITHUB_TOKEN") or known.get("GH_TOKEN"):
             return found
         program = shutil.which("gh", path=self._env.get("PATH"))
-        return await _said_by_gh(program) if program else ""
+        if program and (said := await _said_by_gh(program)):
+            return said
+        return await self._app.token(self._web) if self._app.is_set else ""
 
 
 async def _said_by_gh(program: str) -> str:

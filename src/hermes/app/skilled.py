@@ -70,7 +70,14 @@ class Skilled:
 
         return SkillHub(self._app, self)
 
-    def curator(self, needed: Callable[[], Sequence[str]] = tuple) -> Curator:
+    def needed(self) -> tuple[str, ...]:
+        """Names of skills that scheduled jobs use, also of jobs that rest."""
+        from hermes.app.jobs import jobs_of
+
+        named = (job.get("skills") for job in jobs_of(self._app).all(disabled=True))
+        return tuple(str(name) for names in named if isinstance(names, list) for name in names)
+
+    def curator(self) -> Curator:
         # Sessions that use skills do not pay for it.
         from hermes.skills.curator import Curator, CuratorSettings
 
@@ -80,9 +87,10 @@ class Skilled:
             archive_after_days=settings.archive_after_days,
             most_skills=settings.most_skills,
             prune_builtins=settings.prune_builtins,
-            backups=settings.backup.keep,
+            backups=settings.backup.keep if settings.backup.enabled else 0,
         )
-        return Curator(self.shelf, self.usages, self._app.world.clock, wanted, needed=needed)
+        clock = self._app.world.clock
+        return Curator(self.shelf, self.usages, clock, wanted, needed=self.needed)
 
     def seed(self) -> None:
         """Put the skills that come with the program there, as the first session would."""

@@ -55,6 +55,7 @@ class SkillSettings(Value):
 
 
 class CuratorBackupSettings(Value):
+    enabled: Annotated[bool, "Copy all skills before some are moved."] = True
     keep: Annotated[Positive, "Copies of all skills that are kept."] = 5
 
 

@@ -57,6 +57,9 @@ class Compactor:
             # Where no summary comes, pruning alone will do as long as it does.
             if notes or not (self._rules.abort_on_failure or size < room.threshold):
                 shortened = self._summarised(transcript, prompt, occasion, cut, notes)
+            elif size > room.limit:
+                # Cutting messages short would lose what a summary was wanted to keep.
+                return None
         done = self._finished(transcript, prompt, shortened, room)
         if done is None:
             return None

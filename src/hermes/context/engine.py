@@ -33,7 +33,8 @@ class BuiltInEngine:
         if not rules.enabled:
             return False
         estimated = self._watch.gauge.estimated(transcript, prompt)
-        if estimated * 4 < window and len(prompt.messages) < rules.message_limit:
+        share = min(rules.threshold, 0.5)
+        if estimated * 2 < window * share and len(prompt.messages) < rules.message_limit:
             # No provider's tokens are that much smaller than ours.
             return False
         room = self._watch.room(transcript, prompt, window)

@@ -36,8 +36,7 @@ _FAMILY_NOTES = (
     (("gpt", "codex", "grok"), PERSISTENT),
 )
 ABOUT_TOOLS = {
-    "memory": "Save durable facts and corrections with memory at once, short and as statements; "
-    "not the progress of a task.",
+    "memory": "Save durable facts and corrections with memory at once.",
     "session_search": "When the user refers to earlier work, search for it before you ask.",
     "skill_manage": "After hard or corrected work save what you learned as a skill; repair a skill "
     "that was wrong before you finish.",
@@ -46,6 +45,7 @@ ABOUT_TOOLS = {
 }
 # How the last layer begins.
 FACTS = "Conversation started:"
+_MODEL, _PROVIDER = "Model: ", "Provider: "
 # Characters of blocks that other rooms bring; what is longer is cut.
 SLOT_CHARS = {"skills": 2_000, "memory": 4_500, "provider": 1_600}
 _SLOT_SHARE = 0.05
@@ -100,7 +100,9 @@ def layers(
     """All layers that have something to say, in the order in which they are sent: what never
     changes first, what differs from session to session last."""
     brought = slots or Slots()
-    about = "\n".join(ABOUT_TOOLS[name] for name in ABOUT_TOOLS if name in tools)
+    # The list of skills says itself when to write one.
+    said = {"skill_manage"} if brought.skills else set()
+    about = "\n".join(ABOUT_TOOLS[name] for name in ABOUT_TOOLS if name in {*tools} - said)
     named = (
         ("identity", soul.strip() or DEFAULT_IDENTITY),
         ("completion", COMPLETION if tools and completion else ""),
@@ -137,6 +139,20 @@ def join(parts: Sequence[Layer]) -> str:
     return "\n\n".join(layer.text for layer in parts)
 
 
+def with_model(text: str, model: str, provider: str) -> str:
+    """The same system text for another model: only the lines that name it differ."""
+    before, mark, facts = text.rpartition(f"\n\n{FACTS}")
+    if not mark:
+        return text
+    named = {_MODEL: model, _PROVIDER: provider}
+    lines = facts.split("\n")
+    for n, line in enumerate(lines):
+        for name, value in named.items():
+            if line.startswith(name):
+                lines[n] = f"{name}{value}"
+    return before + mark + "\n".join(lines)
+
+
 def _environment(here: Surroundings) -> str:
     text = f"You work on {here.system}, in the folder {here.cwd}."
     return f"{text} {here.hint}".strip()
@@ -167,4 +183,4 @@ def _facts(here: Surroundings) -> str:
     # The date alone, so that the text stays the same all day and caches hold.
     day = time.strftime("%A, %B %d, %Y", time.localtime(here.now))
     session = f"Session ID: {here.session_id}\n" if here.session_id else ""
-    return f"{FACTS} {day}\n{session}Model: {here.model}\nProvider: {here.provider}"
+    return f"{FACTS} {day}\n{session}{_MODEL}{here.model}\n{_PROVIDER}{here.provider}"

@@ -41,13 +41,13 @@ async def session_search(
     around_message_id: Annotated[int, "Message number to scroll to"] = 0,
     window: Annotated[int, "Messages around it"] = 5,
     limit: Annotated[int, "Sessions at most"] = 20,
-    role_filter: Annotated[str, "user, assistant, tool; comma-separated"] = "user,assistant",
+    role_filter: Annotated[str, "Of user, assistant, tool"] = "user,assistant",
     when: Annotated[str, "Only from then: 'May 2023', 'last week', '2024-02-01..2024-03-15'"] = "",
     sort: Literal["relevance", "newest", "oldest"] = "relevance",
     include_current: Annotated[bool, "Also this conversation and its forks"] = False,
 ) -> ToolOutput:
-    """Find what was said in past sessions: facts, decisions, dates, names. Ask before you say that
-    you do not know something of the past, and once more in other words if the answer is missing."""
+    """Find what was said in past sessions. Ask it before you say that you do not know something of
+    the past, and once more in other words if the answer is missing."""
     recall = ctx.kept(Recall)
     if recall.archive is None:
         raise ToolError(CLOSED)

@@ -25,6 +25,8 @@ DAY = 86_400.0
 
 
 class CuratorSettings(Value):
+    """`backups` are the copies that are kept; with 0 none is made unless somebody asks for it."""
+
     stale_after_days: float = 30
     archive_after_days: float = 90
     most_skills: int = 100
@@ -80,7 +82,7 @@ class Curator:
 
     def run(self, archive_after_days: float = 0) -> tuple[Move, ...]:
         moves = self.plan(archive_after_days)
-        if moves:
+        if moves and self._settings.backups:
             self.backup()
         for move in moves:
             if move.to == "archived":
@@ -153,7 +155,7 @@ class Curator:
                 if not path.name.startswith(".") or path.name in (".usage.json", ARCHIVE):
                     tar.add(path, arcname=path.name)
         replace_file(self._folder / BACKUPS / stamp / "skills.tar.gz", packed.getvalue())
-        for old in self.backups()[: -self._settings.backups]:
+        for old in self.backups()[: -max(1, self._settings.backups)]:
             (self._folder / BACKUPS / old / "skills.tar.gz").unlink(missing_ok=True)
             (self._folder / BACKUPS / old).rmdir()
         return stamp

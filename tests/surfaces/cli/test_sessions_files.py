@@ -95,6 +95,28 @@ def test_a_session_can_be_read_as_markdown(talked: Program) -> None:
     assert "\nread notes.txt\n" in result.out
 
 
+def test_a_session_can_be_read_in_a_browser(talked: Program) -> None:
+    id = talked.session("say <script>alert(1)</script> & more")
+    page = talked("sessions", "export", "--format", "html", "--session-id", id).out
+    assert page.startswith("<!doctype html>")
+    assert "<script" not in page
+    assert "say &lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in page
+    assert "default-src &#x27;none&#x27;" in page or "default-src 'none'" in page
+
+
+def test_what_the_person_said_can_be_exported_alone_and_taken_in(talked: Program) -> None:
+    result = talked("sessions", "export", "mine.jsonl", "--only", "user-prompts", "--json").json
+    lines = [json.loads(line) for line in Path("mine.jsonl").read_text().splitlines()]
+    assert result == {"messages": len(lines), "file": "mine.jsonl"}
+    assert {line["role"] for line in lines} == {"user"}
+    assert "read notes.txt" in {line["text"] for line in lines}
+    wrong = talked("sessions", "export", "--only", "user-prompts", "--format", "md")
+    assert wrong.code == 2
+    wipe(talked)
+    assert talked("sessions", "import", "mine.jsonl").code == 0
+    assert talked("sessions", "search", "notes.txt", "--json").json
+
+
 def test_markdown_is_for_one_session_and_spares_the_file_until_then(talked: Program) -> None:
     kept = talked.work / "kept.md"
     kept.write_text("mine")

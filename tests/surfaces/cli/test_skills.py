@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -214,3 +217,16 @@ def test_a_run_that_is_killed_while_it_saves_leaves_a_whole_skill_or_none(
     assert scripted("-z", "go on", "--resume", session["id"]).code == 0
     results = str(model_server.requests[1].body["messages"])
     assert "outcome unknown" in results
+
+
+def test_the_curator_goes_on_when_the_command_is_over(program: Program) -> None:
+    run = program.process("curator", "run", "--background", "--json")
+    told = json.loads(run.stdout)
+    log = Path(told["log"])
+    for _ in range(600):
+        if "moves" in log.read_text():
+            break
+        time.sleep(0.1)
+    assert json.loads(log.read_text()) == {"dry_run": False, "moves": [], "merged": []}
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert program("curator", "status", "--json").json["last_run_at"] > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import Message
@@ -29,8 +30,10 @@ LEFT = (
 class HonchoModel(MemoryProvider):
     name = "honcho"
 
-    def __init__(self, settings: HonchoSettings, client: Client) -> None:
+    def __init__(self, settings: HonchoSettings, client: Client, outside: Path) -> None:
+        """`outside` is the file of settings that lies not in the home."""
         self.settings = settings
+        self._outside = outside
         self.client = client
         self.user = safe_name(settings.peer_name)
         self.ai = safe_name(settings.ai_peer)
@@ -46,6 +49,9 @@ class HonchoModel(MemoryProvider):
         self.session = self.settings.session_name(began.session_id, began.cwd)
         await self.client.ensure((self.user, self.ai))
         await self.client.ensure_session(self.session, self._peers())
+
+    def backup_paths(self) -> tuple[Path, ...]:
+        return (self._outside,)
 
     def system_prompt_block(self) -> str:
         if self.settings.recall_mode == "context":

@@ -106,8 +106,13 @@ def load_settings(home: Path, person_home: Path, env: Mapping[str, str]) -> Honc
     return _with_variables(HonchoSettings(), env)
 
 
+def shared_settings(person_home: Path) -> Path:
+    """The file of the person, which other programs use as well."""
+    return person_home / ".honcho" / "config.json"
+
+
 def _files(home: Path, person_home: Path) -> tuple[Path, Path]:
-    return home / "honcho.json", person_home / ".honcho" / "config.json"
+    return home / "honcho.json", shared_settings(person_home)
 
 
 def _with_variables(found: HonchoSettings, env: Mapping[str, str]) -> HonchoSettings:

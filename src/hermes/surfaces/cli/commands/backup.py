@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 
 from hermes.app.backup import back_up, snapshot
-from hermes.core.errors import UsageError
-from hermes.surfaces.cli.output import as_json_option, columns, print_json
-from hermes.surfaces.cli.place import home_of
+from hermes.app.build import App
+from hermes.app.outside import Outside, PersonsFiles, named_by_provider
+from hermes.core.errors import HermesError, UsageError
+from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+from hermes.surfaces.cli.place import config_of, home_of
 from hermes.surfaces.cli.style import mark
 
 
@@ -26,10 +28,35 @@ def command(
     if quick and output is not None:
         raise UsageError("A quick backup stays in the home; leave out --output or --quick.")
     home, now = home_of(ctx), time.time()
-    made = snapshot(home, now, label=label) if quick else back_up(home, now, to=output, label=label)
+    found = Outside() if quick else _outside(ctx)
+    if quick:
+        made = snapshot(home, now, label=label)
+    else:
+        files = {name: Path.home() / name for name in found.files}
+        made = back_up(home, now, to=output, label=label, beside=files)
     if as_json:
-        print_json(columns(made))
+        told = {"file": made.file, "files": made.files, "bytes": made.bytes}
+        print_json({**told, "outside": columns(found)})
         return
     size = f"{made.bytes / 1e6:.1f} MB" if made.bytes >= 1e5 else f"{made.bytes:,} bytes"
     print(f"{mark('ok')} {made.files} files ({size}) are in {made.file}.")
+    if found.files:
+        print(f"  {len(found.files)} of them are kept beside the home by your memory provider.")
+    for words in found.left_out:
+        print(f"{mark('warn')} not in it: {words}")
     print("It holds your keys and all that was said: keep it where only you can read it.")
+
+
+def _outside(ctx: click.Context) -> Outside:
+    """Settings or plugins that do not work are no reason not to back up the rest."""
+
+    async def work(app: App) -> Outside:
+        paths = await named_by_provider(app)
+        return PersonsFiles(Path(app.person), app.home).outside(paths)
+
+    try:
+        if not config_of(ctx).settings.memory.provider:
+            return Outside()
+        return with_app(ctx, work)
+    except HermesError as error:
+        return Outside(left_out=(f"what the memory provider keeps elsewhere ({error})",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -10,12 +11,16 @@ from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.app.skilled import Skilled, skilled
 from hermes.surfaces.cli.output import as_json_option, columns, moment, print_json, with_app
+from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
     from hermes.app.consolidating import Merged
     from hermes.skills.curator import Move
     from hermes.skills.curator_state import CuratorState
+
+
+AGAIN = "from hermes.surfaces.cli.entry import main; main()"
 
 
 @click.group(help="Unused skills of the agent's own: archived, never deleted.")
@@ -52,9 +57,16 @@ def _print_moves(moves: tuple[Move, ...], verb: str) -> None:
 @command.command(help="Look now.")
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 @click.option("--consolidate", is_flag=True, help="Let a model merge those about the same, too.")
+@click.option("--background", is_flag=True, help="Do not wait; `logs/curator.log` says the rest.")
 @as_json_option
 @click.pass_context
-def run(ctx: click.Context, dry_run: bool, consolidate: bool, as_json: bool) -> None:
+def run(
+    ctx: click.Context, dry_run: bool, consolidate: bool, background: bool, as_json: bool
+) -> None:
+    if background:
+        _run_beside(ctx, as_json=as_json)
+        return
+
     async def work(app: App) -> tuple[tuple[Move, ...], tuple[Merged, ...]]:
         skills = skilled(app)
         curator = skills.curator()
@@ -71,6 +83,29 @@ def run(ctx: click.Context, dry_run: bool, consolidate: bool, as_json: bool) -> 
         print(f"{each.into:<28} {verb} the place of {', '.join(each.absorbed)}")
     if not moves and not merged:
         print("Nothing to do.")
+
+
+def _run_beside(ctx: click.Context, *, as_json: bool) -> None:
+    """The same command, once more, in a process that outlives this one."""
+    import os
+    import subprocess
+
+    home = home_of(ctx)
+    log = home.folder(home.logs) / "curator.log"
+    words = [word for word in sys.argv[1:] if word != "--background"]
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "ab") as out:
+        child = subprocess.Popen(
+            [sys.executable, "-c", AGAIN, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    if as_json:
+        print_json({"process": child.pid, "log": str(log)})
+    else:
+        print(f"{mark('ok')} Process {child.pid} looks; what it does will be in {log}.")
 
 
 async def _merged(app: App, skills: Skilled, dry_run: bool) -> tuple[Merged, ...]:

@@ -13,16 +13,20 @@ from hermes.app.build import App
 from hermes.app.library import Imported, Problem
 from hermes.app.replay.file import packed
 from hermes.app.replay.gathering import gather
+from hermes.app.session_pages import html_page, prompts
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.commands.session_filters import chosen, filter_options, is_narrowed
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 
+FORMS = ("jsonl", "md", "html", "replay")
 
-@click.command(help="Write sessions as JSON lines, or one as Markdown or to be replayed elsewhere.")
+
+@click.command(help="Write sessions as JSON lines, or one as a text, a page, or to be replayed.")
 @click.argument("out", default="-")
 @click.option("--session-id", "session", multiple=True, help="Only this one (repeatable).")
 @filter_options
-@click.option("--format", "form", type=click.Choice(["jsonl", "md", "replay"]), default="jsonl")
+@click.option("--format", "form", type=click.Choice(FORMS), default="jsonl", help="How.")
+@click.option("--only", type=click.Choice(["user-prompts"]), help="Only what you have said.")
 @click.option("--no-redact", is_flag=True, help="Write what the journal holds, as it is.")
 @as_json_option
 @click.pass_context
@@ -32,12 +36,15 @@ def export(
     out: str,
     session: tuple[str, ...],
     form: str,
+    only: str | None,
     no_redact: bool,
     as_json: bool,
     **given: Any,
 ) -> None:
     if form != "jsonl" and len(session) != 1:
         raise UsageError(f"The format {form} is for one session; name it with --session-id.")
+    if only and form != "jsonl":
+        raise UsageError("--only writes JSON lines; leave out --format.")
     if form == "replay" and no_redact:
         raise UsageError("A session to be replayed is always masked; leave out --no-redact.")
     if session and is_narrowed(given):
@@ -51,7 +58,7 @@ def export(
             found = await app.library.recent(wanted, limit=None)
             ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
         everything = not session and not is_narrowed(given)
-        lines = await _lines(app, None if everything else ids, form, masked=not no_redact)
+        lines = await _lines(app, None if everything else ids, only or form, masked=not no_redact)
         count = 0
         with click.open_file(out, "wb") as file:
             async for line in lines:
@@ -61,19 +68,24 @@ def export(
 
     count = with_app(ctx, work)
     if out != "-" and as_json:
-        print_json({"sessions": count, "file": out})
+        print_json({"messages" if only else "sessions": count, "file": out})
     elif out != "-":
-        print(f"{count} session(s) written to {out}.", file=sys.stderr)
+        what = "message(s)" if only else "session(s)"
+        print(f"{count} {what} written to {out}.", file=sys.stderr)
 
 
 async def _lines(
     app: App, ids: list[str] | None, form: str, *, masked: bool
 ) -> AsyncIterator[bytes]:
     redact = app.secrecy.line if masked else None
+    if form == "user-prompts":
+        return prompts(app, ids, redact)
     if form == "jsonl" or ids is None:
         return await app.library.export(ids, redact=redact)
     if form == "replay":
         return _one(packed(await gather(app, ids[0])))
+    if form == "html":
+        return _one((await html_page(app, ids[0], redact)).encode())
     return _one((await app.library.markdown(ids[0], redact=redact)).encode())
 
 

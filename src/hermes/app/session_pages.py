@@ -1,0 +1,80 @@
+"""Sessions to be read elsewhere: as a page for a browser, or only what the person has said."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from hermes.codec.json import encode
+from hermes.journal.transfer import Said, spoken
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+Redact = Callable[[str], str]
+
+# Nothing is loaded or run by the page, whatever was said in the session.
+_PAGE = """<!doctype html>
+<html><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 50em; margin: 2em auto; padding: 0 1em }}
+section {{ border-left: 4px solid #999; margin: 1em 0; padding: 0 1em }}
+section.user {{ border-color: #2a6 }} section.assistant {{ border-color: #26a }}
+pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; margin: .3em 0 }}
+section.tool pre {{ font: 13px/1.4 monospace; max-height: 20em; overflow: auto }}
+h2 {{ font-size: .8em; color: #777; margin: 0; font-weight: normal }}
+</style></head>
+<body><h1>{title}</h1>
+<p>{facts}</p>
+{body}
+</body></html>
+"""
+
+
+async def html_page(app: App, session_id: str, redact: Redact | None) -> str:
+    """One session with everything that was said and done, in one file."""
+    info = await app.library.info(session_id)
+    clean = redact or str
+    facts = f"{info.id} · {info.source} · {info.model} ({info.provider}) · {_when(info.started_at)}"
+    said = await _said(app, session_id)
+    return _PAGE.format(
+        title=html.escape(clean(info.title or info.preview or info.id)),
+        facts=html.escape(facts),
+        body="\n".join(_section(each, clean) for each in said),
+    )
+
+
+async def prompts(
+    app: App, ids: Sequence[str] | None, redact: Redact | None
+) -> AsyncIterator[bytes]:
+    """What the person has said, one JSON line each, in a form that can be imported."""
+    if ids is None:
+        found = await app.library.recent(limit=None)
+        ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
+    for session_id in ids:
+        for said in await _said(app, session_id):
+            if said.role == "user" and not said.origin:
+                text = redact(said.text) if redact else said.text
+                line = {"session": session_id, "at": said.at, "role": "user", "text": text}
+                yield encode(line) + b"\n"
+
+
+async def _said(app: App, session_id: str) -> tuple[Said, ...]:
+    return spoken(await app.journal.read(session_id))
+
+
+def _section(said: Said, clean: Redact) -> str:
+    who = said.tool or said.origin or said.role
+    calls = f" → {', '.join(said.calls)}" if said.calls else ""
+    head = html.escape(f"{who}{calls} · {_when(said.at)}")
+    text = html.escape(clean(said.text))
+    return f'<section class="{html.escape(said.role)}"><h2>{head}</h2><pre>{text}</pre></section>'
+
+
+def _when(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
