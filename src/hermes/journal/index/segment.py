@@ -10,7 +10,9 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator
+from functools import cached_property
 from itertools import pairwise
+from sys import byteorder
 from typing import NamedTuple
 
 from hermes.journal.index import docs as sets
@@ -21,6 +23,8 @@ from hermes.journal.index.forms import is_form
 PLACES_PER_BLOCK = 2048
 _FEW_TERMS = 16
 _MOST_LEAVES = 16
+_PLACES_HEAD = 11
+_WIDTHS = {ord("H"): 2, ord("I"): 4, ord("Q"): 8}
 _FIRST_WORD, _FIRST_PAIR = b" ", b"\xe3"
 
 
@@ -33,6 +37,14 @@ class Leaf(NamedTuple):
     def ordinal(self, at: int) -> int:
         """The number of the term that follows the newline at that place."""
         return self.terms.count(b"\n", 0, at)
+
+    def span(self, start: bytes) -> tuple[int, int]:
+        """The newlines before and after the terms that begin so; zeros when there are none."""
+        sought = b"\n" + start
+        first = self.terms.find(sought)
+        if first < 0:
+            return 0, 0
+        return first, self.terms.find(b"\n", self.terms.rfind(sought) + 1)
 
 
 class Places(NamedTuple):
@@ -53,7 +65,7 @@ class Segment:
         self._firsts: list[bytes] = []
         self._leaves: dict[int, Leaf] = {}
         self._sets: dict[int, bytes] = {}
-        self._places: dict[int, Places] = {}
+        self._places: dict[int, bytes] = {}
 
     def docs(self, term: bytes) -> Docs:
         number = self._leaf_of(term)
@@ -77,12 +89,12 @@ class Segment:
         found: list[Docs] = []
         for number in self._leaves_of(start):
             leaf = self.leaf(number)
-            at = leaf.terms.find(b"\n" + start)
-            while at >= 0:
-                end = leaf.terms.find(b"\n", at + 1)
-                if is_form(stem, leaf.terms[at + 1 : end].decode()):
-                    found.append(self._docs(number, leaf.ordinal(at)))
-                at = leaf.terms.find(b"\n" + start, end)
+            first, end = leaf.span(start)
+            words = leaf.terms[first + 1 : end].decode().split("\n") if end else []
+            forms = [place for place, word in enumerate(words) if is_form(stem, word)]
+            if forms:
+                before = leaf.ordinal(first)
+                found += [self._docs(number, before + place) for place in forms]
         return sets.union(found)
 
     def docs_starting(self, start: bytes) -> Docs:
@@ -91,21 +103,19 @@ class Segment:
         found: list[Docs] = []
         for number in self._leaves_of(start)[:_MOST_LEAVES]:
             leaf = self.leaf(number)
-            first = leaf.terms.find(b"\n" + start)
-            if first < 0:
-                continue
-            last = leaf.terms.find(b"\n", leaf.terms.rfind(b"\n" + start) + 1)
-            found += self._docs_between(number, leaf.ordinal(first), leaf.ordinal(last))
+            first, end = leaf.span(start)
+            if end:
+                found += self._docs_between(number, leaf.ordinal(first), leaf.ordinal(end))
         return sets.union(found)
 
     def docs_containing(self, parts: Collection[bytes], *, most: int) -> dict[bytes, Docs]:
         """For each part the messages of words with it inside; of `most` words when there are
         more. Reads all terms, which is for small segments."""
         found: dict[bytes, list[Docs]] = {part: [] for part in parts}
-        for number, leaf in enumerate(self._all_leaves()):
+        for number, block in enumerate(self._term_blocks):
             for part, some in found.items():
-                if part in leaf.terms and len(some) < most:
-                    some += self._docs_inside(number, leaf, part, most)
+                if part in block and len(some) < most:
+                    some += self._docs_inside(number, _decode_leaf(block), part, most)
         return {part: sets.union(some) for part, some in found.items()}
 
     def _docs_inside(self, number: int, leaf: Leaf, part: bytes, most: int) -> Iterator[Docs]:
@@ -123,10 +133,8 @@ class Segment:
         """The journal's id of the message."""
         part, offset = divmod(number, PLACES_PER_BLOCK)
         if part not in self._places:
-            block = self._file.block(self.info.number, "places", part)
-            self._places[part] = _decode_places(block)
-        places = self._places[part]
-        return places.first_id + places.distances[offset]
+            self._places[part] = self._file.block(self.info.number, "places", part)
+        return _id_at(self._places[part], offset)
 
     def places(self) -> Iterator[Places]:
         count = -(-self.info.docs // PLACES_PER_BLOCK)
@@ -149,8 +157,8 @@ class Segment:
             yield list(zip(leaf.terms[1:-1].split(b"\n"), stored, strict=True))
 
     def words(self) -> Iterator[bytes]:
-        """All terms, between newlines."""
-        return (leaf.terms for leaf in self._all_leaves())
+        """All terms, between newlines; for small segments."""
+        return (block[_end_of_offsets(block) :] for block in self._term_blocks)
 
     def terms_by_leaf(self) -> Iterator[list[bytes]]:
         return (leaf.terms[1:-1].split(b"\n") for leaf in self._all_leaves())
@@ -160,11 +168,20 @@ class Segment:
             self._leaves[number] = _decode_leaf(self._file.block(self.info.number, "terms", number))
         return self._leaves[number]
 
+    @cached_property
+    def _term_blocks(self) -> list[bytes]:
+        """Kept, as whoever looks through them once mostly does so again."""
+        return list(self._file.blocks(self.info.number, "terms", 0, self.info.leaves))
+
     def _all_leaves(self) -> Iterator[Leaf]:
         return map(_decode_leaf, self._file.blocks(self.info.number, "terms", 0, self.info.leaves))
 
     def _leaf_of(self, term: bytes) -> int:
         return max(0, bisect_right(self._roots(), term) - 1)
+
+    def leaves_of(self, start: bytes) -> int:
+        """In how many leaves terms with that beginning can be."""
+        return len(self._leaves_of(start))
 
     def _leaves_of(self, start: bytes) -> range:
         """The leaves in which terms with that beginning can be."""
@@ -214,8 +231,12 @@ def encode_leaf(terms: list[bytes], offsets: list[int]) -> bytes:
 
 
 def _decode_leaf(data: bytes) -> Leaf:
-    end = 2 + 2 * (int.from_bytes(data[:2], "little") + 1)
+    end = _end_of_offsets(data)
     return Leaf(data[end:], array("H", data[2:end]))
+
+
+def _end_of_offsets(data: bytes) -> int:
+    return 2 + 2 * (int.from_bytes(data[:2], "little") + 1)
 
 
 def encode_places(ids: list[int], seconds: list[int]) -> bytes:
@@ -225,7 +246,17 @@ def encode_places(ids: list[int], seconds: list[int]) -> bytes:
     return head + array(width, distances).tobytes() + array("I", seconds).tobytes()
 
 
+def _id_at(data: bytes, offset: int) -> int:
+    """One id, without decoding the others."""
+    width = _WIDTHS[data[0]]
+    start = _PLACES_HEAD + offset * width
+    return int.from_bytes(data[1:9], "little") + int.from_bytes(
+        data[start : start + width], byteorder
+    )
+
+
 def _decode_places(data: bytes) -> Places:
     first, count = int.from_bytes(data[1:9], "little"), int.from_bytes(data[9:11], "little")
     end = len(data) - 4 * count
-    return Places(first, array(data[:1].decode(), data[11:end]), array("I", data[end:]))
+    distances = array(data[:1].decode(), data[_PLACES_HEAD:end])
+    return Places(first, distances, array("I", data[end:]))
