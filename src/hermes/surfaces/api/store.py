@@ -49,6 +49,7 @@ class Store:
         self._path = path
         self._pool = ThreadPoolExecutor(1, "api-store")
         self._db: sqlite3.Connection | None = None
+        self._is_durable: bool | None = None
         self._turn = asyncio.Lock()
         self._changes: list[Change] = []
         self._changing: asyncio.Task[None] | None = None
@@ -96,7 +97,9 @@ class Store:
 
     def _work(self, work: Callable[[sqlite3.Connection], T], durable: bool) -> T:
         db = self._db or self._open()
-        db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        if durable is not self._is_durable:
+            db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._is_durable = durable
         with db:
             db.execute("BEGIN IMMEDIATE" if durable else "BEGIN")
             return work(db)
@@ -113,4 +116,4 @@ class Store:
     def _close(self) -> None:
         if self._db is not None:
             self._db.close()
-            self._db = None
+            self._db = self._is_durable = None
