@@ -1,5 +1,5 @@
-"""The HTTP server: start, idle size, many streams at once, and requests per second next to a bare
-Starlette server that streams the same bytes."""
+"""The HTTP server: start, idle size, many streams at once, and turns per second next to a Starlette
+server that does nothing and one that does the least a turn needs."""
 
 from __future__ import annotations
 
@@ -14,27 +14,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.measure import HERMES, PYTHON, report, rounded
+from bench.measure import HERMES, PYTHON, ROOT, report, rounded
 from bench.serving import served
 from hermes.testing.steps import Pace, Step
 
-BODY = b'{"stream":true,"messages":[{"role":"user","content":"talk"}]}'
+STREAMED = b'{"stream":true,"messages":[{"role":"user","content":"talk"}]}'
+WHOLE = b'{"messages":[{"role":"user","content":"talk"}]}'
 SETTINGS = "api_server: {max_concurrent_runs: 0}\nauxiliary: {title_generation: {provider: none}}\n"
-FLOOR = """
-import sys, uvicorn
-from starlette.applications import Starlette
-from starlette.responses import StreamingResponse
-from starlette.routing import Route
-pieces = open(sys.argv[1], "rb").read().split(b"\\n\\n")
-async def talk(request):
-    await request.json()
-    async def body():
-        for piece in pieces[:-1]:
-            yield piece + b"\\n\\n"
-    return StreamingResponse(body(), media_type="text/event-stream")
-app = Starlette(routes=[Route("/v1/chat/completions", talk, methods=["POST"])])
-uvicorn.run(app, port=int(sys.argv[2]), http="h11", log_level="error", access_log=False)
-"""
+AT_ONCE = 16
+ROUNDS = 3
 
 
 class Target:
@@ -43,15 +31,15 @@ class Target:
         self.port = port
         self.token = token
 
-    async def ask(self) -> bytes:
-        """One streamed request over a connection of its own; the whole answer."""
+    async def ask(self, body: bytes) -> bytes:
+        """One request over a connection of its own; the whole answer."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         head = (
             f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
             f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(BODY)}\r\n\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
         )
-        writer.write(head.encode() + BODY)
+        writer.write(head.encode() + body)
         answer = await reader.read()
         writer.close()
         return answer
@@ -110,10 +98,11 @@ def hermes(folder: Path, model: str) -> Iterator[tuple[Target, float]]:
 
 
 @contextmanager
-def floor(folder: Path, answer: bytes) -> Iterator[Target]:
-    port = 18_650
-    (folder / "bytes").write_bytes(answer)
-    process = subprocess.Popen([PYTHON, "-c", FLOOR, str(folder / "bytes"), str(port)])
+def floor(folder: Path, port: int, model: str) -> Iterator[Target]:
+    """With a model it is asked, without one the answer is always the same."""
+    process = subprocess.Popen(
+        [PYTHON, "-m", "bench.floors", str(port), str(folder), model], cwd=ROOT
+    )
     target = Target(process.pid, port, "")
     try:
         asyncio.run(_until_up(target))
@@ -126,32 +115,59 @@ def floor(folder: Path, answer: bytes) -> Iterator[Target]:
 async def _until_up(target: Target) -> None:
     while True:
         try:
-            await target.ask()
+            await target.ask(WHOLE)
             return
         except ConnectionError:
             await asyncio.sleep(0.1)
 
 
-async def rate(target: Target, count: int, at_once: int) -> tuple[float, float]:
+async def rate(target: Target, count: int) -> tuple[float, float]:
     """Requests per second of wall time, and CPU milliseconds of the server for each."""
-    gate = asyncio.Semaphore(at_once)
+    gate = asyncio.Semaphore(AT_ONCE)
 
     async def one() -> None:
         async with gate:
-            answer = await target.ask()
-            assert b" 200 " in answer[:20] and b"[DONE]" in answer, answer[:500]
+            answer = await target.ask(WHOLE)
+            assert b" 200 " in answer[:20] and b"word" in answer, answer[:500]
 
-    await asyncio.gather(*(one() for _ in range(at_once)))
+    await asyncio.gather(*(one() for _ in range(AT_ONCE)))
     cpu, begun = target.cpu(), time.perf_counter()
     await asyncio.gather(*(one() for _ in range(count)))
     seconds = time.perf_counter() - begun
     return count / seconds, (target.cpu() - cpu) / count * 1000
 
 
+def compare(own: Target, folder: Path, model: str, count: int) -> None:
+    """The best of a few rounds of each, in turns: all meet the same state of the machine."""
+    answer = asyncio.run(own.ask(WHOLE)).partition(b"\r\n\r\n")[2]
+    (folder / "answer.json").write_bytes(answer)
+    with floor(folder, 18_650, "") as bare, floor(folder, 18_651, model) as asking:
+        found: list[list[tuple[float, float]]] = [[], [], []]
+        for _ in range(ROUNDS):
+            for target, rates in zip((own, bare, asking), found, strict=True):
+                rates.append(asyncio.run(rate(target, count)))
+    ours, bare_rate, asking_rate = (max(r for r, _ in rates) for rates in found)
+    our_cpu, bare_cpu, asking_cpu = (min(cpu for _, cpu in rates) for rates in found)
+    report(
+        "api_rate",
+        turns_per_second=rounded(ours, 1),
+        cpu_ms=rounded(our_cpu, 2),
+        idle_starlette=rounded(bare_rate, 1),
+        idle_starlette_cpu_ms=rounded(bare_cpu, 2),
+        asking_starlette=rounded(asking_rate, 1),
+        asking_starlette_cpu_ms=rounded(asking_cpu, 2),
+        ratio_to_idle=rounded(ours / bare_rate, 3),
+        ratio_to_asking=rounded(ours / asking_rate, 3),
+        cpu_ratio_to_idle=rounded(bare_cpu / our_cpu, 3),
+        cpu_ratio_to_asking=rounded(asking_cpu / our_cpu, 3),
+        goal="ratio_to_asking >= 0.5",
+    )
+
+
 async def crowd(target: Target, streams: int) -> None:
     before = target.resident()
     begun = time.perf_counter()
-    answers = await asyncio.gather(*(target.ask() for _ in range(streams)))
+    answers = await asyncio.gather(*(target.ask(STREAMED) for _ in range(streams)))
     seconds = time.perf_counter() - begun
     broken = sum(b"[DONE]" not in answer or b'"error"' in answer for answer in answers)
     found = re.search(r"lag_seconds ([0-9.e-]+)", await target.get("/metrics"))
@@ -185,23 +201,10 @@ def main() -> None:
             idle_mb=rounded(own.resident(), 1),
             goal="seconds <= 1, mb <= 80",
         )
-        whole = asyncio.run(own.ask())
+        asyncio.run(own.ask(STREAMED))
         for _ in range(2):
             asyncio.run(crowd(own, options.streams))
-        ours, our_cpu = asyncio.run(rate(own, options.requests, 16))
-        body = re.sub(rb"\r\n[0-9a-f]+\r\n", b"", whole.partition(b"\r\n\r\n")[2])
-        events = body[body.index(b"data:") :].removesuffix(b"\r\n0\r\n\r\n")
-        with floor(Path(name), events) as bare:
-            theirs, their_cpu = asyncio.run(rate(bare, options.requests, 16))
-        report(
-            "api_rate",
-            requests_per_second=rounded(ours, 1),
-            bare_starlette=rounded(theirs, 1),
-            ratio=rounded(ours / theirs, 3),
-            cpu_ms=rounded(our_cpu, 2),
-            bare_cpu_ms=rounded(their_cpu, 2),
-            goal="ratio >= 0.5",
-        )
+        compare(own, Path(name), model, options.requests)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from hermes.app import watching
-from hermes.app.beginning import beginning
 from hermes.app.budgets import Budgets
 from hermes.app.commons import Commons
 from hermes.app.compacting import EngineMaker, context_engine
@@ -38,7 +37,7 @@ from hermes.app.tuning import TieredConnect, Tuning
 from hermes.app.upkeep import upkeep
 from hermes.app.veil import Veil
 from hermes.app.witnessing import witness
-from hermes.app.workplace import arrived, preflight, root_of, start_folder, workspace_of
+from hermes.app.workplace import arrived, preflight, workspace_of
 from hermes.codec.values import replace
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -140,7 +139,7 @@ class App:
         `arrange` its parts anew: a policy that is stricter, files that are open elsewhere."""
         await self.foreign.offer()
         await self.plugged.offer()
-        self.imaging.offer()
+        self.commons.offer_images()
         arrange = arrange or (lambda _id, _parts: None)
         session_id = await self._wanted(opening)
         session = await (
@@ -257,7 +256,7 @@ class App:
             far = await arrived(self._workspace(session_id, cwd))
             cwd = far.root
         memory = await remembered(self, opening)
-        text, tools = beginning(self, opening, choice, cwd, memory=memory.text)
+        text, tools = self.commons.beginning(opening, choice, cwd, memory.text)
         self.news += text.warnings
         opened = SessionOpened(
             source=opening.source,
@@ -318,7 +317,7 @@ class App:
 
     def cwd(self, opening: Opening) -> str:
         """The folder that a session starts in."""
-        return start_folder(self.settings.terminal, opening.cwd)
+        return self.commons.start_folder(opening.cwd)
 
     async def _own_folder(self, session_id: str, opening: Opening) -> str:
         if not opening.worktree:
@@ -377,7 +376,7 @@ class App:
         )
 
     def _root(self, opened: SessionOpened) -> str:
-        return root_of(self, opened.cwd)
+        return self.commons.root(opened.cwd)
 
     def _taped(
         self, session_id: str, opening: Opening, workspace: Workspace, after: int

@@ -6,8 +6,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes.app.beginning import Beginning, beginning
+from hermes.app.models.choice import Choice
+from hermes.app.moments import Moments
+from hermes.app.opening import Opening
 from hermes.app.terminal import shell_settings
 from hermes.app.witnessing import suspects_of
+from hermes.app.workplace import root_of, start_folder
+from hermes.codec.values import replace
 from hermes.policy.suspects.suspects import Suspects
 from hermes.workspaces.confinement.sandbox import Confinement
 from hermes.workspaces.environment import child_environment
@@ -21,6 +27,35 @@ class Commons:
     def __init__(self, app: App) -> None:
         self._app = app
         self._text = ""
+        self._beginnings: Moments[Beginning] = Moments()
+        self._folders: Moments[str] = Moments()
+        self._offers: Moments[None] = Moments()
+
+    def expect_crowd(self, seconds: float) -> None:
+        self._beginnings.seconds = self._folders.seconds = self._offers.seconds = seconds
+
+    def beginning(self, opening: Opening, choice: Choice, cwd: str, memory: str) -> Beginning:
+        """What the requests of a new session begin with."""
+        if opening.tell_id or not self._beginnings.seconds:
+            return beginning(self._app, opening, choice, cwd, memory=memory)
+        alike = replace(opening, session_id="")
+        return self._beginnings.get(
+            (alike, choice, cwd, memory),
+            lambda: beginning(self._app, alike, choice, cwd, memory=memory),
+        )
+
+    def start_folder(self, wanted: str) -> str:
+        """Where a new session starts that wants this folder."""
+        terminal = self._app.settings.terminal
+        return self._folders.get(("start", wanted), lambda: start_folder(terminal, wanted))
+
+    def root(self, cwd: str) -> str:
+        """Where a session works that was opened in this folder."""
+        return self._folders.get(("root", cwd), lambda: root_of(self._app, cwd))
+
+    def offer_images(self) -> None:
+        """Sessions that begin now may draw, if somebody can."""
+        self._offers.get("images", self._app.imaging.offer)
 
     @cached_property
     def child_env(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from threading import Lock
@@ -62,6 +63,8 @@ class Secrecy:
         self._redactor: Redactor | None = None
         self._lock = Lock()
         self._clean: dict[tuple[str, str], str] = {}
+        self._seconds = 0.0
+        self._due = 0.0
 
     def __repr__(self) -> str:
         return f"Secrecy({len(self._values)})"
@@ -71,6 +74,10 @@ class Secrecy:
     ) -> None:
         """Values that come from elsewhere, asked for again when the file or the count changes."""
         self._sources.append(Source(values, file, count))
+
+    def expect_crowd(self, seconds: float) -> None:
+        """Look for new values so often at most: many sessions ask in one instant."""
+        self._seconds = seconds
 
     def know(self, *values: str) -> None:
         """Secrets that were given just now."""
@@ -94,6 +101,11 @@ class Secrecy:
 
     def catch_up(self) -> None:
         """Look for new values. Whoever has many texts at once looks once and uses `clean`."""
+        if self._seconds:
+            now = time.monotonic()
+            if now < self._due:
+                return
+            self._due = now + self._seconds
         for source in self._sources:
             if news := source.news():
                 self.know(*news)

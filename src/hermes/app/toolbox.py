@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from hermes.codec.json import encode
 from hermes.config.settings import Settings
@@ -139,4 +140,9 @@ def wanted_names(
         return ()
     chosen = settings.platform_toolsets.get(platform, settings.toolsets)
     enabled = (*chosen, *PROVIDER_TOOLSETS.get(settings.memory.provider, ()))
-    return resolve_toolsets(enabled, settings.agent.disabled_toolsets)
+    return _resolved(enabled, tuple(settings.agent.disabled_toolsets))
+
+
+@lru_cache(maxsize=16)
+def _resolved(enabled: tuple[str, ...], disabled: tuple[str, ...]) -> tuple[str, ...]:
+    return resolve_toolsets(enabled, disabled)

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from hermes.testing.request import Request
-from hermes.testing.steps import Break, Pace, Step, says
+from hermes.testing.steps import Break, Pace, Step, calls, says
 from tests.surfaces.api.conftest import Model
 from tests.surfaces.api.serving import Serving, sse
 
@@ -75,6 +75,15 @@ def test_one_conversation_is_one_session(client: httpx2.Client, model: Model) ->
     )
     assert text_of(third) == "5 messages"
     assert session_of(first) == session_of(second) == session_of(third)
+
+
+def test_a_turn_with_tools_is_gone_on_with_in_its_session(
+    client: httpx2.Client, model: Model
+) -> None:
+    model.rule = lambda request: says("done") if request.results else calls("todo", todos=[])
+    first = ask(client, user("work"))
+    second = ask(client, user("work"), assistant(text_of(first)), user("more"))
+    assert session_of(first) == session_of(second)
 
 
 def test_asking_again_for_an_answer_forks(client: httpx2.Client, model: Model) -> None:

@@ -3,6 +3,9 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
+from hermes.core.errors import JournalError
 from hermes.surfaces.api.store import Store
 
 
@@ -19,5 +22,19 @@ async def test_changes_and_questions_from_many_tasks_do_not_disturb_each_other(
 
     try:
         assert await asyncio.gather(*(one(n) for n in range(2_000))) == list(range(2_000))
+    finally:
+        await store.close()
+
+
+async def test_a_change_that_cannot_be_made_is_told_and_hinders_no_later_one(
+    tmp_path: Path,
+) -> None:
+    store = Store(tmp_path / "api.db")
+    try:
+        with pytest.raises(JournalError):
+            await store.change("INSERT INTO nowhere VALUES (?)", [(1,)])
+        await store.change("INSERT INTO archived VALUES (?)", [("s",)])
+        count = "SELECT count(*) FROM archived"
+        assert await store.run(lambda db: db.execute(count).fetchone()[0]) == 1
     finally:
         await store.close()

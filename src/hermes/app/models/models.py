@@ -21,6 +21,7 @@ from hermes.app.models.inside import Inside
 from hermes.app.models.lists import Lists
 from hermes.app.models.resolver import Resolver
 from hermes.app.models.roads import Roads
+from hermes.app.moments import Moments
 from hermes.config.load import Config
 from hermes.config.model_settings import FallbackSettings
 from hermes.core.errors import ConfigError, HermesError
@@ -72,6 +73,12 @@ class Models:
         self._inside = Inside(config, world, self.http)
         self._roads = Roads(config.settings, world, self.http, self.resolver, self.accounts, guard)
         self._found: Endpoint | None = None
+        self._choices: Moments[Choice] = Moments()
+
+    def expect_crowd(self, seconds: float) -> None:
+        """Whoever wants the same within so many seconds gets what was found for the first."""
+        self._choices.seconds = self._roads.moments.seconds = seconds
+        self.resolver.moments.seconds = seconds
 
     async def close(self) -> None:
         await self._inside.close()
@@ -85,6 +92,10 @@ class Models:
 
     async def choose(self) -> Choice:
         """What was named, or refused with a reason; else the best that is there."""
+        kept = self._choices.kept("")
+        return kept or self._choices.keep("", await self._best())
+
+    async def _best(self) -> Choice:
         refused: HermesError | None = None
         for candidate in self.resolver.ranked():
             try:

@@ -10,6 +10,7 @@ from hermes.app.accounts import Accounts
 from hermes.app.models.advice import Adviser
 from hermes.app.models.choice import Wish
 from hermes.app.models.resolver import Resolver
+from hermes.app.moments import Moments
 from hermes.codec.values import replace
 from hermes.config.settings import Settings
 from hermes.core.messages import Usage
@@ -42,6 +43,8 @@ class Roads:
         self._http = http
         self._resolver = resolver
         self._accounts = accounts
+        # Whether a provider has one key only, by its name.
+        self.moments: Moments[bool] = Moments()
 
     def open(
         self,
@@ -112,8 +115,10 @@ class Roads:
         if wish.base_url or wish.api_key or wish.key_env:
             return None
         place = self._resolver.places.get(endpoint.name)
+        if self.moments.kept(place.name):
+            return None
         keys = self._accounts.keys_for(place.name, place.vendor)
-        if isinstance(keys, OneKey):
+        if self.moments.keep(place.name, isinstance(keys, OneKey)):
             return None
 
         def at(key: Credential) -> Endpoint:

@@ -23,6 +23,7 @@ _STOPS: dict[str, StopReason] = {
     "max_tokens": "length",
     "content_filter": "filtered",
 }
+_PLAIN = frozenset(("role", "content"))
 
 
 class ChatReader:
@@ -87,6 +88,11 @@ class ChatReader:
             self.ended = True
 
     def _delta(self, delta: JsonObject) -> Iterator[Delta]:
+        if delta.keys() <= _PLAIN:
+            # So are most events of most answers.
+            if text := text_of(delta.get("content")):
+                yield from self.draft.say(text)
+            return
         yield from self._think(delta)
         if text := text_of(delta.get("content")):
             yield from self.draft.say(text)

@@ -26,7 +26,7 @@ from hermes.surfaces.api.outcomes import extra_facts, failure_of, finish_reason,
 from hermes.surfaces.api.refusals import Headers, Refusal
 from hermes.surfaces.api.run import Run
 from hermes.surfaces.api.sse import pour, whole
-from hermes.surfaces.api.threads import find_spot, go_on, keep_spot, spot_of, thread
+from hermes.surfaces.api.threads import find_spot, go_on, keep_spot, spot_in, spot_of, thread
 
 BETWEEN = "\n\n"
 
@@ -152,7 +152,9 @@ async def _begin(house: House, call: Call, wanted: Asked, ticket: Ticket) -> Run
         errand = _changed(own, session_id=named, create="if_missing")
         return await start(house, errand, ticket)
     errand = await _in_thread(house, call, own, wanted, ticket)
-    return await start(house, errand, ticket, on_end=_remember(house, call, wanted))
+    is_whole = errand.create == "always" and not errand.past
+    remember = _remember(house, call, wanted, is_whole=is_whole)
+    return await start(house, errand, ticket, on_end=remember)
 
 
 async def start(
@@ -189,12 +191,16 @@ async def _in_thread(
     return _changed(own, session_id=house.desk.new_session_id(), create="always", past=began)
 
 
-def _remember(house: House, call: Call, wanted: Asked) -> Callable[[Run], Awaitable[None]]:
+def _remember(
+    house: House, call: Call, wanted: Asked, *, is_whole: bool
+) -> Callable[[Run], Awaitable[None]]:
+    """`is_whole` means that there is nothing in the session but the run."""
+
     async def on_end(run: Run) -> None:
         """The next request brings this answer along; by that its session is found again."""
         if failure_of(run) is not None:
             return
-        spot = await spot_of(house, run.session_id, run.last_n)
+        spot = spot_in(run) if is_whole else await spot_of(house, run.session_id, run.last_n)
         told = (*wanted.before, wanted.now)
         streamed = BETWEEN.join(reply.text for reply in run.replies if reply.text)
         shown = [bare(await shown_text(house, call, run, text)) for text in (run.text, streamed)]

@@ -20,6 +20,7 @@ from hermes.core.events import (
     ToolFinished,
     TurnEnded,
     TurnStarted,
+    Withdrawn,
 )
 from hermes.core.messages import AssistantMessage
 from hermes.core.prompt import ReasoningDelta, Restarted, TextDelta
@@ -122,6 +123,12 @@ class Run:
     @property
     def steps(self) -> int:
         return sum(isinstance(record.event, ModelCalled) for record in self.records)
+
+    @property
+    def said(self) -> int:
+        """How many messages were exchanged and not withdrawn, counted as the session list does."""
+        kinds = [type(record.event) for record in self.records]
+        return kinds.count(MessageReceived) + kinds.count(ReplyAdded) - kinds.count(Withdrawn)
 
     @property
     def model(self) -> str:

@@ -12,6 +12,7 @@ from typing import TypeVar
 from hermes.core.errors import JournalError
 
 T = TypeVar("T")
+Change = tuple[str, Sequence[tuple[object, ...]]]
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS threads (
@@ -48,6 +49,10 @@ class Store:
         self._path = path
         self._pool = ThreadPoolExecutor(1, "api-store")
         self._db: sqlite3.Connection | None = None
+        self._is_durable: bool | None = None
+        self._turn = asyncio.Lock()
+        self._changes: list[Change] = []
+        self._changing: asyncio.Task[None] | None = None
 
     async def run(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = False) -> T:
         """Do the work in a transaction of its own. It returns values, never a cursor: that would be
@@ -59,12 +64,22 @@ class Store:
             raise JournalError(f"{self._path} cannot be used: {error}.") from error
 
     async def change(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-        """Run the statement once for each row."""
+        """Run the statement once for each row. Whoever comes while another change is written shares
+        the next transaction with all who wait."""
+        if self._changing is None:
+            self._changing = asyncio.ensure_future(self._change_all(self._changes))
+        self._changes.append((statement, rows))
+        await asyncio.shield(self._changing)
 
-        def work(db: sqlite3.Connection) -> None:
-            db.executemany(statement, rows)
+    async def _change_all(self, changes: list[Change]) -> None:
+        async with self._turn:
+            self._changing, self._changes = None, []
 
-        await self.run(work)
+            def work(db: sqlite3.Connection) -> None:
+                for statement, rows in changes:
+                    db.executemany(statement, rows)
+
+            await self.run(work)
 
     async def tidy(self, now: float) -> None:
         """Drop what is too old to be asked for."""
@@ -82,7 +97,9 @@ class Store:
 
     def _work(self, work: Callable[[sqlite3.Connection], T], durable: bool) -> T:
         db = self._db or self._open()
-        db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        if durable is not self._is_durable:
+            db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._is_durable = durable
         with db:
             db.execute("BEGIN IMMEDIATE" if durable else "BEGIN")
             return work(db)
@@ -99,4 +116,4 @@ class Store:
     def _close(self) -> None:
         if self._db is not None:
             self._db.close()
-            self._db = None
+            self._db = self._is_durable = None

@@ -11,6 +11,7 @@ from hermes.codec.values import Value
 from hermes.core.errors import NotFound
 from hermes.surfaces.api.content import Spoken
 from hermes.surfaces.api.house import House
+from hermes.surfaces.api.run import Run
 
 
 class Spot(Value):
@@ -47,6 +48,11 @@ async def spot_of(house: House, session_id: str, n: int) -> Spot:
     """Where a session is now, for whoever wants to go on from here."""
     info = await house.app.library.info(session_id)
     return Spot(session_id=session_id, n=n, messages=info.message_count)
+
+
+def spot_in(run: Run) -> Spot:
+    """The same where the session is nothing but this run; what has come after it is not counted."""
+    return Spot(session_id=run.session_id, n=run.last_n, messages=run.said)
 
 
 async def go_on(house: House, spot: Spot) -> str:

@@ -1,0 +1,92 @@
+"""Sessions that begin in one instant share what they find, and nothing that is their own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hermes.app.build import App
+from hermes.app.moments import expect_crowd
+from hermes.app.opening import Opening
+from hermes.app.secrecy import Secrecy
+from hermes.codec.values import replace
+from hermes.config.home import Home
+from hermes.config.load import load
+from hermes.core.world import World
+
+LONG = 3_600.0
+WISH = Opening(source="test", attended=False)
+VALUE = "zq-8842-kestrel-orchard-17"
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[App]:
+    env = {"HOME": str(tmp_path), "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "k"}
+    config = load(Home(tmp_path / "home"), env=env, flags={"model.default": "test"})
+    async with App(config, env=env, world=World()) as app:
+        yield app
+
+
+async def system_of(app: App, wish: Opening, folder: Path) -> str:
+    session = await app.open(replace(wish, cwd=str(folder)))
+    opened = session.transcript.opened
+    await app.leave(session)
+    assert opened is not None
+    return opened.system
+
+
+async def test_a_crowd_sees_a_change_when_its_moment_is_over(app: App, tmp_path: Path) -> None:
+    expect_crowd(app, LONG)
+    before = await system_of(app, WISH, tmp_path)
+    (tmp_path / "AGENTS.md").write_text("Mind the gap.")
+    assert await system_of(app, WISH, tmp_path) == before
+    expect_crowd(app, 0)
+    assert "Mind the gap." in await system_of(app, WISH, tmp_path)
+
+
+async def test_without_a_crowd_every_change_counts_at_once(app: App, tmp_path: Path) -> None:
+    before = await system_of(app, WISH, tmp_path)
+    (tmp_path / "AGENTS.md").write_text("Mind the gap.")
+    assert await system_of(app, WISH, tmp_path) != before
+
+
+async def test_in_a_crowd_everybody_has_their_own_words(app: App, tmp_path: Path) -> None:
+    expect_crowd(app, LONG)
+    texts = [await system_of(app, WISH.with_extra(extra), tmp_path) for extra in ("one", "two")]
+    assert ["one" in texts[0], "two" in texts[1], texts[0] == texts[1]] == [True, True, False]
+
+
+async def test_in_a_crowd_everybody_knows_their_own_id(app: App, tmp_path: Path) -> None:
+    expect_crowd(app, LONG)
+    wish = replace(WISH, tell_id=True)
+    texts = [await system_of(app, replace(wish, session_id=id), tmp_path) for id in ("a1", "b2")]
+    assert ["a1" in texts[0], "b2" in texts[1]] == [True, True]
+
+
+async def test_in_a_crowd_each_folder_has_its_own_rules(app: App, tmp_path: Path) -> None:
+    expect_crowd(app, LONG)
+    for name in ("left", "right"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "AGENTS.md").write_text(f"Keep {name}.")
+    assert "Keep left." in await system_of(app, WISH, tmp_path / "left")
+    assert "Keep right." in await system_of(app, WISH, tmp_path / "right")
+
+
+def test_a_secret_that_was_written_down_is_found_when_the_moment_is_over(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    secrecy = Secrecy(load(home, env={}), {})
+    secrecy.expect_crowd(LONG)
+    assert secrecy.text(f"say {VALUE}") == f"say {VALUE}"
+    home.env_file.write_text(f"SOME_TOKEN={VALUE}\n")
+    secrecy.expect_crowd(0)
+    assert VALUE not in secrecy.text(f"say {VALUE}")
+
+
+def test_a_secret_that_was_given_here_is_masked_at_once_in_a_crowd_too(tmp_path: Path) -> None:
+    secrecy = Secrecy(load(Home(tmp_path), env={}), {})
+    secrecy.expect_crowd(LONG)
+    secrecy.count()
+    secrecy.know(VALUE)
+    assert VALUE not in secrecy.text(f"say {VALUE}")
