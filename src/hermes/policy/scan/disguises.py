@@ -38,7 +38,7 @@ _NOT_LETTERS = bytes(byte for byte in range(256) if not (chr(byte).isalpha() and
 _RUNS = bytes(97 if (chr(b).isalnum() and b < 128) or b in b"+/_-=" else 32 for b in range(256))
 _RUN = b"a" * 24
 _MOST_RUNS = 50
-_ESCAPES = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|&#?\w{1,8};")
+_ESCAPES = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|&(?!(?:amp|lt|gt|quot|apos);)#?\w{1,8};")
 _READABLE = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f]+")
 _LETTER = "abcdefghijklmnopqrstuvwxyz"
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{24,}|(?:[0-9a-fA-F]{2}[ :,]){11,}[0-9a-fA-F]{2}")
@@ -54,20 +54,25 @@ def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
     data = plain.encode("latin-1", "replace")
     marks = data.translate(_CLASSES)
     if b"a a a a" in marks or b"a  a  a" in marks:
-        read = _SPELLED.sub(lambda match: re.sub(r"[\W_]", "", match[0]), plain)
         # Without a longer space between its words the whole sentence becomes one.
-        yield "spelled_out", _apart(read)
+        yield "spelled_out", "\n".join(_unspelled(plain, marks))
     if b"a0a" in marks or b" 0a" in marks:
         spelt = data.translate(_LEET)
         if any(word in spelt and spelt.count(word) > data.count(word) for word in _TELLING):
             yield "digits_for_letters", spelt.decode("latin-1")
     yield from _torn(data)
     if any(sign in text for sign in ("\\u", "\\x", "%", "&")) and _ESCAPES.search(text):
-        yield "escaped", folded(_unescaped(text))
+        yield (
+            "escaped",
+            "\n".join(
+                folded(_unescaped(line)) if _ESCAPES.search(line) else ""
+                for line in text.split("\n")
+            ),
+        )
     if sum(word in data for word in _TURNED) > 1:
         yield "reversed", "\n".join(line[::-1] for line in plain.split("\n"))
-    words = set(plain.split())
-    for shift, turned in _SHIFTED.items():
+    words = _EVERY_SHIFTED.intersection(plain.split())
+    for shift, turned in _SHIFTED.items() if words else ():
         if len(words & turned) > 1:
             yield f"rot{26 - shift}", plain.translate(_ROTATIONS[shift])
     if is_astral(text) and (tags := _tags(text)):
@@ -85,6 +90,24 @@ _SHIFTED = {
     )
     for shift in range(1, 26)
 }
+
+
+_EVERY_SHIFTED = frozenset(word for words in _SHIFTED.values() for word in words)
+
+
+def _unspelled(plain: str, marks: bytes) -> Iterator[str]:
+    """The lines with letters that stand alone, one after the other, without what separates
+    these; of the other lines nothing."""
+    start = 0
+    for line in plain.split("\n"):
+        end = start + len(line)
+        alone = marks.find(b"a a a a", start, end) + marks.find(b"a  a  a", start, end) > -2
+        yield _together(line) if alone else ""
+        start = end + 1
+
+
+def _together(line: str) -> str:
+    return _apart(_SPELLED.sub(lambda match: re.sub(r"[\W_]", "", match[0]), line))
 
 
 def _apart(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from hermes.codec.values import Value
@@ -25,10 +25,10 @@ class Sign(Value):
 
 
 class _Starts(Value):
-    """`words`: by the first word, the whole start and its rule. `others`: starts that do not
-    begin with a word."""
+    """`words`: by the first word, the whole start, the words inside of it and its rule. `others`:
+    starts that do not begin with a word."""
 
-    words: dict[str, list[tuple[str, Rule]]]
+    words: dict[str, list[tuple[str, tuple[str, ...], Rule]]]
     others: list[tuple[str, Rule]]
 
 
@@ -44,41 +44,51 @@ def _starts(scope: Scope, kind: str) -> _Starts:
                 found.others.append((start, rule))
             elif first[0] == start:
                 for ending in _ENDINGS if rule.bent else ("",):
-                    found.words.setdefault(start + ending, []).append((start, rule))
+                    found.words.setdefault(start + ending, []).append((start, (), rule))
             else:
-                found.words.setdefault(first[0], []).append((start, rule))
+                inner = tuple(_WORD.findall(start)[1:-1])
+                found.words.setdefault(first[0], []).append((start, inner, rule))
     return found
 
 
-def signs(plain: str, scope: Scope, kind: str) -> Iterator[Sign]:
-    """Everything that a rule fits to, in the folded text."""
+def signs(
+    plain: str, scope: Scope, kind: str, spans: Iterable[tuple[int, int]] | None = None
+) -> Iterator[Sign]:
+    """Everything that a rule fits to, in the folded text; rules that begin with a word only within
+    `spans`, if these are given."""
     padded = "\n" + plain
     # One byte for each letter, whatever the letter: a start is found there much faster.
     data = padded.encode("latin-1", "replace")
     starts = _starts(scope, kind)
-    words = set(_WORD.findall(padded))
-    present: dict[str, dict[int, Rule]] = {}
-    for word in words & starts.words.keys():
-        for start, rule in starts.words[word]:
-            if words.issuperset(_WORD.findall(start)[1:-1]):
-                present.setdefault(start, {})[id(rule)] = rule
-    for start, fitting in present.items():
-        for at in _places(data, padded, start):
-            if padded[at - 1] not in _INSIDE and padded[at - 2 : at] != "--":
-                for rule in fitting.values():
-                    yield from _fits(rule, padded, at, len(start))
+    for first, last in spans if spans is not None else ((0, len(plain)),):
+        for start, fitting in _present(plain[first:last], starts).items():
+            for at in _places(data, padded, start, first + 1, last + 1):
+                if padded[at - 1] not in _INSIDE and padded[at - 2 : at] != "--":
+                    for rule in fitting.values():
+                        yield from _fits(rule, padded, at, len(start))
     for start, rule in starts.others:
-        for at in _places(data, padded, start):
+        for at in _places(data, padded, start, 0, len(padded)):
             yield from _fits(rule, padded, at, len(start))
 
 
-def _places(data: bytes, padded: str, start: str) -> Iterator[int]:
+def _present(part: str, starts: _Starts) -> dict[str, dict[int, Rule]]:
+    """The starts whose words are all there, and their rules."""
+    words = set(_WORD.findall(part))
+    present: dict[str, dict[int, Rule]] = {}
+    for word in words & starts.words.keys():
+        for start, inner, rule in starts.words[word]:
+            if not inner or words.issuperset(inner):
+                present.setdefault(start, {})[id(rule)] = rule
+    return present
+
+
+def _places(data: bytes, padded: str, start: str, first: int, last: int) -> Iterator[int]:
     wanted = start.encode("latin-1", "replace")
-    at = data.find(wanted)
+    at = data.find(wanted, first, last)
     while at >= 0:
         if padded.startswith(start, at):
             yield at
-        at = data.find(wanted, at + 1)
+        at = data.find(wanted, at + 1, last)
 
 
 def _fits(rule: Rule, padded: str, at: int, length: int) -> Iterator[Sign]:

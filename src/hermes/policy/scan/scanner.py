@@ -13,6 +13,7 @@ from hermes.policy.scan.code import in_code, in_files, is_known_installer, is_pr
 from hermes.policy.scan.disguises import disguises
 from hermes.policy.scan.finding import Sign, signs
 from hermes.policy.scan.hidden import hidden
+from hermes.policy.scan.interest import is_dull, parts
 from hermes.policy.scan.likeness import LIKENESS, Likeness, Told, resembling
 from hermes.policy.scan.mention import mentioned, spoken_of
 from hermes.policy.scan.normal import LONGEST, readings
@@ -101,6 +102,10 @@ _HINTED = re.compile(
     r"|instruction"
     r"|do not tell|don't tell|system prompt|api key)\b"
 )
+
+
+# How far before and behind a part of a text the rest of an element may be.
+_TAG, _INNER = 300, 2000
 
 
 class Found(Value):
@@ -196,8 +201,9 @@ def _hidden(text: str) -> Iterator[Found]:
 
 
 def _judged(plain: str, scope: Scope, kind: str, *, meaning_only: bool = False) -> Iterator[Found]:
-    read = list(rows(plain))
-    phrased = () if meaning_only else signs(plain, scope, kind)
+    spans = parts(plain)
+    read = list(rows(plain, spans))
+    phrased = () if meaning_only else signs(plain, scope, kind, spans)
     seen = [
         Told(sign=sign, mentioned=mentioned(plain, sign.start, sign.end))
         for sign in islice(chain(phrased, _meant(read, scope, kind)), MOST_SIGNS)
@@ -267,17 +273,27 @@ def _together(sign: Sign, told: list[Sign]) -> bool:
 
 
 def _unseen(plain: str) -> Iterator[Found]:
+    spans = parts(plain)
     for expression, name, needed in _PLACES:
         if not any(word in plain for word in needed):
             continue
-        for match in expression.finditer(plain):
+        for match in chain.from_iterable(_around(expression, plain, span) for span in spans):
             inner = match["inner"] or (match.groupdict().get("link") or "")
-            if "enable javascript" in inner:
+            if "enable javascript" in inner or is_dull(inner):
                 continue
             if _ADDRESSED.search(inner) or _means_harm(inner):
                 line = plain.count("\n", 0, match.start()) + 1
                 words = " ".join(inner.split())[:120]
                 yield Found(id=name, line=line, severity="critical", text=words)
+
+
+def _around(
+    expression: re.Pattern[str], plain: str, span: tuple[int, int]
+) -> Iterator[re.Match[str]]:
+    """What begins in a part of the text, or shortly before it."""
+    first, last = span
+    opened = plain.rfind("<", max(0, first - _TAG), first)
+    return expression.finditer(plain, opened if opened >= 0 else first, last + _INNER)
 
 
 def _means_harm(inner: str) -> bool:
