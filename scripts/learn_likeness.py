@@ -140,7 +140,7 @@ def interesting(sources: list[Source]) -> dict[str, float]:
 def _stems_of_pieces(text: str) -> Iterator[str]:
     """Each stem once for a piece of the text."""
     plain = readings(text[:LONGEST])[0]
-    for start, end in pieces(plain):
+    for start, end in pieces(plain, 0, len(plain)):
         words = set(WORD.findall(plain[start:end]))
         yield from {stem for word in words for stem in stems([word])}
 

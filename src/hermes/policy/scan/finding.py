@@ -29,7 +29,7 @@ class _Starts(Value):
     starts that do not begin with a word."""
 
     words: dict[str, list[tuple[str, tuple[str, ...], Rule]]]
-    others: list[tuple[str, Rule]]
+    others: list[tuple[str, frozenset[str], Rule]]
 
 
 @cache
@@ -41,7 +41,7 @@ def _starts(scope: Scope, kind: str) -> _Starts:
         for start in rule.words:
             first = _WORD.match(start)
             if first is None:
-                found.others.append((start, rule))
+                found.others.append((start, frozenset(_WORD.findall(start)[:-1]), rule))
             elif first[0] == start:
                 for ending in _ENDINGS if rule.bent else ("",):
                     found.words.setdefault(start + ending, []).append((start, (), rule))
@@ -54,26 +54,26 @@ def _starts(scope: Scope, kind: str) -> _Starts:
 def signs(
     plain: str, scope: Scope, kind: str, spans: Iterable[tuple[int, int]] | None = None
 ) -> Iterator[Sign]:
-    """Everything that a rule fits to, in the folded text; rules that begin with a word only within
-    `spans`, if these are given."""
+    """Everything that a rule fits to, in the folded text or within some parts of it."""
     padded = "\n" + plain
     # One byte for each letter, whatever the letter: a start is found there much faster.
     data = padded.encode("latin-1", "replace")
     starts = _starts(scope, kind)
     for first, last in spans if spans is not None else ((0, len(plain)),):
-        for start, fitting in _present(plain[first:last], starts).items():
+        words = set(_WORD.findall(plain, first, last))
+        for start, fitting in _present(words, starts).items():
             for at in _places(data, padded, start, first + 1, last + 1):
                 if padded[at - 1] not in _INSIDE and padded[at - 2 : at] != "--":
                     for rule in fitting.values():
                         yield from _fits(rule, padded, at, len(start))
-    for start, rule in starts.others:
-        for at in _places(data, padded, start, 0, len(padded)):
-            yield from _fits(rule, padded, at, len(start))
+        for start, inner, rule in starts.others:
+            if words.issuperset(inner):
+                for at in _places(data, padded, start, first, last + 1):
+                    yield from _fits(rule, padded, at, len(start))
 
 
-def _present(part: str, starts: _Starts) -> dict[str, dict[int, Rule]]:
+def _present(words: set[str], starts: _Starts) -> dict[str, dict[int, Rule]]:
     """The starts whose words are all there, and their rules."""
-    words = set(_WORD.findall(part))
     present: dict[str, dict[int, Rule]] = {}
     for word in words & starts.words.keys():
         for start, inner, rule in starts.words[word]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
 from heapq import nlargest
@@ -10,6 +11,12 @@ from importlib.resources import files
 
 from hermes.policy.scan.stems import stems
 
+Spans = list[tuple[int, int]]
+# Emptied lines set the others apart.
+_APART = "\n\n\n\n"
+_UNBROKEN = re.compile(r"[^\n]+(?:\n{1,3}[^\n]+)*")
+# Marks by which a model tells apart who is speaking, and what is a call of a tool.
+_TURNS = ("<|", "[inst]", "<system", "[system", "\nsystem:", "\nassistant:", "tool_call")
 # A shorter text is read as a whole.
 _SHORT = 3000
 # The parts of a longer one, and how many of them are looked at together with their neighbours.
@@ -45,20 +52,24 @@ def interest() -> Interest:
     return Interest({stem: int(told) / 10 for stem, told in pairs})
 
 
-def parts(plain: str) -> list[tuple[int, int]]:
+def parts(plain: str) -> Spans:
     """Where the parts of a folded text that are worth reading begin and end, in order."""
-    if len(plain) <= _SHORT:
-        return [(0, len(plain))]
-    every = list(pieces(plain))
+    spans = [(0, len(plain))]
+    if _APART in plain:
+        spans = [match.span() for match in _UNBROKEN.finditer(plain)]
+    if sum(end - start for start, end in spans) <= _SHORT:
+        return spans
+    every = [piece for span in spans for piece in pieces(plain, *span)]
     spaced = plain.encode("latin-1", "replace").translate(_SPACES).decode("latin-1")
     known = interest()
     told = [
         sum(map(known.__getitem__, _words(plain[start:end], spaced[start:end])))
         for start, end in every
     ]
+    best = nlargest(_MOST, range(len(every)), key=told.__getitem__)
     chosen = {
         near
-        for at in nlargest(_MOST, range(len(every)), key=told.__getitem__)
+        for at in (*best, *_marked(plain, every))
         for near in (at - 1, at, at + 1)
         if 0 <= near < len(every)
     }
@@ -76,10 +87,17 @@ def _words(piece: str, spaced: str) -> list[str]:
     return spaced.split() if piece.isascii() else _WORD.findall(piece)
 
 
-def pieces(plain: str) -> Iterator[tuple[int, int]]:
-    """The text cut at lines, sentences or words."""
-    start = 0
-    while len(plain) - start > _PART:
+def _marked(plain: str, every: Spans) -> Iterator[int]:
+    """The pieces that begin as a turn of a conversation does, whatever it says."""
+    for mark in _TURNS:
+        at = plain.find(mark)
+        if at >= 0:
+            yield bisect_right(every, (at, len(plain))) - 1
+
+
+def pieces(plain: str, start: int, last: int) -> Iterator[tuple[int, int]]:
+    """A part of a text cut at lines, sentences or words."""
+    while last - start > _PART:
         middle, end = start + _PART // 2, start + _PART
         for sign in ("\n", ". ", " "):
             found = plain.rfind(sign, middle, end)
@@ -88,10 +106,10 @@ def pieces(plain: str) -> Iterator[tuple[int, int]]:
                 break
         yield start, end
         start = end
-    yield start, len(plain)
+    yield start, last
 
 
-def _joined(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _joined(spans: Spans) -> Iterator[tuple[int, int]]:
     start, last = spans[0]
     for first, end in spans[1:]:
         if first != last:

@@ -36,6 +36,8 @@ _STRONG = {"memory": 0.6, "skill": 0.7, "context": 1.0, "tool_description": 0.2}
 _CHANCE, _USUAL = 0.7, 600
 # What lacks so much by its words does not become likely by its place.
 _HOPELESS = 3.0
+# What rules may add to that.
+_SAID = 4.0
 # So many passages of a long text are weighed, those with the most telling words.
 _MOST_WEIGHED = 8
 # Orders mean other things in what is kept, in tools and in skills than elsewhere.
@@ -71,7 +73,8 @@ def passages(ideas: str) -> Iterator[tuple[int, int]]:
             if later - start > _SHORT:
                 break
             end = later
-        yield start + 1, min(end, start + _LONG)
+        if end - start > _FEWEST:
+            yield start + 1, min(end, start + _LONG)
 
 
 def features(row: Row, first: int, last: int, kind: str) -> Features:
@@ -176,11 +179,11 @@ def weighed(
     hopeless: float = -math.inf,
 ) -> Iterator[tuple[int, int, Features]]:
     """The passages of a text that are worth weighing: where they stand, and their features. Those
-    that no rule speaks against are left out if their words alone are hopeless."""
+    whose words alone are hopeless are left out."""
     setting = Setting(plain)
     for start, row, first, last in _worth_weighing(rows):
         told = features(row, first, last, kind)
-        if not told or (not signs and likeness(told) < hopeless):
+        if not told or likeness(told) < hopeless:
             continue
         begin, end = (start + at for at in row.place(first, last - 1))
         told |= setting.features(begin, end)
@@ -197,5 +200,6 @@ def resembling(
 ) -> Iterator[Likeness]:
     """How much each passage of a text is like an injection, in any order."""
     needed = _STRONG[kind] + _CHANCE * math.log(max(len(plain) / _USUAL, 1.0))
-    for start, end, told in weighed(plain, rows, signs, kind, needed - _HOPELESS):
+    lacking = _HOPELESS + _SAID * bool(signs)
+    for start, end, told in weighed(plain, rows, signs, kind, needed - lacking):
         yield Likeness(start=start, end=end, excess=likeness(told) - needed)

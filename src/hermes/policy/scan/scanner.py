@@ -13,7 +13,7 @@ from hermes.policy.scan.code import in_code, in_files, is_known_installer, is_pr
 from hermes.policy.scan.disguises import disguises
 from hermes.policy.scan.finding import Sign, signs
 from hermes.policy.scan.hidden import hidden
-from hermes.policy.scan.interest import is_dull, parts
+from hermes.policy.scan.interest import Spans, is_dull, parts
 from hermes.policy.scan.likeness import LIKENESS, Likeness, Told, resembling
 from hermes.policy.scan.mention import mentioned, spoken_of
 from hermes.policy.scan.normal import LONGEST, readings
@@ -133,19 +133,19 @@ class Scanner:
         scope = SCOPES[kind]
         text = text[:LONGEST].removeprefix("\ufeff")
         plain, own = readings(text)
-        found = [*_hidden(text), *_judged(plain, scope, kind)]
-        found += _unseen(plain)
+        spans = parts(plain)
+        found = [*_hidden(text), *_judged(plain, spans, scope, kind), *_unseen(plain, spans)]
         for name, reading in disguises(text, plain):
             if reading != plain and len(reading) > 8:
                 found += [
                     Found(
                         id=f"{each.id}:{name}", line=each.line, severity="critical", text=each.text
                     )
-                    for each in _judged(_changed(plain, reading), scope, kind)
+                    for each in _judged(reading, parts(reading), scope, kind)
                     if each.severity == "critical" or (name in _MASKS and each.id not in _ORDINARY)
                 ]
         if own != plain:
-            found += _judged(own, scope, kind, meaning_only=True)
+            found += _judged(own, parts(own), scope, kind, meaning_only=True)
         if scope == "strict":
             found += self._secrets(text, kind)
         return concluded(found)
@@ -200,8 +200,9 @@ def _hidden(text: str) -> Iterator[Found]:
         yield Found(id=name, line=line, severity="critical" if weight == "strong" else "high")
 
 
-def _judged(plain: str, scope: Scope, kind: str, *, meaning_only: bool = False) -> Iterator[Found]:
-    spans = parts(plain)
+def _judged(
+    plain: str, spans: Spans, scope: Scope, kind: str, *, meaning_only: bool = False
+) -> Iterator[Found]:
     read = list(rows(plain, spans))
     phrased = () if meaning_only else signs(plain, scope, kind, spans)
     seen = [
@@ -272,8 +273,7 @@ def _together(sign: Sign, told: list[Sign]) -> bool:
     return bool(telling) or len(near) >= 2
 
 
-def _unseen(plain: str) -> Iterator[Found]:
-    spans = parts(plain)
+def _unseen(plain: str, spans: Spans) -> Iterator[Found]:
     for expression, name, needed in _PLACES:
         if not any(word in plain for word in needed):
             continue
@@ -309,11 +309,3 @@ def _means_harm(inner: str) -> bool:
             signs(inner, "strict", "context"), _meant(list(rows(inner)), "strict", "context")
         )
     )
-
-
-def _changed(plain: str, reading: str) -> str:
-    """Only the lines that read otherwise, at their place."""
-    before, after = plain.split("\n"), reading.split("\n")
-    if len(before) != len(after):
-        return reading
-    return "\n".join(b if a != b else "" for a, b in zip(before, after, strict=True))
