@@ -33,7 +33,7 @@ ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "tests/policy/corpus_injection"
 INTEREST = ROOT / "src/hermes/policy/scan/interest.txt"
 WEIGHTS = ROOT / "src/hermes/policy/scan/weights.txt"
-WORD = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W\d_]+")
 KINDS: tuple[Kind, ...] = ("memory", "skill", "context", "tool_description")
 ROUNDS, PACE, DECAY = 14, 0.5, 0.004
 # A feature counts if so many texts have it; a weight is kept if it is so large.

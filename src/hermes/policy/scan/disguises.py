@@ -38,7 +38,10 @@ _NOT_LETTERS = bytes(byte for byte in range(256) if not (chr(byte).isalpha() and
 _RUNS = bytes(97 if (chr(b).isalnum() and b < 128) or b in b"+/_-=" else 32 for b in range(256))
 _RUN = b"a" * 24
 _MOST_RUNS = 50
-_ESCAPES = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|&(?!(?:amp|lt|gt|quot|apos);)#?\w{1,8};")
+_ESCAPES = re.compile(
+    r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}"
+    r"|&(?!(?:amp|lt|gt|quot|apos);)#?\w{1,8};"
+)
 _READABLE = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f]+")
 _LETTER = "abcdefghijklmnopqrstuvwxyz"
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{24,}|(?:[0-9a-fA-F]{2}[ :,]){11,}[0-9a-fA-F]{2}")

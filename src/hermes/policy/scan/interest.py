@@ -25,8 +25,8 @@ _PART, _MOST = 250, 6
 _LEAST = -1.0
 _SOME = 1.0
 _MOST_KNOWN = 20_000
-_WORD = re.compile(r"[^\W_]+")
-_SPACES = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
+_WORD = re.compile(r"[^\W\d_]+")
+_SPACES = bytes(byte if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
 
 
 class Interest(dict[str, float]):

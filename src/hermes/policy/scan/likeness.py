@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from heapq import nlargest
 from importlib.resources import files
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from hermes.codec.values import Value
 from hermes.policy.scan.finding import Sign
@@ -92,7 +92,7 @@ def features(row: Row, first: int, last: int, kind: str) -> Features:
         "w": single,
         "p": set(_followers(passage)),
         "s": set(_beginnings(passage, said)),
-        "b": set(zip(words, words[1:], strict=False)),
+        "b": set(pairwise(words)),
         "k": set(zip(words, words[2:], strict=False)),
         "c": set(zip(words, words[1:], words[2:], strict=False)),
     }
