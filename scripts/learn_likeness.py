@@ -37,9 +37,9 @@ WORD = re.compile(r"[^\W\d_]+")
 KINDS: tuple[Kind, ...] = ("memory", "skill", "context", "tool_description")
 ROUNDS, PACE, DECAY = 14, 0.5, 0.004
 # A feature counts if so many texts have it; a weight is kept if it is so large.
-SEEN, SMALLEST = 3, 0.05
+SEEN, SMALLEST = 3, 0.08
 # A stem is interesting or dull if it was met so often, and so much more on one side.
-OFTEN, TELLING = 4, 0.5
+OFTEN, TELLING = 5, 0.8
 # Of an honest text the passages that look worst are learnt from.
 WORST = 3
 # How much a document that has nothing to do with orders teaches.

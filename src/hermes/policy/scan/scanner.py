@@ -53,19 +53,9 @@ _GROUPS = {
     }.items()
     for name in names.split()
 }
-# Families that honest texts have, too: they count if the passage around them is so much less like
-# an injection, at most, than it takes without them.
-_ALSO_HONEST = frozenset(
-    """
-    guard_removed sent_away secrecy prompt_injection read_secrets risky_command rules_set_aside
-    new_authority secrets_named deception_hide answer_hijacked addressed_to_ai identity_override
-    unrestricted forced_action tool_argument offensive_tool fake_tool_call tool_shadowing
-    impersonation rules_void fake_update leak_system_prompt c2_register c2_heartbeat
-    c2_pull_tasks persistence destructive sys_prompt_override role_hijack env_var_unset_agent
-    c2_obey bypass_restrictions role_pretend
-    """.split()
-)
-_NEARLY = 2.0
+# Honest texts have the words of every family, too: a sign counts if the passage around it is so
+# much less like an injection, at most, than it takes without the sign.
+_NEARLY = 0.5
 # No honest text has as many; looking at more would take too long.
 MOST_SIGNS = 300
 _COMMENT = re.compile(
@@ -246,9 +236,7 @@ def _overlap(one: Sign | Likeness, other: Sign | Likeness) -> bool:
 
 
 def _agreed(sign: Sign, likely: list[Likeness]) -> bool:
-    """What honest texts say, too, counts in a passage that is nearly like an injection."""
-    if sign.id not in _ALSO_HONEST:
-        return True
+    """What a rule says counts in a passage that is nearly like an injection."""
     around = next((each for each in likely if _overlap(sign, each)), None)
     return around is not None and around.excess >= -_NEARLY
 
