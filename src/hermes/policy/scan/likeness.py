@@ -32,8 +32,8 @@ _ROWS = frozenset("bkc")
 BIAS = "bias"
 LIKENESS = "resembles_injection"
 # From here on it is found; of many passages one is like an injection by chance.
-_STRONG = {"memory": 0.3, "skill": 0.4, "context": 0.6, "tool_description": 0.2}
-_CHANCE, _USUAL = 0.7, 600
+_STRONG = {"memory": 0.3, "skill": 0.7, "context": 0.6, "tool_description": 0.2}
+_CHANCE, _USUAL = 0.5, 600
 # What lacks so much by its words does not become likely by its place.
 _HOPELESS = 3.0
 # What rules may add to that.
