@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -20,19 +21,25 @@ from pathlib import Path
 from hermes.codec.values import Value
 from hermes.policy.scan.disguises import disguises
 from hermes.policy.scan.finding import signs
-from hermes.policy.scan.likeness import Told, weighed
+from hermes.policy.scan.interest import interest, parts, pieces
+from hermes.policy.scan.likeness import BIAS, Told, names, weighed
 from hermes.policy.scan.mention import mentioned
 from hermes.policy.scan.normal import LONGEST, readings
 from hermes.policy.scan.scanner import MOST_SIGNS, SCOPES, Kind
 from hermes.policy.scan.sense import in_sense, rows
+from hermes.policy.scan.stems import stems
 
 ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "tests/policy/corpus_injection"
+INTEREST = ROOT / "src/hermes/policy/scan/interest.txt"
 WEIGHTS = ROOT / "src/hermes/policy/scan/weights.txt"
+WORD = re.compile(r"[^\W\d_]+")
 KINDS: tuple[Kind, ...] = ("memory", "skill", "context", "tool_description")
 ROUNDS, PACE, DECAY = 14, 0.5, 0.004
 # A feature counts if so many texts have it; a weight is kept if it is so large.
-SEEN, SMALLEST = 3, 0.05
+SEEN, SMALLEST = 3, 0.08
+# A stem is interesting or dull if it was met so often, and so much more on one side.
+OFTEN, TELLING = 5, 0.8
 # Of an honest text the passages that look worst are learnt from.
 WORST = 3
 # How much a document that has nothing to do with orders teaches.
@@ -40,12 +47,20 @@ BORING = 0.2
 FAR = 30.0
 
 
+class Source(Value):
+    """A text to be learnt from."""
+
+    corpus: str
+    hostile: bool
+    kind: Kind
+    text: str
+
+
 class Text(Value):
     """A text as sets of features, one for each of its passages."""
 
     corpus: str
     hostile: bool
-    kind: str
     bag: list[list[str]]
 
 
@@ -54,30 +69,29 @@ def bag(text: str, kind: Kind) -> list[list[str]]:
     plain, own = readings(text[:LONGEST].removeprefix("\ufeff"))
     found = []
     for reading in dict.fromkeys((plain, own, *(each for _, each in disguises(text, plain)))):
-        read = list(rows(reading))
-        seen = list(signs(reading, SCOPES[kind], kind))
+        spans = parts(reading)
+        read = list(rows(reading, spans))
+        seen = list(signs(reading, SCOPES[kind], kind, spans))
         for start, row in read:
             seen += in_sense(row, start, SCOPES[kind], kind)
         told = [
             Told(sign=sign, mentioned=mentioned(reading, sign.start, sign.end))
             for sign in seen[:MOST_SIGNS]
         ]
-        found += [sorted(features) for _, _, features in weighed(reading, read, told, kind)]
+        found += [sorted(names(features)) for _, _, features in weighed(reading, read, told, kind)]
     return found
 
 
-def corpora() -> Iterator[Text]:
+def corpora() -> Iterator[Source]:
     for path in sorted(CORPUS.glob("*.jsonl")):
         hostile = path.name.startswith("hostile")
         for line in path.read_text(encoding="utf-8").splitlines():
             each = json.loads(line)
             name = path.stem.partition("_")[2]
-            yield Text(
-                corpus=name, hostile=hostile, kind=each["kind"], bag=bag(each["text"], each["kind"])
-            )
+            yield Source(corpus=name, hostile=hostile, kind=each["kind"], text=each["text"])
 
 
-def lessons() -> Iterator[Text]:
+def lessons() -> Iterator[Source]:
     """Sentences that were written to be learnt from; `⏎` stands for a new line."""
     hostile = False
     kind: Kind = "context"
@@ -88,16 +102,63 @@ def lessons() -> Iterator[Text]:
             kind = next(each for each in KINDS if each == name)
         elif line and not line.startswith("#"):
             text = line.replace("⏎", "\n")
-            yield Text(corpus="lessons", hostile=hostile, kind=kind, bag=bag(text, kind))
+            yield Source(corpus="lessons", hostile=hostile, kind=kind, text=text)
 
 
-def documents(paths: list[Path]) -> Iterator[Text]:
+def documents(paths: list[Path]) -> Iterator[Source]:
     """Texts of this project and other ones, all of them honest."""
     own = [path for folder in ("docs", "src") for path in sorted((ROOT / folder).rglob("*.md"))]
     for path in [*ROOT.glob("*.md"), *own, *paths]:
         words = path.read_text(encoding="utf-8", errors="replace")
         kind: Kind = "skill" if path.name == "SKILL.md" else "context"
-        yield Text(corpus="documents", hostile=False, kind=kind, bag=bag(words, kind))
+        yield Source(corpus="documents", hostile=False, kind=kind, text=words)
+
+
+def code() -> Iterator[str]:
+    """Where hardly a word is an order."""
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        yield path.read_text(encoding="utf-8")
+
+
+def interesting(sources: list[Source]) -> dict[str, float]:
+    """How much more often a stem stands in a hostile text than in as much of ordinary ones."""
+    counts = {side: Counter[str]() for side in (True, False)}
+    for each in sources:
+        if each.hostile or each.corpus == "documents":
+            counts[each.hostile].update(_stems_of_pieces(each.text))
+    for text in code():
+        counts[False].update(_stems_of_pieces(text))
+    sizes = {side: counts[side].total() for side in (True, False)}
+    return {
+        stem: math.log((counts[True][stem] + 1) / sizes[True])
+        - math.log((counts[False][stem] + 2) / sizes[False])
+        for stem, count in (counts[True] + counts[False]).items()
+        if count >= OFTEN
+    }
+
+
+def _stems_of_pieces(text: str) -> Iterator[str]:
+    """Each stem once for a piece of the text."""
+    plain = readings(text[:LONGEST])[0]
+    for start, end in pieces(plain, 0, len(plain)):
+        words = set(WORD.findall(plain[start:end]))
+        yield from {stem for word in words for stem in stems([word])}
+
+
+def learn_interest(sources: list[Source]) -> dict[str, float]:
+    """From now on the parts of long texts are chosen by what was learnt."""
+    told = interesting(sources)
+    known = interest()
+    known.clear()
+    known.stems = {stem: round(value, 1) for stem, value in told.items()}
+    return known.stems
+
+
+def read(sources: list[Source]) -> list[Text]:
+    return [
+        Text(corpus=each.corpus, hostile=each.hostile, bag=bag(each.text, each.kind))
+        for each in sources
+    ]
 
 
 class Model:
@@ -155,7 +216,7 @@ class Model:
 
     def weights(self) -> dict[str, float]:
         told = {each: self._weights[at] for each, at in self._known.items()}
-        return {"bias": self._bias, **told}
+        return {f"{BIAS}:": self._bias, **told}
 
 
 def _one_sided(each: str, counts: dict[bool, Counter[str]], sizes: dict[bool, int]) -> float:
@@ -174,17 +235,27 @@ def told_of(model: Model, texts: list[Text]) -> Iterator[str]:
         yield f"{share:.0%} of the honest texts: {found:.1%} of the hostile ones, above {least:.2f}"
 
 
-def write(weights: dict[str, float]) -> int:
+def write(path: Path, what: str, lines: list[str]) -> None:
+    head = f"# Learnt by scripts/learn_likeness.py: {what}"
+    path.write_text("\n".join([head, *lines, ""]), encoding="utf-8")
+
+
+def write_interest(known: dict[str, float]) -> None:
+    lines = [
+        f"{stem}\t{round(10 * value)}"
+        for stem, value in sorted(known.items())
+        if value >= TELLING or value <= -TELLING
+    ]
+    write(INTEREST, "a stem, and 10 times how much more often it is in injections.", lines)
+
+
+def write_weights(weights: dict[str, float]) -> None:
     lines = [
         f"{name}\t{round(100 * value)}"
         for name, value in sorted(weights.items())
-        if abs(value) >= SMALLEST or name == "bias"
+        if abs(value) >= SMALLEST or name == f"{BIAS}:"
     ]
-    head = (
-        "# Learnt by scripts/learn_likeness.py: a feature of a passage, and 100 times its weight."
-    )
-    WEIGHTS.write_text("\n".join([head, *lines, ""]), encoding="utf-8")
-    return len(lines)
+    write(WEIGHTS, "a feature of a passage, and 100 times its weight.", lines)
 
 
 def main() -> None:
@@ -192,13 +263,17 @@ def main() -> None:
     parser.add_argument("--without", default="")
     parser.add_argument("documents", nargs="*", type=Path)
     asked = parser.parse_args()
-    texts = [*corpora(), *lessons(), *documents(asked.documents)]
+    sources = [*corpora(), *lessons(), *documents(asked.documents)]
     if asked.without:
-        held = [text for text in texts if text.corpus.startswith(asked.without)]
-        model = Model([text for text in texts if not text.corpus.startswith(asked.without)])
-        sys.stdout.writelines(f"{line}\n" for line in told_of(model, held))
+        held = [each for each in sources if each.corpus.startswith(asked.without)]
+        sources = [each for each in sources if not each.corpus.startswith(asked.without)]
+        learn_interest(sources)
+        sys.stdout.writelines(f"{line}\n" for line in told_of(Model(read(sources)), read(held)))
         return
-    sys.stdout.write(f"{write(Model(texts).weights())} weights from {len(texts)} texts\n")
+    write_interest(learn_interest(sources))
+    weights = Model(read(sources)).weights()
+    write_weights(weights)
+    sys.stdout.write(f"{len(weights)} weights from {len(sources)} texts\n")
 
 
 if __name__ == "__main__":

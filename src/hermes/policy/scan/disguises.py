@@ -38,7 +38,10 @@ _NOT_LETTERS = bytes(byte for byte in range(256) if not (chr(byte).isalpha() and
 _RUNS = bytes(97 if (chr(b).isalnum() and b < 128) or b in b"+/_-=" else 32 for b in range(256))
 _RUN = b"a" * 24
 _MOST_RUNS = 50
-_ESCAPES = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|&#?\w{1,8};")
+_ESCAPES = re.compile(
+    r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}"
+    r"|&(?!(?:amp|lt|gt|quot|apos);)#?\w{1,8};"
+)
 _READABLE = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f]+")
 _LETTER = "abcdefghijklmnopqrstuvwxyz"
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{24,}|(?:[0-9a-fA-F]{2}[ :,]){11,}[0-9a-fA-F]{2}")
@@ -54,22 +57,26 @@ def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
     data = plain.encode("latin-1", "replace")
     marks = data.translate(_CLASSES)
     if b"a a a a" in marks or b"a  a  a" in marks:
-        read = _SPELLED.sub(lambda match: re.sub(r"[\W_]", "", match[0]), plain)
         # Without a longer space between its words the whole sentence becomes one.
-        yield "spelled_out", _apart(read)
+        yield "spelled_out", _only(plain, lambda at: _spelled(marks, at), _together)
     if b"a0a" in marks or b" 0a" in marks:
         spelt = data.translate(_LEET)
         if any(word in spelt and spelt.count(word) > data.count(word) for word in _TELLING):
-            yield "digits_for_letters", spelt.decode("latin-1")
+            yield "digits_for_letters", _changed(plain, spelt.decode("latin-1"))
     yield from _torn(data)
     if any(sign in text for sign in ("\\u", "\\x", "%", "&")) and _ESCAPES.search(text):
-        yield "escaped", folded(_unescaped(text))
+        yield (
+            "escaped",
+            _only(
+                text, lambda at: _first(_ESCAPES, text, at), lambda line: folded(_unescaped(line))
+            ),
+        )
     if sum(word in data for word in _TURNED) > 1:
-        yield "reversed", "\n".join(line[::-1] for line in plain.split("\n"))
-    words = set(plain.split())
-    for shift, turned in _SHIFTED.items():
+        yield "reversed", _changed(plain, "\n".join(line[::-1] for line in plain.split("\n")))
+    words = _EVERY_SHIFTED.intersection(plain.split())
+    for shift, turned in _SHIFTED.items() if words else ():
         if len(words & turned) > 1:
-            yield f"rot{26 - shift}", plain.translate(_ROTATIONS[shift])
+            yield f"rot{26 - shift}", _changed(plain, plain.translate(_ROTATIONS[shift]))
     if is_astral(text) and (tags := _tags(text)):
         yield "hidden_tags", folded(tags)
     yield from _coded(text)
@@ -85,6 +92,47 @@ _SHIFTED = {
     )
     for shift in range(1, 26)
 }
+
+
+_EVERY_SHIFTED = frozenset(word for words in _SHIFTED.values() for word in words)
+
+
+def _only(text: str, place: Callable[[int], int], reading: Callable[[str], str]) -> str:
+    """The lines that `place` finds, as they may be read, in their places; of the others
+    nothing."""
+    found: list[str] = []
+    done, at = 0, place(0)
+    while at >= 0:
+        start = text.rfind("\n", done, at) + 1 or done
+        end = text.find("\n", at)
+        end = end if end >= 0 else len(text)
+        found += ["\n" * text.count("\n", done, start), reading(text[start:end])]
+        done, at = end, place(end)
+    found.append("\n" * text.count("\n", done))
+    return "".join(found)
+
+
+def _spelled(marks: bytes, start: int) -> int:
+    """Where letters stand alone, one after the other."""
+    found = [at for sign in (b"a a a a", b"a  a  a") if (at := marks.find(sign, start)) >= 0]
+    return min(found, default=-1)
+
+
+def _first(expression: re.Pattern[str], text: str, start: int) -> int:
+    match = expression.search(text, start)
+    return match.start() if match else -1
+
+
+def _changed(plain: str, reading: str) -> str:
+    """Only the lines that read otherwise, at their place."""
+    before, after = plain.split("\n"), reading.split("\n")
+    if len(before) != len(after):
+        return reading
+    return "\n".join(b if a != b else "" for a, b in zip(before, after, strict=True))
+
+
+def _together(line: str) -> str:
+    return _apart(_SPELLED.sub(lambda match: re.sub(r"[\W_]", "", match[0]), line))
 
 
 def _apart(text: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from heapq import nlargest
 from importlib.resources import files
@@ -13,6 +14,7 @@ from itertools import accumulate, pairwise
 
 from hermes.codec.values import Value
 from hermes.policy.scan.finding import Sign
+from hermes.policy.scan.interest import interest
 from hermes.policy.scan.sense import END, Row
 from hermes.policy.scan.setting import Setting
 from hermes.policy.scan.stems import stems
@@ -25,16 +27,25 @@ _REACH, _FOLLOWERS = 14, 8
 # A passage is one sentence, or more if they are short.
 _SENTENCES, _SHORT, _LONG = 3, 48, 64
 _FEWEST = 3
+# Families of features that consist of several stems.
+_ROWS = frozenset("bkc")
+BIAS = "bias"
 LIKENESS = "resembles_injection"
 # From here on it is found; of many passages one is like an injection by chance.
-_STRONG = {"memory": 0.6, "skill": 0.7, "context": 1.0, "tool_description": 0.2}
-_CHANCE, _USUAL = 0.7, 600
+_STRONG = {"memory": 0.3, "skill": 0.7, "context": 0.6, "tool_description": 0.2}
+_CHANCE, _USUAL = 0.5, 600
 # What lacks so much by its words does not become likely by its place.
 _HOPELESS = 3.0
+# What rules may add to that.
+_SAID = 4.0
 # So many passages of a long text are weighed, those with the most telling words.
 _MOST_WEIGHED = 8
 # Orders mean other things in what is kept, in tools and in skills than elsewhere.
 _KINDS = {"memory": "kept", "tool_description": "tool", "skill": "skill"}
+
+
+Key = str | tuple[str, ...]
+Features = dict[str, AbstractSet[Key]]
 
 
 class Told(Value):
@@ -62,89 +73,94 @@ def passages(ideas: str) -> Iterator[tuple[int, int]]:
             if later - start > _SHORT:
                 break
             end = later
-        yield start + 1, min(end, start + _LONG)
+        if end - start > _FEWEST:
+            yield start + 1, min(end, start + _LONG)
 
 
-def features(row: Row, first: int, last: int, kind: str) -> set[str]:
+def features(row: Row, first: int, last: int, kind: str) -> Features:
     """Every idea, every two of which one follows the other, every stem, and every two and three
     stems in a row; ideas and stems again for the kind of text."""
     passage = row.ideas[first:last]
-    found = [(at, idea) for at, idea in enumerate(passage) if idea not in _EMPTY]
-    told = {"i:" + idea for _, idea in found}
     said = row.words[first - 1 : last - 1]
     words = stems(said)
-    if len(set(words)) < _FEWEST:
-        return set()
-    told.update(["w:" + word for word in words])
+    single = set(words)
+    if len(single) < _FEWEST:
+        return {}
+    ideas = set(passage) - _EMPTY
+    told: Features = {
+        "i": ideas,
+        "w": single,
+        "p": set(_followers(passage)),
+        "s": set(_beginnings(passage, said)),
+        "b": set(pairwise(words)),
+        "k": set(zip(words, words[2:], strict=False)),
+        "c": set(zip(words, words[1:], words[2:], strict=False)),
+    }
     if group := _KINDS.get(kind):
-        told.update([f"{group}.{each}" for each in told])
-        told.add(group)
+        told |= {f"{group}.i": ideas, f"{group}.w": single, "kind": {group}}
+    return told
+
+
+def _followers(passage: str) -> Iterator[str]:
+    """Every two ideas that stand close together."""
+    found = [(at, idea) for at, idea in enumerate(passage) if idea not in _EMPTY]
     for number, (at, idea) in enumerate(found):
         for later, other in found[number + 1 : number + 1 + _FOLLOWERS]:
             if later - at > _REACH:
                 break
-            told.add("p:" + idea + other)
-    told.update(_beginnings(passage, said))
-    told.update([f"b:{one} {two}" for one, two in pairwise(words)])
-    told.update([f"k:{one} {two}" for one, two in zip(words, words[2:], strict=False)])
-    told.update([f"c:{a} {b} {c}" for a, b, c in zip(words, words[1:], words[2:], strict=False)])
-    return told
+            yield idea + other
 
 
 def _beginnings(passage: str, said: Sequence[str]) -> Iterator[str]:
     """The first idea and the first words of each sentence."""
     at = -1
     while True:
-        yield "s:" + passage[at + 1 : at + 2]
+        yield passage[at + 1 : at + 2]
         first = stems(said[at + 1 : at + 3])
-        yield from ("s:=" + " ".join(first[:count]) for count in (1, 2) if len(first) >= count)
+        yield from ("=" + " ".join(first[:count]) for count in (1, 2) if len(first) >= count)
         at = passage.find(END, at + 1, -1)
         if at < 0:
             return
 
 
 @cache
-def _weights() -> dict[str, float]:
+def _weights() -> dict[str, dict[Key, float]]:
     text = files("hermes.policy.scan").joinpath("weights.txt").read_text(encoding="utf-8")
-    found: dict[str, float] = {}
+    found: dict[str, dict[Key, float]] = {}
     for line in text.splitlines():
-        feature, tab, weight = line.rpartition("\t")
+        name, tab, weight = line.rpartition("\t")
         if tab:
-            found[feature] = int(weight) / 100
+            family, _, key = name.partition(":")
+            named = tuple(key.split(" ")) if family in _ROWS else key
+            found.setdefault(family, {})[named] = int(weight) / 100
     return found
 
 
-class _Telling(dict[str, float]):
-    """How much a word says by itself, as far as words have been met."""
-
-    def __missing__(self, word: str) -> float:
-        weights = _weights()
-        says = max((weights.get("w:" + stem, 0.0) for stem in stems([word])), default=0.0)
-        self[word] = max(says, 0.0)
-        return self[word]
-
-
-@cache
-def _telling() -> _Telling:
-    return _Telling()
-
-
-def likeness(told: set[str]) -> float:
+def likeness(told: Features) -> float:
     """Above zero it is rather an injection than not."""
     weights = _weights()
-    return weights["bias"] + sum([weights.get(each, 0.0) for each in told])
+    total = weights[BIAS][""]
+    for family, keys in told.items():
+        if known := weights.get(family):
+            total += sum([known[key] for key in keys & known.keys()])
+    return total
+
+
+def names(told: Features) -> Iterator[str]:
+    """The features as they are called where their weights are written down."""
+    for family, keys in told.items():
+        for key in keys:
+            yield f"{family}:{key if isinstance(key, str) else ' '.join(key)}"
 
 
 def _worth_weighing(rows: list[tuple[int, Row]]) -> list[tuple[int, Row, int, int]]:
-    """All passages of a short text; of a long one those with the most telling words."""
+    """All passages of a short text; of a long one those with the most interesting words."""
     every = [(start, row, *span) for start, row in rows for span in passages(row.ideas)]
     if len(every) <= _MOST_WEIGHED:
         return every
-    telling = _telling()
-    if len(telling) > 20_000:
-        telling.clear()
+    known = interest()
     sums = {
-        start: list(accumulate(map(telling.__getitem__, row.words), initial=0.0))
+        start: list(accumulate(map(known.__getitem__, row.words), initial=0.0))
         for start, row in rows
     }
 
@@ -161,21 +177,21 @@ def weighed(
     signs: Sequence[Told],
     kind: str,
     hopeless: float = -math.inf,
-) -> Iterator[tuple[int, int, set[str]]]:
+) -> Iterator[tuple[int, int, Features]]:
     """The passages of a text that are worth weighing: where they stand, and their features. Those
-    that no rule speaks against are left out if their words alone are hopeless."""
+    whose words alone are hopeless are left out."""
     setting = Setting(plain)
     for start, row, first, last in _worth_weighing(rows):
         told = features(row, first, last, kind)
-        if not told or (not signs and likeness(told) < hopeless):
+        if not told or likeness(told) < hopeless:
             continue
         begin, end = (start + at for at in row.place(first, last - 1))
-        told.update(setting.features(begin, end))
-        told.update(
-            f"r:{each.sign.id}{'+' * each.sign.strong}{'?' * each.mentioned}"
+        told |= setting.features(begin, end)
+        told["r"] = {
+            f"{each.sign.id}{'+' * each.sign.strong}{'?' * each.mentioned}"
             for each in signs
             if each.sign.start < end and each.sign.end > begin
-        )
+        }
         yield begin, end, told
 
 
@@ -184,5 +200,6 @@ def resembling(
 ) -> Iterator[Likeness]:
     """How much each passage of a text is like an injection, in any order."""
     needed = _STRONG[kind] + _CHANCE * math.log(max(len(plain) / _USUAL, 1.0))
-    for start, end, told in weighed(plain, rows, signs, kind, needed - _HOPELESS):
+    lacking = _HOPELESS + _SAID * bool(signs)
+    for start, end, told in weighed(plain, rows, signs, kind, needed - lacking):
         yield Likeness(start=start, end=end, excess=likeness(told) - needed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 
 LONGEST = 65_536
 # Letters of other scripts and signs that look like Latin letters.
@@ -36,6 +36,10 @@ _MARKS = re.compile("[\u0300-\u036f\u0489]")
 _UNUSUAL = re.compile(
     "|".join(each.pattern for each in (_HIDDEN, _WIDE, _DRAWN_LETTER, _MARKS)).replace("]|[", "")
 )
+_ASCII = bytes(range(128))
+# Where such letters are so rare, only they are looked at.
+_BEYOND = re.compile("[^\x00-\x7f]+")
+_RARE = 20
 # Where letters with accents are.
 _ACCENTED = ((0xC0, 0x24F), (0x386, 0x3CE), (0x400, 0x45F), (0x4C1, 0x4F9), (0x1E00, 0x1FFF))
 # Emphasis falls away; what stands in backticks stays in quotation marks.
@@ -73,13 +77,28 @@ def _unstressed(plain: str) -> str:
 def alphabet(text: str) -> str:
     """Every letter of the text that is not ASCII, once: whether it holds some letter at all is
     found there much faster than in the text."""
-    return "" if text.isascii() else "".join(each for each in set(text) if each > "\x7f")
+    if text.isascii():
+        return ""
+    beyond = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return "".join(set(beyond.decode("utf-8", "surrogatepass")))
 
 
 def own_letters(text: str) -> str:
     """In small letters without accents, but with the letters of its own script."""
     if text.isascii():
         return text.lower()
+    beyond = len(text.encode("utf-8", "surrogatepass").translate(None, _ASCII))
+    if beyond * _RARE < len(text):
+        return _BEYOND.sub(lambda run: _own_run(run[0]), text).lower()
+    return _own_letters(text)
+
+
+@lru_cache(maxsize=2000)
+def _own_run(letters: str) -> str:
+    return _own_letters(letters)
+
+
+def _own_letters(text: str) -> str:
     unusual = _UNUSUAL.search(alphabet(text)) is not None
     if unusual:
         text = _HIDDEN.sub("", text)

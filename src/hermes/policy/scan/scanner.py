@@ -13,6 +13,7 @@ from hermes.policy.scan.code import in_code, in_files, is_known_installer, is_pr
 from hermes.policy.scan.disguises import disguises
 from hermes.policy.scan.finding import Sign, signs
 from hermes.policy.scan.hidden import hidden
+from hermes.policy.scan.interest import Spans, is_dull, parts
 from hermes.policy.scan.likeness import LIKENESS, Likeness, Told, resembling
 from hermes.policy.scan.mention import mentioned, spoken_of
 from hermes.policy.scan.normal import LONGEST, readings
@@ -52,19 +53,9 @@ _GROUPS = {
     }.items()
     for name in names.split()
 }
-# Families that honest texts have, too: they count if the passage around them is so much less like
-# an injection, at most, than it takes without them.
-_ALSO_HONEST = frozenset(
-    """
-    guard_removed sent_away secrecy prompt_injection read_secrets risky_command rules_set_aside
-    new_authority secrets_named deception_hide answer_hijacked addressed_to_ai identity_override
-    unrestricted forced_action tool_argument offensive_tool fake_tool_call tool_shadowing
-    impersonation rules_void fake_update leak_system_prompt c2_register c2_heartbeat
-    c2_pull_tasks persistence destructive sys_prompt_override role_hijack env_var_unset_agent
-    c2_obey bypass_restrictions role_pretend
-    """.split()
-)
-_NEARLY = 2.0
+# Honest texts have the words of every family, too: a sign counts if the passage around it is so
+# much less like an injection, at most, than it takes without the sign.
+_NEARLY = 0.5
 # No honest text has as many; looking at more would take too long.
 MOST_SIGNS = 300
 _COMMENT = re.compile(
@@ -103,6 +94,10 @@ _HINTED = re.compile(
 )
 
 
+# How far before and behind a part of a text the rest of an element may be.
+_TAG, _INNER = 300, 2000
+
+
 class Found(Value):
     """One finding. `line` counts from 1; `text` is what was found, cut short."""
 
@@ -128,19 +123,19 @@ class Scanner:
         scope = SCOPES[kind]
         text = text[:LONGEST].removeprefix("\ufeff")
         plain, own = readings(text)
-        found = [*_hidden(text), *_judged(plain, scope, kind)]
-        found += _unseen(plain)
+        spans = parts(plain)
+        found = [*_hidden(text), *_judged(plain, spans, scope, kind), *_unseen(plain, spans)]
         for name, reading in disguises(text, plain):
             if reading != plain and len(reading) > 8:
                 found += [
                     Found(
                         id=f"{each.id}:{name}", line=each.line, severity="critical", text=each.text
                     )
-                    for each in _judged(_changed(plain, reading), scope, kind)
+                    for each in _judged(reading, parts(reading), scope, kind)
                     if each.severity == "critical" or (name in _MASKS and each.id not in _ORDINARY)
                 ]
         if own != plain:
-            found += _judged(own, scope, kind, meaning_only=True)
+            found += _judged(own, parts(own), scope, kind, meaning_only=True)
         if scope == "strict":
             found += self._secrets(text, kind)
         return concluded(found)
@@ -195,9 +190,11 @@ def _hidden(text: str) -> Iterator[Found]:
         yield Found(id=name, line=line, severity="critical" if weight == "strong" else "high")
 
 
-def _judged(plain: str, scope: Scope, kind: str, *, meaning_only: bool = False) -> Iterator[Found]:
-    read = list(rows(plain))
-    phrased = () if meaning_only else signs(plain, scope, kind)
+def _judged(
+    plain: str, spans: Spans, scope: Scope, kind: str, *, meaning_only: bool = False
+) -> Iterator[Found]:
+    read = list(rows(plain, spans))
+    phrased = () if meaning_only else signs(plain, scope, kind, spans)
     seen = [
         Told(sign=sign, mentioned=mentioned(plain, sign.start, sign.end))
         for sign in islice(chain(phrased, _meant(read, scope, kind)), MOST_SIGNS)
@@ -239,9 +236,7 @@ def _overlap(one: Sign | Likeness, other: Sign | Likeness) -> bool:
 
 
 def _agreed(sign: Sign, likely: list[Likeness]) -> bool:
-    """What honest texts say, too, counts in a passage that is nearly like an injection."""
-    if sign.id not in _ALSO_HONEST:
-        return True
+    """What a rule says counts in a passage that is nearly like an injection."""
     around = next((each for each in likely if _overlap(sign, each)), None)
     return around is not None and around.excess >= -_NEARLY
 
@@ -266,18 +261,27 @@ def _together(sign: Sign, told: list[Sign]) -> bool:
     return bool(telling) or len(near) >= 2
 
 
-def _unseen(plain: str) -> Iterator[Found]:
+def _unseen(plain: str, spans: Spans) -> Iterator[Found]:
     for expression, name, needed in _PLACES:
         if not any(word in plain for word in needed):
             continue
-        for match in expression.finditer(plain):
+        for match in chain.from_iterable(_around(expression, plain, span) for span in spans):
             inner = match["inner"] or (match.groupdict().get("link") or "")
-            if "enable javascript" in inner:
+            if "enable javascript" in inner or is_dull(inner):
                 continue
             if _ADDRESSED.search(inner) or _means_harm(inner):
                 line = plain.count("\n", 0, match.start()) + 1
                 words = " ".join(inner.split())[:120]
                 yield Found(id=name, line=line, severity="critical", text=words)
+
+
+def _around(
+    expression: re.Pattern[str], plain: str, span: tuple[int, int]
+) -> Iterator[re.Match[str]]:
+    """What begins in a part of the text, or shortly before it."""
+    first, last = span
+    opened = plain.rfind("<", max(0, first - _TAG), first)
+    return expression.finditer(plain, opened if opened >= 0 else first, last + _INNER)
 
 
 def _means_harm(inner: str) -> bool:
@@ -293,11 +297,3 @@ def _means_harm(inner: str) -> bool:
             signs(inner, "strict", "context"), _meant(list(rows(inner)), "strict", "context")
         )
     )
-
-
-def _changed(plain: str, reading: str) -> str:
-    """Only the lines that read otherwise, at their place."""
-    before, after = plain.split("\n"), reading.split("\n")
-    if len(before) != len(after):
-        return reading
-    return "\n".join(b if a != b else "" for a, b in zip(before, after, strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 from importlib.resources import files
 from itertools import islice
@@ -233,10 +233,11 @@ def speaks_to_machine(plain: str) -> bool:
     return "A" in Row(plain).ideas
 
 
-def rows(plain: str) -> Iterator[tuple[int, Row]]:
-    """A text, in small letters, as rows, and where each of them begins."""
-    for start, block in _blocks(plain):
-        yield start, Row(block)
+def rows(plain: str, spans: Iterable[tuple[int, int]] | None = None) -> Iterator[tuple[int, Row]]:
+    """A text in small letters, or some parts of it, as rows, and where each of them begins."""
+    for first, last in spans if spans is not None else ((0, len(plain)),):
+        for start, block in _blocks(plain[first:last]):
+            yield first + start, Row(block)
 
 
 def in_sense(row: Row, start: int, scope: Scope, kind: str = "") -> Iterator[Sign]:

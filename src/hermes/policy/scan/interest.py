@@ -1,0 +1,119 @@
+"""Which parts of a text are worth a closer look, by how often their words stand in injections."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cache
+from heapq import nlargest
+from importlib.resources import files
+
+from hermes.policy.scan.stems import stems
+
+Spans = list[tuple[int, int]]
+# Emptied lines set the others apart.
+_APART = "\n\n\n\n"
+_UNBROKEN = re.compile(r"[^\n]+(?:\n{1,3}[^\n]+)*")
+# Marks by which a model tells apart who is speaking, and what is a call of a tool.
+_TURNS = ("<|", "[inst]", "<system", "[system", "\nsystem:", "\nassistant:", "tool_call")
+# A shorter text is read as a whole.
+_SHORT = 3000
+# The parts of a longer one, and how many of them are looked at together with their neighbours.
+_PART, _MOST = 250, 6
+# Words that are usual elsewhere speak against a part, but each of them only a little.
+_LEAST = -1.0
+_SOME = 1.0
+_MOST_KNOWN = 20_000
+_WORD = re.compile(r"[^\W\d_]+")
+_SPACES = bytes(byte if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
+
+
+class Interest(dict[str, float]):
+    """How much a word stands rather in injections than elsewhere, as far as words have been met;
+    `stems` says it of their stems."""
+
+    def __init__(self, known: dict[str, float]) -> None:
+        super().__init__()
+        self.stems = known
+
+    def __missing__(self, word: str) -> float:
+        if len(self) > _MOST_KNOWN:
+            self.clear()
+        told = max(_LEAST, sum(self.stems.get(stem, 0.0) for stem in stems([word])))
+        self[word] = told
+        return told
+
+
+@cache
+def interest() -> Interest:
+    text = files("hermes.policy.scan").joinpath("interest.txt").read_text(encoding="utf-8")
+    pairs = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
+    return Interest({stem: int(told) / 10 for stem, told in pairs})
+
+
+def parts(plain: str) -> Spans:
+    """Where the parts of a folded text that are worth reading begin and end, in order."""
+    spans = [(0, len(plain))]
+    if _APART in plain:
+        spans = [match.span() for match in _UNBROKEN.finditer(plain)]
+    if sum(end - start for start, end in spans) <= _SHORT:
+        return spans
+    every = [piece for span in spans for piece in pieces(plain, *span)]
+    spaced = plain.encode("latin-1", "replace").translate(_SPACES).decode("latin-1")
+    known = interest()
+    told = [
+        sum(map(known.__getitem__, _words(plain[start:end], spaced[start:end])))
+        for start, end in every
+    ]
+    best = nlargest(_MOST, range(len(every)), key=told.__getitem__)
+    chosen = {
+        near
+        for at in (*best, *_marked(plain, every))
+        for near in (at - 1, at, at + 1)
+        if 0 <= near < len(every)
+    }
+    return list(_joined([every[at] for at in sorted(chosen)]))
+
+
+def is_dull(plain: str) -> bool:
+    """No word of it stands rather in injections than elsewhere."""
+    known = interest()
+    return plain.isascii() and all(known[word] < _SOME for word in _WORD.findall(plain))
+
+
+def _words(piece: str, spaced: str) -> list[str]:
+    """Whatever script they are in; `spaced` is the piece with spaces for all but plain letters."""
+    return spaced.split() if piece.isascii() else _WORD.findall(piece)
+
+
+def _marked(plain: str, every: Spans) -> Iterator[int]:
+    """The pieces that begin as a turn of a conversation does, whatever it says."""
+    for mark in _TURNS:
+        at = plain.find(mark)
+        if at >= 0:
+            yield bisect_right(every, (at, len(plain))) - 1
+
+
+def pieces(plain: str, start: int, last: int) -> Iterator[tuple[int, int]]:
+    """A part of a text cut at lines, sentences or words."""
+    while last - start > _PART:
+        middle, end = start + _PART // 2, start + _PART
+        for sign in ("\n", ". ", " "):
+            found = plain.rfind(sign, middle, end)
+            if found > 0:
+                end = found + len(sign)
+                break
+        yield start, end
+        start = end
+    yield start, last
+
+
+def _joined(spans: Spans) -> Iterator[tuple[int, int]]:
+    start, last = spans[0]
+    for first, end in spans[1:]:
+        if first != last:
+            yield start, last
+            start = first
+        last = end
+    yield start, last
