@@ -103,6 +103,7 @@ class _Search:
         self._likeness = likeness
         self._messages: dict[int, Message] = {}
         self._characters = 0
+        self._spare = _MOST_READ
 
     def run(self) -> list[Judged]:
         """What must be there and nowhere is, is a wish the second time."""
@@ -170,18 +171,17 @@ class _Search:
         judge = Judge([one.clause for one in evidence], rarities, newest_at, question.asks)
         # Words that must stand together often only stand in the same message: more is read then.
         strict = _is_strict([one.clause for one in evidence])
-        most = max(
-            count, _MOST_READ if strict else _READ_AT_ONCE * (2 if len(evidence) == 1 else 1)
-        )
-        candidates = choose(evidence, self._lookup.scopes, total, most, question.period)
+        most = max(count, self._spare if strict else _READ_AT_ONCE * (1 + (len(evidence) == 1)))
+        candidates = iter(choose(evidence, self._lookup.scopes, total, most, question.period))
         found: list[Judged] = []
-        for start in range(0, len(candidates), _READ_AT_ONCE):
+        while some := list(islice(candidates, _READ_AT_ONCE)):
             hints = {
                 self._lookup.scopes[one.scope].segment.id_of(one.number): Hint(
                     one.shares, one.extra, one.own, one.factor
                 )
-                for one in candidates[start : start + _READ_AT_ONCE]
+                for one in some
             }
+            self._spare -= len(hints) if strict else 0
             read = list(self._read(list(hints), judge))
             judge.hear(read)
             found += filter(None, (judge.judge(one, hints[one.row.id]) for one in read))

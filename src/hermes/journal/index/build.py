@@ -50,6 +50,9 @@ def size_term(size: int) -> str:
     return f"\x01l{size}"
 
 
+_ASKED_OF_EACH = (BEGINS.encode(), size_term(0)[:-1].encode())
+
+
 def size_of(characters: int) -> int:
     return next(size for size, (below, _) in enumerate(SIZES) if characters < below)
 
@@ -160,7 +163,7 @@ def _write(
     seconds: list[int],
     last: Place,
 ) -> SegmentInfo:
-    firsts = _write_leaves(file, number, postings)
+    firsts = _write_leaves(file, number, _open(postings, len(ids)))
     file.put(number, "root", 0, b"\n".join(firsts))
     for part, start in enumerate(range(0, len(ids), PLACES_PER_BLOCK)):
         end = start + PLACES_PER_BLOCK
@@ -173,6 +176,14 @@ def _write(
         newest=max(seconds),
         last=last,
     )
+
+
+def _open(postings: Iterable[tuple[bytes, bytes]], count: int) -> Iterator[tuple[bytes, bytes]]:
+    """What searches ask of single messages, whether a session begins with it and how long it is,
+    lies there as a bitmap however few there are, so that nothing need be decoded for it."""
+    for term, stored in postings:
+        asked = term.startswith(_ASKED_OF_EACH)
+        yield term, sets.as_bitmap(stored, count) if asked else stored
 
 
 def _write_leaves(

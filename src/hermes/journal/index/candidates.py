@@ -4,7 +4,7 @@ or beside them."""
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -45,6 +45,10 @@ class Candidate(NamedTuple):
 
 Share = dict[int, float]
 
+_Rank = tuple[float, int, int]
+"""The worth, the scope and the number of a message; all but the scope are negative, so that the
+best and the newest sort first."""
+
 
 def choose(
     evidence: Sequence[Evidence],
@@ -52,7 +56,7 @@ def choose(
     total: int,
     most: int,
     period: Period | None = None,
-) -> list[Candidate]:
+) -> Iterable[Candidate]:
     """At most so many messages, the most promising first, and among equals the newest. The scopes
     begin with the newest; `total` is the number of messages in them."""
     wishes = [one for one in _without_unwanted(evidence) if one.clause.rule != "not"]
@@ -67,12 +71,27 @@ def choose(
         _Tally(wishes, counted, scope, place, total, period, people, wide)
         for place, scope in enumerate(scopes[:spans])
     ]
-    ranked = heapq.nsmallest(wide, (rank for tally in tallies for rank in tally.ranked()))
-    found = [tallies[place].candidate(-number, -worth) for worth, place, number in ranked]
+    ranked = _ranked(tallies, wide)
+    found = (tallies[place].candidate(-number, -worth) for worth, place, number in ranked)
+    silent = [tally for tally in tallies if not tally.has_found] if len(ranked) < most else []
+    if not people and not silent:
+        return found
+    every = list(found)
+    for tally in silent:
+        if len(every) < most:
+            every += tally.newest(most - len(every))
+    return heapq.nsmallest(most, every, key=_order)
+
+
+def _ranked(tallies: Sequence[_Tally], most: int) -> list[_Rank]:
+    """The best of all scopes. Once there are enough, an older scope is asked only for what is
+    better than the last of them."""
+    ranked: list[_Rank] = []
     for tally in tallies:
-        if len(found) < most and not tally.has_found:
-            found += tally.newest(most - len(found))
-    return heapq.nsmallest(most, found, key=_order)
+        least = -ranked[-1][0] if len(ranked) == most else 0.0
+        if more := tally.ranked(above=least):
+            ranked = sorted(ranked + more)[:most]
+    return ranked
 
 
 def _order(candidate: Candidate) -> tuple[float, int, int]:
@@ -145,11 +164,15 @@ class _Tally:
     def has_found(self) -> bool:
         return bool(self._totals)
 
-    def ranked(self) -> list[tuple[float, int, int]]:
-        """The worth, the scope and the number of the best; all but the scope are negative, so that
-        the best and the newest sort first."""
+    def ranked(self, *, above: float = 0.0) -> list[_Rank]:
+        """The best of those that are worth more than others are already."""
         most = self._most
-        weighed = self._weighed(self._promising(self._totals, most, least=_LEAST_FACTOR))
+        totals = self._totals
+        if above:
+            totals = {number: worth for number, worth in totals.items() if worth > above}
+        if not totals:
+            return []
+        weighed = self._weighed(self._promising(totals, most, least=_LEAST_FACTOR))
         some = self._promising(weighed, most)
         if len(some) > 2 * most:
             # Very many are alike: of these the newest.
@@ -189,10 +212,10 @@ class _Tally:
         begins = self._scope.begins
         reached: list[tuple[float, set[int]]] = []
         for value, here in levels:
-            after = {number + 1 for number in here} - begins
-            before = {number - 1 for number in here - begins}
-            later = {number + 1 for number in after} - begins
-            earlier = {number - 1 for number in before - begins}
+            after = sets.apart({number + 1 for number in here}, begins)
+            before = {number - 1 for number in sets.apart(here, begins)}
+            later = sets.apart({number + 1 for number in after}, begins)
+            earlier = {number - 1 for number in sets.apart(before, begins)}
             reached.append((value, here))
             reached.append((value * _NEIGHBOUR, after | before))
             reached.append((value * _SECOND_NEIGHBOUR, later | earlier))
@@ -215,7 +238,7 @@ class _Tally:
         """A clause that very many messages have only adds to what others have found."""
         docs = self._wishes[number].docs[self._place]
         if self._totals:
-            held = set(sets.members(sets.intersection(set(self._totals), docs)))
+            held = sets.among(set(self._totals), docs)
             self._shares[number] = dict.fromkeys(held, self._rarities[number])
             self._own |= held
             for message in held:
@@ -227,7 +250,7 @@ class _Tally:
         if self._scope.allowed is not None:
             limits.append(self._scope.allowed)
         for limit in limits:
-            kept = sets.members(sets.intersection(set(self._totals), limit))
+            kept = sets.among(set(self._totals), limit)
             self._totals = {number: self._totals[number] for number in kept}
 
     def newest(self, most: int) -> list[Candidate]:
@@ -259,7 +282,7 @@ class _Tally:
         for size, (_, factor) in enumerate(SIZES):
             if factor < 1:
                 docs = self._scope.segment.docs(size_term(size).encode())
-                for number in sets.members(sets.intersection(some, docs)):
+                for number in sets.among(some, docs):
                     weighed[number] *= factor
         return weighed
 

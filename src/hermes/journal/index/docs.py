@@ -88,9 +88,7 @@ def joined(parts: list[tuple[int, bytes, int]], count: int) -> bytes:
         )
     bits = 0
     for start, stored, own in parts:
-        size = bitmap_size(own)
-        bitmap = stored if len(stored) == size else to_bitmap(_few_numbers(stored), size)
-        bits |= _integer(bitmap) << start
+        bits |= _integer(as_bitmap(stored, own)) << start
     bitmap = _combined(bits, bitmap_size(count))
     dense = 2 * bits.bit_count() >= len(bitmap)
     return bitmap if dense else encode(array("H", _set_bits(bitmap)).tobytes(), count)
@@ -108,6 +106,11 @@ def _moved(stored: bytes, start: int) -> bytes:
         return stored
     starts = int.from_bytes(start.to_bytes(2, byteorder) * (len(stored) // 2), byteorder)
     return (int.from_bytes(stored, byteorder) + starts).to_bytes(len(stored), byteorder)
+
+
+def as_bitmap(stored: bytes, count: int) -> bytes:
+    size = bitmap_size(count)
+    return stored if len(stored) == size else to_bitmap(_few_numbers(stored), size)
 
 
 def to_bitmap(numbers: Iterable[int], size: int) -> bytes:
@@ -146,19 +149,34 @@ def intersection(left: Docs, right: Docs) -> Docs:
         return _combined(_integer(left) & _integer(right), max(len(left), len(right)))
     if isinstance(left, bytes):
         left, right = right, left
-    if isinstance(right, bytes):
-        return {n for n in left if right[n >> 3] >> (n & 7) & 1}
     assert isinstance(left, set)
-    return left & right
+    return among(left, right)
 
 
 def difference(left: Docs, right: Docs) -> Docs:
     if isinstance(left, bytes):
         taken = right if isinstance(right, bytes) else to_bitmap(right, len(left))
         return _combined(_integer(left) & ~_integer(taken), len(left))
-    if isinstance(right, bytes):
-        return {n for n in left if not right[n >> 3] >> (n & 7) & 1}
-    return left - right
+    return apart(left, right)
+
+
+def among(numbers: set[int], docs: Docs) -> set[int]:
+    """Those of the numbers that are in the set."""
+    if isinstance(docs, bytes):
+        return {n for n in numbers if docs[n >> 3] >> (n & 7) & 1}
+    return numbers & docs
+
+
+def apart(numbers: set[int], docs: Docs) -> set[int]:
+    """Those of the numbers that are not in the set."""
+    if isinstance(docs, bytes):
+        return {n for n in numbers if not docs[n >> 3] >> (n & 7) & 1}
+    return numbers - docs
+
+
+def extended(bitmap: bytes, number: int) -> bytes:
+    """With a number that may be the one after the last."""
+    return _combined(_integer(bitmap) | 1 << number, bitmap_size(number + 1))
 
 
 def union(parts: Iterable[Docs]) -> Docs:

@@ -15,6 +15,7 @@ from hermes.journal.index.segment import Segment
 from hermes.journal.index.texts import ROLES, Role, Row
 
 _FEW_SESSIONS = 16
+_SMALL = 8_192
 
 
 class Scope:
@@ -30,10 +31,12 @@ class Scope:
         return self._filters.allowed(self.segment)
 
     @cached_property
-    def begins(self) -> set[int]:
+    def begins(self) -> Docs:
         """The messages with which a session begins, and the one that would follow the last."""
-        stored = sets.members(self.segment.docs(BEGINS.encode()))
-        return {*stored, self.segment.info.docs}
+        stored, end = self.segment.docs(BEGINS.encode()), self.segment.info.docs
+        if isinstance(stored, bytes) and end > _SMALL:
+            return sets.extended(stored, end)
+        return {*sets.members(stored), end}
 
     def within(self, period: Period) -> Docs:
         """The messages that were written in a time, whatever the filters."""

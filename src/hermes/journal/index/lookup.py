@@ -27,6 +27,9 @@ _MOST_NEAR = 480
 _MOST_NEAR_AMONG_MANY = 64
 _LEAST_NEAR = 2
 _MOST_ALIKE = 24
+# How many messages are read in the time that these take: all terms of a leaf, and one word.
+_LEAF_ROWS, _WORD_ROWS = 16, 3
+_CHEAP = ("exact", "forms")
 
 
 def rarity(frequency: int, total: int) -> float:
@@ -69,6 +72,23 @@ class Lookup:
         self.total = sum(scope.segment.info.docs for scope in self.scopes)
         self._file = file
         self._words = manifest.words
+        self._ordered: dict[Clause, tuple[Atom, ...]] = {}
+
+    @cached_property
+    def _sample(self) -> Segment:
+        """The largest segment."""
+        return max((scope.segment for scope in self.scopes), key=lambda s: s.info.docs)
+
+    def _atoms(self, clause: Clause) -> tuple[Atom, ...]:
+        """The atoms of a clause, the rarest first, and last those that are dear to look up."""
+        if len(clause.atoms) == 1 or self.total <= _SMALL:
+            return clause.atoms
+        if clause not in self._ordered:
+            dear = [atom for atom in clause.atoms if atom.how not in _CHEAP]
+            cheap = [atom for atom in clause.atoms if atom.how in _CHEAP]
+            sizes = {atom: sets.size_of(_with_atom(atom, self._sample)) for atom in cheap}
+            self._ordered[clause] = (*sorted(cheap, key=sizes.__getitem__), *dear)
+        return self._ordered[clause]
 
     @cached_property
     def _vocabulary(self) -> list[bytes]:
@@ -83,9 +103,9 @@ class Lookup:
         frequencies = [0] * len(clauses)
         gathered = 0
         for scope in self.scopes:
-            inside = _inside(scope.segment, parts, known)
+            inside = _Inside(scope.segment, parts, known)
             for place, clause in enumerate(clauses):
-                docs = _holding(clause, scope.segment, inside)
+                docs = _holding(clause, self._atoms(clause), scope.segment, inside)
                 frequencies[place] += sets.size_of(docs)
                 found[place].append(_left(docs, scope))
             gathered += sets.size_of(found[0][-1])
@@ -111,7 +131,7 @@ class Lookup:
             found = self.evidence(clauses, enough=enough if len(clauses) == 1 else None)
             telling = _telling({one.clause: one.frequency for one in found}, _FEW)
             return [one for one in found if one.clause in telling]
-        sample = max((scope.segment for scope in self.scopes), key=lambda s: s.info.docs)
+        sample = self._sample
         counts = {clause: _frequency(clause, sample) for clause in clauses}
         telling = _telling(counts, max(_FEW, sample.info.docs * _COMMON_SHARE))
         wishes = sorted((c for c in telling if c.rule == "may"), key=lambda c: counts[c])
@@ -138,7 +158,7 @@ class Lookup:
 
     def _near_word(self, atom: Atom, weight: float, scopes: int) -> NearWord:
         some = self.scopes[:scopes]
-        docs = [_with_atom(atom, scope.segment, {}) for scope in some]
+        docs = [_with_atom(atom, scope.segment) for scope in some]
         left = [_left(*pair) for pair in zip(docs, some, strict=True)]
         return NearWord(weight, left, sum(map(sets.size_of, docs)))
 
@@ -154,7 +174,7 @@ def _frequency(clause: Clause, segment: Segment) -> int:
     """How many messages have the clause; parts of words are taken for rare without looking."""
     if any(atom.how == "part" for atom in clause.atoms):
         return 0
-    return sets.size_of(_holding(clause, segment, {}))
+    return sets.size_of(_holding(clause, clause.atoms, segment))
 
 
 def _telling(counts: Mapping[Clause, int], most: float) -> list[Clause]:
@@ -163,30 +183,64 @@ def _telling(counts: Mapping[Clause, int], most: float) -> list[Clause]:
     return rest if any(clause.rule != "not" for clause in rest) else list(counts)
 
 
-def _inside(
-    segment: Segment, parts: Collection[bytes], known: Mapping[bytes, Sequence[bytes]]
-) -> dict[bytes, Docs]:
-    """For each part the messages of words that have it inside."""
-    if not segment.info.closed and parts:
-        return segment.docs_containing(parts, most=_MOST_WORDS)
-    return {part: sets.union(map(segment.docs, words)) for part, words in known.items()}
+class _Inside:
+    """For parts of words, the messages of a segment with words that have them inside."""
+
+    def __init__(
+        self, segment: Segment, parts: Collection[bytes], known: Mapping[bytes, Sequence[bytes]]
+    ) -> None:
+        self._segment = segment
+        self._parts = parts
+        self._known = known
+
+    def cost(self, part: bytes) -> int:
+        """How many messages could be read instead."""
+        closed = self._segment.info.closed
+        return _WORD_ROWS * len(self._known[part]) if closed else self._segment.info.leaves // 2
+
+    def docs(self, part: bytes) -> Docs:
+        if self._segment.info.closed:
+            return sets.union(map(self._segment.docs, self._known[part]))
+        return self._among_all_terms[part]
+
+    @cached_property
+    def _among_all_terms(self) -> dict[bytes, Docs]:
+        return self._segment.docs_containing(self._parts, most=_MOST_WORDS)
 
 
-def _holding(clause: Clause, segment: Segment, inside: Mapping[bytes, Docs]) -> Docs:
+def _holding(
+    clause: Clause, atoms: Sequence[Atom], segment: Segment, inside: _Inside | None = None
+) -> Docs:
     """The messages with all atoms of the clause, or with another form of its word."""
     together: Docs | None = None
-    for atom in clause.atoms:
-        if together and atom.how == "prefix" and len(atom.text) <= _SHORT_PREFIX:
-            continue  # nearly everything has it, and the text will show
+    for atom in atoms:
+        if together and _shows_in_text(atom, clause, sets.size_of(together), segment, inside):
+            continue
         docs = _with_atom(atom, segment, inside)
         together = docs if together is None else sets.intersection(together, docs)
         if not together:
             break
-    forms = [_with_atom(near.atom, segment, {}) for near in clause.near if near.weight == 1]
+    forms = [_with_atom(near.atom, segment) for near in clause.near if near.weight == 1]
     return sets.union([together or NOTHING, *forms]) if forms else together or NOTHING
 
 
-def _with_atom(atom: Atom, segment: Segment, inside: Mapping[bytes, Docs]) -> Docs:
+def _shows_in_text(
+    atom: Atom, clause: Clause, count: int, segment: Segment, inside: _Inside | None
+) -> bool:
+    """Whether to read so many messages is cheaper than to look the atom up: what is only a wish
+    must be known, what must be there the text shows."""
+    if atom.how == "prefix":
+        if len(atom.text) <= _SHORT_PREFIX:
+            return True  # nearly everything has it
+        spared = _LEAF_ROWS * (segment.leaves_of(atom.text.encode()) - 1)
+    elif atom.how == "part" and inside is not None:
+        spared = inside.cost(atom.text.encode())
+    else:
+        return False
+    return clause.rule == "must" and count <= spared
+
+
+def _with_atom(atom: Atom, segment: Segment, inside: _Inside | None = None) -> Docs:
     term = atom.text.encode()
     match atom.how:
         case "exact":
@@ -194,7 +248,7 @@ def _with_atom(atom: Atom, segment: Segment, inside: Mapping[bytes, Docs]) -> Do
         case "prefix":
             return segment.docs_starting(term)
         case "part":
-            return inside[term]
+            return inside.docs(term) if inside else NOTHING
         case "forms":
             return segment.docs_of_forms(atom.text)
         case _:

@@ -75,7 +75,7 @@ class People:
 
     def _beginnings(self, scope: int) -> list[int]:
         if scope not in self._begins:
-            self._begins[scope] = sorted(self._scopes[scope].begins)
+            self._begins[scope] = sorted(sets.members(self._scopes[scope].begins))
         return self._begins[scope]
 
 

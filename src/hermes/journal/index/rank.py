@@ -110,10 +110,12 @@ class Judge:
         far cheaper than reading it. Only plain bytes tell."""
         if not self._together or isinstance(body, str) or not body.isascii():
             return False
-        low = body.lower().replace(b"\\n", b" ").replace(b'\\"', b'"')
+        low = body.lower()
         if b"\\" in low:
-            return False
-        return not all(pattern.search(low) for pattern in self._together)
+            low = low.replace(b"\\n", b" ").replace(b'\\"', b'"')
+            if b"\\" in low:
+                return False
+        return any(pattern.search(low) is None for pattern in self._together)
 
     def judge(self, message: Message, hint: Hint | None = None) -> Judged | None:
         """None when a clause that must be fulfilled is not, or none is at all."""

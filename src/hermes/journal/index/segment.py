@@ -102,10 +102,11 @@ class Segment:
         """For each part the messages of words with it inside; of `most` words when there are
         more. Reads all terms, which is for small segments."""
         found: dict[bytes, list[Docs]] = {part: [] for part in parts}
-        for number, leaf in enumerate(self._all_leaves()):
+        blocks = self._file.blocks(self.info.number, "terms", 0, self.info.leaves)
+        for number, block in enumerate(blocks):
             for part, some in found.items():
-                if part in leaf.terms and len(some) < most:
-                    some += self._docs_inside(number, leaf, part, most)
+                if part in block and len(some) < most:
+                    some += self._docs_inside(number, _decode_leaf(block), part, most)
         return {part: sets.union(some) for part, some in found.items()}
 
     def _docs_inside(self, number: int, leaf: Leaf, part: bytes, most: int) -> Iterator[Docs]:
@@ -165,6 +166,10 @@ class Segment:
 
     def _leaf_of(self, term: bytes) -> int:
         return max(0, bisect_right(self._roots(), term) - 1)
+
+    def leaves_of(self, start: bytes) -> int:
+        """In how many leaves terms with that beginning can be."""
+        return len(self._leaves_of(start))
 
     def _leaves_of(self, start: bytes) -> range:
         """The leaves in which terms with that beginning can be."""

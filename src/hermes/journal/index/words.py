@@ -51,6 +51,7 @@ def _marks() -> re.Pattern[str]:
 
 
 _PLAIN = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ı": "i", "æ": "ae", "œ": "oe", "ð": "d"})
+_NOT_PLAIN = re.compile("[øđłıæœð]")
 
 
 def fold(text: str) -> str:
@@ -58,7 +59,9 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     bare = _marks().sub("", unicodedata.normalize("NFKD", text))
-    return unicodedata.normalize("NFC", bare.casefold().translate(_PLAIN))
+    low = bare.casefold()
+    # To translate takes longer than all the rest, and few texts need it.
+    return unicodedata.normalize("NFC", low.translate(_PLAIN) if _NOT_PLAIN.search(low) else low)
 
 
 def terms(folded: str) -> set[str]:
