@@ -21,7 +21,8 @@ _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))
 _CHUNK = re.compile(r'"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+)')
 # What belongs to somebody, and a word that swallowed a letter.
 _APOSTROPHE = re.compile(r"['’](?:s\b|(?=\W*$))|(?<=n)['’](?=t\b)|['’](?=(?:ve|re|ll|d|m)\b)")
-_GAP = r"[\W_]{1,8}"
+GAP = r"[\W_]{1,8}"
+"""What may stand between words that follow each other."""
 
 How = Literal["forms", "exact", "prefix", "part"]
 Rule = Literal["may", "must", "not"]
@@ -179,7 +180,7 @@ def _sequence(folded: str, found: list[tuple[str, int]], *, open_end: bool) -> C
     pattern = ""
     end = found[0][1]
     for piece, start in found:
-        pattern += (_GAP if start > end else "") + re.escape(piece)
+        pattern += (GAP if start > end else "") + re.escape(piece)
         end = start + len(piece)
         exact = Atom(text=piece, how="exact")
         atoms += _dense_atoms(piece) if is_dense(piece[0]) else [exact]

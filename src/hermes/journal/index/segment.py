@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator
 from itertools import pairwise
+from sys import byteorder
 from typing import NamedTuple
 
 from hermes.journal.index import docs as sets
@@ -21,6 +22,8 @@ from hermes.journal.index.forms import is_form
 PLACES_PER_BLOCK = 2048
 _FEW_TERMS = 16
 _MOST_LEAVES = 16
+_PLACES_HEAD = 11
+_WIDTHS = {ord("H"): 2, ord("I"): 4, ord("Q"): 8}
 _FIRST_WORD, _FIRST_PAIR = b" ", b"\xe3"
 
 
@@ -33,6 +36,14 @@ class Leaf(NamedTuple):
     def ordinal(self, at: int) -> int:
         """The number of the term that follows the newline at that place."""
         return self.terms.count(b"\n", 0, at)
+
+    def span(self, start: bytes) -> tuple[int, int]:
+        """The newlines before and after the terms that begin so; zeros when there are none."""
+        sought = b"\n" + start
+        first = self.terms.find(sought)
+        if first < 0:
+            return 0, 0
+        return first, self.terms.find(b"\n", self.terms.rfind(sought) + 1)
 
 
 class Places(NamedTuple):
@@ -53,7 +64,7 @@ class Segment:
         self._firsts: list[bytes] = []
         self._leaves: dict[int, Leaf] = {}
         self._sets: dict[int, bytes] = {}
-        self._places: dict[int, Places] = {}
+        self._places: dict[int, bytes] = {}
 
     def docs(self, term: bytes) -> Docs:
         number = self._leaf_of(term)
@@ -77,12 +88,12 @@ class Segment:
         found: list[Docs] = []
         for number in self._leaves_of(start):
             leaf = self.leaf(number)
-            at = leaf.terms.find(b"\n" + start)
-            while at >= 0:
-                end = leaf.terms.find(b"\n", at + 1)
-                if is_form(stem, leaf.terms[at + 1 : end].decode()):
-                    found.append(self._docs(number, leaf.ordinal(at)))
-                at = leaf.terms.find(b"\n" + start, end)
+            first, end = leaf.span(start)
+            words = leaf.terms[first + 1 : end].decode().split("\n") if end else []
+            forms = [place for place, word in enumerate(words) if is_form(stem, word)]
+            if forms:
+                before = leaf.ordinal(first)
+                found += [self._docs(number, before + place) for place in forms]
         return sets.union(found)
 
     def docs_starting(self, start: bytes) -> Docs:
@@ -91,11 +102,9 @@ class Segment:
         found: list[Docs] = []
         for number in self._leaves_of(start)[:_MOST_LEAVES]:
             leaf = self.leaf(number)
-            first = leaf.terms.find(b"\n" + start)
-            if first < 0:
-                continue
-            last = leaf.terms.find(b"\n", leaf.terms.rfind(b"\n" + start) + 1)
-            found += self._docs_between(number, leaf.ordinal(first), leaf.ordinal(last))
+            first, end = leaf.span(start)
+            if end:
+                found += self._docs_between(number, leaf.ordinal(first), leaf.ordinal(end))
         return sets.union(found)
 
     def docs_containing(self, parts: Collection[bytes], *, most: int) -> dict[bytes, Docs]:
@@ -124,10 +133,8 @@ class Segment:
         """The journal's id of the message."""
         part, offset = divmod(number, PLACES_PER_BLOCK)
         if part not in self._places:
-            block = self._file.block(self.info.number, "places", part)
-            self._places[part] = _decode_places(block)
-        places = self._places[part]
-        return places.first_id + places.distances[offset]
+            self._places[part] = self._file.block(self.info.number, "places", part)
+        return _id_at(self._places[part], offset)
 
     def places(self) -> Iterator[Places]:
         count = -(-self.info.docs // PLACES_PER_BLOCK)
@@ -230,7 +237,17 @@ def encode_places(ids: list[int], seconds: list[int]) -> bytes:
     return head + array(width, distances).tobytes() + array("I", seconds).tobytes()
 
 
+def _id_at(data: bytes, offset: int) -> int:
+    """One id, without decoding the others."""
+    width = _WIDTHS[data[0]]
+    start = _PLACES_HEAD + offset * width
+    return int.from_bytes(data[1:9], "little") + int.from_bytes(
+        data[start : start + width], byteorder
+    )
+
+
 def _decode_places(data: bytes) -> Places:
     first, count = int.from_bytes(data[1:9], "little"), int.from_bytes(data[9:11], "little")
     end = len(data) - 4 * count
-    return Places(first, array(data[:1].decode(), data[11:end]), array("I", data[end:]))
+    distances = array(data[:1].decode(), data[_PLACES_HEAD:end])
+    return Places(first, distances, array("I", data[end:]))
