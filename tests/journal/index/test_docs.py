@@ -46,6 +46,20 @@ def test_sets_combine_like_sets(left: set[int], right: set[int]) -> None:
     assert (set(sets.members(one)), set(sets.members(other))) == (left, right)
 
 
+@given(numbers, numbers)
+def test_numbers_are_told_apart_by_any_kind_of_set(some: set[int], found: set[int]) -> None:
+    for kept in (docs(found), found, sets.as_bitmap(stored(found), COUNT)):
+        assert sets.among(some, kept) == some & found
+        assert sets.apart(some, kept) == some - found
+
+
+@given(numbers, st.integers(0, 7))
+def test_a_bitmap_takes_in_the_number_after_its_last(found: set[int], odd: int) -> None:
+    count = COUNT + odd
+    bitmap = sets.as_bitmap(stored(found, count), count)
+    assert set(sets.members(sets.extended(bitmap, count))) == {*found, count}
+
+
 @given(st.lists(numbers, max_size=5))
 def test_the_union_of_any_number_of_sets(parts: list[set[int]]) -> None:
     assert set(sets.members(sets.union([docs(part) for part in parts]))) == set().union(*parts)

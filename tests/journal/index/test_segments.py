@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from hermes.codec.json import encode
 from hermes.journal.index import docs as sets
-from hermes.journal.index.build import Draft, merge, role_term, session_term, without
+from hermes.journal.index.build import (
+    BEGINS,
+    Draft,
+    merge,
+    role_term,
+    session_term,
+    size_term,
+    without,
+)
 from hermes.journal.index.file import IndexFile, Place, SegmentInfo, create
 from hermes.journal.index.segment import Segment
 from hermes.journal.index.texts import Row
@@ -128,3 +136,21 @@ def test_a_thinned_out_segment_knows_nothing_of_what_was_taken_out(
             ids,
             seconds,
         )
+
+
+def test_sizes_and_beginnings_are_bitmaps_in_every_segment(file: IndexFile) -> None:
+    rows = [
+        row(n, "a long remark about nothing much, " * 2 * (n % 7 > 0) + "yes") for n in range(900)
+    ]
+    small = [
+        Segment(file, written(file, 1, rows[:300])),
+        Segment(file, written(file, 2, rows[300:])),
+    ]
+    whole = Segment(file, merge(file, 3, small))
+    thin = Segment(file, without(file, 4, whole, {0, 1}, Place(id=899, session_id="s", n=1)))
+    for segment in (*small, whole, thin):
+        for term in (BEGINS, size_term(0), size_term(1)):
+            assert isinstance(segment.docs(term.encode()), bytes)
+    short = {one.id for one in rows if one.id % 7 == 0}
+    assert found(whole, whole.docs(size_term(0).encode())) == short
+    assert found(thin, thin.docs(size_term(0).encode())) == short - {0}
