@@ -72,6 +72,7 @@ class Lookup:
         self.total = sum(scope.segment.info.docs for scope in self.scopes)
         self._file = file
         self._words = manifest.words
+        self._known: dict[bytes, list[bytes]] = {}
         self._ordered: dict[Clause, tuple[Atom, ...]] = {}
 
     @cached_property
@@ -98,7 +99,7 @@ class Lookup:
     def evidence(self, clauses: Sequence[Clause], *, enough: int | None = None) -> list[Evidence]:
         """For every clause; a single clause may be content with the newest messages."""
         parts = {a.text.encode() for c in clauses for a in c.atoms if a.how == "part"}
-        known = words_with(self._vocabulary, parts, most=_MOST_WORDS) if parts else {}
+        known = self._words_with(parts)
         found: list[list[Docs]] = [[] for _ in clauses]
         frequencies = [0] * len(clauses)
         gathered = 0
@@ -117,12 +118,19 @@ class Lookup:
     def respelled(self, word: str, *, whole: bool) -> list[str]:
         """Words of the store that may be meant by one that it does not have; unless that is to be
         a `whole` word, none when it is a part of some."""
-        fresh = (scope.segment.words() for scope in self.scopes if not scope.segment.info.closed)
-        some = [*self._vocabulary, *chain(*fresh)]
+        open_segments = (s.segment for s in self.scopes if not s.segment.info.closed)
+        fresh = list(chain.from_iterable(segment.words() for segment in open_segments))
         part = word.encode()
-        if not whole and any(part in block for block in some):
+        if not whole and (self._words_with([part])[part] or any(part in block for block in fresh)):
             return []
-        return alike(word, some, most=_MOST_ALIKE)
+        return alike(word, [*self._vocabulary, *fresh], most=_MOST_ALIKE)
+
+    def _words_with(self, parts: Collection[bytes]) -> Mapping[bytes, Sequence[bytes]]:
+        """The words of the full segments with each of the parts inside; all are gone through for
+        a part only once."""
+        if new := [part for part in parts if part not in self._known]:
+            self._known |= words_with(self._vocabulary, new, most=_MOST_WORDS)
+        return self._known
 
     def surveyed(self, clauses: Sequence[Clause], *, enough: int | None) -> list[Evidence]:
         """Of a long query only the rarest clauses are looked up everywhere. Of the others the

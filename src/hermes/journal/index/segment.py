@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator
+from functools import cached_property
 from itertools import pairwise
 from sys import byteorder
 from typing import NamedTuple
@@ -111,8 +112,7 @@ class Segment:
         """For each part the messages of words with it inside; of `most` words when there are
         more. Reads all terms, which is for small segments."""
         found: dict[bytes, list[Docs]] = {part: [] for part in parts}
-        blocks = self._file.blocks(self.info.number, "terms", 0, self.info.leaves)
-        for number, block in enumerate(blocks):
+        for number, block in enumerate(self._term_blocks):
             for part, some in found.items():
                 if part in block and len(some) < most:
                     some += self._docs_inside(number, _decode_leaf(block), part, most)
@@ -157,8 +157,8 @@ class Segment:
             yield list(zip(leaf.terms[1:-1].split(b"\n"), stored, strict=True))
 
     def words(self) -> Iterator[bytes]:
-        """All terms, between newlines."""
-        return (leaf.terms for leaf in self._all_leaves())
+        """All terms, between newlines; for small segments."""
+        return (block[_end_of_offsets(block) :] for block in self._term_blocks)
 
     def terms_by_leaf(self) -> Iterator[list[bytes]]:
         return (leaf.terms[1:-1].split(b"\n") for leaf in self._all_leaves())
@@ -167,6 +167,11 @@ class Segment:
         if number not in self._leaves:
             self._leaves[number] = _decode_leaf(self._file.block(self.info.number, "terms", number))
         return self._leaves[number]
+
+    @cached_property
+    def _term_blocks(self) -> list[bytes]:
+        """Kept, as whoever looks through them once mostly does so again."""
+        return list(self._file.blocks(self.info.number, "terms", 0, self.info.leaves))
 
     def _all_leaves(self) -> Iterator[Leaf]:
         return map(_decode_leaf, self._file.blocks(self.info.number, "terms", 0, self.info.leaves))
@@ -226,8 +231,12 @@ def encode_leaf(terms: list[bytes], offsets: list[int]) -> bytes:
 
 
 def _decode_leaf(data: bytes) -> Leaf:
-    end = 2 + 2 * (int.from_bytes(data[:2], "little") + 1)
+    end = _end_of_offsets(data)
     return Leaf(data[end:], array("H", data[2:end]))
+
+
+def _end_of_offsets(data: bytes) -> int:
+    return 2 + 2 * (int.from_bytes(data[:2], "little") + 1)
 
 
 def encode_places(ids: list[int], seconds: list[int]) -> bytes:
