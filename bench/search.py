@@ -310,6 +310,7 @@ async def measure_fresh(index: SearchIndex, journal: SqliteJournal, each: int) -
 def floor(folder: Path, journal: Path, words: list[str]) -> dict[str, Any]:
     """A bare FTS5 index of the same bodies, asked for rare words."""
     path = folder / "floor.db"
+    path.unlink(missing_ok=True)
     db = sqlite3.connect(path)
     db.execute("PRAGMA synchronous = OFF")
     db.execute("CREATE VIRTUAL TABLE words USING fts5(body, content='', detail=none)")
@@ -334,7 +335,7 @@ async def run(folder: Path, messages: int, each: int, seed: int) -> dict[str, An
     sample = Sample(chance, every=max(1, messages // 5_000))
     path, file = folder / "hermes.db", folder / "index.db"
     journal = SqliteJournal(path, World())
-    kept = folder / "sample.json"
+    kept = folder / f"sample-{messages}-{seed}.json"
     if kept.exists():
         sample.restore(kept)
     else:
