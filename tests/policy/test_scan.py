@@ -199,6 +199,12 @@ def test_a_long_text_needs_a_stronger_likeness() -> None:
     assert short > long
 
 
+def test_words_that_mean_two_things_do_no_harm_at_the_end_of_a_text() -> None:
+    text = "one stone bridge. " * 12 + "dame dame dame"
+    assert len(Row(text).ideas) > len(Row(text).words) + 1
+    assert Scanner().scan(text, "context").verdict == "safe"
+
+
 def test_a_short_text_is_read_as_a_whole() -> None:
     text = "the bridge was built in stone. " * 20
     assert parts(text) == [(0, len(text))]

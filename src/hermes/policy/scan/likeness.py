@@ -166,7 +166,9 @@ def _worth_weighing(rows: list[tuple[int, Row]]) -> list[tuple[int, Row, int, in
 
     def says(passage: tuple[int, Row, int, int]) -> float:
         start, _, first, last = passage
-        return sums[start][last - 1] - sums[start][first - 1]
+        # A word that means two things makes the row of ideas longer than the words.
+        most = len(sums[start]) - 1
+        return sums[start][min(last - 1, most)] - sums[start][min(first - 1, most)]
 
     return nlargest(_MOST_WEIGHED, every, key=says)
 
