@@ -21,7 +21,7 @@ NO_CATEGORY = "general"
 # About what models count as one token: a short word, three digits, a sign; a hyphen goes with the
 # word behind it.
 _PIECE = re.compile(
-    r"[A-Za-z]{1,7}|[0-9]{1,3}|[\u00c0-\u1fff]{1,3}|-(?![A-Za-z])|[^\sA-Za-z0-9\u00c0-\u1fff-]|\n"
+    r"[A-Za-z]{1,9}|[0-9]{1,3}|[\u00c0-\u1fff]{1,3}|-(?![A-Za-z])|[^\sA-Za-z0-9\u00c0-\u1fff-]|\n"
 )
 _CHARS_PER_PIECE = 4
 
