@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
+from hermes.app.opening import Opening, with_skills
+from hermes.app.skilled import skilled
 from hermes.core.commands import Say
+from hermes.core.errors import UsageError
 from hermes.core.events import ToolFinished
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
@@ -70,6 +72,11 @@ def by_skill_from_the_hub(house: House, text: str) -> Way:
     return (("skill_view", {"name": "guide"}),), "Use the guide."
 
 
+def by_calling_a_skill_from_the_hub(house: House, text: str) -> Way:
+    by_skill_from_the_hub(house, text)
+    return (), "/guide go"
+
+
 def by_file_of_a_skill_from_the_hub(house: House, text: str) -> Way:
     (house.stage.state / "skills/guide/references/more.md").write_text(text)
     given = {"name": "guide", "file_path": "references/more.md"}
@@ -91,6 +98,7 @@ WAYS: tuple[Callable[[House, str], Way], ...] = (
     by_prompt_of_a_server,
     by_resource_of_a_server,
     by_skill_from_the_hub,
+    by_calling_a_skill_from_the_hub,
     by_file_of_a_skill_from_the_hub,
     by_a_name_in_a_folder,
 )
@@ -136,7 +144,8 @@ async def obeyed(app: App, house: House, text: str, say: str) -> list[str]:
     session = await app.open(
         Opening(source="cli", attended=False, cwd=str(house.project), rules=False)
     )
-    await session.send(Say(text=say))
+    called = await skilled(app, str(house.project)).called(say, "cli", session.id)
+    await session.send(Say(text=called.text, origin=called.origin) if called else Say(text=say))
     await session.settled()
     records = await app.journal.read(session.id)
     await app.leave(session)
@@ -179,3 +188,13 @@ async def test_no_document_has_its_way(
                 assert lasting(house) == before, attack.name
         # Names are too short for most orders; everything else is read and obeyed.
         assert read > len(chosen) // 2 or way is by_a_name_in_a_folder
+
+
+async def test_no_session_begins_with_a_skill_of_a_stranger(tmp_path: Path) -> None:
+    async with Site() as net, ScriptedServer(strict=False) as server:
+        house = House(tmp_path, net, server)
+        install_skill(house)
+        async with house.app() as app:
+            opening = Opening(source="cli", attended=False, cwd=str(house.project))
+            with pytest.raises(UsageError, match="say /guide in the chat"):
+                await with_skills(app, opening, "guide")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app.plugged import skills_of_plugins
 from hermes.app.skill_index import seeds_of, skill_roots, skills_cache, skills_folder, skills_here
+from hermes.codec.values import Value
 from hermes.config.secrets import read_env_file
 from hermes.core.errors import ToolError, UsageError
 from hermes.core.events import SessionOpened
@@ -42,6 +43,14 @@ if TYPE_CHECKING:
 def skilled(app: App, cwd: str = "") -> Skilled:
     """`cwd` is the project whose own skills count too, if it is trusted."""
     return Skilled(app, cwd)
+
+
+class Called(Value):
+    """What a person calls skills for, and whose words it is: with the text of a stranger's skill
+    it is the stranger's."""
+
+    text: str
+    origin: str
 
 
 class Skilled:
@@ -147,8 +156,8 @@ class Skilled:
             staged=settings.write_approval,
         )
 
-    async def called(self, line: str, platform: str, session_id: str) -> str:
-        """The message for a line that begins with skill commands or the name of a bundle; ""
+    async def called(self, line: str, platform: str, session_id: str) -> Called | None:
+        """The message for a line that begins with skill commands or the name of a bundle; None
         when it does not."""
         scanned = self.scan.look()
         off = self.here(platform).disabled
@@ -158,15 +167,23 @@ class Skilled:
         if not names:
             names, instruction = self._bundled(line)
         if not names:
-            return ""
+            return None
         entries = tuple(self.shelf.find(name) for name in names)
         for entry in entries:
             self._count_use(entry)
-        return await command_text(entries, instruction, self.loading(session_id))
+        text = await command_text(entries, instruction, self.loading(session_id))
+        strangers = [entry.name for entry in entries if self._foreign(entry.name)]
+        return Called(text=text, origin=f"skill:{','.join(strangers)}" if strangers else "user")
 
     async def preloaded(self, names: Sequence[str]) -> str:
-        """The text of skills for the beginning of a session; NotFound for one that is not there."""
+        """The text of skills for the beginning of a session; NotFound for one that is not there.
+        What a stranger wrote does not get among the instructions."""
         entries = tuple(self.shelf.find(name) for name in names)
+        if strangers := [entry.name for entry in entries if self._foreign(entry.name)]:
+            raise UsageError(
+                f"The skill {strangers[0]} is by somebody whom nobody here has vouched for, so no "
+                f"session begins with it; say /{strangers[0]} in the chat, or ask for it in words."
+            )
         for entry in entries:
             self._count_use(entry)
         return await command_text(entries, "", self.loading())

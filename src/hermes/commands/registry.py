@@ -36,9 +36,11 @@ class Moved(Value):
 
 
 class Sent(Value):
-    """The surface sends these words as if the person had typed them."""
+    """The surface sends these words as if the person had typed them, unless they are somebody
+    else's."""
 
     text: str
+    origin: str = "user"
 
 
 class Drafted(Value):

@@ -50,8 +50,8 @@ class SkillCommands:
     """`/<name> instruction`: the skill and the instruction become the message."""
 
     async def run(self, here: Here, line: str) -> Outcome | None:
-        text = await _skilled(here).called(line, _platform(here), here.session.id)
-        return Sent(text=text) if text else None
+        called = await _skilled(here).called(line, _platform(here), here.session.id)
+        return Sent(text=called.text, origin=called.origin) if called else None
 
     async def names(self, here: Here) -> Sequence[Suggestion]:
         skilled, platform = _skilled(here), _platform(here)

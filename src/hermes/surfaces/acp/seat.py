@@ -142,13 +142,14 @@ class Seat:
             await self._command(text)
             return PromptResponse(stop_reason="end_turn")
         async with self._turn:
+            say: Say | None = Say(text=text, images=images)
             if self.registry.meant(text) and not images:
-                text = await self._command(text)
-                if not text:
-                    return PromptResponse(stop_reason="end_turn")
+                say = await self._command(text)
+            if say is None:
+                return PromptResponse(stop_reason="end_turn")
             heard = self.session.subscribe()
             try:
-                await self.session.send(Say(text=text, images=images))
+                await self.session.send(say)
                 return await self._follow(heard)
             finally:
                 heard.close()
@@ -250,17 +251,17 @@ class Seat:
             cost=Cost(amount=cost, currency="USD") if cost is not None else None,
         )
 
-    async def _command(self, line: str) -> str:
+    async def _command(self, line: str) -> Say | None:
         """Carry out a slash command; what it wants to be sent, if anything."""
         if self.registry.find(line.removeprefix("/").partition(" ")[0]) is None:
-            return line
+            return Say(text=line)
         try:
             outcome = await self.registry.run(line, self)
         except HermesError as error:
             outcome = Shown(text=str(error))
         match outcome:
-            case Sent(text=text):
-                return text
+            case Sent(text=text, origin=origin):
+                return Say(text=text, origin=origin)
             case Shown(text=text):
                 await self._tell(update_agent_message_text(text))
             case Drafted(draft=draft, text=text):
@@ -272,7 +273,7 @@ class Seat:
                 await self._tell(update_agent_message_text(await work()))
             case Left() | Attached() | Copied() | Composing():
                 pass
-        return ""
+        return None
 
     async def _tell(self, update: SessionUpdate | UsageUpdate | CurrentModeUpdate) -> None:
         await self._client.session_update(self.id, update)

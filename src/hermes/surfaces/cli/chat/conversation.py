@@ -219,8 +219,8 @@ class Conversation:
             case Shown(text=text):
                 if text:
                     self._feed.tell(text)
-            case Sent(text=text):
-                await self.session.send(Say(text=text))
+            case Sent(text=text, origin=origin):
+                await self.session.send(Say(text=text, origin=origin))
             case Drafted(draft=draft, text=text):
                 self._feed.notice(text)
                 self._screen.draft = draft
