@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -262,3 +265,20 @@ def test_a_taken_port_is_told_by_the_thread_form() -> None:
         server = ScriptedServer(port=port)
         with pytest.raises(OSError, match="in use"), running_in_thread(server):
             pass
+
+
+async def test_no_connection_outlives_the_server_however_late_it_comes() -> None:
+    for rounds in range(6):
+        async with ScriptedServer() as server:
+            address = urlsplit(server.url)
+            assert address.hostname and address.port
+            clients = [socket.create_connection((address.hostname, address.port)) for _ in range(5)]
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+        # Whatever was left open would be complained about here.
+        gc.collect()
+        for client in clients:
+            client.settimeout(10)
+            with suppress(ConnectionResetError):
+                assert client.recv(1) == b""
+            client.close()

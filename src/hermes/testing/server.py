@@ -29,6 +29,8 @@ from hermes.testing.threads import running_in_thread
 from hermes.testing.wires.table import WireName, wire_of
 from hermes.testing.witness import testify
 
+ACCEPTING_ROUNDS = 4
+
 
 class ScriptedServer:
     """Answers chat completions, responses and messages requests under any prefix.
@@ -135,6 +137,11 @@ class ScriptedServer:
         trace: TracebackType | None,
     ) -> None:
         assert self._server is not None
+        for listener in self._server.sockets:
+            asyncio.get_running_loop().remove_reader(listener)
+        # A connection that was just taken cannot be closed yet, and not at all once the server is.
+        for _ in range(ACCEPTING_ROUNDS):
+            await asyncio.sleep(0)
         self._server.close()
         for task in self._tasks:
             task.cancel()

@@ -136,7 +136,11 @@ def test_a_fork_goes_on_with_another_model(recorded: Program, model_server: Scri
     assert result.out == "Still alpha.\nYes.\n"
     _, _, first, last = model_server.requests
     assert (first.model, last.model) == ("other", "other")
-    assert first.body["messages"] == before.body["messages"]
+    system, *rest = first.body["messages"]
+    then, *rest_then = before.body["messages"]
+    assert rest == rest_then
+    assert "Model: other" in system["content"]
+    assert system["content"].replace("Model: other", f"Model: {before.model}") == then["content"]
     assert recorded("replay", made["session_id"]).code == 0
 
 
