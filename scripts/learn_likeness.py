@@ -106,12 +106,15 @@ def lessons() -> Iterator[Source]:
 
 
 def documents(paths: list[Path]) -> Iterator[Source]:
-    """Texts of this project and other ones, all of them honest."""
+    """Texts of this project and other ones, all of them honest. Skills are orders to a model that
+    are the owner's: they teach as much as any corpus."""
     own = [path for folder in ("docs", "src") for path in sorted((ROOT / folder).rglob("*.md"))]
     for path in [*ROOT.glob("*.md"), *own, *paths]:
         words = path.read_text(encoding="utf-8", errors="replace")
-        kind: Kind = "skill" if path.name == "SKILL.md" else "context"
-        yield Source(corpus="documents", hostile=False, kind=kind, text=words)
+        if path.name == "SKILL.md":
+            yield Source(corpus="skills", hostile=False, kind="skill", text=words)
+        else:
+            yield Source(corpus="documents", hostile=False, kind="context", text=words)
 
 
 def code() -> Iterator[str]:
@@ -124,7 +127,7 @@ def interesting(sources: list[Source]) -> dict[str, float]:
     """How much more often a stem stands in a hostile text than in as much of ordinary ones."""
     counts = {side: Counter[str]() for side in (True, False)}
     for each in sources:
-        if each.hostile or each.corpus == "documents":
+        if each.hostile or each.corpus in ("documents", "skills"):
             counts[each.hostile].update(_stems_of_pieces(each.text))
     for text in code():
         counts[False].update(_stems_of_pieces(text))

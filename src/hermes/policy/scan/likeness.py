@@ -32,7 +32,7 @@ _ROWS = frozenset("bkc")
 BIAS = "bias"
 LIKENESS = "resembles_injection"
 # From here on it is found; of many passages one is like an injection by chance.
-_STRONG = {"memory": 0.3, "skill": 0.7, "context": 0.6, "tool_description": 0.2}
+_STRONG = {"memory": 0.7, "skill": 0.5, "context": 0.5, "tool_description": 0.7}
 _CHANCE, _USUAL = 0.5, 600
 # What lacks so much by its words does not become likely by its place.
 _HOPELESS = 3.0
@@ -57,11 +57,12 @@ class Told(Value):
 
 class Likeness(Value):
     """Where a passage stands in the text, and how much more like an injection it is than a text
-    of this kind and length may be; below zero it is not."""
+    of this kind and length may be; below zero it is not. `alone` is the same for a short text."""
 
     start: int
     end: int
     excess: float
+    alone: float
 
 
 def passages(ideas: str) -> Iterator[tuple[int, int]]:
@@ -201,7 +202,9 @@ def resembling(
     plain: str, rows: list[tuple[int, Row]], signs: Sequence[Told], kind: str
 ) -> Iterator[Likeness]:
     """How much each passage of a text is like an injection, in any order."""
-    needed = _STRONG[kind] + _CHANCE * math.log(max(len(plain) / _USUAL, 1.0))
+    by_chance = _CHANCE * math.log(max(len(plain) / _USUAL, 1.0))
+    needed = _STRONG[kind] + by_chance
     lacking = _HOPELESS + _SAID * bool(signs)
     for start, end, told in weighed(plain, rows, signs, kind, needed - lacking):
-        yield Likeness(start=start, end=end, excess=likeness(told) - needed)
+        excess = likeness(told) - needed
+        yield Likeness(start=start, end=end, excess=excess, alone=excess + by_chance)

@@ -55,7 +55,9 @@ _GROUPS = {
 }
 # Honest texts have the words of every family, too: a sign counts if the passage around it is so
 # much less like an injection, at most, than it takes without the sign.
-_NEARLY = 0.5
+_NEARLY = 0.2
+# In a script this is a finding; a text that explains something names such places, too.
+_PLACE = "foothold"
 # No honest text has as many; looking at more would take too long.
 MOST_SIGNS = 300
 _COMMENT = re.compile(
@@ -125,6 +127,8 @@ class Scanner:
         plain, own = readings(text)
         spans = parts(plain)
         found = [*_hidden(text), *_judged(plain, spans, scope, kind), *_unseen(plain, spans)]
+        # What stands there for everybody to read is not what a disguise is for.
+        open_signs = _ORDINARY | {each.id for each in found}
         for name, reading in disguises(text, plain):
             if reading != plain and len(reading) > 8:
                 found += [
@@ -132,7 +136,7 @@ class Scanner:
                         id=f"{each.id}:{name}", line=each.line, severity="critical", text=each.text
                     )
                     for each in _judged(reading, parts(reading), scope, kind)
-                    if each.severity == "critical" or (name in _MASKS and each.id not in _ORDINARY)
+                    if each.severity == "critical" or (name in _MASKS and each.id not in open_signs)
                 ]
         if own != plain:
             found += _judged(own, parts(own), scope, kind, meaning_only=True)
@@ -166,6 +170,7 @@ def _commands(text: str) -> Iterator[Found]:
     plain = text[:LONGEST].lower()
     for each in in_code(text[:LONGEST], ""):
         telling = each.severity == "critical" or each.id == "supply_chain"
+        telling &= each.id != _PLACE
         if telling and not spoken_of(plain, each.start):
             yield Found(id=each.id, line=each.line, severity=each.severity, text=each.text)
 
@@ -236,9 +241,10 @@ def _overlap(one: Sign | Likeness, other: Sign | Likeness) -> bool:
 
 
 def _agreed(sign: Sign, likely: list[Likeness]) -> bool:
-    """What a rule says counts in a passage that is nearly like an injection."""
+    """What a rule says counts in a passage that is nearly like an injection: the passage was not
+    chosen among many, the rule points at it."""
     around = next((each for each in likely if _overlap(sign, each)), None)
-    return around is not None and around.excess >= -_NEARLY
+    return around is not None and around.alone >= -_NEARLY
 
 
 def _meant(read: list[tuple[int, Row]], scope: Scope, kind: str) -> Iterator[Sign]:
