@@ -65,6 +65,15 @@ def test_at_most_2_percent_of_the_ordinary_texts_are_not_safe(name: str) -> None
     assert len(wrong) <= len(texts) * 0.02, wrong
 
 
+def test_what_nothing_was_learnt_from_is_told_apart_nearly_as_well() -> None:
+    """The honest measure: by an author who knew no code, and not for `learn_likeness` to read."""
+    hostile, benign = lines("unseen/hostile"), lines("unseen/benign")
+    missed = sum(scanned(row).verdict == "safe" for row in hostile)
+    alarmed = sum(scanned(row).verdict != "safe" for row in benign)
+    assert missed <= len(hostile) * 0.14
+    assert alarmed <= len(benign) * 0.05
+
+
 def test_the_texts_of_this_project_are_safe() -> None:
     root = Path(__file__).parents[2]
     for path in (root / "README.md", root / "CONTRIBUTING.md", *root.glob("docs/*.md")):
