@@ -29,7 +29,7 @@ OLLAMA = {"/api/ps": {"models": [{"name": "scripted"}]}}
 
 @pytest.fixture
 def clock() -> VirtualClock:
-    return VirtualClock(settle_seconds=0.02)
+    return VirtualClock(settle_seconds=0.05)
 
 
 def patient(
