@@ -53,6 +53,8 @@ _USED = (
     "SELECT DISTINCT sessions.id FROM events JOIN sessions ON sessions.session = events.session"
     " WHERE (kind = 'tool_finished' AND instr(body, 'skill_view') > 0 AND instr(body, ?) > 0)"
     " OR (kind = 'message_received' AND instr(body, ?) > 0)"
+    # Not by their ids: those of one second are in no order, and a client may choose its own.
+    " ORDER BY sessions.session DESC"
 )
 
 
@@ -115,7 +117,7 @@ class Rehearsals:
         usage = self._skilled.usages.of(skill)
         if not most or not usage.view_count + usage.use_count:
             return ()
-        return tuple(sorted(await self._app.journal.reading(used), reverse=True)[:most])
+        return tuple(await self._app.journal.reading(used))[:most]
 
     def _trees(self, version: Version) -> tuple[Mapping[str, bytes], Mapping[str, bytes]]:
         shelf = self._skilled.shelf
