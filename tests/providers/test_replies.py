@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hermes.codec.values import JsonObject
@@ -20,6 +20,8 @@ from tests.providers.asking import WIRES, ask, direct, endpoint
 from tests.providers.transcripts import json_objects
 
 MODEL = "scripted"
+# In pieces of four signs the inner object begins like the outer one, so it looks like a repetition.
+NESTED = Step(calls=(Call(name="look", arguments={"": {"": None}}),), pace=Pace(chunk=4))
 
 # A reply may talk of tags; one that uses them for its thoughts is another test's.
 words = st.text(max_size=40).filter(lambda text: "<" not in text)
@@ -105,6 +107,7 @@ def test_a_reply_is_read_back_as_it_was_given(
 ) -> None:
     @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
     @given(answers())
+    @example(NESTED)
     def holds(step: Step) -> None:
         found = ground.heard(wire, step, streams=streams)
         ids = [call.id for call in found.calls]

@@ -82,7 +82,7 @@ def _write_arguments(wish: Wish, piece: object) -> None:
         wish.given = piece
     if not isinstance(piece, str) or not piece:
         return
-    # No JSON object continues with its own beginning: such a piece is all of it once more.
+    # Hardly any JSON object continues with its own beginning: such a piece is all of it once more.
     if wish.size and len(piece) >= wish.size and piece.startswith(wish.raw):
         wish.rewrite(piece)
     else:

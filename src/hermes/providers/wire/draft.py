@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
+from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject
 from hermes.core.messages import AssistantMessage, Reasoning, StopReason, Text, ToolCall
 from hermes.core.prompt import CallNamed, Delta, ReasoningDelta, Restarted, TextDelta
@@ -39,14 +40,19 @@ class Wish:
         self.pieces: list[str] = []
         self.size = 0
         self.given: JsonObject | None = None
+        self._every: list[str] = []
         self.announced = False
         self.doubtful = False
 
     def write(self, piece: str) -> None:
         self.pieces.append(piece)
         self.size += len(piece)
+        if self._every:
+            self._every.append(piece)
 
     def rewrite(self, text: str) -> None:
+        """A piece that seems to be all of it once more."""
+        self._every = [*(self._every or self.pieces), text]
         self.pieces = [text]
         self.size = len(text)
 
@@ -55,8 +61,25 @@ class Wish:
         return "".join(self.pieces)
 
     @property
+    def arguments(self) -> JsonObject | str:
+        """As they were given, or as text. An inner object may begin like the one around it, so if
+        only all pieces together are an object, nothing was said twice."""
+        if self.given is not None:
+            return self.given
+        if self._every and not _is_object(self.raw) and _is_object(plain := "".join(self._every)):
+            return plain
+        return self.raw
+
+    @property
     def is_echo(self) -> bool:
         return self.doubtful and not self.size and self.given is None
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(decode(dict, text), dict)
+    except DecodeError:
+        return False
 
 
 Part = TypeVar("Part", Words, Thought)
@@ -196,7 +219,7 @@ class Draft:
         return Reasoning(text=text, sealed=raw.sealed, issuer=issuer)
 
     def _call(self, wish: Wish, stop: StopReason) -> ToolCall:
-        raw = wish.given if wish.given is not None else wish.raw
+        raw = wish.arguments
         found = read_arguments(raw, whole=stop not in ("length", "cut"))
         broken = found.broken
         if stop == "cut" and not broken:
