@@ -59,8 +59,7 @@ async def test_thoughts_before_the_calls_are_understood(tmp_path: Path, wire: Wi
 
 async def _understood(root: Path, bends: Mapping[Name, Bend], wire: WireName) -> None:
     """Both calls were run as they were meant, in both turns."""
-    # None of these ever falls silent, so however slow the machine is, none counts as stuck.
-    lived = await live(root, bends, wire, settings="")
+    lived = await live(root, bends, wire)
     assert {life.ends for life in lived.values()} == {("done", "done")}
     run = {name: [call.arguments for call in life.run] for name, life in lived.items()}
     assert run == dict.fromkeys(bends, [RIGHT, READ] * 2)

@@ -18,7 +18,7 @@ from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls_cut_short, says
 from hermes.testing.wires.table import WireName
 from tests.durability.stage import Stage
-from tests.faults.ground import FIRST, RIGHT, SECOND, SETTINGS, WHOLE, WIRES, HastyClock
+from tests.faults.ground import FIRST, RIGHT, SECOND, WHOLE, WIRES, HastyClock
 
 # Longer than the answer with the call in any format: cuts after its end are none.
 MOST_BYTES = 3_200
@@ -45,7 +45,7 @@ async def cut_all(root: Path, wire: WireName, answers: Iterable[Step]) -> None:
     is fine."""
     model = CutOnce()
     async with ScriptedServer(model, keep=1) as server:
-        stage = Stage(root, server, settings=SETTINGS)
+        stage = Stage(root, server)
         async with stage.app(wire, world=World(clock=HastyClock())) as app:
             for answer in answers:
                 model.first = answer
