@@ -7,10 +7,6 @@ import gc
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A busy machine is slow at making up examples, which says nothing about what is tested.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
-
 # Collecting makes some millions of objects that live until the end: to look through them again and
 # again takes a third of the time of collecting, and later a part of every test.
 gc.disable()
@@ -20,6 +16,19 @@ pytest_plugins = ["tests.judges.plugin"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the long kill and scale tests")
+    parser.addoption("--explore", action="store_true", help="property tests try new examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Whether a change is sound does not hang on the luck of the day: the same examples each time,
+    new ones on request. And a busy machine is slow at making them up, which says nothing."""
+    settings.register_profile(
+        "steady",
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize=not config.getoption("--explore"),
+    )
+    settings.load_profile("steady")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

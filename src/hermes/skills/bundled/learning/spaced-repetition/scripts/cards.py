@@ -20,6 +20,7 @@ from typing import Any
 Card = dict[str, Any]
 FIRST = {"again": 0, "hard": 1, "good": 1, "easy": 4}
 # A card that is failed this often is badly made, not hard.
+LONGEST = 36_500  # A hundred years; further on the calendar ends.
 LEECH = 6
 
 
@@ -62,7 +63,7 @@ def answer(card: Card, grade: str, today: date) -> None:
         card["days"] = FIRST[grade]
     else:
         grown = {"hard": 1.2, "good": card["ease"], "easy": card["ease"] * 1.3}[grade]
-        card["days"] = max(card["days"] + 1, round(card["days"] * grown))
+        card["days"] = min(LONGEST, max(card["days"] + 1, round(card["days"] * grown)))
         change = {"hard": -0.15, "good": 0.0, "easy": 0.15}[grade]
         card["ease"] = round(max(1.3, card["ease"] + change), 2)
     card["seen"] += 1
