@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,12 @@ from hermes.core.gate import Judge
 from hermes.core.gated import NoWeb
 from hermes.core.ports import Fetched, Fetcher, Workspace
 from hermes.core.session import Session
+from hermes.core.wrapped import FetchOptions
 from hermes.policy.rules import Rules
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from hermes.app.build import App
 
 
@@ -58,16 +61,7 @@ class _LateFetcher:
         self._rules = rules
         self._made: Fetcher | None = None
 
-    async def fetch(
-        self,
-        effect: FetchUrl,
-        *,
-        headers: Mapping[str, str] | None = None,
-        body: bytes = b"",
-        max_bytes: int = 5_000_000,
-        timeout: float = 30,
-        passing: Callable[[FetchUrl], None] = lambda _: None,
-    ) -> Fetched:
+    async def fetch(self, effect: FetchUrl, **options: Unpack[FetchOptions]) -> Fetched:
         if self._made is None:
             from hermes.web.fetcher import WebFetcher
 
@@ -78,14 +72,7 @@ class _LateFetcher:
                 no_proxy=network.no_proxy,
                 ca_file=network.ca_bundle or None,
             )
-        return await self._made.fetch(
-            effect,
-            headers=headers,
-            body=body,
-            max_bytes=max_bytes,
-            timeout=timeout,
-            passing=passing,
-        )
+        return await self._made.fetch(effect, **options)
 
 
 def approver(app: App, session: Callable[[], Session]) -> Judge:

@@ -13,21 +13,14 @@ from typing import TYPE_CHECKING
 
 from hermes.core.effects import RunCommand
 from hermes.core.errors import EffectDenied
-from hermes.core.ports import (
-    CommandResult,
-    FileInfo,
-    Processes,
-    ProcessInfo,
-    ProcessNotice,
-    SearchFound,
-    SearchQuery,
-    ShellSetup,
-    Workspace,
-)
+from hermes.core.ports import CommandResult, Processes, ProcessInfo, Workspace
+from hermes.core.wrapped import RunOptions, SpawnOptions, WrappedProcesses, WrappedWorkspace
 from hermes.policy.rules import Rules
 from hermes.policy.suspects.suspects import FILE, TICK_NS, Suspects
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from hermes.app.build import App
     from hermes.config.load import Config
     from hermes.core.parts import Parts
@@ -136,44 +129,16 @@ class Witness:
             log.warning("the end of a period is not on record", extra={"why": str(error)})
 
 
-class Witnessed:
+class Witnessed(WrappedWorkspace):
     """The same workspace with a witness."""
 
     def __init__(self, inner: Workspace, witness: Witness) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._witness = witness
-
-    @property
-    def root(self) -> str:
-        return self._inner.root
-
-    @property
-    def cwd(self) -> str:
-        return self._inner.cwd
-
-    @property
-    def far(self) -> bool:
-        return self._inner.far
-
-    @property
-    def shell(self) -> ShellSetup:
-        return self._inner.shell
 
     @property
     def processes(self) -> Processes:
         return _Processes(self._inner.processes, self.root, self._witness)
-
-    def resolve(self, path: str) -> str:
-        return self._inner.resolve(path)
-
-    async def stat(self, path: str) -> FileInfo | None:
-        return await self._inner.stat(path)
-
-    async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
-        return await self._inner.list_folder(path)
-
-    async def read_bytes(self, path: str) -> bytes:
-        return await self._inner.read_bytes(path)
 
     async def write_bytes(self, path: str, data: bytes) -> None:
         if not self._witness.has_strangers:
@@ -182,78 +147,31 @@ class Witnessed:
         async with self._witness.watching(self.root, (path,)):
             await self._inner.write_bytes(path, data)
 
-    async def delete(self, path: str) -> None:
-        await self._inner.delete(path)
-
-    async def search(self, query: SearchQuery) -> SearchFound:
-        return await self._inner.search(query)
-
-    async def run(
-        self,
-        effect: RunCommand,
-        *,
-        timeout: float,
-        stop: asyncio.Event,
-        max_bytes: int,
-        pty: bool = False,
-        on_output: Callable[[str], None] | None = None,
-    ) -> CommandResult:
-        async def ran() -> CommandResult:
-            return await self._inner.run(
-                effect,
-                timeout=timeout,
-                stop=stop,
-                max_bytes=max_bytes,
-                pty=pty,
-                on_output=on_output,
-            )
-
+    async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
         if (names := self._witness.named(effect)) is None:
-            return await ran()
+            return await self._inner.run(effect, **options)
         stays = _LEFT.search(effect.script) is not None
         async with self._witness.watching(self.root, names, look=True, stays=stays):
-            return await ran()
+            return await self._inner.run(effect, **options)
 
-    async def spawn(
-        self,
-        effect: RunCommand,
-        *,
-        notify: bool = False,
-        watch: tuple[str, ...] = (),
-        pty: bool = False,
-    ) -> ProcessInfo:
+    async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
         if (names := self._witness.named(effect)) is None:
-            return await self._inner.spawn(effect, notify=notify, watch=watch, pty=pty)
+            return await self._inner.spawn(effect, **options)
         async with self._witness.watching(self.root, names):
-            info = await self._inner.spawn(effect, notify=notify, watch=watch, pty=pty)
+            info = await self._inner.spawn(effect, **options)
             await self._witness.follow(self.root, info, names)
             return info
-
-    async def scratch(self, name: str, data: bytes) -> str:
-        return await self._inner.scratch(name, data)
 
     async def close(self) -> None:
         await self._inner.close()
         await self._witness.leave()
 
 
-class _Processes:
+class _Processes(WrappedProcesses):
     def __init__(self, inner: Processes, root: str, witness: Witness) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._root = root
         self._witness = witness
-
-    async def list(self) -> tuple[ProcessInfo, ...]:
-        return await self._inner.list()
-
-    async def poll(self, process_id: str) -> ProcessInfo:
-        return await self._inner.poll(process_id)
-
-    async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
-        return await self._inner.log(process_id, offset=offset, limit=limit)
-
-    async def wait(self, process_id: str, *, timeout: float, stop: asyncio.Event) -> ProcessInfo:
-        return await self._inner.wait(process_id, timeout=timeout, stop=stop)
 
     async def write(self, process_id: str, data: str) -> ProcessInfo:
         """What a stranger says to a program, the program may write down."""
@@ -262,15 +180,6 @@ class _Processes:
                 if info.id == process_id:
                     await self._witness.follow(self._root, info)
         return await self._inner.write(process_id, data)
-
-    async def close(self, process_id: str) -> ProcessInfo:
-        return await self._inner.close(process_id)
-
-    async def kill(self, process_id: str) -> ProcessInfo:
-        return await self._inner.kill(process_id)
-
-    def notices(self) -> AsyncIterator[ProcessNotice]:
-        return self._inner.notices()
 
 
 def _written_since(root: str, began: int) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from hermes.core.effects import DeletePath, FetchUrl, ReadPath, RunCommand, SignalProcess, WritePath
 from hermes.core.errors import ToolError
@@ -16,45 +16,35 @@ from hermes.core.ports import (
     FileInfo,
     Processes,
     ProcessInfo,
-    ProcessNotice,
     SearchFound,
     SearchQuery,
-    ShellSetup,
     Workspace,
 )
+from hermes.core.wrapped import (
+    FetchOptions,
+    RunOptions,
+    SpawnOptions,
+    WrappedProcesses,
+    WrappedWorkspace,
+)
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 _MOVES = re.compile(r"\b(?:cd|pushd|popd|chdir|setwd)\b")
 
 
-class GatedWorkspace:
-    """A workspace in which nothing happens before the gate has agreed."""
+class GatedWorkspace(WrappedWorkspace):
+    """A workspace in which nothing happens before the gate has agreed. Whatever it can do is said
+    here, since what is only passed on would pass the gate by."""
 
     def __init__(self, inner: Workspace, gate: CallGate) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._gate = gate
-
-    @property
-    def root(self) -> str:
-        return self._inner.root
-
-    @property
-    def cwd(self) -> str:
-        return self._inner.cwd
-
-    @property
-    def far(self) -> bool:
-        return self._inner.far
-
-    @property
-    def shell(self) -> ShellSetup:
-        return self._inner.shell
 
     @property
     def processes(self) -> Processes:
         return GatedProcesses(self._inner.processes, self._gate)
-
-    def resolve(self, path: str) -> str:
-        return self._inner.resolve(path)
 
     async def stat(self, path: str) -> FileInfo | None:
         await self._gate.require(ReadPath(path=path), slight=True)
@@ -93,55 +83,22 @@ class GatedWorkspace:
             cut=found.cut,
         )
 
-    async def run(
-        self,
-        effect: RunCommand,
-        *,
-        timeout: float,
-        stop: asyncio.Event,
-        max_bytes: int,
-        pty: bool = False,
-        on_output: Callable[[str], None] | None = None,
-    ) -> CommandResult:
+    async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
         effect = await self._gate.opened(effect)
-        return await self._inner.run(
-            effect, timeout=timeout, stop=stop, max_bytes=max_bytes, pty=pty, on_output=on_output
-        )
+        return await self._inner.run(effect, **options)
 
-    async def spawn(
-        self,
-        effect: RunCommand,
-        *,
-        notify: bool = False,
-        watch: tuple[str, ...] = (),
-        pty: bool = False,
-    ) -> ProcessInfo:
+    async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
         effect = await self._gate.opened(effect)
-        return await self._inner.spawn(effect, notify=notify, watch=watch, pty=pty)
-
-    async def scratch(self, name: str, data: bytes) -> str:
-        return await self._inner.scratch(name, data)
+        return await self._inner.spawn(effect, **options)
 
     async def close(self) -> None:
         """A tool does not own the workspace, so it cannot close it."""
 
 
-class GatedProcesses:
+class GatedProcesses(WrappedProcesses):
     def __init__(self, inner: Processes, gate: CallGate) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._gate = gate
-
-    async def list(self) -> tuple[ProcessInfo, ...]:
-        return await self._inner.list()
-
-    async def poll(self, process_id: str) -> ProcessInfo:
-        return await self._inner.poll(process_id)
-
-    async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
-        return await self._inner.log(process_id, offset=offset, limit=limit)
-
-    async def wait(self, process_id: str, *, timeout: float, stop: asyncio.Event) -> ProcessInfo:
-        return await self._inner.wait(process_id, timeout=timeout, stop=stop)
 
     async def write(self, process_id: str, data: str) -> ProcessInfo:
         known = {info.id: info for info in await self._inner.list()}
@@ -169,9 +126,6 @@ class GatedProcesses:
     async def kill(self, process_id: str) -> ProcessInfo:
         await self._gate.require(SignalProcess(process_id=process_id, action="kill"))
         return await self._inner.kill(process_id)
-
-    def notices(self) -> AsyncIterator[ProcessNotice]:
-        return self._inner.notices()
 
 
 class GatedFetcher:
@@ -213,14 +167,5 @@ class GatedFetcher:
 class NoWeb:
     """For sessions without a way to the web."""
 
-    async def fetch(
-        self,
-        effect: FetchUrl,
-        *,
-        headers: Mapping[str, str] | None = None,
-        body: bytes = b"",
-        max_bytes: int = 5_000_000,
-        timeout: float = 30,
-        passing: Callable[[FetchUrl], None] = lambda _: None,
-    ) -> Fetched:
+    async def fetch(self, effect: FetchUrl, **options: Unpack[FetchOptions]) -> Fetched:
         raise ToolError(f"There is no way to {effect.url} from here.")

@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 from hermes.codec.values import replace
 from hermes.core.effects import DeletePath, Effect, FetchUrl, RunCommand, SignalProcess, WritePath
 from hermes.core.errors import HermesError
-from hermes.core.ports import (
-    CommandResult,
-    FileInfo,
-    Processes,
-    ProcessInfo,
-    SearchFound,
-    SearchQuery,
-    ShellSetup,
-    Workspace,
-)
+from hermes.core.ports import CommandResult, ProcessInfo, Workspace
+from hermes.core.wrapped import RunOptions, SpawnOptions, WrappedWorkspace
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from hermes.undo.calls import CallKind
     from hermes.undo.intent import Intent
     from hermes.undo.protection import Protection
@@ -36,7 +30,7 @@ SENTENCES = 8
 SHORT = 1_000
 
 
-class Undoable:
+class Undoable(WrappedWorkspace):
     """`protect` makes the protection when the first change is due; most sessions make none.
     `touched` says what a command does to files; by default that is read from its text. `heard`
     is told every receipt, `warn` what a person should know when a call cannot be covered; `clean`
@@ -53,7 +47,7 @@ class Undoable:
         warn: Callable[[str], None] = lambda _: None,
         clean: Callable[[str], str] = str,
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._protect = protect
         self._made: Protection | None = None
         self._touched = touched or (lambda effect: _read_intent(effect, home))
@@ -67,38 +61,6 @@ class Undoable:
         if self._made is None:
             self._made = self._protect()
         return self._made
-
-    @property
-    def root(self) -> str:
-        return self._inner.root
-
-    @property
-    def cwd(self) -> str:
-        return self._inner.cwd
-
-    @property
-    def far(self) -> bool:
-        return self._inner.far
-
-    @property
-    def shell(self) -> ShellSetup:
-        return self._inner.shell
-
-    @property
-    def processes(self) -> Processes:
-        return self._inner.processes
-
-    def resolve(self, path: str) -> str:
-        return self._inner.resolve(path)
-
-    async def stat(self, path: str) -> FileInfo | None:
-        return await self._inner.stat(path)
-
-    async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
-        return await self._inner.list_folder(path)
-
-    async def read_bytes(self, path: str) -> bytes:
-        return await self._inner.read_bytes(path)
 
     async def write_bytes(self, path: str, data: bytes) -> None:
         window = await self._begin_path("write", path)
@@ -114,45 +76,19 @@ class Undoable:
         finally:
             await self._end(window, lambda ended: self._protection.end_path(ended))
 
-    async def search(self, query: SearchQuery) -> SearchFound:
-        return await self._inner.search(query)
-
-    async def run(
-        self,
-        effect: RunCommand,
-        *,
-        timeout: float,
-        stop: asyncio.Event,
-        max_bytes: int,
-        pty: bool = False,
-        on_output: Callable[[str], None] | None = None,
-    ) -> CommandResult:
+    async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
         intent = await self._intent(effect)
         window = None if intent.reads_only else await self._begin(effect, intent, "command")
         try:
-            return await self._inner.run(
-                effect,
-                timeout=timeout,
-                stop=stop,
-                max_bytes=max_bytes,
-                pty=pty,
-                on_output=on_output,
-            )
+            return await self._inner.run(effect, **options)
         finally:
             await self._end(window, lambda ended: self._protection.end_command(ended))
 
-    async def spawn(
-        self,
-        effect: RunCommand,
-        *,
-        notify: bool = False,
-        watch: tuple[str, ...] = (),
-        pty: bool = False,
-    ) -> ProcessInfo:
+    async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
         intent = await self._intent(effect)
         window = None if intent.reads_only else await self._begin(effect, intent, "background")
         try:
-            info = await self._inner.spawn(effect, notify=notify, watch=watch, pty=pty)
+            info = await self._inner.spawn(effect, **options)
         except BaseException:
             await self._end(window, lambda ended: self._protection.end_command(ended))
             raise
@@ -160,9 +96,6 @@ class Undoable:
             started = window
             await self._guarded(lambda: self._protection.spawned(started, info.id))
         return info
-
-    async def scratch(self, name: str, data: bytes) -> str:
-        return await self._inner.scratch(name, data)
 
     async def settle(self) -> None:
         """Write down what background processes have done up to now; for the end of a turn."""

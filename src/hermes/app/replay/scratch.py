@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes.codec.values import replace
 from hermes.core.effects import RunCommand
@@ -14,23 +13,25 @@ from hermes.core.ports import (
     CommandResult,
     FileInfo,
     Match,
-    Processes,
     ProcessInfo,
     SearchFound,
     SearchQuery,
-    ShellSetup,
     Workspace,
 )
+from hermes.core.wrapped import RunOptions, SpawnOptions, WrappedWorkspace
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 MAX_BYTES = 500_000_000
 MAX_FILES = 50_000
 
 
-class ScratchWorkspace:
+class ScratchWorkspace(WrappedWorkspace):
     """Wherever the folder of the record is named, its copy is meant, and the other way round."""
 
     def __init__(self, inner: Workspace, *, root: str, copy: str) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._root = root
         self._copy = copy
 
@@ -41,18 +42,6 @@ class ScratchWorkspace:
     @property
     def cwd(self) -> str:
         return self._out(self._inner.cwd)
-
-    @property
-    def far(self) -> bool:
-        return self._inner.far
-
-    @property
-    def shell(self) -> ShellSetup:
-        return self._inner.shell
-
-    @property
-    def processes(self) -> Processes:
-        return self._inner.processes
 
     def resolve(self, path: str) -> str:
         return self._out(self._inner.resolve(self._in(path)))
@@ -80,37 +69,15 @@ class ScratchWorkspace:
         files = tuple(map(self._out, found.files))
         return SearchFound(matches=matches, files=files, cut=found.cut)
 
-    async def run(
-        self,
-        effect: RunCommand,
-        *,
-        timeout: float,
-        stop: asyncio.Event,
-        max_bytes: int,
-        pty: bool = False,
-        on_output: Callable[[str], None] | None = None,
-    ) -> CommandResult:
-        done = await self._inner.run(
-            self._moved(effect), timeout=timeout, stop=stop, max_bytes=max_bytes, pty=pty
-        )
+    async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
+        # As it comes, output may be cut in the middle of a path, so it is shown at the end only.
+        options["on_output"] = None
+        done = await self._inner.run(self._moved(effect), **options)
         return replace(done, output=self._out(done.output), cwd=self._out(done.cwd))
 
-    async def spawn(
-        self,
-        effect: RunCommand,
-        *,
-        notify: bool = False,
-        watch: tuple[str, ...] = (),
-        pty: bool = False,
-    ) -> ProcessInfo:
-        info = await self._inner.spawn(self._moved(effect), notify=notify, watch=watch, pty=pty)
+    async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
+        info = await self._inner.spawn(self._moved(effect), **options)
         return replace(info, command=effect.script, cwd=self._out(info.cwd))
-
-    async def scratch(self, name: str, data: bytes) -> str:
-        return await self._inner.scratch(name, data)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     def _in(self, text: str) -> str:
         return text.replace(self._root, self._copy)

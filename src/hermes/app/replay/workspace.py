@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from hermes.app.replay.gates import Gates
 from hermes.core.effects import DeletePath, ReadPath, RunCommand, SignalProcess, WritePath
@@ -20,6 +21,10 @@ from hermes.core.ports import (
     SearchQuery,
     ShellSetup,
 )
+from hermes.core.wrapped import RunOptions, SpawnOptions
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 
 class PlayedWorkspace:
@@ -82,26 +87,10 @@ class PlayedWorkspace:
     async def search(self, query: SearchQuery) -> SearchFound:
         return SearchFound()
 
-    async def run(
-        self,
-        effect: RunCommand,
-        *,
-        timeout: float,
-        stop: asyncio.Event,
-        max_bytes: int,
-        pty: bool = False,
-        on_output: Callable[[str], None] | None = None,
-    ) -> CommandResult:
+    async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
         return CommandResult(output="", exit_code=0, cwd=self.cwd)
 
-    async def spawn(
-        self,
-        effect: RunCommand,
-        *,
-        notify: bool = False,
-        watch: tuple[str, ...] = (),
-        pty: bool = False,
-    ) -> ProcessInfo:
+    async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
         raise ToolError("A replay starts no processes.")
 
     async def scratch(self, name: str, data: bytes) -> str:

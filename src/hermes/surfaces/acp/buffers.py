@@ -3,8 +3,7 @@ where that is wanted."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from acp import RequestError
 from acp.interfaces import Client
@@ -12,10 +11,14 @@ from acp.schema import ClientCapabilities
 
 from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult, Workspace
+from hermes.core.wrapped import RunOptions, WrappedWorkspace
 from hermes.surfaces.acp.terminals import EditorTerminals
 
+if TYPE_CHECKING:
+    from typing import Unpack
 
-class EditorFiles:
+
+class EditorFiles(WrappedWorkspace):
     """Reads and writes of one session, and its commands if there are `terminals` for them. What the
     editor does not give or take as text goes the usual way: it may know nothing of a file, or
     refuse what lies outside its project."""
@@ -28,15 +31,12 @@ class EditorFiles:
         able: ClientCapabilities,
         terminals: EditorTerminals | None = None,
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._client = client
         self._session_id = session_id
         self._terminals = terminals
         self._reads = bool(able.fs and able.fs.read_text_file)
         self._writes = bool(able.fs and able.fs.write_text_file)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._inner, name)
 
     async def read_bytes(self, path: str) -> bytes:
         data = await self._inner.read_bytes(path)
@@ -58,22 +58,15 @@ class EditorFiles:
                 return
         await self._inner.write_bytes(path, data)
 
-    async def run(
-        self,
-        effect: RunCommand,
-        *,
-        timeout: float,
-        stop: asyncio.Event,
-        max_bytes: int,
-        pty: bool = False,
-        on_output: Callable[[str], None] | None = None,
-    ) -> CommandResult:
-        if self._terminals is not None and not pty:
-            return await self._terminals.run(
-                effect, timeout=timeout, stop=stop, max_bytes=max_bytes, on_output=on_output
-            )
-        return await self._inner.run(
-            effect, timeout=timeout, stop=stop, max_bytes=max_bytes, pty=pty, on_output=on_output
+    async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
+        if self._terminals is None or options.get("pty"):
+            return await self._inner.run(effect, **options)
+        return await self._terminals.run(
+            effect,
+            timeout=options["timeout"],
+            stop=options["stop"],
+            max_bytes=options["max_bytes"],
+            on_output=options.get("on_output"),
         )
 
 

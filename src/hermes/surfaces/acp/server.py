@@ -6,7 +6,7 @@ import asyncio
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from acp import PROTOCOL_VERSION, RequestError
 from acp.helpers import ContentBlock
@@ -288,7 +288,7 @@ class EditorAgent:
     def _place(self, inner: Workspace, client: Client, session_id: str) -> Workspace:
         wanted = self._app.settings.acp.use_client_terminal and self._able.terminal
         terminals = EditorTerminals(client, session_id) if wanted else None
-        return cast(Workspace, EditorFiles(inner, client, session_id, self._able, terminals))
+        return EditorFiles(inner, client, session_id, self._able, terminals)
 
     def _guests(self, brought: Brought, cwd: str) -> Guests | None:
         servers = visitors(brought)
