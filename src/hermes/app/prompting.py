@@ -12,7 +12,8 @@ from hermes.app.people import hides_people, without_people
 from hermes.app.soul import soul_of
 from hermes.app.terminal import described, is_far
 from hermes.config.home import Home
-from hermes.config.settings import Settings
+from hermes.config.kinds import Effort
+from hermes.config.settings import AgentSettings, Settings
 from hermes.context.files import (
     ProjectContext,
     Scan,
@@ -122,12 +123,18 @@ def view_of(
             messages=(*first, *transcript.seen) if first else transcript.seen,
             tools=tools,
             max_tokens=settings.model.max_tokens,
-            effort=settings.agent.reasoning_effort,
+            effort=effort_for(settings.agent, transcript.model),
         )
 
     if hides_people(source, wanted=settings.privacy.redact_pii):
         return without_people(view)
     return view
+
+
+def effort_for(agent: AgentSettings, model: str) -> Effort:
+    """Of several parts of a model's name that have an effort of their own, the longest decides."""
+    parts = [part for part in agent.reasoning_overrides if part.lower() in model.lower()]
+    return agent.reasoning_overrides[max(parts, key=len)] if parts else agent.reasoning_effort
 
 
 def _named(transcript: Transcript) -> str:

@@ -78,13 +78,11 @@ class Tuning:
         self.follow(replace(tuned, mode=None))
 
     def applied(self, view: View) -> View:
-        """The same view with what is set here; untouched as long as that is the usual."""
+        """The same view with what is set here; untouched as long as that is nothing."""
 
         def tuned(transcript: Transcript) -> Prompt:
-            prompt = view(transcript)
-            if self.effort == self._usual_effort:
-                return prompt
-            return replace(prompt, effort=self.effort)
+            prompt, effort = view(transcript), self._tuned.effort
+            return prompt if effort is None else replace(prompt, effort=effort)
 
         return tuned
 
