@@ -33,9 +33,7 @@ from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, DurableEvent, EffectDecided, SessionOpened
 from hermes.core.parts import Parts
 from hermes.core.ports import Meter, Provider, Workspace
-from hermes.core.session import Session
 from hermes.core.tools import Tool
-from hermes.core.transcript import Transcript
 from hermes.core.turn import Limits
 from hermes.core.world import World
 from hermes.providers.endpoint import Endpoint
@@ -140,9 +138,6 @@ class Rehearsal(App):
         """What was said then about what could not be taken back."""
         due = self._gates.due
         return due.lasting if isinstance(due, ApprovalAsked) else ()
-
-    async def _follow_choice(self, session: Session, transcript: Transcript) -> None:
-        """If another model was chosen then, the record says so."""
 
     def _root(self, opened: SessionOpened) -> str:
         return self._facts.root or opened.cwd
