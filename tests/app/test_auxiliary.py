@@ -98,14 +98,14 @@ async def test_the_settings_of_a_task_are_followed_whatever_they_cost(side: Make
         "  approval: {provider: main}\n"
         "  mcp: {provider: openai}\n"
         "  curator: {model: 'openai:gpt-x', fallback_chain: [{provider: anthropic, model: c}]}\n"
-        "  session_search: {base_url: 'http://10.0.0.1/v1', model: tiny}\n"
+        "  flush_memories: {base_url: 'http://10.0.0.1/v1', model: tiny}\n"
     )
     found = side(config, ANTHROPIC | OPENAI, "claude-opus-5-5", "anthropic")
     assert found.order("title_generation") == ["gpt-6.1-sol (openai-api)"]
     assert found.order("approval") == ["claude-opus-5-5 (anthropic)"]
     assert found.order("mcp") == ["gpt-6-luna (openai-api)"]
     assert found.order("curator") == ["gpt-x (openai-api)", "c (anthropic)"]
-    assert found.order("session_search") == ["tiny (custom)"]
+    assert found.order("flush_memories") == ["tiny (custom)"]
 
 
 async def test_pictures_go_to_a_model_that_sees(side: Make) -> None:

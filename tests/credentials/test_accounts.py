@@ -110,14 +110,6 @@ def test_each_endpoint_of_ones_own_has_its_own_keys() -> None:
     assert pool_name("or", vendor("or")) == "openrouter"
 
 
-async def test_whether_there_are_keys_is_known_without_asking(home: Home) -> None:
-    assert not await accounts(home, {}).has_keys("deepseek", vendor("deepseek"))
-    found = accounts(home, {"DEEPSEEK_API_KEY": "sk-ds-1"})
-    assert await found.has_keys("deepseek", vendor("deepseek"))
-    await found.add_key("xai", "xai-added")
-    assert await accounts(home, {}).has_keys("xai", vendor("xai"))
-
-
 async def test_the_secrets_of_the_file_are_known_to_those_who_hide_them(home: Home) -> None:
     found = accounts(home, {})
     assert found.secret_values() == frozenset()

@@ -140,20 +140,16 @@ def test_a_chosen_one_that_does_not_exist_is_told_with_those_that_do(make: MakeS
     assert raised.value.kind == "invalid_argument"
 
 
-def test_a_plugin_stands_before_the_bundled_one_until_it_is_taken_away(make: MakeStudio) -> None:
+def test_a_plugin_stands_before_the_bundled_one(make: MakeStudio) -> None:
     providers = ImageProviders(make({"FAL_KEY": KEY}))
-    bundled = providers.get_provider("fal")
+    assert providers.source("fal") == "bundled"
     mine, theirs = Stub("fal"), Stub("fal")
     providers.register_provider(mine, source="user")
     assert providers.source("fal") == "user (overrides bundled)"
     providers.register_provider(theirs, source="project")
     assert providers.get_active_provider() is theirs
     assert providers.source("fal") == "project (overrides user)"
-    providers.unregister_provider("fal", source="project")
-    assert providers.get_provider("fal") is mine
-    providers.unregister_provider("fal", source="user")
-    assert providers.get_provider("fal") is bundled
-    assert providers.source("fal") == "bundled"
+    assert providers.get_provider("fal") is theirs
 
 
 def test_of_several_without_a_choice_known_names_come_first_then_the_alphabet(
@@ -183,25 +179,6 @@ def test_names_that_settings_could_not_hold_are_refused(make: MakeStudio, name: 
 def test_what_is_no_provider_is_refused(make: MakeStudio) -> None:
     with pytest.raises(UsageError, match="no ImageGenProvider"):
         ImageProviders(make()).register_provider(object(), source="user")  # type: ignore[arg-type]
-
-
-def test_plugins_are_loaded_when_somebody_is_looked_for(make: MakeStudio) -> None:
-    providers = ImageProviders(make())
-    loaded = []
-
-    def load() -> None:
-        loaded.append(1)
-        providers.register_provider(Stub("mine"), source="user")
-
-    def fail() -> None:
-        raise RuntimeError("broken plugin")
-
-    providers.add_loader(fail)
-    providers.add_loader(load)
-    assert loaded == []
-    assert providers.get_active_provider().name == "mine"
-    assert providers.names() == tuple(sorted((*ALL, "mine")))
-    assert loaded == [1]
 
 
 async def test_whether_anybody_can_draw_is_looked_at_once_a_minute(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from hermes.providers.listing import (
     chattable,
     read_listing,
     read_props,
-    read_registry,
     read_shown,
 )
 from hermes.providers.prices import Price
@@ -155,40 +154,6 @@ def test_llama_cpps_properties() -> None:
     assert read_props({"error": "not found"}) is None
 
 
-def test_the_public_registry() -> None:
-    page = {
-        "anthropic": {
-            "id": "anthropic",
-            "models": {
-                "claude-opus-4-6": {
-                    "name": "Claude Opus 4.6",
-                    "reasoning": True,
-                    "tool_call": True,
-                    "modalities": {"input": ["text", "image"], "output": ["text"]},
-                    "limit": {"context": 1000000, "output": 128000},
-                    "cost": {"input": 5, "output": 25, "cache_read": 0.5, "cache_write": 6.25},
-                }
-            },
-        },
-        "empty": {},
-    }
-    assert read_registry(page) == {
-        "anthropic": (
-            ModelInfo(
-                id="claude-opus-4-6",
-                name="Claude Opus 4.6",
-                window=1000000,
-                output=128000,
-                tools=True,
-                vision=True,
-                reasons=True,
-                price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25),
-            ),
-        ),
-        "empty": (),
-    }
-
-
 WORDS = st.sampled_from(
     ["id", "key", "name", "data", "models", "pricing", "prompt", "completion", "capabilities",
      "limits", "supports", "context_length", "top_provider", "meta", "architecture", "tags",
@@ -208,6 +173,5 @@ def test_whatever_a_server_sends_is_read_or_left_out(page: JsonValue) -> None:
     for info in read_listing(page):
         assert info.id
         assert info.window is None or info.window > 0
-    read_registry(page)
     read_shown("m", page)
     read_props(page)

@@ -95,12 +95,12 @@ def test_a_tool_is_loaded_when_it_is_first_wanted() -> None:
 
 
 def test_other_rooms_can_add_tools_and_replace_some() -> None:
-    catalogue = Catalogue(built_in_entries()).with_entries((Entry(shout.spec, shout),))
+    catalogue = Catalogue((*built_in_entries(), Entry(shout.spec, shout)))
     assert catalogue.load("shout") is shout
     assert catalogue.specs(["shout"]) == (shout.spec,)
     assert "shout" in catalogue.names
     louder = Entry(shout.spec, load_target(TARGETS["todo"]))
-    assert catalogue.with_entries((louder,)).load("shout").name == "todo"
+    assert Catalogue((Entry(shout.spec, shout), louder)).load("shout").name == "todo"
 
 
 def test_an_unknown_tool_is_not_found() -> None:

@@ -95,7 +95,7 @@ def test_scripts_come_apart_at_their_operators() -> None:
     script = "A=1 x 'a b' \"c $d\" >out 2>&1 | y\\ z && { w; } || (v) & u"
     assert simple_commands(script) == [
         SimpleCommand(words=("A=1", "x", "a b", "c $d"), end="|"),
-        SimpleCommand(words=("y z",), end="&&", piped_in=True),
+        SimpleCommand(words=("y z",), end="&&"),
         SimpleCommand(words=("{", "w"), end=";"),
         SimpleCommand(words=("}",), end="||"),
         SimpleCommand(words=("v",), end=")"),

@@ -61,13 +61,6 @@ class Accounts:
             return OneKey(Credential(id=source, provider=name, key=key, label=label, source=scope))
         return self.wallet.pool(name)
 
-    async def has_keys(self, provider: str, vendor: Vendor) -> bool:
-        """Whether there is anything to ask this provider with. Asks nobody."""
-        if vendor.key_optional or self.lent(provider, vendor):
-            return True
-        held = await self.wallet.holdings(pool_name(provider, vendor)).now()
-        return any(not key.dead for key in held)
-
     def active_provider(self) -> str:
         """Where somebody logged in last; "" when nobody did."""
         if not self._has_file():

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-VARIABLE = "HERMES_DUMP_REQUESTS"
 KEPT = 200
 
 

@@ -232,10 +232,6 @@ class Library:
             newest_at=None,
         )
 
-    async def check_index(self) -> Sequence[str]:
-        """What is wrong with the search index; it is rebuilt by itself when it is next used."""
-        return await self._index().check()
-
     async def rebuild_index(self) -> None:
         await self._index().rebuild()
 

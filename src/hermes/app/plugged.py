@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hermes.plugins.services import Service
     from hermes.plugins.surface import PlatformOffer, Surface
 
-IMAGES = "image_gen"
 BUILT_IN_ENGINE = "compressor"
 BUILT_IN_MEMORY = ("", "local", "honcho")
 
@@ -45,7 +44,6 @@ class Plugged:
         self._plugins: Plugins | None = None
         self._offering = asyncio.Lock()
         self._offered = False
-        self._categories: set[str] = set()
 
     @property
     def plugins(self) -> Plugins:
@@ -110,19 +108,6 @@ class Plugged:
                 return not state.found.trusted
             case category:
                 return not category
-
-    async def load_category(self, category: str, *, bundled: bool = True) -> None:
-        """For whoever uses a kind of backend first: load the plugins of that kind; not those that
-        come with the program, if somebody else does that."""
-        async with self._offering:
-            if category in self._categories:
-                return
-            self._categories.add(category)
-            plugins = await self._found()
-            found = plugins.usable(category)
-            own = [each for each in found if bundled or not each.found.trusted]
-            await plugins.load(own)
-            self._join([each.found.key for each in own])
 
     async def _follow(self) -> None:
         """Take those anew that are being developed and have changed."""

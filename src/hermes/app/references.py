@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 GIT_SECONDS = 30
 PAGE_SECONDS = 30
 MOST_BYTES = 2_000_000
-MOST_FILES = 20_000
 
 
 def without_attachments(text: str) -> str:

@@ -51,9 +51,6 @@ class KeyState(Value):
         """Somebody is finding out just now whether it works again."""
         return bool(self.rests and self.probe) and now < self.probe_until <= now + 3600
 
-    def free_at(self, now: float) -> float:
-        return max(self.until if self.is_resting(now) else now, now)
-
 
 class _File(Value):
     version: int = 1

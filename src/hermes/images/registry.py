@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import logging
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from hermes.core.errors import UsageError
@@ -38,7 +37,7 @@ class BundledContext:
 
 class ImageProviders:
     """Of one run. A bundled provider is known by its manifest and loaded when it is first wanted;
-    one of a plugin stands before a bundled one of the same name until it is taken away."""
+    one of a plugin stands before a bundled one of the same name."""
 
     def __init__(self, studio: Studio, *, folder: Path = BUNDLED, package: str = PACKAGE) -> None:
         self.studio = studio
@@ -46,7 +45,6 @@ class ImageProviders:
         self._manifests = {each.name: each for each in bundled_manifests(folder)}
         self._bundled: dict[str, ImageGenProvider | None] = {}
         self._added: dict[str, dict[str, ImageGenProvider]] = {}
-        self._loaders: list[Callable[[], None]] = []
         self._looked = -FRESH_SECONDS
         self._any = False
 
@@ -63,17 +61,7 @@ class ImageProviders:
         held[source] = provider
         self._looked = -FRESH_SECONDS
 
-    def unregister_provider(self, name: str, *, source: str) -> None:
-        """What it stood before is used again."""
-        self._added.get(name, {}).pop(source, None)
-        self._looked = -FRESH_SECONDS
-
-    def add_loader(self, load: Callable[[], None]) -> None:
-        """Called once, before anybody is looked for: registers what plugins bring."""
-        self._loaders.append(load)
-
     def get_provider(self, name: str) -> ImageGenProvider | None:
-        self._load()
         if added := self._added.get(name):
             return list(added.values())[-1]
         return self._from_bundle(name)
@@ -84,7 +72,6 @@ class ImageProviders:
         return [provider for provider in found if provider is not None]
 
     def names(self) -> tuple[str, ...]:
-        self._load()
         added = (name for name, held in self._added.items() if held)
         return tuple(sorted({*self._manifests, *added}))
 
@@ -163,14 +150,6 @@ class ImageProviders:
             log.exception("an image provider cannot be loaded", extra={"provider": manifest.name})
             return None
         return next((each for each in context.registered if each.name == manifest.name), None)
-
-    def _load(self) -> None:
-        loaders, self._loaders = self._loaders, []
-        for load in loaders:
-            try:
-                load()
-            except Exception:
-                log.exception("image providers of plugins cannot be loaded")
 
 
 def is_available(provider: ImageGenProvider) -> bool:

@@ -16,7 +16,7 @@ from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Place, Tool, ToolContext, ToolOutput, tool
 from hermes.images.drawing import Drawing, Wish, capabilities_of
 from hermes.images.faults import ImageFault
-from hermes.images.pictures import EXTENSIONS, MAX_BYTES, checked, data_url, media_type
+from hermes.images.pictures import MAX_BYTES, checked, data_url, media_type
 from hermes.images.provider import (
     ImageGenProvider,
     error_response,
@@ -172,9 +172,3 @@ def spec_for(capabilities: JsonObject) -> ToolSpec:
         description=whole.description,
         parameters={**whole.parameters, "properties": kept},
     )
-
-
-def kind_of(image: str) -> str:
-    """The media type of a picture by the end of its name."""
-    ending = image.rpartition(".")[2].lower()
-    return next((kind for kind, each in EXTENSIONS.items() if each == ending), "image/png")

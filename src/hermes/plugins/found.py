@@ -7,9 +7,8 @@ from typing import Literal
 from hermes.codec.values import Value
 from hermes.plugins.manifest import Manifest
 
-Source = Literal["bundled", "pip", "user", "project"]
 # Low to high: a later one replaces an earlier one of the same key.
-SOURCES: tuple[Source, ...] = ("bundled", "pip", "user", "project")
+Source = Literal["bundled", "pip", "user", "project"]
 CATEGORIES = (
     "image_gen",
     "memory",

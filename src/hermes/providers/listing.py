@@ -50,15 +50,6 @@ def chattable(models: tuple[ModelInfo, ...]) -> tuple[ModelInfo, ...]:
     return tuple(model for model in models if model.tools is not False)
 
 
-def read_registry(page: JsonValue) -> dict[str, tuple[ModelInfo, ...]]:
-    """The models of each vendor in the public registry of models (models.dev)."""
-    found: dict[str, tuple[ModelInfo, ...]] = {}
-    for vendor, held in object_of(page).items():
-        models = object_of(object_of(held).get("models"))
-        found[vendor] = tuple(_registered(id, object_of(entry)) for id, entry in models.items())
-    return found
-
-
 def read_shown(id: str, page: JsonValue) -> ModelInfo:
     """One model as Ollama's `/api/show` tells about it: what runs (`num_ctx`) counts more than
     what the model was trained for."""
@@ -199,27 +190,3 @@ def _num_ctx(parameters: str) -> int | None:
         if name == "num_ctx" and value.strip().isdecimal():
             return int(value)
     return None
-
-
-def _registered(id: str, entry: JsonObject) -> ModelInfo:
-    limit, cost = object_of(entry.get("limit")), object_of(entry.get("cost"))
-    rates = {
-        name: value / _TOKENS for name, value in cost.items() if isinstance(value, int | float)
-    }
-    renamed = {
-        "prompt": rates.get("input"),
-        "completion": rates.get("output"),
-        "input_cache_read": rates.get("cache_read"),
-        "input_cache_write": rates.get("cache_write"),
-    }
-    calls, reasons = entry.get("tool_call"), entry.get("reasoning")
-    return ModelInfo(
-        id=id,
-        name=text_of(entry.get("name")),
-        window=count_of(limit.get("context")) or None,
-        output=count_of(limit.get("output")) or None,
-        tools=calls if isinstance(calls, bool) else None,
-        vision=_named(object_of(entry.get("modalities")).get("input"), "image"),
-        reasons=reasons if isinstance(reasons, bool) else None,
-        price=_price({name: value for name, value in renamed.items() if value is not None}),
-    )

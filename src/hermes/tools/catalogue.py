@@ -81,9 +81,6 @@ class Catalogue:
         there = [name for name in hidden if name in self._entries]
         return ChosenTools(self, (name for name in names if name in self._entries), there)
 
-    def with_entries(self, entries: Iterable[Entry]) -> Catalogue:
-        return Catalogue((*self._entries.values(), *entries))
-
     def _entry(self, name: str) -> Entry:
         if name not in self._entries:
             raise NotFound(f"There is no tool named {name!r}.")

@@ -39,11 +39,6 @@ class Coverage(Value):
         return max(self.max_file_bytes, self.max_total_bytes // 2)
 
     @property
-    def tree_bytes(self) -> int:
-        """What one tree may take of the whole store."""
-        return self.max_total_bytes * 3 // 4
-
-    @property
     def least_limit(self) -> int:
         """A file of no more bytes is kept whatever it is called."""
         return min(self.pack_bytes, self.max_file_bytes)

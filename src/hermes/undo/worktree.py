@@ -25,7 +25,6 @@ class Worktree(Value):
     path: str
     branch: str
     repository: str
-    started_from: str = ""
     copied: tuple[str, ...] = ()
 
 
@@ -52,7 +51,7 @@ def make_worktree(cwd: str, world: World, env: Mapping[str, str]) -> Worktree:
     if _run(top, env, "worktree", "add", "-q", "-b", branch, path, commit)[0]:
         raise UsageError(f"git cannot make a worktree in {path}; see `git worktree list`.")
     copied = tuple(_copy_included(top, path))
-    return Worktree(path=path, branch=branch, repository=top, started_from=commit, copied=copied)
+    return Worktree(path=path, branch=branch, repository=top, copied=copied)
 
 
 def leave_worktree(worktree: Worktree, env: Mapping[str, str]) -> Left:

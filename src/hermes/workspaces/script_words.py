@@ -16,7 +16,6 @@ class SimpleCommand(Value):
 
     words: tuple[str, ...]
     end: str = ""
-    piped_in: bool = False
 
 
 _OPERATORS = re.compile(r"&&|\|\||;;&?|;&|\|&|[;&|()\n]")
@@ -93,7 +92,6 @@ class _Reader:
 
     def commands(self) -> Iterator[SimpleCommand]:
         words: list[str] = []
-        piped = False
         while self._at < len(self._text):
             operator = self._operator()
             if operator is None:
@@ -102,12 +100,10 @@ class _Reader:
                     words.append(word)
                 continue
             if words:
-                yield SimpleCommand(words=tuple(words), end=operator, piped_in=piped)
-            if words or operator in ("|", "|&"):
-                piped = operator in ("|", "|&")
+                yield SimpleCommand(words=tuple(words), end=operator)
             words = []
         if words:
-            yield SimpleCommand(words=tuple(words), piped_in=piped)
+            yield SimpleCommand(words=tuple(words))
 
     def _operator(self) -> str | None:
         self._skip_blanks()

@@ -62,7 +62,6 @@ class Description(Value, rename="camel"):
     description: str = ""
     title: str = ""
     version: str = ""
-    website_url: str = ""
     packages: tuple[Package, ...] = ()
     remotes: tuple[Remote, ...] = ()
 

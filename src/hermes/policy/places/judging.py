@@ -13,14 +13,6 @@ from hermes.policy.places.links import GuardedFiles, special
 from hermes.policy.places.places import Holding, Places
 from hermes.policy.places.spelling import absolute, readings, unusable
 
-# The kinds of refusal that commands do not have, each with what a person is told about it.
-CATEGORIES = {
-    "device": "It is a device, a socket or a window into the kernel, not a file.",
-    "outside": "It is outside the workspace.",
-    "traversal": "An archive's member would land outside its folder or is not a file.",
-    "too_large": "An archive's member is too large.",
-    "unclear": "Cannot be told from its text.",
-}
 MEDIA = ("MEDIA:", "media:")
 
 

@@ -17,7 +17,6 @@ READS = frozenset(
     var verify-commit verify-tag version whatchanged
     """.split()
 )
-FETCHES = frozenset(("fetch", "pull", "clone", "ls-remote", "remote-update"))
 WORKS = frozenset(
     """
     add am apply archive bisect branch bundle checkout checkout-index cherry-pick commit

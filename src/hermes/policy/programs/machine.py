@@ -285,11 +285,6 @@ def _smartctl(call: Call) -> Stream | None:
     return None
 
 
-def _umount(call: Call) -> Stream | None:
-    call.ask("disk", "It changes what is mounted.")
-    return None
-
-
 def _hermes(call: Call) -> Stream | None:
     """Hermes itself: looking is free, changing its own rules is not."""
     words = call.options("-m --model --provider -z --resume -c").operands

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 
@@ -16,11 +15,6 @@ _ID = re.compile(
     r"(?i)(?<![\w])(?:user|chat|sender|member|account|customer|peer|from)[_ -]?id[\"']?\s*[:=]\s*"
     r"[\"']?(?P<id>[\w@.:+-]{4,64})"
 )
-
-
-def user_hash(user_id: str) -> str:
-    """A name for somebody that stays the same and does not tell who it is."""
-    return f"user_{hashlib.blake2b(user_id.encode(), digest_size=6).hexdigest()}"
 
 
 def phones(text: str) -> Iterator[Span]:

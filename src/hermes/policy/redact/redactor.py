@@ -90,9 +90,3 @@ class Redactor:
     def _known(self, page: Page) -> Iterator[Span]:
         if self.values and len(page.text) >= SHORTEST:
             yield from self.values.find(page)
-
-
-def holds_placeholder(text: str) -> bool:
-    """Whether a text holds a label of ours. Such a text must not be written where the secret
-    stood: the secret would be lost."""
-    return PLACEHOLDER.search(text) is not None

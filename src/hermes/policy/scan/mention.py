@@ -77,7 +77,6 @@ _CLOSERS = "\"'`”’»›」』）)]"
 _SENTENCE = re.compile(r"[.!?;。！？]\s|\n\s*\n|\n\s*(?:[-*#>|]|\d+\.)\s")
 # The value of a field is not a quotation.
 _VALUE = re.compile(r"[\"'\w]\s{0,2}[:=]\s{0,2}[\"'`][^\"'`]*\Z")
-_FENCE = re.compile(r"^\s*(?:```|~~~)", re.M)
 
 
 def spoken_of(text: str, start: int) -> bool:

@@ -44,7 +44,6 @@ ScanSkill = Callable[[str, Mapping[str, str]], ScanResult]
 class Ruling(Value):
     allowed: bool
     reason: str = ""
-    can_force: bool = False
 
 
 def ruling(trust: Trust, verdict: Verdict, *, force: bool = False) -> Ruling:
@@ -60,7 +59,6 @@ def ruling(trust: Trust, verdict: Verdict, *, force: bool = False) -> Ruling:
     return Ruling(
         allowed=False,
         reason="The scan advises caution with it; --force installs it all the same.",
-        can_force=True,
     )
 
 
