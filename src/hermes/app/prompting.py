@@ -69,31 +69,28 @@ def system_text(
     if opening.rules and not is_far(settings.terminal):
         project = project_context(Path(cwd), window=choice.window, max_chars=limit, scan=scan)
     soul = soul_of(home, limit or limit_for(choice.window), scan) if opening.rules else ""
-    here = Surroundings(
-        platform=opening.platform,
-        cwd=cwd,
-        system=f"{platform.system()} ({platform.machine()})",
-        model=choice.model,
-        provider=choice.provider,
-        now=now,
-        hint=clean(
-            "\n".join(filter(None, (_place(settings) or unusual, settings.agent.environment_hint)))
-        ),
-        platform_hint=clean(platform_hint(opening.platform, settings.platform_hints)),
-        profile="" if home.profile == DEFAULT_PROFILE else home.profile,
-        window=choice.window,
-        session_id=session_id,
-    )
+    agent = settings.agent
+    hints = filter(None, (_place(settings) or unusual, agent.environment_hint))
     parts = layers(
-        here,
+        Surroundings(
+            platform=opening.platform,
+            cwd=cwd,
+            system=f"{platform.system()} ({platform.machine()})",
+            model=choice.model,
+            provider=choice.provider,
+            now=now,
+            hint=clean("\n".join(hints)),
+            platform_hint=clean(platform_hint(opening.platform, settings.platform_hints)),
+            profile="" if home.profile == DEFAULT_PROFILE else home.profile,
+            window=choice.window,
+            session_id=session_id,
+        ),
         soul=clean(soul),
         tools=tools,
-        completion=settings.agent.task_completion_guidance,
-        parallel=settings.agent.parallel_tool_call_guidance,
-        enforcement=settings.agent.tool_use_enforcement,
-        extra=clean(
-            "\n\n".join(text for text in (opening.extra, settings.agent.system_prompt) if text)
-        ),
+        completion=agent.task_completion_guidance,
+        parallel=agent.parallel_tool_call_guidance,
+        enforcement=agent.tool_use_enforcement,
+        extra=clean("\n\n".join(filter(None, (opening.extra, agent.system_prompt)))),
         project=clean(project.text),
         slots=slots if opening.rules else None,
     )

@@ -146,6 +146,35 @@ class Connection:
             raise fault_of(self._server, error, what) from error
 
 
+class _Asked:
+    """What a server asks of us, in the words of the protocol."""
+
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+
+    async def sample(
+        self, context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
+        try:
+            made = await self._answering.sample(_plain(params))
+        except HermesError as error:
+            return ErrorData(code=INTERNAL, message=str(error))
+        kind = CreateMessageResultWithTools if params.tools else CreateMessageResult
+        return kind.model_validate(made)
+
+    async def elicit(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult | ErrorData:
+        try:
+            return ElicitResult.model_validate(await self._answering.elicit(_plain(params)))
+        except HermesError as error:
+            return ErrorData(code=INVALID, message=str(error))
+
+    async def roots(self, context: ClientRequestContext) -> ListRootsResult:
+        roots = self._answering.roots()
+        return ListRootsResult(roots=[Root.model_validate(root) for root in roots])
+
+
 @asynccontextmanager
 async def connected(
     server: Server,
@@ -155,27 +184,7 @@ async def connected(
     changed: Changed,
 ) -> AsyncIterator[Connection]:
     """Shake hands over a transport; ServerFault when that does not work."""
-
-    async def sample(
-        context: ClientRequestContext, params: CreateMessageRequestParams
-    ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
-        try:
-            made = await answering.sample(_plain(params))
-        except HermesError as error:
-            return ErrorData(code=INTERNAL, message=str(error))
-        kind = CreateMessageResultWithTools if params.tools else CreateMessageResult
-        return kind.model_validate(made)
-
-    async def elicit(
-        context: ClientRequestContext, params: ElicitRequestParams
-    ) -> ElicitResult | ErrorData:
-        try:
-            return ElicitResult.model_validate(await answering.elicit(_plain(params)))
-        except HermesError as error:
-            return ErrorData(code=INVALID, message=str(error))
-
-    async def roots(context: ClientRequestContext) -> ListRootsResult:
-        return ListRootsResult(roots=[Root.model_validate(root) for root in answering.roots()])
+    asked = _Asked(answering)
 
     async def heard(message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
@@ -184,10 +193,10 @@ async def connected(
     client = Client(
         cast(Any, streams),
         client_info=Implementation(name="hermes-agent", title="Hermes", version=__version__),
-        sampling_callback=sample if server.sampling.enabled else None,
+        sampling_callback=asked.sample if server.sampling.enabled else None,
         sampling_capabilities=SamplingCapability(tools=SamplingToolsCapability()),
-        elicitation_callback=elicit if server.elicitation.enabled else None,
-        list_roots_callback=roots,
+        elicitation_callback=asked.elicit if server.elicitation.enabled else None,
+        list_roots_callback=asked.roots,
         message_handler=heard,
         cache=None,
     )

@@ -135,19 +135,7 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
         if not ran:
             call.ask("shell_escape", "Its code runs other commands.")
         _probe(call, code)
-    for pattern, category, reason in PATTERNS:
-        if not pattern.search(bare):
-            continue
-        if category == "power":
-            call.never("power", "it is a fork bomb")
-        elif category == "overwrite":
-            _written(call, code)
-        elif category == "delete":
-            _deleted(call, code)
-        elif category == "network_out" and _all_near(code):
-            continue
-        elif not (category == "shell_escape" and ran):
-            call.ask(category, reason)
+    _look_for_patterns(call, code, bare, ran=ran)
     shown_secrets(call, code)
     _removed(call, code, bare)
     if RUNS_OUTPUT.search(bare):
@@ -168,6 +156,28 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
     if PERL_OPEN.search(code):
         call.ask("shell_escape", "Its code opens a command or a file to write.")
         call.writes(*(text.lstrip("+> ") for text in strings(code) if OPENED.match(text)))
+    _look_for_paths(call, code)
+
+
+def _look_for_patterns(call: Call, code: str, bare: str, *, ran: bool) -> None:
+    """`bare` is the code without its texts; `ran` says that its commands were followed."""
+    for pattern, category, reason in PATTERNS:
+        if not pattern.search(bare):
+            continue
+        if category == "power":
+            call.never("power", "it is a fork bomb")
+        elif category == "overwrite":
+            _written(call, code)
+        elif category == "delete":
+            _deleted(call, code)
+        elif category == "network_out" and _all_near(code):
+            continue
+        elif not (category == "shell_escape" and ran):
+            call.ask(category, reason)
+
+
+def _look_for_paths(call: Call, code: str) -> None:
+    """Each text that may be a path is taken for one that is read."""
     at_home = bool(HOME.search(code))
     for text in strings(code):
         if 3 < len(text) < 200 and " " not in text and ("/" in text or text[0] in "~."):

@@ -43,53 +43,10 @@ def bindings(typing: Typing) -> KeyBindings:
     keys = KeyBindings()
     in_input = has_focus(DEFAULT_BUFFER)
     asking = Condition(lambda: typing.face.asking())
-    in_flow = Condition(lambda: typing.face.asking() and typing.in_flow)
-    choosing = asking & Condition(lambda: not typing.face.hiding())
-    has_ghost = Condition(_has_ghost)
     is_empty = Condition(lambda: not get_app().current_buffer.text)
-
-    @keys.add("enter", filter=in_input)
-    def _(event: KeyPressEvent) -> None:
-        buffer = event.current_buffer
-        if buffer.document.char_before_cursor == "\\" and not buffer.document.text_after_cursor:
-            buffer.delete_before_cursor()
-            buffer.insert_text("\n")
-        else:
-            typing.send()
-
-    @keys.add("c-j", filter=in_input)
-    @keys.add("escape", "enter", filter=in_input)
-    def _(event: KeyPressEvent) -> None:
-        if typing.just_started:
-            # Enter, pressed before the terminal was told to pass keys on as they are.
-            typing.send()
-        else:
-            event.current_buffer.insert_text("\n")
-
-    @keys.add(Keys.BracketedPaste, filter=in_input)
-    def _(event: KeyPressEvent) -> None:
-        shown = typing.pastes.shown(event.data)
-        event.current_buffer.insert_text(shown)
-        _ = event.app.create_background_task(asyncio.to_thread(typing.pastes.keep, shown))
-
-    @keys.add("tab", filter=in_input & has_ghost & ~has_completions)
-    def _(event: KeyPressEvent) -> None:
-        buffer = event.current_buffer
-        if buffer.suggestion:
-            buffer.insert_text(buffer.suggestion.text)
-
-    @keys.add("tab", filter=in_input & Condition(_has_one_completion))
-    def _(event: KeyPressEvent) -> None:
-        _take_only(event.current_buffer)
-
-    @keys.add("c-c", filter=in_input)
-    @keys.add("<sigint>")
-    def _(event: KeyPressEvent) -> None:
-        typing.face.interrupt()
-
-    @keys.add("c-d", filter=in_input & is_empty)
-    def _(event: KeyPressEvent) -> None:
-        typing.face.leave()
+    _write_with(keys, typing, in_input)
+    _complete_with(keys, in_input)
+    _leave_with(keys, typing, in_input, is_empty)
 
     @keys.add("c-g", filter=in_input & ~asking)
     def _(event: KeyPressEvent) -> None:
@@ -100,7 +57,9 @@ def bindings(typing: Typing) -> KeyBindings:
         event.app.renderer.erase()
         event.app.invalidate()
 
+    # Of keys that fit, those that were added last are taken.
     _take_back_with(keys, typing, in_input & is_empty & ~asking)
+    choosing = asking & Condition(lambda: not typing.face.hiding())
     for name in (*"123456789", "left", "right", "up", "down"):
         _answer_with(keys, name, typing, in_input & choosing & is_empty)
 
@@ -108,16 +67,58 @@ def bindings(typing: Typing) -> KeyBindings:
     def _(event: KeyPressEvent) -> None:
         typing.face.key("escape")
 
-    @keys.add(Keys.Any, filter=in_input & in_flow)
-    def _(event: KeyPressEvent) -> None:
-        typing.add_to_draft(event.data)
-
-    @keys.add("enter", filter=in_input & in_flow)
-    @keys.add(Keys.BracketedPaste, filter=in_input & in_flow)
-    def _(event: KeyPressEvent) -> None:
-        typing.add_to_draft(typing.pastes.shown(event.data) if len(event.data) > 1 else "")
-
+    in_flow = Condition(lambda: typing.face.asking() and typing.in_flow)
+    _draft_with(keys, typing, in_input & in_flow)
     return keys
+
+
+def _write_with(keys: KeyBindings, typing: Typing, when: Filter) -> None:
+    @keys.add("enter", filter=when)
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.document.char_before_cursor == "\\" and not buffer.document.text_after_cursor:
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            typing.send()
+
+    @keys.add("c-j", filter=when)
+    @keys.add("escape", "enter", filter=when)
+    def _(event: KeyPressEvent) -> None:
+        if typing.just_started:
+            # Enter, pressed before the terminal was told to pass keys on as they are.
+            typing.send()
+        else:
+            event.current_buffer.insert_text("\n")
+
+    @keys.add(Keys.BracketedPaste, filter=when)
+    def _(event: KeyPressEvent) -> None:
+        shown = typing.pastes.shown(event.data)
+        event.current_buffer.insert_text(shown)
+        _ = event.app.create_background_task(asyncio.to_thread(typing.pastes.keep, shown))
+
+
+def _complete_with(keys: KeyBindings, when: Filter) -> None:
+    @keys.add("tab", filter=when & Condition(_has_ghost) & ~has_completions)
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.suggestion:
+            buffer.insert_text(buffer.suggestion.text)
+
+    @keys.add("tab", filter=when & Condition(_has_one_completion))
+    def _(event: KeyPressEvent) -> None:
+        _take_only(event.current_buffer)
+
+
+def _leave_with(keys: KeyBindings, typing: Typing, when: Filter, is_empty: Filter) -> None:
+    @keys.add("c-c", filter=when)
+    @keys.add("<sigint>")
+    def _(event: KeyPressEvent) -> None:
+        typing.face.interrupt()
+
+    @keys.add("c-d", filter=when & is_empty)
+    def _(event: KeyPressEvent) -> None:
+        typing.face.leave()
 
 
 def _has_ghost() -> bool:
@@ -167,3 +168,14 @@ def _answer_with(keys: KeyBindings, name: str, typing: Typing, when: Filter) -> 
             typing.add_to_draft(name)
         else:
             typing.face.key(name)
+
+
+def _draft_with(keys: KeyBindings, typing: Typing, when: Filter) -> None:
+    @keys.add(Keys.Any, filter=when)
+    def _(event: KeyPressEvent) -> None:
+        typing.add_to_draft(event.data)
+
+    @keys.add("enter", filter=when)
+    @keys.add(Keys.BracketedPaste, filter=when)
+    def _(event: KeyPressEvent) -> None:
+        typing.add_to_draft(typing.pastes.shown(event.data) if len(event.data) > 1 else "")
