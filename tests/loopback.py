@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 
 class Asked:
@@ -16,7 +16,7 @@ class Asked:
     def __init__(self, method: str, target: str, headers: dict[str, str], body: bytes) -> None:
         place = urlsplit(target)
         self.method = method
-        self.path = place.path
+        self.path = unquote(place.path)
         self.query = {name: values[0] for name, values in parse_qs(place.query).items()}
         self.headers = headers
         self.body = body
@@ -47,7 +47,8 @@ class Said:
         is_text = isinstance(body, str)
         self.status = status
         self.delay = delay
-        self.body = (body if is_text else json.dumps(body)).encode()
+        text = body if is_text or isinstance(body, bytes) else json.dumps(body)
+        self.body = text if isinstance(text, bytes) else text.encode()
         self.headers = {"content-type": kind or ("text/plain" if is_text else "application/json")}
         self.headers |= headers or {}
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from urllib.parse import urlencode
 
 from hermes.codec.values import JsonObject
-from tests.credentials.web import Asked, Said
+from tests.loopback import Asked, Said
 
 CLIENT = "client-of-this-test"
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"

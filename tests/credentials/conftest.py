@@ -11,7 +11,7 @@ from hermes.config.home import Home
 from hermes.providers.http import Http
 from tests.credentials.authority import Authority
 from tests.credentials.bench import HandClock
-from tests.credentials.web import serving
+from tests.loopback import serving
 
 
 @pytest.fixture

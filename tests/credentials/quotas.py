@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from typing import Literal
 
 from tests.credentials.authority import Authority
-from tests.credentials.web import Asked, Said
+from tests.loopback import Asked, Said
 
 WINDOW_SECONDS = 1.0
 Kind = Literal["endless", "quota", "always_limited", "revoked", "unpaid"]

@@ -25,7 +25,7 @@ from hermes.providers.http import Http, Timeouts
 from tests.credentials.authority import CLIENT, Authority
 from tests.credentials.bench import write_login
 from tests.credentials.quotas import WINDOW_SECONDS, Kind, Provider
-from tests.credentials.web import serving
+from tests.loopback import serving
 
 ROOT = Path(__file__).parents[2]
 KEYS: dict[str, Kind] = {

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Any
 
 import httpx2
 import pytest
 
-from hermes.codec.values import JsonObject
 from hermes.testing.faults import fails_midway, garbled
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails, overflows, says
+from tests.testing.wires import BODIES, PATHS, VERSION, WIRES, WireName
 
-WireName = Literal["chat", "responses", "messages"]
-WIRES: tuple[WireName, ...] = ("chat", "responses", "messages")
-USER = [{"role": "user", "content": "hi"}]
-PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-BODIES: dict[WireName, JsonObject] = {
-    "chat": {"model": "m", "messages": USER},
-    "responses": {"model": "m", "input": "hi"},
-    "messages": {"model": "m", "messages": USER, "max_tokens": 9},
-}
-VERSION = {"anthropic-version": "2023-06-01"}
 TEXT = "one two three four five six seven eight"
 
 

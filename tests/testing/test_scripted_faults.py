@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, Literal
+from typing import Any
 
 import httpx2
 import pytest
@@ -35,17 +35,8 @@ from hermes.testing.steps import (
     thinks,
 )
 from hermes.testing.tally import Tally
+from tests.testing.wires import BODIES, PATHS, VERSION, WIRES, WireName
 
-WireName = Literal["chat", "responses", "messages"]
-WIRES: tuple[WireName, ...] = ("chat", "responses", "messages")
-USER = [{"role": "user", "content": "hi"}]
-PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-BODIES: dict[WireName, JsonObject] = {
-    "chat": {"model": "m", "messages": USER},
-    "responses": {"model": "m", "input": "hi"},
-    "messages": {"model": "m", "messages": USER, "max_tokens": 9},
-}
-VERSION = {"anthropic-version": "2023-06-01"}
 TEXT = "one two three four five six seven eight"
 
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 
@@ -24,7 +24,9 @@ from hermes.core.ports import (
     ShellSetup,
 )
 from hermes.core.tools import Tool, ToolOutput, ToolSettings
+from hermes.core.world import World
 from hermes.workspaces.files import delete_file, info_of, list_folder, read_file, write_file
+from hermes.workspaces.local import LocalWorkspace
 
 Kept = TypeVar("Kept")
 
@@ -171,3 +173,16 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     root = tmp_path / "project"
     root.mkdir()
     yield Desk(root.resolve())
+
+
+@pytest.fixture
+async def shell(desk: Desk, tmp_path: Path) -> AsyncIterator[Desk]:
+    """The desk with a real shell."""
+    env = {"PATH": os.defpath, "LANG": "C.UTF-8"}
+    root, state = str(desk.root), tmp_path / "state"
+    workspace = LocalWorkspace(root, state=state, world=World(), env=env)
+    desk.workspace = cast(Any, workspace)
+    yield desk
+    for info in await workspace.processes.list():
+        await workspace.processes.kill(info.id)
+    await workspace.close()

@@ -1,36 +1,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-
-import pytest
 
 from hermes.core.effects import SignalProcess
 from hermes.core.messages import joined_text
 from hermes.core.tools import ToolOutput, ToolSettings
-from hermes.core.world import World
 from hermes.tools.process import process
 from hermes.tools.terminal import terminal
-from hermes.workspaces.local import LocalWorkspace
 
 if TYPE_CHECKING:
     from tests.tools.conftest import Desk
-
-
-@pytest.fixture
-async def shell(desk: Desk, tmp_path: Path) -> AsyncIterator[Desk]:
-    """The desk with a real shell."""
-    env = {"PATH": os.defpath, "LANG": "C.UTF-8"}
-    root, state = str(desk.root), tmp_path / "state"
-    workspace = LocalWorkspace(root, state=state, world=World(), env=env)
-    desk.workspace = cast(Any, workspace)
-    yield desk
-    for info in await workspace.processes.list():
-        await workspace.processes.kill(info.id)
-    await workspace.close()
 
 
 def said(output: ToolOutput) -> str:

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from hermes.app.models.models import Models
-from hermes.config.home import Home
-from hermes.config.load import load
 from hermes.core.errors import ProviderError
-from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails
 from tests.app.ledger import Ledger
-from tests.providers.asking import NapClock, ask
+from tests.providers.asking import ask
 
 KEY = "sk-ant-0123456789"
 Fail = Callable[..., object]
-
-
-@pytest.fixture
-async def opened(tmp_path: Path) -> AsyncIterator[Callable[..., Models]]:
-    made: list[Models] = []
-
-    def make(config: str, **env: str) -> Models:
-        (tmp_path / "config.yaml").write_text(config)
-        made.append(Models(load(Home(tmp_path), env=env), World(clock=NapClock()), env=env))
-        return made[-1]
-
-    yield make
-    for models in made:
-        await models.close()
 
 
 async def words(models: Models, model: str, provider: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import io
@@ -11,26 +10,16 @@ import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests import loopback
+from tests.loopback import Asked
 
 
-class Asked:
-    def __init__(self, method: str, target: str, headers: dict[str, str], body: bytes) -> None:
-        place = urlsplit(target)
-        self.method = method
-        self.path = unquote(place.path)
-        self.query = {name: values[0] for name, values in parse_qs(place.query).items()}
-        self.headers = headers
-        self.body = body
-
-
-class Said:
+class Said(loopback.Said):
     def __init__(
         self, body: Any = b"", status: int = 200, headers: dict[str, str] | None = None
     ) -> None:
-        self.status = status
-        self.body = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.headers = {"content-type": "application/json", **(headers or {})}
+        super().__init__(status, body, headers, "application/json")
 
 
 NOT_FOUND = Said({"message": "Not Found"}, 404)
@@ -230,44 +219,5 @@ def zipped(files: dict[str, bytes], **more: int) -> bytes:
 
 @asynccontextmanager
 async def serving(services: Services) -> AsyncIterator[Services]:
-    open_now: set[asyncio.StreamWriter] = set()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        open_now.add(writer)
-        try:
-            while asked := await _read(reader):
-                said = services.answer(asked)
-                head = "".join(f"{name}: {value}\r\n" for name, value in said.headers.items())
-                start = (
-                    f"HTTP/1.1 {said.status} X\r\n{head}content-length: {len(said.body)}\r\n\r\n"
-                )
-                writer.write(start.encode() + said.body)
-                await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            open_now.discard(writer)
-            writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    services.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    try:
+    async with loopback.serving(services.answer) as services.url:
         yield services
-    finally:
-        server.close()
-        for writer in open_now:
-            writer.transport.abort()
-        await asyncio.sleep(0)
-
-
-async def _read(reader: asyncio.StreamReader) -> Asked | None:
-    line = await reader.readline()
-    if not line:
-        return None
-    method, target, _ = line.decode("latin-1").split(" ")
-    headers = {}
-    while (row := (await reader.readline()).decode("latin-1").strip()) != "":
-        name, _, value = row.partition(":")
-        headers[name.lower()] = value.strip()
-    body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Asked(method, target, headers, body)
