@@ -13,7 +13,7 @@ from hermes.core.messages import AssistantMessage, Text
 from hermes.core.ports import Provider
 from hermes.core.prompt import Notice
 from hermes.core.world import World
-from hermes.providers.connect import ConnectSettings, connect
+from hermes.providers.connect import ConnectSettings, open_way
 from hermes.providers.http import Http
 from hermes.providers.profile import ModelProfile, WireName
 from hermes.testing.faults import cut, fails_midway, flawed, paced
@@ -37,7 +37,7 @@ def patient(
 ) -> tuple[Provider, NapClock]:
     clock = NapClock()
     world = World(clock=clock, chance=random.Random(1))
-    return connect(endpoint(wire, server.url, profile), http=http, world=world), clock
+    return open_way(endpoint(wire, server.url, profile), http=http, world=world).patient, clock
 
 
 async def test_troubles_are_overcome_without_a_word(wire: WireName, http: Http) -> None:
@@ -145,7 +145,7 @@ async def test_cache_marks_can_be_switched_off(wire: WireName, http: Http) -> No
     async with ScriptedServer([says("ok")] * 2) as server:
         at = endpoint(wire, server.url, profile)
         for settings in (ConnectSettings(mark_life="1h"), ConnectSettings(marks="off")):
-            await ask(connect(at, http=http, world=World(), settings=settings))
+            await ask(open_way(at, http=http, world=World(), settings=settings).patient)
         marked, plain = (request.raw for request in server.requests)
         assert (b'"ttl":"1h"' in marked) == (wire != "responses")
         assert b"cache_control" not in plain

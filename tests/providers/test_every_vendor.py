@@ -8,7 +8,7 @@ import pytest
 
 from hermes.codec.values import replace
 from hermes.core.world import World
-from hermes.providers.connect import connect
+from hermes.providers.connect import open_way
 from hermes.providers.http import Http
 from hermes.providers.vendor import layered, shipped
 from hermes.testing.server import ScriptedServer
@@ -24,7 +24,7 @@ async def test_a_vendor_is_asked_and_its_call_is_answered(name: str, http: Http)
     )
     async with ScriptedServer([calls("look", at="here"), says("A wall.")]) as server:
         path = "" if made.wire == "messages" else "/v1"
-        provider = connect(replace(made, url=server.url + path), http=http, world=World())
+        provider = open_way(replace(made, url=server.url + path), http=http, world=World()).patient
         prompt = replace(HI, effort="high")
         first = await ask(provider, prompt)
         last = await ask(provider, then(prompt, *answered(first.whole)))
@@ -40,6 +40,6 @@ async def test_a_vendor_of_ones_own_is_asked_like_any_other(tmp_path: Path, http
         catalogue = layered(path)
         acme = catalogue.vendors["acme"]
         made = catalogue.endpoint(acme, "m", key=KEY, key_source="ACME_API_KEY")
-        heard = await ask(connect(made, http=http, world=World()))
+        heard = await ask(open_way(made, http=http, world=World()).patient)
         assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert heard.whole.message.text == "Acme here."

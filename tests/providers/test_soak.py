@@ -9,7 +9,7 @@ import pytest
 from hermes.core.errors import ProviderError
 from hermes.core.messages import Message, user_says
 from hermes.core.world import World
-from hermes.providers.connect import connect
+from hermes.providers.connect import open_way
 from hermes.providers.http import Http
 from hermes.providers.profile import ModelProfile, WireName
 from hermes.testing.faults import cut, dripped, fails_midway, flawed, garbled, paced
@@ -76,7 +76,7 @@ async def soak(wire: WireName, http: Http, *, turns: int, seed: int) -> None:
     async with ScriptedServer(answer) as server:
         world = World(clock=NapClock(), chance=chance)
         at = endpoint(wire, server.url, profile)
-        provider = connect(at, http=http, world=world)
+        provider = open_way(at, http=http, world=world).patient
         prompt = HI
         for _ in range(turns):
             added: tuple[Message, ...] = (user_says("and?"),)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from hermes.app.archives import (
@@ -90,17 +91,9 @@ class Profiles:
         def wanted(path: PurePosixPath) -> bool:
             return is_lasting(path) and (_is_present(path) if everything else _is_manner(path))
 
-        self._root.folder(self._root.profiles)
-        draft = target.root.with_name(f".{name}.{os.urandom(4).hex()}.draft")
-        try:
-            draft.mkdir(mode=0o700)
+        with self._draft(target) as draft:
             if source is not None and source.root.is_dir():
                 _copy(source.root, draft, wanted)
-            draft.rename(target.root)
-        except OSError as error:
-            raise unwritable(target.root, error) from error
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
         return target
 
     def use(self, name: str) -> Home:
@@ -152,17 +145,23 @@ class Profiles:
     def take_in(self, file: Path, name: str) -> Home:
         """A profile from an exported file; secrets in it are not taken."""
         packed, target = Packed(file), self._new(name)
-        draft = target.root.with_name(f".{name}.{os.urandom(4).hex()}.draft")
+        with self._draft(target) as draft:
+            packed.unpack(draft, lambda path: is_lasting(path) and path.name not in SECRET_FILES)
+        return target
+
+    @contextmanager
+    def _draft(self, target: Home) -> Iterator[Path]:
+        """A folder to fill, which becomes the profile once it is whole."""
         self._root.folder(self._root.profiles)
+        draft = target.root.with_name(f".{target.root.name}.{os.urandom(4).hex()}.draft")
         try:
             draft.mkdir(mode=0o700)
-            packed.unpack(draft, lambda path: is_lasting(path) and path.name not in SECRET_FILES)
+            yield draft
             draft.rename(target.root)
         except OSError as error:
             raise unwritable(target.root, error) from error
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        return target
 
     def _new(self, name: str) -> Home:
         check_profile_name(name)

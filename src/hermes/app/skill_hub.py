@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -13,6 +12,7 @@ from urllib.parse import urljoin
 from hermes.app.skill_scan import scan_skill
 from hermes.core.effects import Allow
 from hermes.core.errors import HermesError, UsageError
+from hermes.credentials.foreign import token_of_gh
 from hermes.policy.urls.judging import MOST_REDIRECTS, Urls
 from hermes.policy.urls.resolver import SystemResolver
 from hermes.providers.http import Answer as HttpAnswer
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from hermes.app.skilled import Skilled
 
 REDIRECTS = (301, 302, 303, 307, 308)
-GH_SECONDS = 5.0
 TIMEOUTS = Timeouts(connect=10, read=30)
 
 
@@ -106,28 +105,9 @@ class SkillHub(Hub):
         if found := known.get("GITHUB_TOKEN") or known.get("GH_TOKEN"):
             return found
         program = shutil.which("gh", path=self._env.get("PATH"))
-        if program and (said := await _said_by_gh(program)):
+        if program and (said := await token_of_gh(program)):
             return said
         return await self._app.token(self._web) if self._app.is_set else ""
-
-
-async def _said_by_gh(program: str) -> str:
-    child = await asyncio.create_subprocess_exec(
-        program,
-        "auth",
-        "token",
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        async with asyncio.timeout(GH_SECONDS):
-            out, _ = await child.communicate()
-    except TimeoutError:
-        child.kill()
-        await child.wait()
-        return ""
-    return out.decode().strip() if child.returncode == 0 else ""
 
 
 class Way:

@@ -136,7 +136,7 @@ async def _read(keeper: Keeper, path: Path) -> Found | None:
         return None
     found = READERS[keeper.source](data)
     if found is None and keeper.source == "gh_cli":
-        return await _from_gh()
+        return Found(token=token) if (token := await token_of_gh()) else None
     return found
 
 
@@ -195,11 +195,12 @@ def _gh(data: bytes) -> Found | None:
     return Found(token=token) if isinstance(token, str) and token else None
 
 
-async def _from_gh() -> Found | None:
-    """Its newer versions keep the token in the keyring of the system."""
+async def token_of_gh(program: str = "gh") -> str:
+    """GitHub's own program is asked: its newer versions keep the token in the keyring of the
+    system. "" when it has none."""
     try:
         process = await asyncio.create_subprocess_exec(
-            "gh",
+            program,
             "auth",
             "token",
             "--hostname",
@@ -209,16 +210,15 @@ async def _from_gh() -> Found | None:
             stderr=asyncio.subprocess.DEVNULL,
         )
     except OSError:
-        return None
+        return ""
     try:
         async with asyncio.timeout(_PROGRAM_SECONDS):
             out, _ = await process.communicate()
     except TimeoutError:
         process.kill()
         await process.wait()
-        return None
-    token = out.decode("utf-8", "replace").strip()
-    return Found(token=token) if process.returncode == 0 and token else None
+        return ""
+    return out.decode("utf-8", "replace").strip() if process.returncode == 0 else ""
 
 
 def _seconds(milliseconds: JsonValue) -> float | None:

@@ -10,10 +10,12 @@ from hermes.codec.values import JsonObject, Value
 from hermes.images.choice import chosen_model
 from hermes.images.faults import ImageFault
 from hermes.images.line import Line
+from hermes.images.multipart import Upload
 from hermes.images.pictures import MAX_BYTES, checked, decoded
 from hermes.images.provider import (
     DEFAULT_ASPECT_RATIO,
     ImageGenProvider,
+    aload_source_image,
     error_response,
     references_of,
     resolve_aspect_ratio,
@@ -240,6 +242,35 @@ class HostedProvider(ImageGenProvider):
             prompt=order.prompt,
             aspect_ratio=order.aspect,
         )
+
+
+class OwnServer(HostedProvider):
+    """Of the person's own, at its usual address unless another is set; it counts where it was
+    chosen, or its address was set."""
+
+    TAG = "a server of your own; nothing leaves it"
+    MOST_SOURCES = 1
+
+    def __init__(self, studio: Studio) -> None:
+        super().__init__(studio)
+        self.url = str(self.options.get("base_url") or self.URL).rstrip("/")
+
+    def is_available(self) -> bool:
+        return bool(self.options.get("base_url")) or self.studio.wanted == self.NAME
+
+
+async def drawn_like_openai(
+    order: Order, line: Line, fields: JsonObject, label: str, *, part: str
+) -> Drawn:
+    """By the format of OpenAI's images; `part` is what a form calls a picture in it."""
+    if not order.sources:
+        return first_picture(await line.post("images/generations", fields), label)
+    files = []
+    for source in order.sources:
+        data, name = await aload_source_image(source)
+        files.append(Upload(field=part, name=name, data=data))
+    texts = {name: str(value) for name, value in fields.items()}
+    return first_picture(await line.post_form("images/edits", texts, files), label)
 
 
 def first_picture(answer: JsonObject, label: str) -> Drawn:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from hermes.codec.json import encode
-from hermes.codec.signature import Parameters
+from hermes.codec.signature import GivenParameters
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.effects import CallServer, Effect
 from hermes.core.errors import NotFound, ToolError
@@ -30,19 +30,6 @@ class Links(Protocol):
     def link(self, server: str) -> Link: ...
 
 
-class ForeignParameters(Parameters):
-    """Whatever the server's own schema says; the server checks it."""
-
-    def __init__(self, schema: JsonObject) -> None:
-        self._schema = schema
-
-    def schema(self) -> JsonObject:
-        return self._schema
-
-    def decode(self, arguments: JsonObject) -> JsonObject:
-        return arguments
-
-
 class ServerTool(Tool):
     """`name` is what it is called here; the server knows it by its own name. The link is asked
     for when the tool first runs."""
@@ -50,7 +37,7 @@ class ServerTool(Tool):
     def __init__(self, name: str, foreign: ForeignTool, server: Server, links: Links) -> None:
         self.name = name
         self.description = foreign.description
-        self.parameters = ForeignParameters(foreign.schema)
+        self.parameters = GivenParameters(foreign.schema)
         self.effects = self._effects
         # What a server says of itself counts as far as it is trusted.
         self._reads = foreign.read_only and server.trust == "full"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 
 from hermes.codec.json import encode
-from hermes.codec.signature import Parameters
+from hermes.codec.signature import GivenParameters
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.effects import CallServer, Effect
 from hermes.core.messages import Text
@@ -27,19 +27,6 @@ class SessionId:
         self.id = id
 
 
-class PluginParameters(Parameters):
-    """Whatever the plugin's schema says; the plugin checks it."""
-
-    def __init__(self, schema: JsonObject) -> None:
-        self._schema = schema
-
-    def schema(self) -> JsonObject:
-        return self._schema
-
-    def decode(self, arguments: JsonObject) -> JsonObject:
-        return arguments
-
-
 class PluginTool(Tool):
     """What it answers is a stranger's text, unless the plugin came with the program. From one that
     is `sealed`, nothing of what it is told can leave this machine."""
@@ -56,7 +43,7 @@ class PluginTool(Tool):
     ) -> None:
         self.name = offer.name
         self.description = offer.description
-        self.parameters = PluginParameters(offer.parameters)
+        self.parameters = GivenParameters(offer.parameters)
         self.effects = self._effects
         self.repeat = "never"
         self.interactive = False

@@ -43,21 +43,6 @@ class KeyRing:
         self.at = at
 
 
-def connect(
-    endpoint: Endpoint,
-    *,
-    http: Http,
-    world: World,
-    settings: ConnectSettings | None = None,
-    gate: Gate | None = None,
-    ring: KeyRing | None = None,
-) -> Provider:
-    """A provider for one session. `http` is shared by all of them."""
-    return open_way(
-        endpoint, http=http, world=world, settings=settings, gate=gate, ring=ring
-    ).patient
-
-
 def open_way(
     endpoint: Endpoint,
     *,

@@ -13,7 +13,7 @@ from hermes.core.errors import ProviderError
 from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt, Reply, TextDelta
 from hermes.core.world import SystemClock, World
-from hermes.providers.connect import connect
+from hermes.providers.connect import open_way
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.http import Http, Timeouts, tap_of_task
 from hermes.providers.recorded.frames import Run
@@ -79,7 +79,7 @@ async def taped(
     http: Http, folder: Path, *steps: Step, texts: tuple[str, ...] = ("Hi",)
 ) -> tuple[Taped, list[Reply], list[bytes]]:
     async with ScriptedServer(steps) as server:
-        inner = connect(endpoint(server), http=http, world=World(clock=Quick()))
+        inner = open_way(endpoint(server), http=http, world=World(clock=Quick())).patient
         provider = Tapped(inner, tape_in(folder, "key-12345678"))
         replies = [await said(provider, text) for text in texts]
         sent = [request.raw for request in server.requests]
@@ -107,14 +107,16 @@ async def test_the_player_gives_the_same_replies_without_a_server(
     assert [exchange.status for exchange in found.exchanges] == [429, 200, 200]
     stage = Silent()
     where = Endpoint(name="test", wire="chat", url="http://127.0.0.1:9/v1", model="m")
-    inner = connect(where, http=http, world=World(clock=Quick()))
+    inner = open_way(where, http=http, world=World(clock=Quick())).patient
     assert [await said(Tapped(inner, Player(found.exchanges, stage)))] == replies
     assert stage.asked == sent
 
 
 async def test_a_connection_that_fails_is_kept_with_its_reason(http: Http, tmp_path: Path) -> None:
     where = Endpoint(name="test", wire="chat", url="http://127.0.0.1:9/v1", model="m")
-    provider = Tapped(connect(where, http=http, world=World(clock=Quick())), tape_in(tmp_path))
+    provider = Tapped(
+        open_way(where, http=http, world=World(clock=Quick())).patient, tape_in(tmp_path)
+    )
     with pytest.raises(ProviderError) as raised:
         await said(provider)
     (found,) = read_tapes(tmp_path)
@@ -125,7 +127,7 @@ async def test_a_connection_that_fails_is_kept_with_its_reason(http: Http, tmp_p
 async def test_an_answer_that_is_left_is_kept_as_far_as_it_came(http: Http, tmp_path: Path) -> None:
     step = paced(says(WORDS), chunk=5, between_seconds=0.02)
     async with ScriptedServer([step]) as server:
-        inner = connect(endpoint(server), http=http, world=World())
+        inner = open_way(endpoint(server), http=http, world=World()).patient
         prompt = Prompt(system="", messages=(user_says("Hi"),))
         async with aclosing(Tapped(inner, tape_in(tmp_path)).reply(prompt)) as items:
             async for item in items:
@@ -169,7 +171,7 @@ async def test_a_long_conversation_makes_a_short_tape(http: Http, tmp_path: Path
     """Every request repeats all that came before it; the tape does not."""
     messages = tuple(user_says(f"Line {number} of many: {number * 7919}") for number in range(400))
     async with ScriptedServer([says("Yes.")] * 40, strict=False) as server:
-        inner = connect(endpoint(server), http=http, world=World())
+        inner = open_way(endpoint(server), http=http, world=World()).patient
         provider = Tapped(inner, tape_in(tmp_path))
         for number in range(40):
             prompt = Prompt(system="Be brief.", messages=messages[: 200 + 5 * number])
@@ -189,7 +191,7 @@ async def test_a_folder_that_cannot_be_written_does_not_stop_the_session(
     blocked = tmp_path / "file"
     blocked.write_text("")
     async with ScriptedServer([says("One."), says("Two.")]) as server:
-        inner = connect(endpoint(server), http=http, world=World())
+        inner = open_way(endpoint(server), http=http, world=World()).patient
         provider = Tapped(inner, tape_in(blocked / "tapes"))
         assert [(await said(provider)).message.text for _ in range(2)] == ["One.", "Two."]
     assert caplog.messages == ["the session is not recorded any more"]

@@ -10,33 +10,23 @@ from urllib.parse import quote, urlencode
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject
 from hermes.images.faults import ImageFault
-from hermes.images.hosted import Drawn, HostedProvider, Order
+from hermes.images.hosted import Drawn, Order, OwnServer
 from hermes.images.line import Line, abandoned
 from hermes.images.multipart import Upload
 from hermes.images.provider import aload_source_image
 from hermes.images.refusals import failed
 from hermes.images.registry import BundledContext
-from hermes.images.studio import Studio
 from hermes.plugins.bundled.image_gen.comfyui.workflows import changing, drawing
 
-USUAL = "http://127.0.0.1:8188"
 SIZES = {"landscape": (1216, 832), "square": (1024, 1024), "portrait": (832, 1216)}
 POLL_SECONDS = 0.5
 _LOADER = "CheckpointLoaderSimple"
 
 
-class ComfyProvider(HostedProvider):
+class ComfyProvider(OwnServer):
     NAME = "comfyui"
     LABEL = "ComfyUI"
-    TAG = "a server of your own; nothing leaves it"
-    MOST_SOURCES = 1
-
-    def __init__(self, studio: Studio) -> None:
-        super().__init__(studio)
-        self.url = str(self.options.get("base_url") or USUAL).rstrip("/")
-
-    def is_available(self) -> bool:
-        return bool(self.options.get("base_url")) or self.studio.wanted == self.NAME
+    URL = "http://127.0.0.1:8188"
 
     async def draw(self, order: Order, line: Line) -> Drawn:
         workflow = await self._workflow(order, line)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from hermes.codec.values import JsonObject
-from hermes.images.hosted import Drawn, HostedProvider, Order, first_picture
+from hermes.images.hosted import Drawn, HostedProvider, Order, drawn_like_openai
 from hermes.images.line import Line
-from hermes.images.multipart import Upload
-from hermes.images.provider import aload_source_image
 from hermes.images.registry import BundledContext
 from hermes.images.studio import Studio
 
@@ -68,14 +66,7 @@ class OpenAIProvider(HostedProvider):
             "quality": quality_of(order.model),
             "n": 1,
         }
-        if not order.sources:
-            return first_picture(await line.post("images/generations", fields), self.LABEL)
-        files = []
-        for source in order.sources:
-            data, name = await aload_source_image(source)
-            files.append(Upload(field="image[]", name=name, data=data))
-        texts = {name: str(value) for name, value in fields.items()}
-        return first_picture(await line.post_form("images/edits", texts, files), self.LABEL)
+        return await drawn_like_openai(order, line, fields, self.LABEL, part="image[]")
 
 
 def register(ctx: BundledContext) -> None:

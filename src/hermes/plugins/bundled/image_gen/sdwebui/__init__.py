@@ -5,31 +5,21 @@ from __future__ import annotations
 import base64
 
 from hermes.codec.values import JsonObject
-from hermes.images.hosted import Drawn, HostedProvider, Order
+from hermes.images.hosted import Drawn, Order, OwnServer
 from hermes.images.line import Line
 from hermes.images.pictures import decoded
 from hermes.images.provider import aload_source_image
 from hermes.images.refusals import failed
 from hermes.images.registry import BundledContext
-from hermes.images.studio import Studio
 
-USUAL = "http://127.0.0.1:7860"
 SIZES = {"landscape": (1152, 768), "square": (1024, 1024), "portrait": (768, 1152)}
 LOGIN = "SDWEBUI_CREDENTIALS"
 
 
-class WebUiProvider(HostedProvider):
+class WebUiProvider(OwnServer):
     NAME = "sdwebui"
     LABEL = "Stable Diffusion web UI"
-    TAG = "a server of your own; nothing leaves it"
-    MOST_SOURCES = 1
-
-    def __init__(self, studio: Studio) -> None:
-        super().__init__(studio)
-        self.url = str(self.options.get("base_url") or USUAL).rstrip("/")
-
-    def is_available(self) -> bool:
-        return bool(self.options.get("base_url")) or self.studio.wanted == self.NAME
+    URL = "http://127.0.0.1:7860"
 
     def get_setup_schema(self) -> JsonObject:
         variable = {
