@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes.commands.catalogue import COMMANDS
-from hermes.commands.registry import Registry, Shown
+from hermes.commands.registry import Shown
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import UsageError
 from hermes.testing.steps import says
+from tests.commands.conftest import Talk
 from tests.secrecy.canaries import FORMATS, RECOGNISED, Canary
 from tests.secrecy.conftest import Open
 
@@ -39,11 +39,11 @@ async def test_a_value_of_ones_own_is_no_name_either(here: Open, tmp_path: Path)
 async def test_no_session_goes_on_with_a_key_for_a_name(here: Open, tmp_path: Path) -> None:
     run = await here([says("hi"), says("ho")], env={"DB_PASSWORD": OWN})
     await run.say("one")
-    commands = Registry(COMMANDS, "cli")
+    talk = Talk(run.app, run.session)
     for name in (OWN, ALONE[0].value):
         with pytest.raises(UsageError, match="looks like a key"):
             await run.session.send(SwitchModel(model=name, provider="custom"))
-        told = await commands.run(f"/model {name}", run)
+        told = await talk.registry.run(f"/model {name}", talk)
         assert isinstance(told, Shown)
         assert "looks like a key" in told.text and name not in told.text
     await run.say("two")
