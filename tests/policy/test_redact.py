@@ -52,6 +52,35 @@ def test_at_most_one_percent_of_the_lookalikes_is_masked(name: str) -> None:
     assert len(masked) <= len(rows) * 0.01, masked
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "docker run --rm -v $PWD:/w:ro -w /w alpine ls",
+        'podman run -v "$(pwd)":/app:ro,z -v "$PWD":/src img',
+        "docker run -v $PWD:/usr/src/app:delegated -v ${PWD}/data:/data:rw img",
+        "export ROOTS=$PWD:/opt/a:/opt/b",
+        "PWD=/w:ro",
+        "rsync -a $TOKEN_DIR/ $HOST_KEY:/srv/www",
+        "- ./secrets:/run/secrets:ro",
+    ],
+)
+def test_what_a_shell_puts_between_colons_is_no_secret(line: str) -> None:
+    assert shown(line) == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "PWD=hunter2;UID=sa",
+        '$password = "hunter2x9"',
+        "$env:API_TOKEN='a8f3k2m9q1z7'",
+        "password: /w0rd!:x",
+    ],
+)
+def test_a_value_stays_one_whatever_sign_stands_before_its_name(line: str) -> None:
+    assert "***" in shown(line)
+
+
 def test_many_kinds_are_known() -> None:
     assert len({kind for kind, _ in KINDS}) >= 250
     assert len({form.kind for form in formats()}) >= 120

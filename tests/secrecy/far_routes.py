@@ -106,3 +106,21 @@ def reports_of_crashes(stage: Stage) -> None:
     stage.run("logs")
     stage.run("doctor")
     stage.run("dump")
+
+
+def the_name_of_a_model(stage: Stage) -> None:
+    """Names of models are kept and shown wherever a session is told of."""
+    names = [canary.text.split("\n")[0] for canary in stage.canaries if "pem" not in canary.name]
+    # One of each kind is enough where all are there.
+    for name in (*names[:1], *names[20:24]):
+        done = stage.run("-m", name, "--provider", "custom", "-z", "hi")
+        assert (done.returncode, b"looks like a key" in done.stderr) == (2, True), done
+        assert stage.run("model", "set", name, "--provider", "custom").returncode == 2
+    if names:
+        config = stage.home / "config.yaml"
+        before = config.read_text()
+        config.write_text(before + f"model: {{default: '{names[-1]}', provider: custom}}\n")
+        assert b"looks like a key" in stage.run("-z", "hi").stderr
+        for words in ("status", "dump", "doctor", "prompt-size"):
+            stage.run(words)
+        config.write_text(before)

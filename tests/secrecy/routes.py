@@ -13,7 +13,12 @@ from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, call, calls, calls_many, fails, says, thinks
 from tests.mcp.conftest import LITTLE
 from tests.secrecy.canaries import told
-from tests.secrecy.far_routes import a_server_that_draws, an_editor, reports_of_crashes
+from tests.secrecy.far_routes import (
+    a_server_that_draws,
+    an_editor,
+    reports_of_crashes,
+    the_name_of_a_model,
+)
 from tests.secrecy.stage import Stage
 from tests.surfaces.api.serving import Serving
 
@@ -310,4 +315,5 @@ ROUTES: tuple[Route, ...] = (
     an_editor,
     a_server_that_draws,
     reports_of_crashes,
+    the_name_of_a_model,
 )

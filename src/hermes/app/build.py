@@ -89,7 +89,8 @@ class App:
         self.env = env
         self.news: list[str] = [self.secrecy.known(found.text) for found in config.findings]
         self.journal = SqliteJournal(config.home.journal, world)
-        self.models = Models(config, world, env=env, guard=Guard(self.secrecy))
+        secret = self.secrecy.is_secret
+        self.models = Models(config, world, env=env, guard=Guard(self.secrecy), is_secret=secret)
         self.models.accounts.tell_secrets(self.secrecy.watch)
         self.tools = Tools()
         self.foreign = Foreign(self)

@@ -10,6 +10,7 @@ from hermes.app.beginning import Beginning, beginning
 from hermes.app.models.choice import Choice
 from hermes.app.moments import Moments
 from hermes.app.opening import Opening
+from hermes.app.safe_roots import safe_roots
 from hermes.app.terminal import shell_settings
 from hermes.app.witnessing import suspects_of
 from hermes.app.workplace import root_of, start_folder
@@ -76,6 +77,7 @@ class Commons:
             hidden=(self._app.state, *map(_at_home, terminal.confinement_hidden)),
             writable=tuple(map(_at_home, terminal.confinement_writable)),
             cache=str(self._app.home.cache / "confined"),
+            safe=safe_roots(self._app.settings.security),
         )
 
     @cached_property

@@ -6,6 +6,7 @@ from contextlib import closing
 
 from hermes.app.models.explaining import Reason, explain_choice
 from hermes.app.models.models import Models
+from hermes.app.secrecy import Secrecy
 from hermes.config.findings import Finding, fault, fine, warning
 from hermes.config.home import Home
 from hermes.config.load import Config
@@ -116,7 +117,8 @@ def skill_findings(config: Config) -> list[Finding]:
 
 def model_findings(config: Config) -> list[Finding]:
     """Whether a model is chosen and everything is there to ask it. Nothing is contacted."""
-    why = explain_choice(Models(config, World(), env={}), config)
+    secret = Secrecy(config, {}).is_secret
+    why = explain_choice(Models(config, World(), env={}, is_secret=secret), config)
     if why.winner is not None:
         return [_winner(why.winner)]
     if config.settings.local.model:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from hermes.app.mcp.trust import distrust
+from hermes.app.safe_roots import safe_roots
 from hermes.app.witnessing import suspects_of
 from hermes.codec.json import DecodeError, convert, decode, plain
 from hermes.codec.values import JsonObject, Value, replace
@@ -109,6 +110,7 @@ def policy_settings(
         blocked=Blocked(domains=blocklist.domains, files=files) if blocklist.enabled else Blocked(),
         hosts=security.trusted_hosts,
         trusted=security.trusted_dirs,
+        safe_roots=safe_roots(security),
         since=since,
     )
 

@@ -140,6 +140,16 @@ class Secrecy:
             return text
         return self.redactor.redact_known(text, "model").text
 
+    def is_secret(self, name: str) -> bool:
+        """For a name that is kept and shown as it is: whether it is a value, or looks like one."""
+        # Hardly any name deserves the proper look, and that takes long to load.
+        from hermes.policy.redact.glance import is_plain
+
+        if not is_plain(name):
+            return self.text(name) != name
+        self.catch_up()
+        return self.known(name) != name
+
     def marks(self, text: str) -> list[tuple[int, int, str]]:
         """Where secrets begin and end, and what `text` puts in their place."""
         self.catch_up()

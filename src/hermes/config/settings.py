@@ -27,6 +27,7 @@ from hermes.config.model_settings import (
     RoutingSettings,
 )
 from hermes.config.plugin_settings import PLUGIN_VARIABLES, PluginSettings
+from hermes.config.security_settings import SecuritySettings
 from hermes.config.service_settings import SttSettings, TtsSettings, WebSettings
 from hermes.config.skill_settings import CuratorSettings, SkillSettings
 from hermes.config.terminal_settings import TERMINAL_VARIABLES, TerminalSettings
@@ -200,35 +201,6 @@ class NetworkSettings(Value):
     stream_stale_giveup: Annotated[Positive, "Silent streams in a row after which to give up."] = 5
 
 
-class BlocklistSettings(Value):
-    """Websites that are not visited."""
-
-    enabled: Annotated[bool, "Use the list."] = False
-    domains: Annotated[tuple[str, ...], "Names, with all below them, or patterns with `*`."] = ()
-    shared_files: Annotated[tuple[str, ...], "Files with one name or pattern in each line."] = ()
-
-
-class SecuritySettings(Value):
-    redact_secrets: Annotated[
-        bool, "Mask what looks like a secret; configured values are masked in any case."
-    ] = True
-    allow_private_urls: Annotated[
-        bool, "Fetch from this machine and private networks too; metadata services never."
-    ] = False
-    website_blocklist: BlocklistSettings = BlocklistSettings()
-    trusted_dirs: Annotated[
-        tuple[str, ...], "If given, files elsewhere count as text of strangers, as web pages do."
-    ] = ()
-    context_scan: Annotated[
-        Literal["block", "warn", "off"],
-        "What becomes of a project file that reads like a prompt injection.",
-    ] = "block"
-    trusted_hosts: Annotated[
-        tuple[str, ...],
-        "Hosts that may be sent what a stranger's text asks for, without a question.",
-    ] = ()
-
-
 class PrivacySettings(Value):
     redact_pii: Annotated[
         bool, "In chats with others, show models no phone numbers, addresses and ids of people."
@@ -378,6 +350,7 @@ OVERRIDES = (
     Override(variable="HERMES_STREAM_STALE_GIVEUP", key="network.stream_stale_giveup"),
     Override(variable="HERMES_REDACT_SECRETS", key="security.redact_secrets"),
     Override(variable="HERMES_ALLOW_PRIVATE_URLS", key="security.allow_private_urls"),
+    Override(variable="HERMES_WRITE_SAFE_ROOT", key="security.write_safe_roots"),
     *(Override(variable=name, key=f"plugins.{key}") for name, key in PLUGIN_VARIABLES.items()),
     *(
         Override(variable=f"AUXILIARY_{task}_{field}".upper(), key=f"auxiliary.{task}.{field}")

@@ -31,6 +31,7 @@ from hermes.core.ports import Seen, ShellSetup
 from hermes.policy import leaving
 from hermes.policy.feeding import fed
 from hermes.policy.findings import ONLY_ONCE, OUTWARD, Finding, Level, Verdict, combined
+from hermes.policy.places.safe import SafeRoots
 from hermes.policy.shell.state import UNKNOWN
 from hermes.policy.sources import OPEN, PLUGIN, Sources, strangers
 from hermes.policy.written import NEVER, Written
@@ -93,6 +94,7 @@ class Cases:
         self._folders = (root, home, state)
         self._resolver = resolver
         self._now = now
+        self._safe = SafeRoots(settings.safe_roots, far=far)
         self._sources = Sources(root, home, settings.trusted)
         since = NEVER if settings.since is None or far else settings.since
         self._written = Written(since, None if far else suspects)
@@ -105,7 +107,7 @@ class Cases:
         if self._files is None:
             from hermes.policy.places.judging import Files
 
-            self._files = Files(*self._folders, now=self._now, far=self._far)
+            self._files = Files(*self._folders, now=self._now, far=self._far, safe=self._safe)
         return self._files
 
     @property
@@ -136,7 +138,7 @@ class Cases:
             from hermes.policy.commands import Commands
             from hermes.policy.paths import Paths
 
-            paths = Paths(*self._folders, far=self._far, shipped=self._shipped)
+            paths = Paths(*self._folders, far=self._far, shipped=self._shipped, safe=self._safe)
             self._commands = Commands(paths, self._written, self._shell)
         return self._commands.judge(effect)
 

@@ -105,7 +105,7 @@ class Commands:
             "PATH": (setup.path or USUAL_PATH,),
             "SHELL": ("/bin/bash",),
             "IFS": (" \t\n",),
-            "TMPDIR": ("/tmp",),
+            "TMPDIR": (self._paths.safe.temporary,),
             "0": ("bash",),
         }
         try:

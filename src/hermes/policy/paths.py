@@ -11,6 +11,7 @@ from typing import Literal
 
 from hermes.policy.places.places import Places
 from hermes.policy.places.reserved import ROOTS, SYSTEM_FOLDERS
+from hermes.policy.places.safe import SafeRoots
 from hermes.policy.places.stores import HOME_FILES, HOME_FOLDERS
 
 Place = Literal[
@@ -59,7 +60,7 @@ def inside(path: str, folder: str) -> bool:
 class Paths:
     """What commands do to absolute paths. Whose they are is known to `places`. Those of a `far`
     machine are not looked up on this one. `shipped` tells of files that came with the program
-    and are as they came."""
+    and are as they came; `safe` is where anything may be written at all."""
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class Paths:
         *,
         far: bool = False,
         shipped: Callable[[str], bool] = lambda _: False,
+        safe: SafeRoots | None = None,
     ) -> None:
         self.places = Places(root, home, state)
         self.root = self.places.root
@@ -76,6 +78,7 @@ class Paths:
         self._far = far
         self._sensitive: dict[str, str] = {}
         self._shipped = shipped
+        self.safe = safe or SafeRoots()
 
     def real(self, path: str) -> str:
         """Where the path leads; itself where nobody can tell."""

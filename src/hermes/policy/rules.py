@@ -53,7 +53,8 @@ class PolicySettings(Value):
     machine and its networks to fetches. `hosts` may be sent what strangers' text asks for;
     `trusted` folders, if there are any, are the only ones whose files are not strangers' text.
     `since` is when the session began, in seconds since 1970: what was written after it is looked
-    into before it is run."""
+    into before it is run. `safe_roots`, if there are any, are the only folders in which anything
+    may be written."""
 
     mode: Literal["manual", "smart", "off"] = "manual"
     deny: tuple[str, ...] = ()
@@ -65,6 +66,7 @@ class PolicySettings(Value):
     hosts: tuple[str, ...] = ()
     trusted: tuple[str, ...] = ()
     since: float | None = None
+    safe_roots: tuple[str, ...] = ()
 
 
 class Rules:

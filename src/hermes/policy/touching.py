@@ -45,14 +45,25 @@ def writing(
     paths: Paths, path: str, *, append: bool = False, strayed: bool = False
 ) -> Finding | None:
     """For anything that changes, makes or replaces a file."""
-    if UNKNOWN in path and not _surely_here(paths, path):
-        return _finding(
-            Level.ASKED, "overwrite", "It writes a file whose name its text does not tell."
-        )
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return _finding(Level.ASKED, "network_out", f"It opens a connection through {path}.")
     if HARMLESS_DEVICE.match(path):
         return None
+    return _within(paths, path, _writing(paths, path, append=append, strayed=strayed))
+
+
+def _within(paths: Paths, path: str, found: Finding) -> Finding:
+    """Whatever it is otherwise, it is refused where nothing may be written."""
+    if found.level < Level.DENIED and (why := paths.safe.refused(path)):
+        return _finding(Level.DENIED, "settings", why)
+    return found
+
+
+def _writing(paths: Paths, path: str, *, append: bool, strayed: bool) -> Finding:
+    if UNKNOWN in path and not _surely_here(paths, path):
+        return _finding(
+            Level.ASKED, "overwrite", "It writes a file whose name its text does not tell."
+        )
     if strayed:
         return _finding(Level.ASKED, "overwrite", f"It writes {path}, outside the workspace.")
     found = _written(paths, path, append) or _written(paths, _real(paths, path), append)
@@ -95,8 +106,12 @@ def strays(paths: Paths, text: str, path: str) -> bool:
     return relative and inside(paths.root, "/tmp") and not inside(path, paths.root)
 
 
-def deleting(paths: Paths, path: str, *, recursive: bool, strayed: bool = False) -> Finding | None:
+def deleting(paths: Paths, path: str, *, recursive: bool, strayed: bool = False) -> Finding:
     """`strayed` paths are nobody's temporary files; see `strays`."""
+    return _within(paths, path, _deleting(paths, path, recursive=recursive, strayed=strayed))
+
+
+def _deleting(paths: Paths, path: str, *, recursive: bool, strayed: bool) -> Finding:
     recursive = recursive or path.endswith("/**")
     if recursive and (paths.is_root(path) or paths.is_root(_real(paths, path))):
         return _finding(Level.NEVER, "delete", f"it deletes {path} and all that is in it")

@@ -28,6 +28,7 @@ CONFINED = (
     "[Commands are confined: outside the workspace they can change only temporary files and the "
     "folders of tools, and they see no keys. If this needs more, tell the user.]"
 )
+KEPT_IN = "[Commands can change files in {safe} only. If this needs more, tell the user.]"
 
 
 class LocalRunner:
@@ -64,7 +65,7 @@ class LocalRunner:
         return {**state.environment(self.env), **self._lent()}
 
     def privileged(self, *, free: bool) -> bool:
-        return free or not self.sandbox.confines
+        return not self.sandbox.confines or (free and not self.sandbox.scope.safe)
 
     def program(self) -> str:
         found = self._program or find_program("bash", self.env.get("PATH", os.defpath))
@@ -109,7 +110,8 @@ class LocalRunner:
         note = self._folder / f"after-{os.getpid()}-{next(self._numbers)}"
         line = opening(cwd, state.changed.get("OLDPWD"), state.definitions, preface)
         line = argument(line + recorded(script, str(note), self._lent()), note.with_suffix(".sh"))
-        refusals = _Refusals()
+        safe = ", ".join(self.sandbox.scope.safe)
+        refusals = _Refusals(KEPT_IN.format(safe=safe) if safe else CONFINED)
         if cell.confines:
             sinks = (*sinks, refusals.look)
         child = await self._start(cell, line, state, _through(sinks), pty=pty, aside=aside)
@@ -169,7 +171,8 @@ class LocalRunner:
 class _Refusals:
     """Whether the system refused something to a confined command: it may not know why."""
 
-    def __init__(self) -> None:
+    def __init__(self, remark: str) -> None:
+        self._remark = remark
         self._seen = False
 
     def look(self, data: bytes) -> None:
@@ -177,7 +180,7 @@ class _Refusals:
             self._seen = any(words in data for words in REFUSALS)
 
     def remarks(self) -> tuple[str, ...]:
-        return (CONFINED,) if self._seen else ()
+        return (self._remark,) if self._seen else ()
 
 
 def _remarks(names: Sequence[str]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.app.models.choice import WITHIN, Wish
-from hermes.app.models.models import Models
+from hermes.app.models.models import KEY_AS_NAME, Models
 from hermes.app.models.sources import all_said
 from hermes.codec.values import Value
 from hermes.config.load import Config
@@ -42,13 +42,19 @@ def explain_choice(models: Models, config: Config) -> Why:
     """Nobody is contacted."""
     found = models.resolver.candidates()
     reasons = [_reason(models, each.provider, each.model, each.why) for each in found]
-    said = tuple((key, each.value, each.source) for key in KEYS for each in all_said(config, key))
+    said = tuple(
+        (key, "***" if models.is_secret(each.value) else each.value, each.source)
+        for key in KEYS
+        for each in all_said(config, key)
+    )
     if not reasons:
         return Why(winner=None, said=said)
     return Why(winner=reasons[0], shadowed=tuple(reasons[1:]), said=said)
 
 
 def _reason(models: Models, provider: str, model: str, why: str) -> Reason:
+    if models.is_secret(model):
+        return Reason(provider=provider, model="***", why=why, problem=KEY_AS_NAME)
     if provider in WITHIN:
         return Reason(provider=provider, model=model, why=why)
     try:

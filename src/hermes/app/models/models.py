@@ -24,7 +24,7 @@ from hermes.app.models.roads import Roads
 from hermes.app.moments import Moments
 from hermes.config.load import Config
 from hermes.config.model_settings import FallbackSettings
-from hermes.core.errors import ConfigError, HermesError
+from hermes.core.errors import ConfigError, HermesError, UsageError
 from hermes.core.ports import Meter, Provider
 from hermes.core.world import World
 from hermes.providers.cooldowns import Cooldowns
@@ -36,6 +36,10 @@ from hermes.providers.probe import find_local, first_model
 from hermes.providers.vendor import layered
 
 VENDORS = "vendors.toml"
+KEY_AS_NAME = (
+    "The name of the model looks like a key, so it is not used; give a name with -m or "
+    "`hermes model set`, and keep a key with `hermes config set NAME VALUE`."
+)
 
 
 def _unguarded(provider: Provider) -> Provider:
@@ -45,7 +49,7 @@ def _unguarded(provider: Provider) -> Provider:
 class Models:
     """Contacts nobody before it is asked to choose, and then only if nothing is configured.
     `cooldowns` and `unwell` (for side work) are shared by all sessions of the run. `guard` is put
-    around every way to a model."""
+    around every way to a model. `is_secret` tells what cannot be the name of one."""
 
     def __init__(
         self,
@@ -54,6 +58,7 @@ class Models:
         *,
         env: Mapping[str, str],
         guard: Callable[[Provider], Provider] = _unguarded,
+        is_secret: Callable[[str], bool] = lambda _: False,
     ) -> None:
         network = config.settings.network
         self.http = Http(
@@ -68,6 +73,7 @@ class Models:
         self.unwell = Cooldowns(world.clock)
         catalogue = layered(config.home.root / VENDORS)
         self.resolver = Resolver(config, catalogue, kept, self._logged_in)
+        self.is_secret = is_secret
         self.home = config.home
         self._config = config
         self._inside = Inside(config, world, self.http)
@@ -192,6 +198,7 @@ class Models:
 
     def link(self, wish: Wish, meter: Meter, *, cause: str, attempts: int | None = None) -> Link:
         """UsageError or ConfigError when the wish cannot be fulfilled."""
+        self.refuse_key(wish.model)
         if wish.provider in WITHIN:
             inside = self._inside.provider(wish.model, wish.provider)
             window = self._inside.window(wish.model, wish.provider)
@@ -213,6 +220,11 @@ class Models:
             open=lambda: self._roads.open(endpoint, wish, meter, cause=cause, attempts=attempts),
         )
 
+    def refuse_key(self, model: str) -> None:
+        """UsageError for a name that would give a secret away: names are kept and shown."""
+        if self.is_secret(model):
+            raise UsageError(KEY_AS_NAME)
+
     def wish(self, model: str, provider: str, *, tier: str | None = None) -> Wish:
         """For a choice that was made before."""
         found = self._found
@@ -222,6 +234,7 @@ class Models:
 
     async def _chosen(self, candidate: Candidate) -> Choice:
         provider, model = candidate.provider, candidate.model
+        self.refuse_key(model)
         if provider == OFFLINE:
             return Choice(model=OFFLINE_MODEL, provider=OFFLINE, window=OFFLINE_WINDOW)
         if provider == EMBEDDED:

@@ -118,6 +118,7 @@ class Shelf:
         """The model that somebody typed: alias, `provider:model`, family or plain name, on the
         provider that was named, else on the current one. UsageError, ConfigError or NotFound when
         it cannot be used; nothing is changed in any case."""
+        self._models.refuse_key(text)
         named = self._resolver.names.read(text)
         where = provider or named.provider or current
         if where in WITHIN:

@@ -11,6 +11,7 @@ from hermes.codec.values import Value
 from hermes.core.effects import Allow, Ask, Decision, Deny
 from hermes.policy.places.links import GuardedFiles, special
 from hermes.policy.places.places import Holding, Places
+from hermes.policy.places.safe import SafeRoots
 from hermes.policy.places.spelling import absolute, readings, unusable
 
 MEDIA = ("MEDIA:", "media:")
@@ -25,7 +26,8 @@ class _Candidates(Value):
 
 class Files:
     """The rules about files for one workspace. Nothing is opened; links are followed by name, but
-    not those of a `far` machine, which this one does not know."""
+    not those of a `far` machine, which this one does not know. `safe` is where anything may be
+    written at all."""
 
     def __init__(
         self,
@@ -35,8 +37,10 @@ class Files:
         now: Callable[[], float] = time.monotonic,
         *,
         far: bool = False,
+        safe: SafeRoots | None = None,
     ) -> None:
         self._far = far
+        self._safe = safe or SafeRoots()
         self.places = Places(root if far else os.path.realpath(root), home, os.path.realpath(state))
         self._guarded_files = GuardedFiles(home, self.places.state, now)
 
@@ -64,6 +68,9 @@ class Files:
         found = self._candidates(text, cwd)
         if refused := self._guarded(found, readable=False):
             return refused
+        for path in found.all_:
+            if why := self._safe.refused(path):
+                return Deny(reason=why, category="settings")
         if holding := self._secret(found):
             return _deny(found, holding)
         for path in found.all_:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from hermes.policy.call import Call
 from hermes.policy.exposure import shown_secrets
@@ -37,25 +37,59 @@ def check_python(call: Call, code: str) -> bool:
         return False
     call.work(reason="It runs a piece of Python.")
     shown_secrets(call, code)
+    nodes = [node for node in _nodes(tree) if type(node) in READ]
+    forks = "fork" in code
     reader = _Reader(call)
-    reader.imports(tree)
-    for node in ast.walk(tree):
+    reader.imports(nodes)
+    for node in nodes:
         if isinstance(node, ast.Call):
             reader.called(node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             reader.named(node.value)
         elif isinstance(node, ast.Attribute) and node.attr in ("__globals__", "__subclasses__"):
             call.ask("obfuscated", "Its code reaches functions by a hidden way.")
-        elif isinstance(node, LOOPS) and _forks(node):
+        elif forks and isinstance(node, LOOPS) and _forks(node):
             call.never("power", "it is a fork bomb")
     return True
 
 
+def _nodes(tree: ast.AST) -> list[ast.AST]:
+    """All that is in a tree, from the top down, in a fraction of the time that `ast.walk` takes."""
+    found = [tree]
+    for node in found:
+        for part in vars(node).values():
+            kind = type(part)
+            if kind is list:
+                found += [each for each in part if isinstance(each, ast.AST)]
+            elif kind is int or kind is str:
+                continue
+            elif isinstance(part, ast.AST):
+                found.append(part)
+    return found
+
+
 LOOPS = (ast.While, ast.For, ast.ListComp, ast.GeneratorExp, ast.SetComp)
+# Most of a tree is none of these.
+READ = frozenset(
+    (
+        *LOOPS,
+        *(ast.Import, ast.ImportFrom, ast.Assign, ast.withitem, ast.comprehension),
+        *(ast.Call, ast.Constant, ast.Attribute),
+    )
+)
 
 
 def _forks(loop: ast.AST) -> bool:
-    return any(isinstance(node, ast.Attribute) and node.attr == "fork" for node in ast.walk(loop))
+    return any(isinstance(node, ast.Attribute) and node.attr == "fork" for node in _nodes(loop))
+
+
+def _is_among(name: str, names: Collection[str]) -> bool:
+    """The name itself, or that of a module it is in."""
+    while name not in names:
+        name, dot, _ = name.rpartition(".")
+        if not dot:
+            return False
+    return True
 
 
 class _Reader:
@@ -66,8 +100,8 @@ class _Reader:
         self._strings: list[str] = []
         self._lists: set[str] = set()
 
-    def imports(self, tree: ast.Module) -> None:
-        for node in ast.walk(tree):
+    def imports(self, nodes: list[ast.AST]) -> None:
+        for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
                 self._strings.append(node.value)
             if isinstance(node, ast.Import):
@@ -178,9 +212,9 @@ class _Reader:
 
     def _reaches(self, node: ast.Call, name: str) -> None:
         call = self._call
-        if any(name == each or name.startswith(each + ".") for each in LISTENS):
+        if _is_among(name, LISTENS):
             call.ask("network_listen", "Its code opens a port for others.")
-        elif any(name == each or name.startswith(each + ".") for each in NETWORK):
+        elif _is_among(name, NETWORK):
             if SILENT.match(name):
                 return
             plain = len(node.args) == 1 and {each.arg for each in node.keywords} <= {"timeout"}

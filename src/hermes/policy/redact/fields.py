@@ -40,6 +40,7 @@ _SIGN = re.compile(
     r"""|["']\s*,\s*(?=["'])"""
 )
 _SPACE = re.compile(r"[ \t]+(?=\S)")
+_JOINED = re.compile(r"[\"']?:(?![\s=])")
 # What people make up to remember it: Word-Word-1234.
 _BY_HEART = re.compile(r"(?:[A-Z][a-z]{2,}[-_.!]){1,4}[A-Z]?[a-z]*\d{2,8}")
 _SPOKEN = re.compile(
@@ -124,7 +125,7 @@ def _field(text: str, at: int) -> _Field:
     if text[start - 1 : start] == ":" and "arn:" in text[max(0, start - 80) : start]:
         # The name of a resource, and not of a field.
         return _Field(text, name, Weight.NONE, start, end)
-    if text[max(0, start - 2) : start] == "${":
+    if _is_expanded(text, start, end):
         return _Field(text, name, Weight.NONE, start, end)
     if text[at : at + 13].lower() == "identified by":
         return _Field(text, "password", Weight.PASSWORD, start, at + 10)
@@ -134,6 +135,14 @@ def _field(text: str, at: int) -> _Field:
         # In a sentence the words of a name stand apart: "the API key is …".
         name = f"{word[1]}_{name}"
     return _Field(text, name, weight(name), start, end)
+
+
+def _is_expanded(text: str, start: int, end: int) -> bool:
+    """A shell puts something else there: `${NAME…`, `$(name)`, `$NAME:…`."""
+    opening = text[max(0, start - 2) : start]
+    if opening.endswith("$"):
+        return _JOINED.match(text, end) is not None
+    return opening == "${" or (opening == "$(" and text.startswith(")", end))
 
 
 def _end(expression: re.Pattern[str], text: str, at: int) -> int:

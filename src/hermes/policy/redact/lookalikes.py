@@ -64,8 +64,12 @@ PROSE = frozenset(
 _HASHED = re.compile(
     r"(?i)^(?:sha(?:1|224|256|384|512)|md5|blake2b?)[-:=~$]|^\$2[aby]\$|^\$argon2|^[{]ssha"
 )
+# Also several with colons between them, and what a container is told about one.
 _PATH = re.compile(
-    r"^(?:~|\.{1,2})?/[\w./~@-]*$|^[A-Za-z]:\\|^(?:https?|ssh|git|s3|gs|file)://[^@]*$"
+    r"^(?:~|\.{1,2})?/[\w./~@-]*(?::(?:~|\.{1,2})?/[\w./~@-]*)*"
+    r"(?::(?:r[ow]|[zZUO]|cached|delegated|consistent|no(?:copy|exec|suid|dev)|r?(?:shared|slave"
+    r"|private)|[:,])+)?$"
+    r"|^[A-Za-z]:\\|^(?:https?|ssh|git|s3|gs|file)://[^@]*$"
 )
 _NUMBER = re.compile(r"^[-+]?\d{1,7}(?:\.\d+)?(?:[a-z%]{0,3})?$")
 _MASKED = re.compile(

@@ -62,6 +62,8 @@ _OTHER = (
     ),
     *("гасло", "парола", "رمز عبور", "jelszó", "παρωλα", "пін-код", "parolă"),
 )
+_NOT_PLAIN = re.compile(r"[^\x00-\x7f]+")
+_LETTERS = {name: frozenset(each for each in name if not each.isascii()) for name in _OTHER}
 _OF = (
     r"(?:\s+(?:for|of|to|de|del|della|di|do|da|von|für|du|des|na|для|от)\s+\S{1,30}(?:\s\S{1,20}){0,3}"
     r"|\s+dell'\S{1,30})"
@@ -99,13 +101,19 @@ def announced(page: Page) -> Iterator[Span]:
         if match := _APP.match(page.text, at):
             yield Span(start=match.start("secret"), end=match.end("secret"), kind="password")
     if not page.text.isascii():
-        low = page.text.lower()
-        if len(low) == len(page.text):
-            for name in _OTHER:
-                at = low.find(name)
-                while at >= 0:
-                    yield from _after(page.text, at + len(name), _SAID)
-                    at = low.find(name, at + 1)
+        yield from _in_other_scripts(page.text)
+
+
+def _in_other_scripts(text: str) -> Iterator[Span]:
+    """Most texts that are not plain have a dash or a sign in them, and no letter of these words."""
+    letters = frozenset("".join(_NOT_PLAIN.findall(text)).lower())
+    names = [name for name, own in _LETTERS.items() if own <= letters]
+    low = text.lower() if names else ""
+    for name in names if len(low) == len(text) else ():
+        at = low.find(name)
+        while at >= 0:
+            yield from _after(text, at + len(name), _SAID)
+            at = low.find(name, at + 1)
 
 
 def _after(text: str, at: int, said: re.Pattern[str]) -> Iterator[Span]:

@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -59,7 +59,8 @@ class Suspects:
         self._prints: dict[int, dict[str, tuple[str, ...]]] = {}
         self._open: list[str] = []
         self._mine: dict[str, Began] = {}
-        # Times at which a period begins, and up to which those that began until then last.
+        # In order: periods, when they begin, and up to when those that began until then last.
+        self._ordered: list[Began] = []
         self._starts: list[int] = []
         self._until: list[float] = []
         self._own = 0
@@ -86,16 +87,12 @@ class Suspects:
         return self._told[stamp]
 
     def _by_time(self, path: str, seen: os.stat_result) -> set[str]:
-        times = (seen.st_ctime_ns, seen.st_mtime_ns)
-        if not any(map(self._is_within, times)):
+        times = {seen.st_ctime_ns, seen.st_mtime_ns}
+        periods = [each for at in times for each in self._periods(at)]
+        if not periods:
             return set()
         real = os.path.realpath(path)
-        return {
-            source
-            for each in self._began.values()
-            if any(self._lasts(each, at) for at in times) and _covers(each, real)
-            for source in each.by
-        }
+        return {source for each in periods if _covers(each, real) for source in each.by}
 
     def _by_content(self, path: str, seen: os.stat_result) -> set[str]:
         if not self._prints.get(seen.st_size):
@@ -163,9 +160,9 @@ class Suspects:
                 case Cleared(digest=digest):
                     self._cleared[digest] = None
         self._open = [each for each in self._began if each not in self._ended]
-        ordered = sorted(self._began.values(), key=lambda each: each.at)
+        self._ordered = sorted(self._began.values(), key=lambda each: each.at)
         self._starts, self._until, last = [], [], 0.0
-        for each in ordered:
+        for each in self._ordered:
             last = max(last, self._ended.get(each.id, math.inf))
             self._starts.append(each.at - TICK_NS)
             self._until.append(last)
@@ -174,12 +171,14 @@ class Suspects:
         for size, digest in prints:
             self._prints.setdefault(size, {})[digest] = by
 
-    def _is_within(self, at: int) -> bool:
-        place = bisect_right(self._starts, at)
-        return place > 0 and at <= self._until[place - 1]
-
-    def _lasts(self, period: Began, at: int) -> bool:
-        return period.at - TICK_NS <= at <= self._ended.get(period.id, math.inf)
+    def _periods(self, at: int) -> Iterator[Began]:
+        """Those in which this moment lies, newest first."""
+        place = bisect_right(self._starts, at) - 1
+        while place >= 0 and at <= self._until[place]:
+            period = self._ordered[place]
+            if at <= self._ended.get(period.id, math.inf):
+                yield period
+            place -= 1
 
     def _digest(self, path: str, seen: os.stat_result) -> str:
         stamp = (path, seen.st_ctime_ns, seen.st_size)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from hermes.app.models.models import Models
+from hermes.app.secrecy import Secrecy
 from hermes.config.load import Config
 from hermes.config.secrets import environment
 from hermes.core.world import World
@@ -19,8 +20,10 @@ T = TypeVar("T")
 
 def with_models(ctx: click.Context, work: Callable[[Models, Config], Coroutine[Any, Any, T]]) -> T:
     async def whole() -> T:
-        config = config_of(ctx)
-        models = Models(config, World(), env=environment())
+        config, env = config_of(ctx), environment()
+        secrecy = Secrecy(config, env)
+        models = Models(config, World(), env=env, is_secret=secrecy.is_secret)
+        models.accounts.tell_secrets(secrecy.watch)
         try:
             return await work(models, config)
         finally:

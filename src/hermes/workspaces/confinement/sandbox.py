@@ -15,7 +15,7 @@ from hermes.workspaces.child import FileAction, Spawn, spawn
 from hermes.workspaces.confinement.protection import Protection
 from hermes.workspaces.confinement.repository import repository_of
 from hermes.workspaces.confinement.reserved import Guards, Reserved
-from hermes.workspaces.confinement.scope import Scope
+from hermes.workspaces.confinement.scope import SECRETS, Scope
 from hermes.workspaces.files import find_program
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ class Confinement(Value):
     `protection` says which; a means that is wanted by name and missing stops commands instead.
     `hidden` paths are out of sight, `writable` ones can be changed although they are outside of
     the workspace; `cache` is where tools keep downloads. `ordinary` leaves room for ordinary work
-    (see `Scope`)."""
+    (see `Scope`). Outside of `safe` folders, if there are any, no command changes a file, also no
+    free one: without a means to hold it to that it does not run."""
 
     wanted: Wanted = "off"
     network: bool = False
@@ -43,6 +44,7 @@ class Confinement(Value):
     hidden: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     cache: str = ""
+    safe: tuple[str, ...] = ()
 
 
 class Cell:
@@ -76,7 +78,10 @@ class Sandbox:
     def __init__(
         self, confinement: Confinement, root: str, state: Path, env: Mapping[str, str]
     ) -> None:
-        self._wanted = confinement.wanted
+        self._safe = tuple(map(os.path.realpath, confinement.safe))
+        self._wanted: Wanted = confinement.wanted
+        if self._safe and self._wanted == "off":
+            self._wanted = "auto"
         self._search_path = env.get("PATH", os.defpath)
         private = str(state / "confined")
         self.scope = Scope(
@@ -90,6 +95,7 @@ class Sandbox:
             network=confinement.network,
             ordinary=confinement.ordinary,
             system=_CONTAINER_FOLDERS if _is_root_of_container() else (),
+            safe=self._safe,
         )
         self._quarantine = state / "quarantine"
         self._means: Means | None = None
@@ -114,6 +120,12 @@ class Sandbox:
         if not self.wanted or self._entered:
             return
         self._means, obstacles = self._found()
+        if self._means is None and self._safe:
+            raise ToolError(
+                f"Files may be changed in {', '.join(self._safe)} only, and nothing here holds a "
+                f"command to that: {'; '.join(obstacles)}. Ask the user to install bubblewrap or "
+                "to change security.write_safe_roots."
+            )
         if self._means is None and self._wanted != "auto":
             raise ToolError(
                 f"Commands are to be confined by {self._wanted}, which does not work here: "
@@ -143,12 +155,18 @@ class Sandbox:
         return self.scope.environment(env) if self._means else env
 
     def cell(self, script: str, *, free: bool = False) -> Cell:
-        """For one command; `free` ones are not confined."""
-        means = None if free else self._means
+        """For one command; `free` ones are not confined but to what may be changed at all."""
+        means = None if free and not self._safe else self._means
         if means is not None:
             self.scope.prepare()
+        if free:
+            return Cell(means, self._freed(), ())
         scope = self.scope if means is None or not self.scope.ordinary else self._fitting(script)
         return Cell(means, scope, self._reserved)
+
+    def _freed(self) -> Scope:
+        """Everything open but for the files that nobody may change."""
+        return replace(self.scope, ordinary=True, network=True, shown=SECRETS, writable=self._safe)
 
     def _fitting(self, script: str) -> Scope:
         """With room for the programs that the script runs."""
@@ -156,7 +174,8 @@ class Sandbox:
         from hermes.workspaces.confinement.programs import make_folders, needs_of
 
         needs = needs_of(script)
-        make_folders(self.scope.home, needs.folders)
+        if not self._safe:
+            make_folders(self.scope.home, needs.folders)
         return replace(self.scope, shown=needs.keys) if needs.keys else self.scope
 
     def _found(self) -> tuple[Means | None, tuple[str, ...]]:

@@ -55,7 +55,8 @@ class Scope(Value):
     without `shared_memory` that of other programs is out of reach, too.
     An `ordinary` scope leaves room for ordinary work: the machine's temporary files, the folders
     of tools below the home folder and of the `system`, and sockets of services. `repository` is
-    where `git commit` writes, if that is outside of `root`."""
+    where `git commit` writes, if that is outside of `root`. With `safe` folders, nothing outside
+    them can be changed but what is private."""
 
     root: str
     home: str
@@ -70,6 +71,7 @@ class Scope(Value):
     ordinary: bool = False
     system: tuple[str, ...] = ()
     repository: str = ""
+    safe: tuple[str, ...] = ()
 
     @property
     def temporary(self) -> str:
@@ -97,7 +99,9 @@ class Scope(Value):
         """Those that can be changed with all that is in them."""
         more = TEMPORARY if self.ordinary else ()
         wanted = (self.root, *self.writable, self.repository, *more)
-        return list(outermost(path for path in wanted if path and Path(path).is_dir()))
+        return list(
+            outermost(path for path in self._safely(wanted) if path and Path(path).is_dir())
+        )
 
     def tool_folders(self) -> list[str]:
         """Of the tools that this person uses."""
@@ -105,7 +109,15 @@ class Scope(Value):
             return []
         named = (*(f"{self.home}/{name}" for name in TOOL_FOLDERS), *self.system)
         real = {os.path.realpath(path) for path in named if Path(path).is_dir()}
-        return list(outermost(real))
+        return list(outermost(self._safely(real)))
+
+    def _safely(self, paths: Iterable[str]) -> Iterator[str]:
+        """What of these folders may be changed at all."""
+        for path in paths:
+            if not self.safe or any(below(path, folder) for folder in self.safe):
+                yield path
+            else:
+                yield from (folder for folder in self.safe if path and below(folder, path))
 
     def changeable(self) -> list[str]:
         return list(outermost((*self.open_folders(), *self.tool_folders())))
@@ -116,8 +128,11 @@ class Scope(Value):
         return [s for s in self.secrets() if any(below(s, folder) for folder in folders)]
 
     def in_words(self) -> str:
-        if not self.ordinary:
-            return f"{', '.join(self.changeable())} and a private place for temporary files"
+        if not self.ordinary or self.safe:
+            named = ", ".join(self.changeable())
+            return " and ".join(
+                (*((named,) if named else ()), "a private place for temporary files")
+            )
         named = ", ".join(outermost((self.root, *self.writable)))
         return f"{named}, temporary files and the folders of tools (caches, packages)"
 
@@ -129,12 +144,13 @@ class Scope(Value):
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """Caches move to the private place: what others run later is not to be poisoned. Ordinary
-        work keeps the caches that are there."""
-        if self.ordinary:
+        work keeps the caches that are there, if it may change them."""
+        if self.ordinary and not self.safe:
             return dict(env)
         cache = self.cache
         return {
             **env,
+            **({"TMPDIR": self.temporary} if self.safe else {}),
             "XDG_CACHE_HOME": cache,
             "npm_config_cache": f"{cache}/npm",
             "GOCACHE": f"{cache}/go-build",

@@ -223,6 +223,7 @@ async def choose_address(
             f"--base-url is for endpoints of your own; for {provider} set providers.{provider}."
             "base_url with `hermes config set`."
         )
+    models.refuse_key(name)
     better = (await Shelf(models).look_at(url)).url
     warnings = []
     if not better:
