@@ -204,7 +204,8 @@ def _let(call: Call) -> Stream:
 
 
 def _history(call: Call) -> Stream:
-    if any(word[:1] == "-" and set(word) & set("cdwar") for word in call.arguments):
+    ended = {"clear", "delete", "clear-session", "merge"} & set(call.arguments[:1])
+    if ended or any(word[:1] == "-" and set(word) & set("cdwar") for word in call.arguments):
         call.ask("system_config", "It changes the history of commands.")
     return Stream(origin="environment")
 

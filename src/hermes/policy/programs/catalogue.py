@@ -9,6 +9,7 @@ from hermes.policy.programs.archives import ARCHIVES
 from hermes.policy.programs.building import BUILDING
 from hermes.policy.programs.builtins import BUILTINS
 from hermes.policy.programs.databases import DATABASES
+from hermes.policy.programs.environments import CHOOSERS, choosing
 from hermes.policy.programs.files import FILES
 from hermes.policy.programs.filters import FILTERS
 from hermes.policy.programs.git import check_git
@@ -85,7 +86,10 @@ def _perhaps_wrapper(call: Call) -> None:
 
 
 def _wrapped(call: Call) -> list[str]:
-    """A command among the words of another one."""
+    """A command among the words of another one: behind `--`, or one that others often run."""
+    behind = call.arguments[call.arguments.index("--") + 1 :] if "--" in call.arguments else []
+    if behind and call.follower.knows(behind[0].rpartition("/")[2]):
+        return behind
     for place, word in enumerate(call.arguments[:6]):
         if word.rpartition("/")[2] in RUN_BY_WRAPPERS:
             return call.arguments[place:]
@@ -152,6 +156,8 @@ def catalogue() -> dict[str, Check]:
     programs["git"] = _telling(check_git)
     for name in PRINTING:
         programs[name] = setting_up(programs.get(name, _unknown))
+    for name in CHOOSERS:
+        programs[name] = choosing(programs.get(name, _unknown))
     programs[""] = _unknown
     programs["/"] = check_path_program
     return programs

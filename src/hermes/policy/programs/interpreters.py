@@ -6,6 +6,7 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
+from hermes.policy.programs.deno import check_deno
 from hermes.policy.programs.python_code import check_python, strings
 from hermes.policy.programs.running import ask_ended, own_program
 from hermes.policy.programs.script_code import check_code
@@ -221,19 +222,6 @@ def _osascript(call: Call) -> Stream | None:
     return None
 
 
-def _deno(call: Call) -> Stream | None:
-    words = [word for word in call.arguments if not word.startswith("-")]
-    if any("://" in word or word.startswith(("npm:", "jsr:")) for word in words[1:]):
-        call.ask("remote_code", "It runs code from elsewhere.")
-    if words[:1] == ["eval"]:
-        check_code(call, words[1] if len(words) > 1 else "", backticks=False)
-    elif words[:1] and words[0] in ("install", "upgrade", "uninstall", "publish", "deploy"):
-        call.ask("package_install", f"It runs `deno {words[0]}`.")
-    else:
-        call.work(reason="It runs code of the project.")
-    return None
-
-
 PLAIN_EDITS = re.compile(r"^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g/|v/|\$|normal |sort|retab|noh)")
 TOLD = (
     "-c",
@@ -348,7 +336,7 @@ INTERPRETERS: dict[str, Check] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), check_awk),
     **dict.fromkeys(("sed", "gsed", "ssed"), check_sed),
     "osascript": _osascript,
-    "deno": _deno,
+    "deno": check_deno,
     **dict.fromkeys(
         (
             "vim",
