@@ -152,7 +152,8 @@ def _patch(call: Call) -> Stream | None:
 def _man(call: Call) -> Stream | None:
     options = call.options("-P -H -M -S -s -m -C -L -p -r --pager --html --config-file")
     for program in options.values("-P", "--pager", "-H", "--html"):
-        if program not in PLAIN_VIEWERS:
+        viewer, _, told = program.partition(" ")
+        if viewer not in PLAIN_VIEWERS or not re.fullmatch(r"(?:-[\w-]+ ?)*", told):
             call.ask("shell_escape", "It makes man run another program.")
             call.runs_text(program)
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
-from hermes.policy.exposure import shown_secrets
+from hermes.policy.exposure import SECRET_NAME, shown_secrets
 from hermes.policy.programs.filters import key_like
 from hermes.policy.programs.running import fetched, own_program
 from hermes.policy.programs.tool_names import READERS, WORKERS
@@ -223,8 +223,15 @@ def _php_tool(call: Call) -> Stream | None:
     return check_worker(call)
 
 
+ENVIRONMENT = re.compile(r"\b(?:str)?env(?:\.|\[\W?|\()(\w+)")
+
+
 def _jq(call: Call) -> Stream | None:
-    shown_secrets(call, " ".join(call.arguments))
+    code = " ".join(call.arguments)
+    shown_secrets(call, code)
+    for found in ENVIRONMENT.finditer(code):
+        if SECRET_NAME.search(found[1]):
+            call.ask("credentials", f"It shows the secret that ${found[1]} holds.")
     options = call.options("--arg --argjson --slurpfile --rawfile --indent -f --from-file -L")
     call.reads(*options.operands[1:], *options.values("-f", "--from-file"))
     in_place = call.name == "yq" and options.has("-i", "--inplace", "--in-place")

@@ -53,6 +53,8 @@ def _unknown(call: Call) -> Stream | None:
     asked = call.arguments[-1:] == ["--help"] and len(call.arguments) < 5
     if asked or call.arguments in ONLY_TELLING:
         call.work(reason="It tells about itself.")
+    elif call.name in REHEARSING and any(map(REHEARSAL.fullmatch, call.arguments)):
+        call.work("network", "It only shows what it would do.")
     elif words := _sibling(call):
         return call.runs(words)
     elif installed(call, call.name):

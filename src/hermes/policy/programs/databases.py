@@ -25,7 +25,7 @@ LOSES = re.compile(
 ESCAPES = re.compile(
     r"(?is)\\!\s*(.*)|\.(?:shell|system)\s+([^\n]*)|\bsystem\s+([^\n;]+)|(?:to|from)\s+program\s+'([^']*)'"
     r"|into\s+(?:out|dump)file\b()|\b(?:load_file|pg_read_\w+|pg_ls_\w+|lo_(?:im|ex)port|load_extension"
-    r"|readfile|writefile|edit|dblink\w*|xp_\w+|sys_(?:exec|eval)|http_(?:get|post|put)|utl_\w+\.\w+)\s*\(()|\.(?:load|import|output|once|save|excel|open)\s+()"
+    r"|readfile|writefile|edit|dblink\w*|xp_\w+|sys_(?:exec|eval)|executable|http_(?:get|post|put)|utl_\w+\.\w+)\s*\(()|\.(?:load|import|output|once|save|excel|open)\s+()"
 )
 DOT_FILES = re.compile(
     r"(?m)^\s*\.(import|read|restore|output|once|save|backup|clone|log)\s+(?:-{1,2}\w+\s+)*"

@@ -96,7 +96,17 @@ def _grep(call: Call) -> Stream:
         call.reads(*names)
         return Stream(text="\n".join(f"{each}/{SOME}" for each in names or ["."]))
     found = _files(call, names)
+    if not names and SOME in found.text:
+        return Stream(text=_chosen(call, found.text, options.operands), origin=found.origin)
     return Stream(text=_part(found.text) if not names else UNKNOWN, origin=found.origin)
+
+
+def _chosen(call: Call, paths: str, patterns: list[str]) -> str:
+    """Some of the paths that a search has found: those that the pattern names may be stores."""
+    bases = {line.rpartition("/")[0] for line in paths.split("\n") if line.endswith(f"/{SOME}")}
+    plain = [re.sub(r"[\^$\\]", "", each) for each in patterns[:1]]
+    stores = [each for base in sorted(bases) for each in found_stores(call, base, plain)]
+    return "\n".join((_part(paths), *stores))
 
 
 def _ls(call: Call) -> Stream:
@@ -319,10 +329,7 @@ def _ends_of_lines(call: Call) -> Stream | None:
 def found_stores(call: Call, base: str, names: list[str]) -> list[str]:
     """Places of credentials that a search below `base` for these names may find."""
     found = []
-    for name in names:
-        last = name.rpartition("/")[2]
-        if not last.strip("*?."):
-            continue
+    for last in {part for name in names for part in name.split("/") if part.strip("*?.")}:
         places = [posixpath.join(base, last)]
         if call.paths.covers(call.path(base)):
             stores = (

@@ -320,7 +320,12 @@ def _hermes(call: Call) -> Stream | None:
 _NMCLI = verbs(
     Verbs(
         reads="general device:status device:show connection:show con:show dev:status "
-        "device:wifi:list dev:wifi:list",
+        "device:wifi dev:wifi device:wifi:list dev:wifi:list device:wifi:rescan dev:wifi:rescan",
+        asks={
+            "system_config": "device:wifi:connect dev:wifi:connect device:wifi:hotspot "
+            "dev:wifi:hotspot",
+            "credentials": "device:wifi:show-password dev:wifi:show-password",
+        },
         taking="-f -g -m -c -e -w --fields --get-values --mode --colors --escape --wait",
         otherwise="system_config",
     )

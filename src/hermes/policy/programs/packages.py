@@ -136,6 +136,8 @@ def _npm(call: Call) -> Stream | None:
         own_program(call, folder)
     if verb in ("update", "up", "link", "rebuild") and options.has("-g", "--global"):
         call.ask(NEW, "It changes what is installed for the whole machine.")
+    if verb == "node" and call.name in ("yarn", "pnpm"):
+        return call.runs(call.arguments[call.arguments.index("node") :])
     if verb in ("exec", "x", "dlx", "create", "init") and (names or verb in ("exec", "x", "dlx")):
         return _fetched_tool(call, names, making=verb in ("create", "init"))
     if verb in ("install", "i", "add", "ci", "install-ci-test", "isntall", "in", "ins"):

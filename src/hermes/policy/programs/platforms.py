@@ -34,6 +34,16 @@ def _switch(call: Call) -> Stream | None:
     return None
 
 
+_GORELEASER = _remote("check healthcheck", "build")
+
+
+def _goreleaser(call: Call) -> Stream | None:
+    if {"--snapshot", "--skip=publish"} & set(call.arguments):
+        call.work(reason="It builds the project without publishing it.")
+        return None
+    return _GORELEASER(call)
+
+
 _HEROKU = _remote("apps logs ps status version releases config:get")
 
 
@@ -79,7 +89,9 @@ PLATFORMS: dict[str, Check] = {
     "heroku": _heroku,
     "fly": _remote("status logs version apps:list info"),
     "flyctl": _remote("status logs version apps:list info"),
-    "vercel": _remote("ls list inspect logs whoami --version", "dev build", bare="remote_state"),
+    "vercel": _remote(
+        "ls list inspect logs whoami --version env:ls", "dev build", bare="remote_state"
+    ),
     "netlify": _remote("status sites:list", "dev build"),
     "firebase": _remote("projects:list use", "emulators:start serve"),
     "wrangler": _remote("whoami tail", "dev build types"),
@@ -93,7 +105,7 @@ PLATFORMS: dict[str, Check] = {
         "add commit update pull init clone",
     ),
     "packer": _remote("validate inspect version fmt", "init"),
-    "goreleaser": _remote("check healthcheck", "build"),
+    "goreleaser": _goreleaser,
     "twine": _remote("check"),
     "dependabot": _remote(),
     "sentry-cli": _remote("info"),

@@ -16,6 +16,7 @@ RUNNER = r"""(?: \b(?: system | exec | execSync | execFile | execFileSync | exec
     | spawn | spawnSync | popen | popen2 | popen3 | shell_exec | passthru | proc_open | pcntl_exec
     | os\.execute | io\.popen | capture2e? | capture3 | Open3\.\w+ | Kernel\.\w+ | run | shell
     | Deno\.Command | getRuntime\(\)\.exec | ProcessBuilder | shell-command
+    | sh | Sys\.command | exec\.Command | Process\.\w+ | Command::new
     | shell-command-to-string | call-process | start-process | System\.cmd | os:cmd )
     | do\s+shell\s+script )"""
 STRING = r"""(?: '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )"""
@@ -104,7 +105,7 @@ MODULES = re.compile(
 )
 # The home of whoever runs the code, in any language, and the path that is put behind it.
 HOME = re.compile(
-    r"(?:\bHOME\b|\bUSERPROFILE\b|home_?dir\b|\bDir\.home\b|user[._]home|expand_path\W+~"
+    r"(?:\bHOME\b|\bUSERPROFILE\b|home_?dir\b|\bDir\.home\b|user[._]home|HomeDirectory\b|expand_path\W+~"
     r"|expanduser\W+~)"
     r"(?:['\"\])!}();]|\?\?)*\s*(?:(?:\+|\.{1,2}|,|<>)\s*)?['\"`]?"
     r"(?P<path>/[\w.@-][\w.@/ -]*(?=['\"`\s])|(?<=['\"])[\w.][\w./-]*(?=['\"]))?"
@@ -114,15 +115,17 @@ TAGGED = re.compile(r"(?<![\w'\"])(?:Bun\.)?\$(?:\.\w+|\([^()`]*\))?`([^`]*)`")
 TEMPLATE = re.compile(r"`([^`$\n]+)`")
 PUT_IN = re.compile(r"\$\{([^{}]*)\}")
 # What follows the quoted words of a command when the home of the user is one of them.
-JOINED = re.compile(r"\s*(?P<sign>\+|\.{1,2}|,|<>)\s*(?P<rest>(?![\s'\"{])[^;)\]}]*)")
+JOINED = re.compile(r"\s*(?P<sign>\+|\.{1,2}|,|<>|(?=\())\s*(?P<rest>(?![\s'\"{])[^;)\]}]*)")
 # What a command tells becomes code.
 RUNS_OUTPUT = re.compile(
     r"\b(?:load|loadstring|eval|exec|dofile|Function|source|parse|instance_eval)\b\s*\(?[^\n;]{0,80}?"
     r"(?:popen|shell_exec|execSync|spawnSync|execFileSync|\bsystem\b|\bqx\b|%x|`)"
 )
 # Words that many languages have for deleting files, and for other things too.
-REMOVES = re.compile(r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)\w*\s*[(\s]")
-REMOVES_HOME = re.compile(r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)\w*!?\s*\(")
+REMOVES = re.compile(r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)[\w/-]*!?\s*[(\s]")
+REMOVES_HOME = re.compile(
+    r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)[\w/-]*!?\s*\(|\bfile\s+delete\b"
+)
 PLACE = re.compile(r"(?<=\s)(?:~|/[\w.~-]+)/[\w./~-]+")
 # A function handed over by its name in quotes: array_map("unlink", …).
 BY_NAME = re.compile(
@@ -224,7 +227,7 @@ def _words(call: Call, code: str, runner: re.Match[str]) -> list[str]:
     joined = JOINED.match(code, runner.end())
     if joined and words and HOME.search(joined["rest"]):
         home = _home_places(joined["rest"])[0].replace("~", call.paths.home, 1)
-        if joined["sign"] == ",":
+        if joined["sign"] in (",", ""):
             return [*words, home]
         words[-1] += home
     return words

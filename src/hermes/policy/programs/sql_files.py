@@ -24,8 +24,8 @@ TAKES = re.compile(
 )
 # A meta-command of psql: its files stand without quotes, too.
 META = re.compile(
-    r"(?im)\\(?P<what>copy\b.*?\s(?:to|from)|[iow]|ir|g|gx|out|include)\s+"
-    r"(?P<name>'[^']*'|\|[^\n]*|[\w./~-]+)"
+    r"(?im)\\(?P<what>copy\s+(?:\([^)]*\)|\S+)(?:\s*\([^)]*\))?\s+(?:to|from)(?:\s+program)?"
+    r"|[iow]|ir|g|gx|out|include)\s+(?P<name>'[^']*'|\|[^\n]*|[\w./~-]+)"
 )
 BUCKET = re.compile(r"(?i)^(?:s3[an]?|gcs|gs|az|azure|abfss?|r2|hf|https?|ftp|sftp|oss|cos)://")
 # Code that is taken into the database.
@@ -88,9 +88,9 @@ def _paths(text: str) -> Iterator[str]:
 
 
 def _meta(call: Call, what: str, name: str) -> None:
-    if name.startswith("|"):
+    if name.startswith("|") or what.endswith("program"):
         call.ask("shell_escape", "It leaves the database: it runs a command.")
-        call.runs_text(name[1:])
+        call.runs_text(name.lstrip("|"))
     elif what.endswith("from"):
         call.reads(name)
         call.ask("database", f"It takes {name} in, which changes data.")

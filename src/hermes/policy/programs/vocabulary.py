@@ -96,6 +96,9 @@ FOLDERS = frozenset(
     """src lib app apps test tests spec docs doc content packages examples scripts tools cmd pkg
     internal include public assets site policy schema models data notebooks""".split()
 )
+OF_FORGE = re.compile(
+    r"(?:\./)?\.(?:github|gitlab|circleci|vscode|devcontainer|storybook|changeset)(/|$)"
+)
 # Nothing comes back after these.
 DESTROYS = frozenset("drop destroy wipe purge uninstall terminate nuke erase delete gc".split())
 # Options by which a tool that works here also sends out what it has made.
@@ -116,13 +119,13 @@ ENDS = re.compile(
 # Programs that keep secrets, by their names.
 KEEPS_SECRETS = re.compile(
     r"(?i)keepass|passw|passage|secret|vault|token(?!i)|cred(?!o)|wallet|keyring|keychain|warden"
-    r"|^rbw$|lastpass|dashlane|enpass|(^|-)pass(-|$)|authenticator|totp"
+    r"|^rbw$|\daws$|okta|lastpass|dashlane|enpass|(^|-)pass(-|$)|authenticator|totp"
 )
 # Names of programs that say what they change: update-ca-trust, add-apt-repository, vm-destroy.
 NAMED_FOR_CHANGE = frozenset(
     """update upgrade add del delete remove rm destroy wipe purge set unset install uninstall kill
     enable disable reset revoke grant deploy publish push upload shutdown reboot flush drop mount
-    umount send transfer paste pastebin share sync reconfigure register erase format clear
+    umount send transfer paste pastebin gist share sync reconfigure register erase format clear
     """.split()
 )
 PLAIN_WORD = re.compile(r"[\w@+*?{},\[\]./:=-]+")
@@ -174,7 +177,7 @@ def plain_tool(call: Call) -> bool:
     words = call.options().operands
     if any(UNKNOWN in word or far(word) or _turned(word) for word in call.arguments):
         return False
-    if KEEPS_SECRETS.search(call.name):
+    if KEEPS_SECRETS.search(call.name) or any("0.0.0.0" in word for word in call.arguments):
         return False
     values = [part for word in call.arguments for part in (word, word.partition("=")[2])]
     if any(word[:1] in ("/", "~") or word.startswith("..") for word in values) and not all(
@@ -212,6 +215,8 @@ def _turned(word: str) -> bool:
 def _of_project(word: str) -> bool:
     """A file or folder such as projects have: `src`, `src/a.v`, `.`, `**/*.md`."""
     if word in (".", "./...") or word.rstrip("/") in FOLDERS or NEAR.match(word):
+        return True
+    if OF_FORGE.match(word) and ".." not in word:
         return True
     return bool(PROJECT_FILE.fullmatch(word))
 

@@ -79,7 +79,9 @@ def check_worker(call: Call) -> Stream | None:
     orders = [] if call.name == "dotnet" else call.options().operands[:2]
     if call.name not in TESTERS and (order := destroying(orders)):
         call.ask("remote_state", f"`{order}` sounds as if it deletes something for good.")
-    if target := next((each for each in orders if OUTWARD.match(each)), ""):
+    files = re.compile(r"\.(ya?ml|json|toml|[jt]sx?|py|sh|tf|md|txt|xml)$")
+    outward = (each for each in orders if OUTWARD.match(each) and not files.search(each))
+    if target := next(outward, ""):
         call.ask("remote_state", f"`{target}` sounds as if it changes something elsewhere.")
     if any(SENDS.match(word) for word in words):
         call.ask("remote_state", f"`{call.name}` sends what it makes to others.")
