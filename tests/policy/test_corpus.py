@@ -1,5 +1,6 @@
 """Thousands of dangerous and everyday commands. What is `held` was never used to write a rule;
-`rounds` were written before they were measured, and their misses became rules."""
+`rounds` were written before they were measured, and their misses became rules; `blind` came from
+somebody who had not seen the rules."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from hermes.policy.rules import Rules
 from tests.policy.corpora import Sample, load
 from tests.policy.deciding import ROOT, decide, rules
 
-DANGEROUS = ("dangerous", "dangerous_held", "dangerous_rounds")
-BENIGN = ("benign", "benign_held", "benign_rounds")
+DANGEROUS = ("dangerous", "dangerous_held", "dangerous_rounds", "dangerous_blind")
+BENIGN = ("benign", "benign_held", "benign_rounds", "benign_blind")
 
 
 def decided(name: str, by: Rules) -> list[tuple[Sample, Decision]]:

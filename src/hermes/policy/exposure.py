@@ -41,6 +41,27 @@ SUBSCRIPTED = frozenset("test [ printf read unset declare typeset local export l
 HIDDEN_RUN = re.compile(r"\[[^\]]*(\$\(|`)")
 
 
+# Options by which programs show what they otherwise keep covered.
+SHOWING = re.compile(
+    r"^--?(?:(?:show|reveal|display|print|dump|include|with|export|list|view|get|output)[-_])+"
+    r"(?:(?:all|the|plain|raw)[-_])?"
+    r"(?:secrets?|passwords?|pass|tokens?|credentials?|sensitive|private[-_]?keys?|secret[-_]?keys?|psk"
+    r"|keys?[-_]material|api[-_]?keys?)(?:[-_](?:keys?|values?|only|subkeys))?(?:=(?!false|no|0)|$)"
+    r"|^--(?:reveal|unmask(?:ed)?|no-(?:mask|masking|redact|redaction)|with-decryption"
+    r"|(?:show|dump)-(?:sensitive|decrypted|unmasked)[\w-]*)(?:=(?!false|no|0)|$)"
+)
+
+
+def look_at_words(call: Call) -> None:
+    """Whatever the program is: its words may hide a command, name a credential or show one."""
+    hidden_commands(call)
+    named_files(call)
+    if call.name not in UNREAD and any(
+        word[:1] == "-" and SHOWING.match(word) for word in call.arguments
+    ):
+        call.ask("credentials", f"It makes `{call.name}` show secrets.")
+
+
 def hidden_commands(call: Call) -> None:
     if call.name in SUBSCRIPTED and any(
         "[" in each and HIDDEN_RUN.search(each) for each in call.arguments

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from hermes.codec.values import replace
 from hermes.policy.call import Call, Check, shown
 from hermes.policy.disguise import disguised, folded
-from hermes.policy.exposure import hidden_commands, named_files, plain_texts, shown_variables
+from hermes.policy.exposure import look_at_words, plain_texts, shown_variables
 from hermes.policy.findings import Finding, Level
 from hermes.policy.lookup import bare_name, new_program
 from hermes.policy.paths import Paths
@@ -313,8 +313,7 @@ class Walk:
         if "../" in bare and UNKNOWN not in state.cwd:
             bare = bare_name(posixpath.normpath(posixpath.join(state.cwd, bare)))
         call = Call(bare, arguments, state, stdin, self)
-        hidden_commands(call)
-        named_files(call)
+        look_at_words(call)
         check = self._programs.get(bare)
         if check is None:
             check = self._programs["/" if "/" in bare else ""]

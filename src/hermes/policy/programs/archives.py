@@ -9,6 +9,7 @@ from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
 from hermes.policy.programs.running import fetched
 from hermes.policy.shell.state import NOTHING, UNKNOWN, Stream
+from hermes.policy.surroundings import PLAIN_VIEWERS
 
 TAR_TAKING = """
     -f -C -T -X -I -F -b -K -N -V -H -g --file --directory --files-from --exclude-from --exclude
@@ -151,8 +152,10 @@ def _patch(call: Call) -> Stream | None:
 def _man(call: Call) -> Stream | None:
     options = call.options("-P -H -M -S -s -m -C -L -p -r --pager --html --config-file")
     for program in options.values("-P", "--pager", "-H", "--html"):
-        call.ask("shell_escape", "It makes man run another program.")
-        call.runs_text(program)
+        viewer, _, told = program.partition(" ")
+        if viewer not in PLAIN_VIEWERS or not re.fullmatch(r"(?:-[\w-]+ ?)*", told):
+            call.ask("shell_escape", "It makes man run another program.")
+            call.runs_text(program)
     return None
 
 

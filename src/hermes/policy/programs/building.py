@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call, Check
-from hermes.policy.exposure import shown_secrets
+from hermes.policy.exposure import SECRET_NAME, shown_secrets
 from hermes.policy.programs.filters import key_like
 from hermes.policy.programs.running import fetched, own_program
 from hermes.policy.programs.tool_names import READERS, WORKERS
@@ -36,8 +36,11 @@ def check_targets(call: Call) -> Stream | None:
         call.work(reason="It only shows what it would do.")
         return None
     check_worker(call)
-    options = call.options("-f -C -I -j -l -o -W --file --makefile --directory --jobs --eval -E")
-    for name in options.values("-f", "--file", "--makefile"):
+    options = call.options(
+        "-f -C -I -j -l -o -W --file --makefile --directory --jobs --eval -E --justfile -d "
+        "--working-directory --taskfile --dir" + (" -t" if call.name == "task" else "")
+    )
+    for name in options.values("-f", "--file", "--makefile", "--justfile", "-t", "--taskfile"):
         if name in ("-", "/dev/stdin"):
             _recipes(call, call.stdin)
         elif (written := call.state.files.get(call.path(name))) is not None:
@@ -47,7 +50,8 @@ def check_targets(call: Call) -> Stream | None:
     for name in ("Makefile", "makefile", "GNUmakefile", "justfile", "Taskfile.yml"):
         if (written := call.state.files.get(call.path(name))) is not None:
             _recipes(call, written)
-    for folder in options.values("-C", "--directory"):
+    folders = ("-C", "--directory", "--working-directory", "--dir")
+    for folder in options.values(*folders, *(("-d",) if call.name in ("just", "task") else ())):
         if fetched(call, call.path(folder)):
             call.ask("remote_code", "It builds what was fetched from elsewhere.")
         elif not call.here(folder):
@@ -162,7 +166,10 @@ def _java(call: Call) -> Stream | None:
 def _maven(call: Call) -> Stream | None:
     check_worker(call)
     for word in call.arguments:
-        if re.match(r"(.*:)?(deploy|release|publish\w*|upload\w*|site-deploy)(:|$)", word):
+        local = re.search(r"(?i)local(repository)?$|dry", word)
+        if not local and re.match(
+            r"(.*:)?(deploy|release|publish\w*|upload\w*|site-deploy)(:|$)", word
+        ):
             call.ask("remote_state", f"`{word}` publishes the project.")
         if word.startswith("exec:") or word.startswith("-Dexec."):
             call.ask("shell_escape", "It makes the build tool run another program.")
@@ -216,8 +223,15 @@ def _php_tool(call: Call) -> Stream | None:
     return check_worker(call)
 
 
+ENVIRONMENT = re.compile(r"\b(?:str)?env(?:\.|\[\W?|\()(\w+)")
+
+
 def _jq(call: Call) -> Stream | None:
-    shown_secrets(call, " ".join(call.arguments))
+    code = " ".join(call.arguments)
+    shown_secrets(call, code)
+    for found in ENVIRONMENT.finditer(code):
+        if SECRET_NAME.search(found[1]):
+            call.ask("credentials", f"It shows the secret that ${found[1]} holds.")
     options = call.options("--arg --argjson --slurpfile --rawfile --indent -f --from-file -L")
     call.reads(*options.operands[1:], *options.values("-f", "--from-file"))
     in_place = call.name == "yq" and options.has("-i", "--inplace", "--in-place")

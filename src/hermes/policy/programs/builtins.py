@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from hermes.policy.call import Call, Check
 from hermes.policy.findings import LOOKING, Finding, Level
@@ -68,6 +69,8 @@ def _set(call: Call) -> Stream:
         call.state.arguments = tuple(words[words.index("--") + 1 :])
     elif words and words[0][:1] not in ("-", "+"):
         call.state.arguments = tuple(words)
+    if ("+o", "history") in pairwise(words) or "+ohistory" in words:
+        call.ask("system_config", "It changes what is kept of the commands that run.")
     if words:
         call.work(reason="It sets options of the shell.")
         return NOTHING
@@ -204,7 +207,8 @@ def _let(call: Call) -> Stream:
 
 
 def _history(call: Call) -> Stream:
-    if any(word[:1] == "-" and set(word) & set("cdwar") for word in call.arguments):
+    ended = {"clear", "delete", "clear-session", "merge"} & set(call.arguments[:1])
+    if ended or any(word[:1] == "-" and set(word) & set("cdwar") for word in call.arguments):
         call.ask("system_config", "It changes the history of commands.")
     return Stream(origin="environment")
 

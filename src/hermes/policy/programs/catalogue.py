@@ -9,6 +9,7 @@ from hermes.policy.programs.archives import ARCHIVES
 from hermes.policy.programs.building import BUILDING
 from hermes.policy.programs.builtins import BUILTINS
 from hermes.policy.programs.databases import DATABASES
+from hermes.policy.programs.environments import CHOOSERS, choosing
 from hermes.policy.programs.files import FILES
 from hermes.policy.programs.filters import FILTERS
 from hermes.policy.programs.git import check_git
@@ -52,6 +53,8 @@ def _unknown(call: Call) -> Stream | None:
     asked = call.arguments[-1:] == ["--help"] and len(call.arguments) < 5
     if asked or call.arguments in ONLY_TELLING:
         call.work(reason="It tells about itself.")
+    elif call.name in REHEARSING and any(map(REHEARSAL.fullmatch, call.arguments)):
+        call.work("network", "It only shows what it would do.")
     elif words := _sibling(call):
         return call.runs(words)
     elif installed(call, call.name):
@@ -85,7 +88,10 @@ def _perhaps_wrapper(call: Call) -> None:
 
 
 def _wrapped(call: Call) -> list[str]:
-    """A command among the words of another one."""
+    """A command among the words of another one: behind `--`, or one that others often run."""
+    behind = call.arguments[call.arguments.index("--") + 1 :] if "--" in call.arguments else []
+    if behind and call.follower.knows(behind[0].rpartition("/")[2]):
+        return behind
     for place, word in enumerate(call.arguments[:6]):
         if word.rpartition("/")[2] in RUN_BY_WRAPPERS:
             return call.arguments[place:]
@@ -152,6 +158,8 @@ def catalogue() -> dict[str, Check]:
     programs["git"] = _telling(check_git)
     for name in PRINTING:
         programs[name] = setting_up(programs.get(name, _unknown))
+    for name in CHOOSERS:
+        programs[name] = choosing(programs.get(name, _unknown))
     programs[""] = _unknown
     programs["/"] = check_path_program
     return programs

@@ -7,6 +7,9 @@ import re
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
 from hermes.policy.programs.looking import only_asked
+from hermes.policy.programs.running import own_program
+from hermes.policy.programs.script_code import check_code
+from hermes.policy.programs.sql_files import check_outside
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 READS = re.compile(
@@ -17,12 +20,12 @@ READS = re.compile(
 LOSES = re.compile(
     r"(?is)\b(drop\s+(table|database|schema|index|view|user|role|keyspace|column|collection|\w+)"
     r"|truncate\b|delete\s+from|alter\s+\w+|update\s+\S+\s+set(?!.*\bwhere\b)|flushall|flushdb"
-    r"|grant\b|revoke\b|attach\s|pg_(?:terminate|cancel)_backend|pg_reload_conf|shutdown|dropdatabase|deletemany|deleteone|remove\(|\.drop\()"
+    r"|grant\b|revoke\b|attach\s|set\s+(?:global|persist|@@global)|alter\s+system|pg_(?:terminate|cancel)_backend|pg_reload_conf|shutdown|dropdatabase|deletemany|deleteone|remove\(|\.drop\()"
 )
 ESCAPES = re.compile(
     r"(?is)\\!\s*(.*)|\.(?:shell|system)\s+([^\n]*)|\bsystem\s+([^\n;]+)|(?:to|from)\s+program\s+'([^']*)'"
-    r"|into\s+(?:out|dump)file\b()|\b(?:load_file|pg_read_file|lo_export|load_extension|readfile"
-    r"|writefile|edit)\s*\(()|\.(?:load|import|output|once|save|excel|open)\s+()"
+    r"|into\s+(?:out|dump)file\b()|\b(?:load_file|pg_read_\w+|pg_ls_\w+|lo_(?:im|ex)port|load_extension"
+    r"|readfile|writefile|edit|dblink\w*|xp_\w+|sys_(?:exec|eval)|executable|http_(?:get|post|put)|utl_\w+\.\w+)\s*\(()|\.(?:load|import|output|once|save|excel|open)\s+()"
 )
 DOT_FILES = re.compile(
     r"(?m)^\s*\.(import|read|restore|output|once|save|backup|clone|log)\s+(?:-{1,2}\w+\s+)*"
@@ -41,6 +44,7 @@ def check_sql(call: Call, text: str, *, own: bool) -> None:
     """`own` is a database file of the workspace: only losses matter there."""
     if UNKNOWN in text:
         call.ask("database", "It runs statements that are only known when it runs.")
+    check_outside(call, text)
     for found in ESCAPES.finditer(text):
         call.ask("shell_escape", "It leaves the database: it runs a command or touches files.")
         if command := next(filter(None, found.groups()), ""):
@@ -48,7 +52,7 @@ def check_sql(call: Call, text: str, *, own: bool) -> None:
     bare = re.sub(r"'(?:[^']|'')*'", "''", text)
     for statement in filter(str.strip, bare.split(";")):
         lost = LOSES.search(statement)
-        if lost and _matters(statement, lost[0]):
+        if lost and not (own and _attached(call, lost[0], text)) and _matters(statement, lost[0]):
             call.ask("database", f"It deletes or changes data: {lost[0].strip()}.")
         elif not own and not READS.match(statement):
             call.ask("database", "It changes data that others may share.")
@@ -60,6 +64,12 @@ def _matters(statement: str, lost: str) -> bool:
     if re.search(r"(?is)^\s*(select|explain|show)\b", statement):
         return lost.lower().startswith("pg_")
     return "delete" not in lost.lower() or not re.search(r"(?is)\bwhere\b", statement)
+
+
+def _attached(call: Call, lost: str, text: str) -> bool:
+    """Other databases of the workspace may be looked at together with this one."""
+    names = re.findall(r"(?i)\battach\s+(?:database\s+)?(?:if\s+not\s+exists\s+)?'([^']*)'", text)
+    return lost.lower().startswith("attach") and bool(names) and all(map(call.here, names))
 
 
 def _client(taking: str, text_options: str, file_options: str) -> Check:
@@ -128,12 +138,26 @@ def _sqlite(call: Call) -> Stream | None:
     return None
 
 
-def _duckdb(call: Call) -> Stream | None:
-    options = call.options("-c -s -cmd -init")
-    texts = options.values("-c", "-s", "-cmd") or call.options("-c -s").operands[1:]
+def _engine(call: Call) -> Stream | None:
+    options = call.options("-c -s -f -cmd -init -separator -nullvalue -q -d --query --queries-file")
+    names = [word for word in options.operands if word != "local"]
+    asked = options.values("-c", "-s", "-cmd", "-q", "--query")
+    texts = asked or (names if call.name in ASKED_DIRECTLY else names[1:])
+    call.reads(*(name for name in names if name not in texts))
+    if files := options.values("-f", "-init", "--queries-file"):
+        for name in files:
+            own_program(call, name)
+        return None
+    if not texts and call.stdin.origin == "own":
+        call.work(reason="It runs statements of the project.")
+        return None
     for text in texts or [call.stdin.text]:
         check_sql(call, text, own=True)
     return None
+
+
+# The first word for these is a statement already.
+ASKED_DIRECTLY = frozenset(("octosql", "dsq", "trdsql", "textql", "q"))
 
 
 def _redis(call: Call) -> Stream | None:
@@ -143,7 +167,10 @@ def _redis(call: Call) -> Stream | None:
         return None
     if not words and call.stdin.known:
         words = call.stdin.text.split()
-    if not words or words[0].lower() not in REDIS_READS:
+    order = [word.lower() for word in words[:3]]
+    if order[:2] == ["config", "get"] and not re.search(r"pass|auth|\*", " ".join(order[2:])):
+        call.work(reason="It reads a database.")
+    elif not order or order[0] not in REDIS_READS:
         call.ask("database", f"It changes or deletes data: {' '.join(words[:1]) or 'unknown'}.")
     return None
 
@@ -151,6 +178,7 @@ def _redis(call: Call) -> Stream | None:
 def _mongo(call: Call) -> Stream | None:
     options = call.options("--eval --host --port -u -p --username --password --db --file -f")
     for text in options.values("--eval"):
+        check_code(call, text, backticks=False)
         if LOSES.search(text) or re.search(
             r"\b(insert|update|delete|drop|remove|create)\w*\(", text
         ):
@@ -247,7 +275,7 @@ DATABASES: dict[str, Check] = {
         ),
     ),
     **dict.fromkeys(("sqlite3", "sqlite", "litecli"), _sqlite),
-    "duckdb": _duckdb,
+    **dict.fromkeys(("duckdb", "clickhouse-local", "datafusion-cli", *ASKED_DIRECTLY), _engine),
     "bq": _bq,
     **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis),
     **dict.fromkeys(("mongosh", "mongo"), _mongo),

@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from hermes.policy.call import Call, Check
-from hermes.policy.programs.filters import key_like
+from hermes.policy.programs.filters import found_stores, key_like
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
 FILTERED = frozenset(
@@ -234,6 +234,7 @@ def _find(call: Call) -> Stream | None:
     if UNKNOWN in "".join(bases):
         filtered = False
     targets = [_found(base, terms, filtered) for base in bases]
+    targets += [each for base in bases for each in found_stores(call, base, _sought(terms))]
     _find_names(call, bases, terms)
     for place, term in enumerate(terms):
         if term == "-delete":
@@ -243,6 +244,16 @@ def _find(call: Call) -> Stream | None:
         elif term in FIND_RUNS:
             _find_runs(call, terms[place + 1 :], targets)
     return Stream(text="\n".join(targets))
+
+
+def _sought(terms: list[str]) -> list[str]:
+    """The names that are looked for."""
+    return [
+        terms[place + 1].rstrip("/")
+        for place, term in enumerate(terms[:-1])
+        if term in ("-name", "-iname", "-path", "-ipath", "-wholename")
+        and (place == 0 or terms[place - 1] not in ("!", "-not"))
+    ]
 
 
 def _acting(terms: list[str], action: int) -> list[str]:

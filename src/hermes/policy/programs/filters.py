@@ -7,11 +7,12 @@ import binascii
 import posixpath
 import re
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 
 from hermes.policy.call import Call, Check
 from hermes.policy.exposure import SECRET_PATTERN
 from hermes.policy.options import Options
-from hermes.policy.paths import KEY_FILE
+from hermes.policy.paths import HOME_STORES, KEY_FILE
 from hermes.policy.shell.state import ANYTHING, SOME, UNKNOWN, Stream
 
 GREP_VALUES = """
@@ -95,7 +96,17 @@ def _grep(call: Call) -> Stream:
         call.reads(*names)
         return Stream(text="\n".join(f"{each}/{SOME}" for each in names or ["."]))
     found = _files(call, names)
+    if not names and SOME in found.text:
+        return Stream(text=_chosen(call, found.text, options.operands), origin=found.origin)
     return Stream(text=_part(found.text) if not names else UNKNOWN, origin=found.origin)
+
+
+def _chosen(call: Call, paths: str, patterns: list[str]) -> str:
+    """Some of the paths that a search has found: those that the pattern names may be stores."""
+    bases = {line.rpartition("/")[0] for line in paths.split("\n") if line.endswith(f"/{SOME}")}
+    plain = [re.sub(r"[\^$\\]", "", each) for each in patterns[:1]]
+    stores = [each for base in sorted(bases) for each in found_stores(call, base, plain)]
+    return "\n".join((_part(paths), *stores))
 
 
 def _ls(call: Call) -> Stream:
@@ -112,14 +123,21 @@ def _fd(call: Call) -> Stream | None:
         if marker in call.arguments:
             words = call.arguments[call.arguments.index(marker) + 1 :]
             before = Options(call.arguments[: call.arguments.index(marker)], FD_VALUES)
-            narrow = before.operands[:1] not in ([], ["."], [""], [".*"]) or before.pairs
-            for base in _fd_bases(before):
-                target = f"{base}/{SOME if narrow else '**'}"
+            for target in _fd_targets(call, before):
                 inner = [re.sub(r"\{(//?|\.|/\.)?\}", target, each) for each in words]
                 call.runs(inner if inner != words else [*inner, target])
             return None
-    base = options.operands[1] if len(options.operands) > 1 else "."
-    return Stream(text=f"{base}/{SOME}")
+    return Stream(text="\n".join(_fd_targets(call, options)))
+
+
+def _fd_targets(call: Call, options: Options) -> list[str]:
+    pattern = (options.operands[:1] or [""])[0]
+    narrow = pattern not in ("", ".", ".*") or options.pairs
+    # Any part of a name may fit, and stores are known by their whole names.
+    plain = re.sub(r"[\^$\\]", "", pattern)
+    bases = _fd_bases(options)
+    stores = [each for base in bases for each in found_stores(call, base, [plain])]
+    return [f"{base}/{SOME if narrow else '**'}" for base in bases] + stores
 
 
 def _fd_bases(before: Options) -> list[str]:
@@ -306,6 +324,24 @@ def _ends_of_lines(call: Call) -> Stream | None:
     """Files are changed where they are, unless others are named for the result."""
     call.writes(*call.options("-c --convmode").operands)
     return None
+
+
+def found_stores(call: Call, base: str, names: list[str]) -> list[str]:
+    """Places of credentials that a search below `base` for these names may find."""
+    found = []
+    for last in {part for name in names for part in name.split("/") if part.strip("*?.")}:
+        places = [posixpath.join(base, last)]
+        if call.paths.covers(call.path(base)):
+            stores = (
+                f"{head}/{'/'.join(rest)}".rstrip("/")
+                for head in HOME_STORES
+                for rest in HOME_STORES[head]
+            )
+            places += [
+                f"~/{each}" for each in stores if fnmatchcase(each.rpartition("/")[2], last.lower())
+            ]
+        found += [each for each in places if call.paths.sensitive(call.path(each))]
+    return found
 
 
 def key_like(name: str) -> bool:

@@ -6,11 +6,12 @@ import re
 
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
+from hermes.policy.programs.deno import check_deno
 from hermes.policy.programs.python_code import check_python, strings
 from hermes.policy.programs.running import ask_ended, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.stream_editors import check_awk, check_sed
-from hermes.policy.programs.workers import foreign
+from hermes.policy.programs.workers import check_worker, foreign
 from hermes.policy.shell.state import UNKNOWN, Stream
 
 # Modules that `python -m` may run: what they do is told by the program of the same name.
@@ -214,6 +215,20 @@ def _php(call: Call) -> Stream | None:
     return _from_input(call)
 
 
+def _compiled(call: Call) -> Stream | None:
+    """Languages that are mostly compiled, and can also run a piece of code at once."""
+    words = call.arguments
+    options = call.options("-e --expr --eval -script", permute=False)
+    codes = options.values("-e", "--expr", "--eval")
+    if words[:1] == ["eval"]:
+        codes = codes + options.operands[1:2]
+    if call.name == "jshell" and call.stdin.text.strip() and words[:1] != ["--version"]:
+        return _from_input(call)
+    for code in codes:
+        check_code(call, code, backticks=False)
+    return None if codes else check_worker(call)
+
+
 def _osascript(call: Call) -> Stream | None:
     call.ask("shell_escape", "It drives other programs of this machine.")
     for text in call.options("-e -l").values("-e"):
@@ -221,20 +236,10 @@ def _osascript(call: Call) -> Stream | None:
     return None
 
 
-def _deno(call: Call) -> Stream | None:
-    words = [word for word in call.arguments if not word.startswith("-")]
-    if any("://" in word or word.startswith(("npm:", "jsr:")) for word in words[1:]):
-        call.ask("remote_code", "It runs code from elsewhere.")
-    if words[:1] == ["eval"]:
-        check_code(call, words[1] if len(words) > 1 else "", backticks=False)
-    elif words[:1] and words[0] in ("install", "upgrade", "uninstall", "publish", "deploy"):
-        call.ask("package_install", f"It runs `deno {words[0]}`.")
-    else:
-        call.work(reason="It runs code of the project.")
-    return None
-
-
-PLAIN_EDITS = re.compile(r"^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g/|v/|\$|normal |sort|retab|noh)")
+PLAIN_EDITS = re.compile(
+    r"^(?:ert-run-\S+|batch-byte-\S+|checkdoc\S*|package-lint\S*)$"
+    r"|^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g/|v/|\$|normal |sort|retab|noh)"
+)
 TOLD = (
     "-c",
     "--cmd",
@@ -257,7 +262,9 @@ def _editor(call: Call) -> Stream | None:
     quiet = call.name in ("ed", "ex", "red")
     told, names = _told([word for word in call.arguments if not (quiet and word == "-s")])
     for text in told:
-        if not PLAIN_EDITS.match(text) and text not in ("NONE", "NORC", "DEFAULTS"):
+        if call.name == "emacs" and text.endswith(".el") and UNKNOWN not in text:
+            own_program(call, text)
+        elif not PLAIN_EDITS.match(text) and text not in ("NONE", "NORC", "DEFAULTS"):
             call.ask("shell_escape", "It makes an editor run a command.")
             call.runs_text(text.partition("!")[2] or ":")
             check_code(call, text, backticks=False)
@@ -340,15 +347,17 @@ INTERPRETERS: dict[str, Check] = {
             "gnuplot",
             "nim",
             "raku",
-            "crystal",
             "janet",
         ),
         _inline("-e --eval -eval -E -c", "-l -r -m"),
     ),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), check_awk),
     **dict.fromkeys(("sed", "gsed", "ssed"), check_sed),
+    **dict.fromkeys(("swift", "kotlin", "ghc", "rust-script", "dotnet-script"), _compiled),
+    "crystal": _compiled,
+    "jshell": _compiled,
     "osascript": _osascript,
-    "deno": _deno,
+    "deno": check_deno,
     **dict.fromkeys(
         (
             "vim",

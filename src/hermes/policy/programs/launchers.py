@@ -49,6 +49,10 @@ def _nix(call: Call) -> Stream | None:
     here = all(re.match(r"\.{0,1}/?[\w./-]*#|\.{1}($|/|#)|nixpkgs#?$", word) for word in named[:1])
     if verb in ("build", "fmt", "develop", "run", "log", "eval", "repl", "print-dev-env") and here:
         call.work("network", "It builds what the project names.")
+        program = (named[:1] or [""])[0].rpartition("#")[2].rpartition(".")[2]
+        if verb == "run" and call.follower.knows(program):
+            behind = words.operands[words.operands.index(named[0]) + 1 :]
+            return call.runs([program, *(behind[1:] if behind[:1] == ["--"] else behind)])
         return call.runs(rest[at + 1 :]) if rest[at + 1 :] else None
     if verb == "flake" and named[:1] and named[0] in ("check", "show", "metadata", "info", "lock"):
         call.work("network", "It looks at the project.")

@@ -48,7 +48,8 @@ ASKED: dict[str, tuple[str, str]] = {
     "credentials": (
         """security secret-tool pass gopass op bw lpass keyctl gpg-agent ssh-add ssh-keygen gpg gpg2
         keytool vault chamber sops age doppler aws-vault git-credential-manager keyring
-        kwallet-query ansible-vault hashcat john unshadow chntpw""",
+        kwallet-query rbw keepassxc-cli kpcli bws dcli ansible-vault hashcat john
+        unshadow chntpw""",
         "It shows, makes or changes keys and passwords.",
     ),
     "exfiltration": (
@@ -202,6 +203,15 @@ def _hostname(call: Call) -> Stream | None:
     return Stream(text=SOME)
 
 
+def _nmcli(call: Call) -> Stream | None:
+    options = call.options(
+        "-f -g -m -c -e -w --fields --get-values --mode --colors --escape --wait"
+    )
+    if options.has("-s", "--show-secrets") or "show-password" in call.arguments:
+        call.ask("credentials", "It shows the passwords of networks.")
+    return _NMCLI(call)
+
+
 def _settings(reading: str) -> Check:
     """hostnamectl and its relatives."""
     return verbs(Verbs(reads=reading, otherwise="system_config"))
@@ -302,6 +312,19 @@ def _hermes(call: Call) -> Stream | None:
     return None
 
 
+_NMCLI = verbs(
+    Verbs(
+        reads="general device:status device:show connection:show con:show dev:status "
+        "device:wifi dev:wifi device:wifi:list dev:wifi:list device:wifi:rescan dev:wifi:rescan",
+        asks={
+            "system_config": "device:wifi:connect dev:wifi:connect device:wifi:hotspot "
+            "dev:wifi:hotspot",
+            "credentials": "device:wifi:show-password dev:wifi:show-password",
+        },
+        taking="-f -g -m -c -e -w --fields --get-values --mode --colors --escape --wait",
+        otherwise="system_config",
+    )
+)
 MACHINE: dict[str, Check] = {
     name: _asking(category, reason)
     for category, (names, reason) in ASKED.items()
@@ -331,7 +354,7 @@ MACHINE |= {
     "timedatectl": _settings("status show list-timezones timesync-status"),
     "localectl": _settings("status list-locales list-keymaps"),
     "resolvectl": _settings("status query statistics"),
-    "nmcli": _settings("general device:status device:show connection:show con:show dev:status"),
+    "nmcli": _nmcli,
     "networkctl": _settings("status list"),
     "defaults": _settings("read domains find read-type"),
     **dict.fromkeys(("open", "xdg-open", "gnome-open"), _open),

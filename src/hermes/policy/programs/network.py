@@ -159,7 +159,7 @@ def _httpie(call: Call) -> Stream | None:
 
 def _out(category: str, reason: str) -> Check:
     def check(call: Call) -> Stream:
-        asked = only_asked(call, ordered=True) and "config" not in call.arguments
+        asked = only_asked(call, ordered=True) and not {"config", "alias"} & set(call.arguments)
         if asked and call.name in STORING:
             call.work("network", "It looks at what is stored elsewhere.")
             return FETCHED

@@ -88,8 +88,9 @@ def _pip_install(call: Call, words: list[str]) -> None:
     if options.values("--global-option", "--install-option", "--config-settings", "--build-option"):
         call.ask("shell_escape", "It gives the installation of a package orders of its own.")
     call.writes(*options.values("-t", "--target", "--prefix", "--root"))
-    for name in options.values("-r", "--requirement", "-c", "--constraint", "-e", "--editable"):
-        if not _of_project(call, name):
+    lists = options.values("-r", "--requirement", "-c", "--constraint")
+    for name in (*lists, *options.values("-e", "--editable")):
+        if not (name in lists and _is_local(call, name)) and not _of_project(call, name):
             call.ask(NEW, f"It installs what {name} says, which is not part of the workspace.")
     for name in options.operands:
         if fetched(call, call.path(name)):
@@ -107,7 +108,11 @@ def _of_project(call: Call, name: str) -> bool:
     looks_local = bare.startswith((".", "/")) or bare.endswith(
         (".txt", ".whl", ".toml", ".tar.gz", ".in")
     )
-    return looks_local and "://" not in name and UNKNOWN not in name and call.here(bare)
+    return looks_local and _is_local(call, bare)
+
+
+def _is_local(call: Call, name: str) -> bool:
+    return "://" not in name and UNKNOWN not in name and call.here(name)
 
 
 def _npm(call: Call) -> Stream | None:
@@ -131,6 +136,8 @@ def _npm(call: Call) -> Stream | None:
         own_program(call, folder)
     if verb in ("update", "up", "link", "rebuild") and options.has("-g", "--global"):
         call.ask(NEW, "It changes what is installed for the whole machine.")
+    if verb == "node" and call.name in ("yarn", "pnpm"):
+        return call.runs(call.arguments[call.arguments.index("node") :])
     if verb in ("exec", "x", "dlx", "create", "init") and (names or verb in ("exec", "x", "dlx")):
         return _fetched_tool(call, names, making=verb in ("create", "init"))
     if verb in ("install", "i", "add", "ci", "install-ci-test", "isntall", "in", "ins"):

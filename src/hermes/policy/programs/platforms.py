@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from hermes.policy.call import Call, Check
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.shell.state import Stream
+
+# Settings that hold no password, by their names.
+PLAIN_SETTING = re.compile(
+    r"(?i)[A-Z_]*(ENV|LEVEL|PORT|HOST|VERSION|MODE|DEBUG|TZ|LANG|CONCURRENCY)"
+)
 
 
 def _remote(reads: str = "", works: str = "", bare: str = "read", **asks: str) -> Check:
@@ -25,6 +32,26 @@ def _switch(call: Call) -> Stream | None:
         call.ask("system_config", "It changes which cluster the next commands work on.")
     call.work("network", "It tells which clusters there are.")
     return None
+
+
+_GORELEASER = _remote("check healthcheck", "build")
+
+
+def _goreleaser(call: Call) -> Stream | None:
+    if {"--snapshot", "--skip=publish"} & set(call.arguments):
+        call.work(reason="It builds the project without publishing it.")
+        return None
+    return _GORELEASER(call)
+
+
+_HEROKU = _remote("apps logs ps status version releases config:get")
+
+
+def _heroku(call: Call) -> Stream | None:
+    words = call.options("-a -r --app --remote").operands
+    if words[:1] == ["config:get"] and not all(map(PLAIN_SETTING.fullmatch, words[1:])):
+        call.ask("credentials", "It shows a setting that may hold a password.")
+    return _HEROKU(call)
 
 
 PLATFORMS: dict[str, Check] = {
@@ -59,10 +86,12 @@ PLATFORMS: dict[str, Check] = {
     "cdk": _remote("ls list synth diff doctor version", "synth"),
     "sam": _remote("validate list logs", "build local"),
     "eb": _remote("status list logs health"),
-    "heroku": _remote("apps logs ps status version releases config:get"),
+    "heroku": _heroku,
     "fly": _remote("status logs version apps:list info"),
     "flyctl": _remote("status logs version apps:list info"),
-    "vercel": _remote("ls list inspect logs whoami --version", "dev build", bare="remote_state"),
+    "vercel": _remote(
+        "ls list inspect logs whoami --version env:ls", "dev build", bare="remote_state"
+    ),
     "netlify": _remote("status sites:list", "dev build"),
     "firebase": _remote("projects:list use", "emulators:start serve"),
     "wrangler": _remote("whoami tail", "dev build types"),
@@ -76,7 +105,7 @@ PLATFORMS: dict[str, Check] = {
         "add commit update pull init clone",
     ),
     "packer": _remote("validate inspect version fmt", "init"),
-    "goreleaser": _remote("check healthcheck", "build"),
+    "goreleaser": _goreleaser,
     "twine": _remote("check"),
     "dependabot": _remote(),
     "sentry-cli": _remote("info"),

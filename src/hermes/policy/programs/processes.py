@@ -107,7 +107,7 @@ def _gdb(call: Call) -> Stream | None:
             if found:
                 call.ask("shell_escape", "It makes the debugger run a command.")
                 call.runs_text(found[1])
-    for name in options.operands[:1]:
+    for name in (*options.operands[:1], *options.values("-x", "--command", "-ix")):
         own_program(call, name)
     call.work(reason="It runs a program of the project in a debugger.")
     return None

@@ -138,7 +138,7 @@ def check_shell(call: Call) -> Stream | None:
 
 
 # What follows a pattern in zsh says of which kind the files are.
-QUALIFIERS = re.compile(r"(?<=[*?\]])\([^()\s'\"]*\)")
+QUALIFIERS = re.compile(r"(?<=[*?\]])\([^()\s'\"]*\)|(?<=[\w}])\([.@/^*=DNnoOLmUx0-9+-]+\)(?=\s|$)")
 
 
 def _run_text(call: Call, words: list[str]) -> Stream | None:

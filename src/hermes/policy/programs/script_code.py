@@ -16,6 +16,7 @@ RUNNER = r"""(?: \b(?: system | exec | execSync | execFile | execFileSync | exec
     | spawn | spawnSync | popen | popen2 | popen3 | shell_exec | passthru | proc_open | pcntl_exec
     | os\.execute | io\.popen | capture2e? | capture3 | Open3\.\w+ | Kernel\.\w+ | run | shell
     | Deno\.Command | getRuntime\(\)\.exec | ProcessBuilder | shell-command
+    | sh | Sys\.command | exec\.Command | Process\.\w+ | Command::new
     | shell-command-to-string | call-process | start-process | System\.cmd | os:cmd )
     | do\s+shell\s+script )"""
 STRING = r"""(?: '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )"""
@@ -27,7 +28,8 @@ QW = re.compile(rf"(?x) {RUNNER} \s* \(? \s* qw \s* [(\[{{<|/] ([^)\]}}>|/]*(?:/
 # Code that can start programs, by whatever name it calls the function then.
 STARTS = re.compile(
     r"child_process|\bOpen3\b|\bIPC::|\bos\.execute\b|\bproc_open\b|System\.Process|sys\.process"
-    r"|getRuntime|ProcessBuilder|\bDeno\.(run|Command)|\bBun\.spawn|\bqw\b|\bsystem\b|\bexec\w*\b"
+    r"|getRuntime|ProcessBuilder|\bDeno\.(run|Command)|\bBun\.(spawn|\$)|\bqw\b|\bsystem\b"
+    r"|\bexec\w*\b"
 )
 BACKTICKS = re.compile(
     r"`([^`]*)`|(?:\bqx|%x)\s*(?:\{([^}]*)\}|\(([^)]*)\)|\[([^\]]*)\]|<([^>]*)>|([/|!#~])(.*?)\6)",
@@ -75,7 +77,7 @@ SAID: tuple[tuple[str, str, str], ...] = (
         r"\b(File\.(write|open|rename|chmod|symlink)|IO\.write|file_put_contents|fopen|fwrite"
         r"|(?:write|append|copy)File\w*|createWriteStream|fs\.(rename|chmod|copy|symlink|cp)\w*"
         r"|(?:rename|chmod|symlink|link|truncate|cp|mkdir|utimes|chown)Sync"
-        r"|FileUtils\.\w+|io\.open|write-region|rename|Deno\.write\w*|copy)\b\s*[(\s]",
+        r"|FileUtils\.\w+|io\.open|write-region|rename|Deno\.write\w*|Bun\.write|copy)\b\s*[(\s]",
         "overwrite",
         "",
     ),
@@ -101,16 +103,29 @@ MODULES = re.compile(
     r"['\"](?:node:)?(?:https?|http2|net|tls|dgram|socket|Net::HTTP|net/http|open-uri)['\"]\)?"
     r"[^'\"]*\.(?:request|get|connect|createConnection|createSocket|post|write|put|start)\b"
 )
+# The home of whoever runs the code, in any language, and the path that is put behind it.
 HOME = re.compile(
-    r"Dir\.home|homedir\(\)|ENV\W+HOME|process\.env\.HOME|getenv\W+HOME|env\(HOME\)|user\.home"
+    r"(?:\bHOME\b|\bUSERPROFILE\b|home_?dir\b|\bDir\.home\b|user[._]home|HomeDirectory\b|expand_path\W+~"
+    r"|expanduser\W+~)"
+    r"(?:['\"\])!}();]|\?\?)*\s*(?:(?:\+|\.{1,2}|,|<>)\s*)?['\"`]?"
+    r"(?P<path>/[\w.@-][\w.@/ -]*(?=['\"`\s])|(?<=['\"])[\w.][\w./-]*(?=['\"]))?"
 )
+# A text that runs as a command: `$` before it, as zx and Bun have it.
+TAGGED = re.compile(r"(?<![\w'\"])(?:Bun\.)?\$(?:\.\w+|\([^()`]*\))?`([^`]*)`")
+TEMPLATE = re.compile(r"`([^`$\n]+)`")
+PUT_IN = re.compile(r"\$\{([^{}]*)\}")
+# What follows the quoted words of a command when the home of the user is one of them.
+JOINED = re.compile(r"\s*(?P<sign>\+|\.{1,2}|,|<>|(?=\())\s*(?P<rest>(?![\s'\"{])[^;)\]}]*)")
 # What a command tells becomes code.
 RUNS_OUTPUT = re.compile(
     r"\b(?:load|loadstring|eval|exec|dofile|Function|source|parse|instance_eval)\b\s*\(?[^\n;]{0,80}?"
     r"(?:popen|shell_exec|execSync|spawnSync|execFileSync|\bsystem\b|\bqx\b|%x|`)"
 )
 # Words that many languages have for deleting files, and for other things too.
-REMOVES = re.compile(r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)\w*\s*[(\s]")
+REMOVES = re.compile(r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)[\w/-]*!?\s*[(\s]")
+REMOVES_HOME = re.compile(
+    r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)[\w/-]*!?\s*\(|\bfile\s+delete\b"
+)
 PLACE = re.compile(r"(?<=\s)(?:~|/[\w.~-]+)/[\w./~-]+")
 # A function handed over by its name in quotes: array_map("unlink", …).
 BY_NAME = re.compile(
@@ -179,7 +194,8 @@ def _look_for_patterns(call: Call, code: str, bare: str, *, ran: bool) -> None:
 def _look_for_paths(call: Call, code: str) -> None:
     """Each text that may be a path is taken for one that is read."""
     at_home = bool(HOME.search(code))
-    for text in strings(code):
+    call.reads(*(place for place in _home_places(code) if place != "~"))
+    for text in (*strings(code), *(() if backticks else TEMPLATE.findall(code))):
         if 3 < len(text) < 200 and " " not in text and ("/" in text or text[0] in "~."):
             call.reads(text)
             if at_home and text[0] != "~":
@@ -197,13 +213,15 @@ def _probe(call: Call, code: str) -> None:
 
 def _run_texts(call: Call, code: str, *, backticks: bool) -> bool:
     """Follows the commands that stand there in plain text; False when one does not."""
-    found = [list(strings(match[1])) for match in RUNS.finditer(code)]
+    found = [_words(call, code, match) for match in RUNS.finditer(code)]
     found += [match[1].split() for match in QW.finditer(code)]
     if backticks:
         quoted = [[max(filter(None, each.groups()), key=len)] for each in BACKTICKS.finditer(code)]
         if any("#{" in text or "$" in text for each in quoted for text in each):
             _probe(call, code)
         found += quoted
+    else:
+        found += [[_filled(call, match[1])] for match in TAGGED.finditer(code)]
     for words in found:
         plain = [_unknown_parts(word) for word in words]
         if len(plain) > 1:
@@ -211,6 +229,30 @@ def _run_texts(call: Call, code: str, *, backticks: bool) -> bool:
         # The first word alone may be a whole script, with other things behind it.
         call.runs_text(plain[0] if plain else UNKNOWN)
     return bool(found) and not re.search(r"['\"]\s*[+.]\s*\w|\bENV\b|process\.env", code)
+
+
+def _words(call: Call, code: str, runner: re.Match[str]) -> list[str]:
+    """The words that stand there in quotes, and the home of the user where it goes with them."""
+    words = list(strings(runner[1]))
+    joined = JOINED.match(code, runner.end())
+    if joined and words and HOME.search(joined["rest"]):
+        home = _home_places(joined["rest"])[0].replace("~", call.paths.home, 1)
+        if joined["sign"] in (",", ""):
+            return [*words, home]
+        words[-1] += home
+    return words
+
+
+def _filled(call: Call, template: str) -> str:
+    """A command in backticks with what is put into it as far as that is known."""
+    return PUT_IN.sub(lambda part: call.paths.home if HOME.search(part[1]) else UNKNOWN, template)
+
+
+def _home_places(code: str) -> list[str]:
+    """What the code names in the home: all of it, or what stands behind the word for it."""
+    return [
+        "~/" + found["path"].strip("/ ") if found["path"] else "~" for found in HOME.finditer(code)
+    ]
 
 
 def _unknown_parts(text: str) -> str:
@@ -228,9 +270,9 @@ def _written(call: Call, code: str) -> None:
 
 
 def _deleted(call: Call, code: str) -> None:
-    paths = [text for text in strings(code) if _like_path(text)]
-    if HOME.search(code):
-        paths.append("~")
+    at_home = _home_places(code)
+    told = (text for text in strings(code) if "~/" + text.strip("/ ") not in at_home)
+    paths = [text for text in told if _like_path(text) and not HOME.fullmatch(text)] + at_home
     if not paths:
         call.ask("delete", "Its code deletes something whose name its text does not tell.")
     deep = bool(
@@ -243,6 +285,8 @@ def _removed(call: Call, code: str, bare: str) -> None:
     """Words that may mean files do so when a place outside of the project is told."""
     if not REMOVES.search(bare):
         return
+    if REMOVES_HOME.search(bare):
+        call.deletes(*_home_places(code), recursive=True)
     told = [*(text for text in strings(code) if text[:1] in "/~"), *PLACE.findall(bare)]
     call.deletes(*(text for text in told if _like_path(text)), recursive=True)
 

@@ -68,6 +68,9 @@ def _docker(call: Call) -> Stream | None:
     if call.name.endswith("-compose"):
         rest = ["compose", *rest]
     plain = [word for word in rest if not word.startswith("-")]
+    if rest[:1] == ["compose"]:
+        inner = Options(rest[1:], DOCKER.taking, permute=False).operands
+        plain = ["compose", *(word for word in inner if not word.startswith("-"))]
     if plain[:1] == ["run"] or plain[:2] == ["container", "run"]:
         return _run(call, rest[rest.index("run") + 1 :])
     if "exec" in plain[:2]:
@@ -183,7 +186,8 @@ def _copy(call: Call, names: list[str]) -> None:
 
 
 def _kubectl(call: Call, verb: str, options: Options) -> None:
-    if verb.startswith(("get:secret", "describe:secret")) or "secret" in verb.split(":")[-1:]:
+    kinds = re.split(r"[:,/]", verb)
+    if {"secret", "secrets"} & set(kinds[1:]):
         call.ask("credentials", "It shows secrets of the cluster.")
     if verb.startswith("config:view") and options.has("--raw"):
         call.ask("credentials", "It shows the keys of the cluster.")
@@ -254,11 +258,17 @@ def _aws(call: Call) -> Stream | None:
     return None
 
 
+# The names of secrets, without what they hold.
+NAMES_OF_SECRETS = re.compile(r"secrets?(?: versions)? (?:list|describe)\b")
+
+
 def _cloud(call: Call) -> Stream | None:
     """gcloud, az, doctl and others: nouns first, the verb somewhere behind."""
     words = call.options("--project --format --filter --zone --region -o -g -n -q").operands
     text = " ".join(words)
-    if re.search(
+    if NAMES_OF_SECRETS.match(text):
+        call.work("network", "It looks at the cloud.")
+    elif re.search(
         r"print-\w*token|get-credentials|secrets?\b|keys?\b|login|password|auth:token", text
     ):
         call.ask("credentials", "It shows or changes keys of the cloud.")

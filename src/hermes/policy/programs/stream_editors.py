@@ -10,6 +10,11 @@ from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
+# A command whose output is read: a text alone, or a variable; what is joined to it is not known.
+GETLINE = re.compile(
+    r"(?:(?:^|[;{}(!&|\n])\s*(?:\"((?:[^\"\\]|\\.)*)\"|([A-Za-z_]\w*)))?\s*\)?\s*\|&?\s*getline"
+)
+
 
 def check_awk(call: Call) -> Stream | None:
     options = call.options("-F -v -f -i --field-separator --assign --file --include", permute=False)
@@ -36,14 +41,15 @@ def _awk_code(call: Call, code: str) -> None:
     if UNKNOWN in code:
         call.ask("obfuscated", "It runs code that is only known when it runs.")
     shown_secrets(call, code)
-    texts = dict(re.findall(r"\b(\w+)\s*=\s*\"((?:[^\"\\]|\\.)*)\"", code))
+    texts = dict(re.findall(r"\b(\w+)\s*=\s*\"((?:[^\"\\]|\\.)*)\"\s*(?=[;})\n]|$)", code))
     for found in re.finditer(r"\bsystem\s*\(\s*(?:\"((?:[^\"\\]|\\.)*)\"|(\w+)\s*\))?", code):
         text = found[1] if found[1] is not None else texts.get(found[2] or "", UNKNOWN)
         call.runs_text(text.replace('\\"', '"'))
-    for found in re.finditer(r"\|&?\s*(?:getline|(\"((?:[^\"\\]|\\.)*)\"))", code):
-        call.runs_text(found[2].replace('\\"', '"') if found[2] else UNKNOWN, ANYTHING)
-    for found in re.finditer(r"\"((?:[^\"\\]|\\.)*)\"\s*\|\s*getline", code):
-        call.runs_text(found[1])
+    for found in re.finditer(r"\|&?\s*\"((?:[^\"\\]|\\.)*)\"", code):
+        call.runs_text(found[1].replace('\\"', '"'), ANYTHING)
+    for found in GETLINE.finditer(code):
+        text = found[1] if found[1] is not None else texts.get(found[2] or "", UNKNOWN)
+        call.runs_text(text.replace('\\"', '"'), ANYTHING)
     if re.search(r"\bsystem\b|\|", code):
         for text in strings(code):
             call.probes(text)

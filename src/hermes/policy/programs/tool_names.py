@@ -56,7 +56,7 @@ WORKERS = """
     maxima gp sage gap scilab dialyzer gofumpt golines gotests go-mod-outdated errcheck ineffassign
     gocyclo gomodifytags richgo protolint cargo-nextest cargo-deny cross bacon cargo-audit
     flamegraph inferno samply callgrind_annotate ms_print cg_annotate uftrace git-cliff gitlint
-    detect-secrets hck jnv jql jc yj xan daff dsq octosql clickhouse-local textql trdsql gm vips
+    detect-secrets hck jnv jql jc yj xan daff gm vips
     vipsthumbnail oxipng pngcrush jpegtran cjpeg djpeg gifsicle gif2webp avifenc cavif heif-convert
     potrace autotrace libreoffice soffice unoconv wkhtmltopdf weasyprint prince pdfcrop pdfunite
     pdfseparate pdfimages pdffonts mutool ocrmypdf img2pdf pdfgrep ebook-convert aspell hunspell

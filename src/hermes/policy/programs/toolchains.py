@@ -24,6 +24,9 @@ def _cargo(call: Call) -> Stream | None:
             call.ask("shell_escape", "It makes cargo use another program.")
     ask_elsewhere(call)
     call.writes(*options.values("--target-dir"))
+    if words[:1] == ["publish"] and "-n" in words:
+        call.work("network", "It only shows what it would do.")
+        return None
     return _CARGO(call.part(words, name="cargo"))
 
 
@@ -110,6 +113,19 @@ def _system(reads: str, works: str = "") -> Check:
     return verbs(Verbs(reads=reads, works=works, taking="-o -c -t", otherwise="package_install"))
 
 
+def _versions(reads: str, works: str = "") -> Check:
+    """`install` alone brings what a file of the project names."""
+    check = _system(reads, works)
+
+    def checked(call: Call) -> Stream | None:
+        if call.arguments in (["install"], ["i"]) and call.here("."):
+            call.work("network", "It installs what the project names.")
+            return None
+        return check(call)
+
+    return checked
+
+
 _CONAN = _system("search list inspect", "build")
 
 
@@ -182,8 +198,8 @@ TOOLCHAINS: dict[str, Check] = {
     "nuget": _system("list", "restore"),
     "vcpkg": _system("list search"),
     "conan": _conan,
-    "asdf": _system("list current where which plugin:list"),
-    "mise": _system("ls list current where which doctor", "run exec"),
+    "asdf": _versions("list current where which plugin:list"),
+    "mise": _versions("ls list current where which doctor", "run exec"),
     "dpkg": _query(
         "-l -L -s -S -c -I -p --list --get-selections --status --print --compare --verify -V "
         "--audit --version"

@@ -96,15 +96,36 @@ FOLDERS = frozenset(
     """src lib app apps test tests spec docs doc content packages examples scripts tools cmd pkg
     internal include public assets site policy schema models data notebooks""".split()
 )
+OF_FORGE = re.compile(
+    r"(?:\./)?\.(?:github|gitlab|circleci|vscode|devcontainer|storybook|changeset)(/|$)"
+)
 # Nothing comes back after these.
 DESTROYS = frozenset("drop destroy wipe purge uninstall terminate nuke erase delete gc".split())
 # Options by which a tool that works here also sends out what it has made.
-SENDS = re.compile(r"^--(push|publish|deploy|upload|release-notes-upload)(=(?!false|no|0)|$)")
+SENDS = re.compile(
+    r"^--?(?!(?:no|skip|dont|without|disable|allow|before|after|pre|post)-)(?:\w+-){0,2}?"
+    r"(?:upload|publish|deploy|submit|notarize|push)"
+    r"(?!-(?:dir|path|url|size|limit|timeout|folder|profile|port|target|rate|prefix|format|mode)\b)"
+    r"(?:-[\w-]+)?(?:=(?!false|no|0)|$)"
+)
+# Options of a program that nothing else is known about, by which it ends or hands out something.
+ENDS = re.compile(
+    r"^--?(?!(?:no|skip|dont|without|disable|never|exclude|ignore|warn|fail|list|show|check)-)"
+    r"(?:[\w]+-)*?(?:"
+    r"(?:delete|destroy|purge|wipe|erase|nuke|uninstall|send|revoke|terminate|factory-reset)(?:-[\w-]+)?"
+    r"|(?:clear|reset|remove|clean|flush|drop|empty|forget)-(?:all|everything|history|data|trash|it-all)"
+    r")(?:=(?!false|no|0)|$)"
+)
+# Programs that keep secrets, by their names.
+KEEPS_SECRETS = re.compile(
+    r"(?i)keepass|passw|passage|secret|vault|token(?!i)|cred(?!o)|wallet|keyring|keychain|warden"
+    r"|^rbw$|\daws$|okta|lastpass|dashlane|enpass|(^|-)pass(-|$)|authenticator|totp"
+)
 # Names of programs that say what they change: update-ca-trust, add-apt-repository, vm-destroy.
 NAMED_FOR_CHANGE = frozenset(
     """update upgrade add del delete remove rm destroy wipe purge set unset install uninstall kill
     enable disable reset revoke grant deploy publish push upload shutdown reboot flush drop mount
-    umount send transfer paste pastebin share sync reconfigure register erase format clear
+    umount send transfer paste pastebin gist share sync reconfigure register erase format clear
     """.split()
 )
 PLAIN_WORD = re.compile(r"[\w@+*?{},\[\]./:=-]+")
@@ -154,7 +175,9 @@ def plain_tool(call: Call) -> bool:
     """A program that no table names, but whose name or subcommand says that it looks or works
     here, and no word of which leads out of the workspace."""
     words = call.options().operands
-    if any(UNKNOWN in word or far(word) or TURNED.match(word) for word in call.arguments):
+    if any(UNKNOWN in word or far(word) or _turned(word) for word in call.arguments):
+        return False
+    if KEEPS_SECRETS.search(call.name) or any("0.0.0.0" in word for word in call.arguments):
         return False
     values = [part for word in call.arguments for part in (word, word.partition("=")[2])]
     if any(word[:1] in ("/", "~") or word.startswith("..") for word in values) and not all(
@@ -185,9 +208,15 @@ def plain_tool(call: Call) -> bool:
     return bool(NAMED_FOR_WORK.search(call.name)) or any(map(_of_project, words))
 
 
+def _turned(word: str) -> bool:
+    return word[:1] == "-" and bool(TURNED.match(word) or SENDS.match(word) or ENDS.match(word))
+
+
 def _of_project(word: str) -> bool:
     """A file or folder such as projects have: `src`, `src/a.v`, `.`, `**/*.md`."""
     if word in (".", "./...") or word.rstrip("/") in FOLDERS or NEAR.match(word):
+        return True
+    if OF_FORGE.match(word) and ".." not in word:
         return True
     return bool(PROJECT_FILE.fullmatch(word))
 

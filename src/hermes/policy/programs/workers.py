@@ -22,7 +22,7 @@ LAST_IS_OUTPUT = frozenset(
 # First words of a script or target that reach beyond this machine.
 OUTWARD = re.compile(
     r"^(?!(?:pre|post|test|check|lint|dry|no|prepare|validate|verify|mock|local|plan|build)[:_-])"
-    r"(?:\w+[:_-]){0,2}(deploy|publish|unpublish|upload|ship|destroy|teardown|tear-down|nuke|wipe|rollout|promote"
+    r"(?:\w+[:_-]){0,2}(deploy|publish|unpublish|upload|ship|destroy|teardown|tear-down|nuke|wipe|rollout|promote|submit|notarize"
     r"|release-publish|push|purge|provision|terminate|yank|login|logout)"
     r"(?=$|[:_.-])"
 )
@@ -79,7 +79,9 @@ def check_worker(call: Call) -> Stream | None:
     orders = [] if call.name == "dotnet" else call.options().operands[:2]
     if call.name not in TESTERS and (order := destroying(orders)):
         call.ask("remote_state", f"`{order}` sounds as if it deletes something for good.")
-    if target := next((each for each in orders if OUTWARD.match(each)), ""):
+    files = re.compile(r"\.(ya?ml|json|toml|[jt]sx?|py|sh|tf|md|txt|xml)$")
+    outward = (each for each in orders if OUTWARD.match(each) and not files.search(each))
+    if target := next(outward, ""):
         call.ask("remote_state", f"`{target}` sounds as if it changes something elsewhere.")
     if any(SENDS.match(word) for word in words):
         call.ask("remote_state", f"`{call.name}` sends what it makes to others.")
@@ -114,7 +116,9 @@ def _reaches_out(call: Call, words: list[str]) -> None:
     for place, word in enumerate(words):
         option, value = _option(word, (words[place + 1 : place + 2] or [""])[0])
         data = HARMLESS_OPTION.search(option) and not CODE_SEARCH.match(option)
-        if option and foreign(call, value) and not data:
+        if option and value.startswith("/dev/fd/") and fetched(call, value) and not data:
+            call.ask("remote_code", f"`{option}` makes it follow what comes from elsewhere.")
+        elif option and foreign(call, value) and not data:
             call.ask("unknown_program", f"`{option}` makes it use {value}, outside the workspace.")
         elif not option and foreign(call, word) and (place == 0 or words[place - 1][:1] != "-"):
             if call.name in TESTERS:

@@ -77,11 +77,24 @@ _PAIR = re.compile(
     r"(?:stats auth|login=|auth=|user=|credentials?[:=]|creds[:=]|login:)\s*[\"']?[\w.@-]{1,64}[:/]"
     r"(?P<secret>[^\s:\"'@/]{6,128})(?=[\s\"',;)]|$)"
 )
+# An option that takes both: `-auth name:token`.
+_BOTH = re.compile(
+    r"-{1,2}(?:[a-z]+-){0,2}(?:auth|user|login|userpass|creds?|credentials?|account)[ =][\"']?"
+    r"[\w.@\\+-]{1,64}:(?P<secret>[^\s:\"'/]{6,128})(?=[\s\"',;)]|$)"
+)
 _MAIL_PAIR = re.compile(r"[\w-]+\.[A-Za-z]{2,10}:(?P<secret>[^\s:/\"'@]{8,128})(?=\s|$|[,;\"'])")
 _ACCOUNTS = re.compile(r"[\w\"']{0,8}\s*[:=]\s*\[\s*[\"'](?P<secret>0x[0-9a-fA-F]{64})")
 _ORACLE = re.compile(
     r"(?:jdbc:oracle:\w+:|\b(?:sqlplus|sqlldr|expdp|impdp|rman)\s+(?:-\w+\s+){0,3})"
     r"[\w$#]{1,40}/(?P<secret>[^\s@/\"']{3,})@"
+)
+# A file with the logins for other machines, in one line or in several.
+_NETRC = re.compile(
+    r"machine\s{1,8}\S{1,128}\s{1,8}login\s{1,8}\S{1,128}\s{1,8}"
+    r"(?:account\s{1,8}\S{1,128}\s{1,8})?password\s{1,8}[\"']?(?P<secret>[^\s\"']{3,256})"
+)
+_NETRC_DEFAULT = re.compile(
+    r"default\s{1,8}login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<secret>(?=\S*[^\sa-z])\S{3,256})"
 )
 _SONAR = re.compile(r"sonar\.login[=:]\s*(?P<secret>[A-Za-z0-9_]{20,})")
 # A client that is made with what it proves itself by.
@@ -103,8 +116,10 @@ _PHRASED = re.compile(
     rb"(?:mnemonic|(?:seed|recovery|secret|backup|wallet)[ _-]?(?:phrase|words?)|bip-?39)\Z"
 )
 _PHRASE = re.compile(
-    r"\w{0,6}[\"']?(?:\s+(?:is|are|was))?\s*[:=]?\s*[\"'`]?"
-    r"(?P<secret>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})"
+    r"\w{0,6}[\"'*)]{0,3}(?:\s*\([^()\n]{0,60}\)|\s+(?:for|of|to)\s[^:\n]{1,40})?"
+    r"(?:\s+(?:is|are|was))?\s*(?:[:=]|->|-)?[\s\"'`*]{0,6}"
+    r"(?P<secret>(?:(?:1[.)]\s?)?[a-z]{3,8}(?:[ ,\n]{1,3}(?:\d{1,2}[.):]\s?)?[a-z]{3,8}){11,23}"
+    r"|[A-Z]{3,8}(?:[ ,]{1,2}[A-Z]{3,8}){11,23}))"
 )
 # A line of /etc/shadow or of a file of htpasswd.
 _HASH = re.compile(
@@ -129,9 +144,19 @@ def commands(page: Page) -> Iterator[Span]:
                     yield _to_the_end(page.text, match, group, done)
     if ":*:" in page.text or ":5432:" in page.text:
         yield from _found(_PGPASS, page.text)
+    for word in (b"-auth", b"-user", b"-login", b"-cred", b"-account"):
+        for at in page.places(word):
+            match = _BOTH.match(page.text, page.data.rfind(b" ", max(0, at - 24), at) + 1)
+            if match and not is_no_secret(match["secret"]) and _is_proof(match["secret"]):
+                yield _span(match, "secret")
     for word, expression, random in _TOLD:
         for at in page.places(word):
             yield from _around(page, at, expression, random=random)
+
+
+def _is_proof(value: str) -> bool:
+    """Neither a number of a group nor a port nor a name."""
+    return is_chosen(value) or looks_random(value, strict=False)
 
 
 def _to_the_end(text: str, match: re.Match[str], group: str, done: int) -> Span:
@@ -150,6 +175,8 @@ _TOLD = (
     (b"jdbc:oracle", _ORACLE, False),
     (b"sqlplus ", _ORACLE, False),
     (b"sonar.login", _SONAR, True),
+    (b"machine ", _NETRC, False),
+    (b"default login", _NETRC_DEFAULT, False),
     (b"net use ", _GIVEN_WORD, False),
     (b"/pass:", _GIVEN_WORD, False),
     (b"identify ", _GIVEN_WORD, False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from hermes.policy.redact.codes import second_steps
 from hermes.policy.redact.columns import in_columns
 from hermes.policy.redact.lookalikes import is_no_secret
 from hermes.policy.redact.names import Weight, weight
@@ -32,6 +33,11 @@ _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){2,4}")
 _JWK = re.compile(r'"(?:d|p|q|dp|dq|qi|k)"\s*:\s*"(?P<secret>[A-Za-z0-9_-]{16,})"')
 _USER_INFO = re.compile(
     r"://(?P<user>[^\s/@:\"'<>`\\]{0,256})(?::(?P<word>[^\s@\"'<>`]{0,256}))?@(?=[\w\[$%{.])"
+)
+# The user of a mail server is a mail address.
+_MAIL_USER = re.compile(
+    r"://(?P<user>[^\s/@:\"'<>`\\]{1,128}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,5})"
+    r":(?P<word>[^\s@/\"'<>`]{4,256})@(?=[\w\[$%{.])"
 )
 # As a path, an address has lost a stroke.
 _FOLDED = re.compile(
@@ -94,7 +100,7 @@ def addresses(page: Page) -> Iterator[Span]:
         if match := _FOLDED.match(page.text, at):
             yield from _user_info(match)
     for at in page.places(b"://"):
-        if match := _USER_INFO.match(page.text, at):
+        if match := _MAIL_USER.match(page.text, at) or _USER_INFO.match(page.text, at):
             yield from _user_info(match)
         if at < done or not (url := _URL.match(page.text, at)):
             continue
@@ -180,5 +186,6 @@ SHAPES: tuple[Callable[[Page], Iterator[Span]], ...] = (
     clients,
     kept_words,
     announced,
+    second_steps,
     in_columns,
 )
