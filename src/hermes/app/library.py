@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hermes.app.veil import Veil
 from hermes.config.home import Home
-from hermes.config.settings import RetentionSettings
+from hermes.config.session_settings import RetentionSettings
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record
 from hermes.journal import intake, listing, removal, sessions, spending, transfer, upkeep, verify
