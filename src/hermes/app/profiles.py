@@ -17,6 +17,7 @@ from hermes.app.archives import (
     pack,
 )
 from hermes.app.backup import refuse_if_used, used_by
+from hermes.app.skill_index import seeds_of
 from hermes.codec.values import Value
 from hermes.config.files import replace_file
 from hermes.config.home import (
@@ -31,12 +32,15 @@ from hermes.config.load import load
 from hermes.core.errors import NotFound, UsageError
 
 DEFAULT = "default"
+DESCRIPTION = "description.txt"
+MOST_DESCRIBED = 500
 # What makes a profile behave like another one. Logins are left behind: a provider takes back a
 # login that two programs renew.
 _MANNERS = frozenset((".env", "SOUL.md", "config.yaml"))
 _MANNER_FOLDERS = frozenset(("memories", "skills"))
 _PAST = frozenset(("archive", "hermes.db", "logs", "profiles", "sessions", ".hermes_history"))
 _LOGINS = frozenset(("auth.json",))
+_OWN = frozenset(("active_profile", DESCRIPTION))
 
 
 class ProfileInfo(Value):
@@ -44,6 +48,7 @@ class ProfileInfo(Value):
 
     name: str
     home: str
+    description: str = ""
     active: bool = False
     model: str = ""
     provider: str = ""
@@ -73,6 +78,7 @@ class Profiles:
         return ProfileInfo(
             name=name,
             home=str(home.root),
+            description=_described(home),
             active=name == self.active,
             model=model.default,
             provider=model.provider,
@@ -81,14 +87,25 @@ class Profiles:
             used_by=used_by(home),
         )
 
-    def create(self, name: str, *, like: str = "", everything: bool = False) -> Home:
+    def create(
+        self,
+        name: str,
+        *,
+        like: str = "",
+        everything: bool = False,
+        skills: bool = True,
+        description: str = "",
+    ) -> Home:
         """A new profile: empty, or with the settings, secrets, memory and skills of another, or
-        with `everything` of it but its past and its logins."""
-        target = self._new(name)
+        with `everything` of it but its past and its logins. Without `skills` it gets none of the
+        other's, and none of those that come with the program."""
+        target, words = self._new(name), _plain(description)
         source = profile_home(self._root, like) if like else None
 
         def wanted(path: PurePosixPath) -> bool:
-            return is_lasting(path) and (_is_present(path) if everything else _is_manner(path))
+            if not is_lasting(path) or (not skills and path.parts[0] == "skills"):
+                return False
+            return _is_present(path) if everything else _is_manner(path)
 
         self._root.folder(self._root.profiles)
         draft = target.root.with_name(f".{name}.{os.urandom(4).hex()}.draft")
@@ -96,12 +113,24 @@ class Profiles:
             draft.mkdir(mode=0o700)
             if source is not None and source.root.is_dir():
                 _copy(source.root, draft, wanted)
+            if not skills:
+                seeds_of(Home(draft)).opt(out=True)
+            if words:
+                replace_file(Home(draft), draft / DESCRIPTION, f"{words}\n".encode())
             draft.rename(target.root)
         except OSError as error:
             raise unwritable(target.root, error) from error
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         return target
+
+    def describe(self, name: str, text: str) -> None:
+        """What it is for; empty takes the words away."""
+        home, words = profile_home(self._root, name), _plain(text)
+        if words:
+            replace_file(home, home.root / DESCRIPTION, f"{words}\n".encode())
+        else:
+            (home.root / DESCRIPTION).unlink(missing_ok=True)
 
     def use(self, name: str) -> Home:
         """Whoever names no profile gets this one from now on."""
@@ -184,7 +213,22 @@ def _is_manner(path: PurePosixPath) -> bool:
 
 
 def _is_present(path: PurePosixPath) -> bool:
-    return path.parts[0] not in _PAST | _LOGINS and str(path) != "active_profile"
+    return path.parts[0] not in _PAST | _LOGINS and str(path) not in _OWN
+
+
+def _described(home: Home) -> str:
+    try:
+        return (home.root / DESCRIPTION).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _plain(description: str) -> str:
+    """On one line."""
+    words = " ".join(description.split())
+    if len(words) > MOST_DESCRIBED:
+        raise UsageError(f"A description has at most {MOST_DESCRIBED} characters.")
+    return words
 
 
 def _copy(source: Path, target: Path, wanted: Wanted) -> None:
