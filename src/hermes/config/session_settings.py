@@ -23,6 +23,9 @@ class SessionSettings(Value):
         bool, "Keep the raw bytes of model calls, so that sessions can be replayed."
     ] = False
     retention: RetentionSettings = RetentionSettings()
+    write_json_snapshots: Annotated[
+        bool, "Also write each session to `sessions/session_ID.json`, after every turn."
+    ] = False
 
 
 class SessionSearchSettings(Value):
