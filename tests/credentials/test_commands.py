@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import io
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -212,3 +215,62 @@ async def test_a_login_ends_at_once_when_it_is_interrupted(
     assert login.returncode == 130
     assert "Traceback" not in out
     assert not (hermes.home / "auth.json").exists()
+
+
+class Keyboard:
+    """A program in a terminal of its own."""
+
+    def __init__(self, home: Path, *words: str) -> None:
+        self._ours, theirs = os.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        self.program = subprocess.Popen(
+            [PROGRAM, *words],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            env={**os.environ, "HERMES_HOME": str(home), "TERM": "xterm"},
+        )
+        os.close(theirs)
+        self._shown = b""
+
+    async def until(self, words: str) -> str:
+        """All that was shown up to these words, which are then behind."""
+        while words.encode() not in self._shown:
+            self._shown += await asyncio.to_thread(os.read, self._ours, 10_000)
+        before, _, self._shown = self._shown.partition(words.encode())
+        return before.decode("utf-8", "replace")
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    async def leave(self) -> None:
+        self.program.kill()
+        await asyncio.to_thread(self.program.wait)
+        os.close(self._ours)
+
+
+@pytest.mark.parametrize("patience", [(), ("--timeout", "0.2")])
+async def test_whoever_chooses_a_model_is_logged_in_where_that_is_missing(
+    hermes: Terminal, authority: Authority, patience: tuple[str, ...]
+) -> None:
+    authority.interval = 60 if patience else 0
+    authority.answers = ["authorization_pending"] * 2
+    write_login(Home(hermes.home), "openai-codex", authority.url, "device", label="Plan")
+    keyboard = Keyboard(hermes.home, "model", "--no-browser", *patience)
+    try:
+        await keyboard.until("Esc leaves")
+        keyboard.type("openai-codex")
+        await keyboard.until("needs a key or login")
+        keyboard.type("\r")
+        if patience:
+            await keyboard.until("Nobody logged in at openai-codex within 0.2 s.")
+            await keyboard.until("Who should answer?")
+            assert not (hermes.home / "auth.json").exists()
+        else:
+            await keyboard.until(f"{authority.url}/activate")
+            await keyboard.until("logged in at openai-codex (Plan)")
+            await keyboard.until("Which model?")
+            assert "openai-codex" in (hermes.home / "auth.json").read_text()
+    finally:
+        await keyboard.leave()

@@ -62,6 +62,20 @@ class Aliases:
             (self.folder / each).unlink(missing_ok=True)
         return gone
 
+    def move(self, old: str, new: str, root: Path) -> tuple[str, ...]:
+        """The commands of a profile that has another name now. One that was called as the profile
+        is called as it is now, unless something else is; the names there are."""
+        moved = []
+        for name in self.of(old):
+            try:
+                wanted = self.add(new, root, new if name == old else name).name
+            except UsageError:
+                wanted = self.add(new, root, name).name
+            if wanted != name:
+                (self.folder / name).unlink(missing_ok=True)
+            moved.append(wanted)
+        return tuple(moved)
+
     @property
     def found(self) -> bool:
         """Whether the shell looks into the folder."""

@@ -28,9 +28,12 @@ SECONDS = {
     "compression": 120.0,
     "background_review": 120.0,
     "curator": 600.0,
+    "session_search": 60.0,
 }
 # What a task is called in the accounts, where that is another word.
 CAUSES = {"compression": "compaction"}
+# What a task is called on the screen, where its own name says something else.
+NAMES = {"session_search": "recapping past sessions"}
 USUAL_SECONDS = 30.0
 UNWELL_SECONDS = 600.0
 LOCKED_OUT_SECONDS = 60.0
@@ -221,4 +224,4 @@ def _typical(price: Price) -> float:
 
 
 def _words(task: str) -> str:
-    return task.replace("_", " ")
+    return NAMES.get(task) or task.replace("_", " ")

@@ -149,6 +149,7 @@ class App:
             else self._new(opening, arrange)
         )
         self._open[session.id] = (session, [])
+        watching.mirror(self, session)
         return session
 
     async def leave(self, session: Session) -> None:
@@ -162,9 +163,7 @@ class App:
         if self.settings.memory.provider:
             await self.memory.detach(session.id)
         del self._open[session.id]
-        await session.close()
-        await self.hooked.leave(session.id)
-        await self.plugged.leave(session.id)
+        await watching.close(self, session)
         if self._worktrees and (words := await self._worktrees.leave(session.id)):
             self.parting.append(words)
 

@@ -22,6 +22,7 @@ from hermes.workspaces.shell import ShellSettings
 
 if TYPE_CHECKING:
     from hermes.app.build import App
+    from hermes.app.mirroring import Mirrors
 
 
 class Commons:
@@ -57,6 +58,18 @@ class Commons:
     def offer_images(self) -> None:
         """Sessions that begin now may draw, if somebody can."""
         self._offers.get("images", self._app.imaging.offer)
+
+    @cached_property
+    def mirrors(self) -> Mirrors:
+        """Sessions that are written to files too."""
+        from hermes.app.mirroring import Mirrors
+
+        return Mirrors(self._app)
+
+    async def left(self, session_id: str) -> None:
+        """A session is closed."""
+        if "mirrors" in self.__dict__:
+            await self.mirrors.leave(session_id)
 
     @cached_property
     def child_env(self) -> dict[str, str]:

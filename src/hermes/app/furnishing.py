@@ -72,6 +72,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     from hermes.journal.index.source import JournalFile
     from hermes.policy.sources import strangers
     from hermes.recall.archive import Archive
+    from hermes.recall.recap import Teller
     from hermes.recall.tools import Recall
 
     # Unlike `hermes sessions search`, a turn does not wait until old sessions are all taken in.
@@ -83,7 +84,15 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
         principal=opened.principal,
         strangers=strangers,
     )
-    return Recall(archive, app.world.clock)
+    summarize = app.settings.session_search.summarize
+
+    def teller() -> Teller:
+        # Few searches want a recap, and its models are not loaded for the others.
+        from hermes.app.recapping import teller_of
+
+        return teller_of(app, session_id)
+
+    return Recall(archive, app.world.clock, teller=teller, summarize=summarize)
 
 
 def _directory(app: App, opened: SessionOpened) -> object:

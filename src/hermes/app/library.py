@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hermes.app.veil import Veil
 from hermes.config.home import Home
-from hermes.config.settings import RetentionSettings
+from hermes.config.session_settings import RetentionSettings
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record
 from hermes.journal import intake, listing, removal, sessions, spending, transfer, upkeep, verify
@@ -288,10 +288,14 @@ class Library:
 
     async def _forget(self, ids: Sequence[str], *, keep_files: bool = False) -> None:
         """Sessions that the journal has let go also leave the index and, unless they may come
-        back, their folders of command output."""
+        back, their folders of command output and the files they were written to."""
+        # Sessions go seldom.
+        from hermes.app.mirroring import forget_snapshot
+
         if ids:
             await self._index().forget(sessions=ids)
         for session_id in () if keep_files else ids:
+            await asyncio.to_thread(forget_snapshot, self._home, session_id)
             folder = self._home.sessions / session_id
             # An id from a file of somebody else may be anything, also a way out of the folder.
             if folder.parent == self._home.sessions and session_id != "..":

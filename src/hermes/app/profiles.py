@@ -18,6 +18,7 @@ from hermes.app.archives import (
     pack,
 )
 from hermes.app.backup import refuse_if_used, used_by
+from hermes.app.skill_index import seeds_of
 from hermes.codec.values import Value
 from hermes.config.files import replace_file
 from hermes.config.home import (
@@ -32,12 +33,15 @@ from hermes.config.load import load
 from hermes.core.errors import NotFound, UsageError
 
 DEFAULT = "default"
+DESCRIPTION = "description.txt"
+MOST_DESCRIBED = 500
 # What makes a profile behave like another one. Logins are left behind: a provider takes back a
 # login that two programs renew.
 _MANNERS = frozenset((".env", "SOUL.md", "config.yaml"))
 _MANNER_FOLDERS = frozenset(("memories", "skills"))
 _PAST = frozenset(("archive", "hermes.db", "logs", "profiles", "sessions", ".hermes_history"))
 _LOGINS = frozenset(("auth.json",))
+_OWN = frozenset(("active_profile", DESCRIPTION))
 
 
 class ProfileInfo(Value):
@@ -45,6 +49,7 @@ class ProfileInfo(Value):
 
     name: str
     home: str
+    description: str = ""
     active: bool = False
     model: str = ""
     provider: str = ""
@@ -74,6 +79,7 @@ class Profiles:
         return ProfileInfo(
             name=name,
             home=str(home.root),
+            description=_described(home),
             active=name == self.active,
             model=model.default,
             provider=model.provider,
@@ -82,19 +88,42 @@ class Profiles:
             used_by=used_by(home),
         )
 
-    def create(self, name: str, *, like: str = "", everything: bool = False) -> Home:
+    def create(
+        self,
+        name: str,
+        *,
+        like: str = "",
+        everything: bool = False,
+        skills: bool = True,
+        description: str = "",
+    ) -> Home:
         """A new profile: empty, or with the settings, secrets, memory and skills of another, or
-        with `everything` of it but its past and its logins."""
-        target = self._new(name)
+        with `everything` of it but its past and its logins. Without `skills` it gets none of the
+        other's, and none of those that come with the program."""
+        target, words = self._new(name), _plain(description)
         source = profile_home(self._root, like) if like else None
 
         def wanted(path: PurePosixPath) -> bool:
-            return is_lasting(path) and (_is_present(path) if everything else _is_manner(path))
+            if not is_lasting(path) or (not skills and path.parts[0] == "skills"):
+                return False
+            return _is_present(path) if everything else _is_manner(path)
 
         with self._draft(target) as draft:
             if source is not None and source.root.is_dir():
                 _copy(source.root, draft, wanted)
+            if not skills:
+                seeds_of(Home(draft)).opt(out=True)
+            if words:
+                replace_file(Home(draft), draft / DESCRIPTION, f"{words}\n".encode())
         return target
+
+    def describe(self, name: str, text: str) -> None:
+        """What it is for; empty takes the words away."""
+        home, words = profile_home(self._root, name), _plain(text)
+        if words:
+            replace_file(home, home.root / DESCRIPTION, f"{words}\n".encode())
+        else:
+            (home.root / DESCRIPTION).unlink(missing_ok=True)
 
     def use(self, name: str) -> Home:
         """Whoever names no profile gets this one from now on."""
@@ -183,7 +212,22 @@ def _is_manner(path: PurePosixPath) -> bool:
 
 
 def _is_present(path: PurePosixPath) -> bool:
-    return path.parts[0] not in _PAST | _LOGINS and str(path) != "active_profile"
+    return path.parts[0] not in _PAST | _LOGINS and str(path) not in _OWN
+
+
+def _described(home: Home) -> str:
+    try:
+        return (home.root / DESCRIPTION).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _plain(description: str) -> str:
+    """On one line."""
+    words = " ".join(description.split())
+    if len(words) > MOST_DESCRIBED:
+        raise UsageError(f"A description has at most {MOST_DESCRIBED} characters.")
+    return words
 
 
 def _copy(source: Path, target: Path, wanted: Wanted) -> None:

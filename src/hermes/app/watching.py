@@ -1,5 +1,5 @@
-"""Side work of a session in which somebody stays: it hears of other processes, gets a name, and
-what it should have remembered is looked for."""
+"""Side work of a session: it is written to a file too; where somebody stays it also hears of other
+processes, gets a name, and what it should have remembered is looked for."""
 
 from __future__ import annotations
 
@@ -17,6 +17,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 INBOX_SECONDS = 0.25
+
+
+def mirror(app: App, session: Session) -> None:
+    """Write the session to a file too, where the settings want that."""
+    if app.settings.sessions.write_json_snapshots:
+        app.commons.mirrors.follow(session)
+
+
+async def close(app: App, session: Session) -> None:
+    """The session ends here, and whoever follows it is told the last of it."""
+    await session.close()
+    await app.commons.left(session.id)
+    await app.hooked.leave(session.id)
+    await app.plugged.leave(session.id)
 
 
 async def inbox(app: App, session: Session) -> None:

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from hermes.commands.language import ENGLISH, Language
 from hermes.core.events import TurnEnded
 
 
-def explain(ended: TurnEnded, *, answered: bool) -> str:
+def explain(ended: TurnEnded, *, answered: bool, say: Language = ENGLISH) -> str:
     """Nothing when all is well. `answered` means that the turn's last reply had words in it."""
     match ended.reason:
         case "done":
-            return _unusual(ended.detail, answered)
+            return _unusual(ended.detail, answered, say)
         case "interrupted":
-            return "Interrupted."
+            return say("Interrupted.")
         case "paused":
-            return f"Paused: {ended.error}" if ended.error else "Paused at a spending cap."
+            cap = "Paused at a spending cap."
+            return say("Paused: {why}", why=ended.error) if ended.error else say(cap)
         case "failed" | "crashed":
-            return ended.error or f"The turn failed ({ended.detail})."
+            return ended.error or say("The turn failed ({why}).", why=ended.detail)
         case "budget":
             used = ended.detail.rpartition("(")[2].rstrip(")").partition("/")[0]
-            return f"Stopped after {used} model calls (agent.max_turns); say “go on” for more."
+            words = "Stopped after {used} model calls (agent.max_turns); say “go on” for more."
+            return say(words, used=used)
         case "partial":
-            return "Stopped: the model kept making calls that cannot be run."
+            return say("Stopped: the model kept making calls that cannot be run.")
         case "guardrail":
-            return f"Stopped, because it went in circles: {ended.detail}."
+            return say("Stopped, because it went in circles: {why}.", why=ended.detail)
         case _:
             assert_never(ended.reason)
 
@@ -34,13 +37,13 @@ def is_error(ended: TurnEnded) -> bool:
     return ended.reason in ("failed", "crashed")
 
 
-def _unusual(detail: str, answered: bool) -> str:
+def _unusual(detail: str, answered: bool, say: Language) -> str:
     match detail:
         case "text_response(length)":
-            return "The answer was cut at the length limit; say “go on” for the rest."
+            return say("The answer was cut at the length limit; say “go on” for the rest.")
         case "text_response(filtered)":
-            return "The provider held back (a part of) the answer."
+            return say("The provider held back (a part of) the answer.")
         case "text_response(cut)":
-            return "The answer was cut off on its way; say “go on” for the rest."
+            return say("The answer was cut off on its way; say “go on” for the rest.")
         case _:
-            return "" if answered else "The model gave an empty answer."
+            return "" if answered else say("The model gave an empty answer.")

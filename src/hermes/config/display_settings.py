@@ -12,6 +12,10 @@ class DisplaySettings(Value):
     """What the terminal shows."""
 
     personality: Annotated[str, "The personality that new sessions begin with."] = ""
+    language: Annotated[
+        Literal["en", "de", "es", "fr", "ja", "tr", "uk", "zh"],
+        "What the chat itself says; models answer in the language they are spoken to.",
+    ] = "en"
     streaming: Annotated[bool, "Show an answer while it is being written."] = True
     show_reasoning: Annotated[bool, "Show the model's reasoning."] = False
     show_cost: Annotated[bool, "Show the cost in the status bar."] = False

@@ -29,6 +29,7 @@ from hermes.config.model_settings import (
 from hermes.config.plugin_settings import PLUGIN_VARIABLES, PluginSettings
 from hermes.config.security_settings import SecuritySettings
 from hermes.config.service_settings import SttSettings, TtsSettings, WebSettings
+from hermes.config.session_settings import SessionSearchSettings, SessionSettings
 from hermes.config.skill_settings import CuratorSettings, SkillSettings
 from hermes.config.terminal_settings import TERMINAL_VARIABLES, TerminalSettings
 
@@ -123,23 +124,6 @@ class CheckpointSettings(Value):
     auto_prune: Annotated[bool, "Remove what is old by itself."] = True
     retention_days: Annotated[Positive, "Days after which it is old."] = 7
     min_interval_hours: Annotated[Positive, "Hours between two sweeps."] = 24
-
-
-class RetentionSettings(Value):
-    """What becomes of old sessions. Nothing happens to them unless this says so."""
-
-    mode: Annotated[
-        Literal["off", "prune", "archive"], "Keep all, delete old ones, or move them to `archive/`."
-    ] = "off"
-    days: Annotated[Positive, "Age in days from which a session is old."] = 90
-    min_interval_hours: Annotated[Positive, "Hours between two sweeps."] = 24
-
-
-class SessionSettings(Value):
-    record: Annotated[
-        bool, "Keep the raw bytes of model calls, so that sessions can be replayed."
-    ] = False
-    retention: RetentionSettings = RetentionSettings()
 
 
 class MemorySettings(Value):
@@ -272,6 +256,7 @@ class Settings(Value):
     ] = {}
     display: DisplaySettings = DisplaySettings()
     sessions: SessionSettings = SessionSettings()
+    session_search: SessionSearchSettings = SessionSearchSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
     memory: MemorySettings = MemorySettings()
     skills: SkillSettings = SkillSettings()

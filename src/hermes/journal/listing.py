@@ -38,12 +38,14 @@ class SessionInfo(Value):
 
 class SessionFilter(Value):
     """All that is given must hold. Times are seconds since 1970 and look at the last record;
-    `title` and `cwd` match a part, the rest the whole."""
+    `title` and `cwd` match a part, the rest the whole; `within` is a folder that a session was
+    begun in, or below."""
 
     source: str | None = None
     exclude_sources: tuple[str, ...] = ()
     title: str | None = None
     cwd: str | None = None
+    within: str | None = None
     model: str | None = None
     provider: str | None = None
     principal: str | None = None
@@ -68,6 +70,7 @@ _EQUAL = ("source", "model", "provider", "principal", "end_reason")
 _CLAUSES = {
     "title": "instr(lower(m.title), lower(?)) > 0",
     "cwd": "instr(m.cwd, ?) > 0",
+    "within": "instr(rtrim(m.cwd, '/') || '/', rtrim(?, '/') || '/') = 1",
     "before": "m.last_at < ?",
     "after": "m.last_at >= ?",
     "min_messages": "m.message_count >= ?",

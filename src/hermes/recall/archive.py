@@ -104,6 +104,11 @@ class Archive:
         at = next((place for place, one in enumerate(said) if one.n >= n), len(said))
         return info, said[max(0, at - window) : at + window + 1]
 
+    async def said(self, session_id: str) -> list[Said]:
+        """All that was said in a session; NotFound."""
+        info = await self._readable(session_id)
+        return [one for one in spoken(await self._journal.read(info.id)) if one.text]
+
     async def origins(self, shown: Sequence[Shown]) -> tuple[str, ...]:
         """The strangers whose words are in what is shown, or were in view when it was said."""
         ids = {one.session_id for one in shown}

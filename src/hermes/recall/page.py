@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -11,6 +11,7 @@ from hermes.journal.index.search import Passage
 from hermes.journal.listing import SessionInfo
 from hermes.journal.transfer import Said
 from hermes.recall.archive import Found, Shown
+from hermes.recall.recap import Recap
 
 PAGE_BYTES = 6_300
 """Of a page with findings; a little more for what is said below them."""
@@ -20,6 +21,7 @@ LEGEND = (
     "N> user, N< assistant, N# tool; more around a line: "
     "session_search(session_id=ID, around_message_id=N)"
 )
+RECAPPED = "= a model's recap of the whole session; the lines below it are what was really said"
 _LEAST_LEFT = 40
 _LEAST_SCORE = 0.04
 _TITLE = 60
@@ -30,17 +32,31 @@ Sort = Literal["relevance", "newest", "oldest"]
 
 
 def findings(
-    found: Found, *, most_sessions: int, sort: Sort = "relevance"
+    found: Found,
+    *,
+    most_sessions: int,
+    sort: Sort = "relevance",
+    recaps: Mapping[str, Recap] = {},
 ) -> tuple[str, list[Shown]]:
-    """Messages grouped by session, in the order in which they were said; and which they are."""
+    """Messages grouped by session, in the order in which they were said; and which they are. What
+    recaps there are stand above the messages of their session."""
     groups = _chosen(found, most_sessions)
     lines: list[str] = []
     for session_id in _ordered(groups, sort):
         some = sorted(groups[session_id], key=lambda one: one.n)
         lines.append(_head(found, some[0]))
+        if (recap := recaps.get(session_id)) and recap.text:
+            lines.append(f"= {recap.text}")
         lines += map(_line, some)
     shown = [Shown(one.session_id, one.n, one.role) for some in groups.values() for one in some]
-    return "\n".join((*lines, LEGEND)), shown
+    return "\n".join((*lines, LEGEND, *_about(recaps))), shown
+
+
+def _about(recaps: Mapping[str, Recap]) -> Iterable[str]:
+    if any(recap.text for recap in recaps.values()):
+        yield RECAPPED
+    for why in dict.fromkeys(recap.failed for recap in recaps.values() if recap.failed):
+        yield f"No recap: {why}"
 
 
 def scrolled(info: SessionInfo, said: Sequence[Said], n: int) -> str:

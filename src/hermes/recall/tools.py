@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, cast, get_args
+from collections.abc import Callable
+from typing import Annotated, Literal, NamedTuple, cast, get_args
 
 from hermes.codec.values import JsonObject, replace
 from hermes.core.effects import Effect, ReadHistory
@@ -13,6 +14,7 @@ from hermes.journal.index.periods import Period, named_in
 from hermes.journal.index.texts import Role
 from hermes.recall import page
 from hermes.recall.archive import Archive, Found, Shown, Wanted
+from hermes.recall.recap import Recap, Teller, recaps
 
 BROWSED = 15
 MOST_SESSIONS = 30
@@ -22,11 +24,36 @@ CLOSED = "Past sessions cannot be searched here."
 
 
 class Recall:
-    """What the tool of one session works with; the program gives it the session's archive."""
+    """What the tool of one session works with; the program gives it the session's archive, and
+    whoever tells recaps as things are now. `summarize` is whether they are wanted where a call
+    does not say."""
 
-    def __init__(self, archive: Archive | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        archive: Archive | None = None,
+        clock: Clock | None = None,
+        *,
+        teller: Callable[[], Teller] | None = None,
+        summarize: bool = False,
+    ) -> None:
         self.archive = archive
         self.clock = clock or SystemClock()
+        self.teller = teller
+        self.summarize = summarize
+
+    def telling(self, summarize: bool | None) -> Teller | None:
+        """Who recaps for a call that says this about it; None for nobody."""
+        wanted = self.summarize if summarize is None else summarize
+        return self.teller() if wanted and self.teller is not None else None
+
+
+class Asked(NamedTuple):
+    """A search as it was asked for; without a `teller` nothing is recapped."""
+
+    query: str
+    limit: int
+    sort: page.Sort
+    teller: Teller | None
 
 
 def _looks_back(_place: Place, arguments: JsonObject) -> tuple[Effect, ...]:
@@ -45,6 +72,7 @@ async def session_search(
     when: Annotated[str, "Only from then: 'May 2023', 'last week', '2024-02-01..2024-03-15'"] = "",
     sort: Literal["relevance", "newest", "oldest"] = "relevance",
     include_current: Annotated[bool, "Also this conversation and its forks"] = False,
+    summarize: Annotated[bool | None, "A model also recaps the best three; slower"] = None,
 ) -> ToolOutput:
     """Find what was said in past sessions. Ask it before you say that you do not know something of
     the past, and once more in other words if the answer is missing."""
@@ -60,7 +88,8 @@ async def session_search(
                 include_current=include_current,
             )
             found = await recall.archive.discover(query, wanted)
-            return await _discovered(recall.archive, found, _within(limit, MOST_SESSIONS), sort)
+            asked = Asked(query, _within(limit, MOST_SESSIONS), sort, recall.telling(summarize))
+            return await _discovered(recall.archive, found, asked)
         if session_id:
             return await _scrolled(
                 recall.archive, session_id, max(0, around_message_id), _within(window, MOST_AROUND)
@@ -75,12 +104,16 @@ def _within(wanted: int, most: int) -> int:
     return max(1, min(wanted, most))
 
 
-async def _discovered(archive: Archive, found: Found, limit: int, sort: page.Sort) -> ToolOutput:
+async def _discovered(archive: Archive, found: Found, asked: Asked) -> ToolOutput:
     if not found.passages:
         return ToolOutput.text(NOTHING)
-    sessions = list(dict.fromkeys(one.session_id for one in found.passages))[:limit]
-    text, shown = page.findings(found, most_sessions=limit, sort=sort)
-    return _told(text, {"sessions": sessions}, await archive.origins(shown))
+    sessions = list(dict.fromkeys(one.session_id for one in found.passages))[: asked.limit]
+    told: dict[str, Recap] = {}
+    if asked.teller is not None:
+        told = await recaps(archive, asked.teller, asked.query, found, sessions)
+    text, shown = page.findings(found, most_sessions=asked.limit, sort=asked.sort, recaps=told)
+    read = [one for recap in told.values() for one in recap.shown]
+    return _told(text, {"sessions": sessions}, await archive.origins([*shown, *read]))
 
 
 async def _scrolled(archive: Archive, session_id: str, n: int, window: int) -> ToolOutput:

@@ -26,6 +26,7 @@ def hermes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Terminal:
     monkeypatch.setenv("HERMES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("HERMES_PROFILE", "HERMES_MAX_ITERATIONS", "HERMES_MODEL"):
         monkeypatch.delenv(name, raising=False)
     return Terminal(tmp_path / "home", capsys)

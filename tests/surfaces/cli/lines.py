@@ -139,6 +139,7 @@ LINES: dict[str, str] = {
     "profile alias": "home --name nobody-calls-it-so",
     "profile create": "work --clone",
     "profile delete": "home --yes",
+    "profile describe": "home 'For the house'",
     "profile export": "default -o {file}",
     "profile import": "{file}",
     "profile list": "--json",

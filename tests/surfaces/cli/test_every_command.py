@@ -37,6 +37,7 @@ WITHOUT_SETTINGS = {
     "profile alias",
     "profile create",
     "profile delete",
+    "profile describe",
     "profile export",
     "profile import",
     "profile list",

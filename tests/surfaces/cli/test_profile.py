@@ -153,8 +153,90 @@ def test_an_archive_may_not_hold_links(program: Program) -> None:
     assert program("profile", "import", "bad.zip").code == 2
 
 
-def test_a_profile_gets_a_command_of_its_own(program: Program, tmp_path: Path) -> None:
+def test_a_new_profile_is_started_by_its_name_unless_that_is_taken(
+    program: Program, tmp_path: Path
+) -> None:
+    commands = tmp_path / ".local" / "bin"
+    made = program.process("profile", "create", "work")
+    assert f"{commands / 'work'} does so too".encode() in made.stdout
+    told = subprocess.run(
+        [commands / "work", "config", "path"],
+        env=program.env({"HERMES_HOME": str(tmp_path / "elsewhere")}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert told.stdout == f"{program.home / 'profiles' / 'work' / 'config.yaml'}\n"
+    assert program("profile", "create", "quiet", "--no-alias").code == 0
+    taken = program("profile", "create", "ls")
+    assert taken.code == 0
+    assert "ls is called so already: `hermes profile alias ls --name …`" in taken.out
+    assert {path.name for path in commands.iterdir()} == {"work"}
+
+
+def test_a_folder_for_commands_that_cannot_be_made_is_no_obstacle(
+    program: Program, tmp_path: Path
+) -> None:
+    (tmp_path / ".local").write_text("not a folder")
+    made = program("profile", "create", "work")
+    assert made.code == 0
+    assert "It has no command of its own: Cannot write to" in made.out
+    assert program("profile", "show", "work").code == 0
+
+
+def test_the_commands_of_a_profile_follow_its_name(program: Program, tmp_path: Path) -> None:
     program("profile", "create", "work")
+    program("profile", "alias", "work", "--name", "at-work")
+    renamed = program("profile", "rename", "work", "job")
+    assert "command: at-work, job" in renamed.out
+    scripts = sorted((tmp_path / ".local" / "bin").iterdir())
+    assert [script.name for script in scripts] == ["at-work", "job"]
+    assert all(" -p job " in script.read_text() for script in scripts)
+
+
+def test_a_command_keeps_its_name_where_the_new_one_is_taken(
+    program: Program, tmp_path: Path
+) -> None:
+    program("profile", "create", "work")
+    program("profile", "rename", "work", "ls")
+    (script,) = (tmp_path / ".local" / "bin").iterdir()
+    assert script.name == "work"
+    assert " -p ls " in script.read_text()
+
+
+def test_a_profile_says_what_it_is_for(program: Program) -> None:
+    program("profile", "create", "work", "--description", "For  the\nday job")
+    assert "work                 no model chosen  For the day job" in program("profile", "list").out
+    assert program("profile", "show", "work", "--json").json["description"] == "For the day job"
+    program("profile", "create", "like", "--clone-all", "--clone-from", "work")
+    assert program("profile", "show", "like", "--json").json["description"] == ""
+    program("profile", "rename", "work", "job")
+    assert "for       For the day job" in program("profile", "show", "job").out
+    assert program("profile", "describe", "job", "Nights").code == 0
+    assert program("profile", "show", "job", "--json").json["description"] == "Nights"
+    program("profile", "describe", "job")
+    assert "for  " not in program("profile", "show", "job").out
+
+
+def test_a_description_that_is_too_long_is_refused_before_anything_is_made(
+    program: Program,
+) -> None:
+    assert program("profile", "create", "work", "--description", "x" * 501).code == 2
+    assert not (program.home / "profiles").exists()
+
+
+@pytest.mark.parametrize("like", [(), ("--clone",), ("--clone-all",)])
+def test_a_profile_without_skills_gets_none(program: Program, like: tuple[str, ...]) -> None:
+    program.ask("calculate 6*7")
+    assert (program.home / "skills" / ".bundled_manifest").exists()
+    program("profile", "create", "bare", "--no-skills", *like)
+    program("-p", "bare", "--provider", "offline", "-z", "calculate 6*7")
+    assert program("profile", "show", "bare", "--json").json["skills"] == 0
+    assert program("-p", "bare", "skills", "list", "--json").json == []
+
+
+def test_a_profile_gets_a_command_of_its_own(program: Program, tmp_path: Path) -> None:
+    program("profile", "create", "work", "--no-alias")
     made = program.process("profile", "alias", "work", "--name", "at-work")
     assert made.returncode == 0, made
     script = tmp_path / ".local" / "bin" / "at-work"
@@ -177,7 +259,7 @@ def test_a_command_that_is_there_already_is_never_replaced(
     refused = program("profile", "alias", "work", "--name", "ls")
     assert (refused.code, refused.out) == (2, "")
     mine = tmp_path / ".local" / "bin" / "mine"
-    mine.parent.mkdir(parents=True)
+    mine.parent.mkdir(parents=True, exist_ok=True)
     mine.write_text("#!/bin/sh\necho mine\n")
     assert "choose another with --name" in program("profile", "alias", "work", "--name", "mine").err
     assert mine.read_text() == "#!/bin/sh\necho mine\n"
@@ -189,7 +271,7 @@ def test_the_commands_of_a_profile_go_with_it(program: Program, tmp_path: Path) 
     program("profile", "create", "work")
     program("profile", "alias", "work", "--name", "at-work")
     assert program("profile", "delete", "work", "--yes").code == 0
-    assert not (tmp_path / ".local" / "bin" / "at-work").exists()
+    assert not list((tmp_path / ".local" / "bin").iterdir())
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,11 @@ def test_every_line_of_json_has_every_column(past: Program) -> None:
         (("--title", "PLAN"), ["garden"]),
         (("--cwd", "plan"), ["garden", "taxes", "mail"]),
         (("--cwd", "elsewhere"), []),
+        (("--workspace", "/plans"), ["garden", "taxes", "mail"]),
+        (("--workspace", "/plans/../plans/"), ["garden", "taxes", "mail"]),
+        (("--workspace", "/"), ["garden", "taxes", "mail"]),
+        (("--workspace", "/plan"), []),
+        (("--workspace", "/plans/below"), []),
         (("--model", "m1"), ["garden", "taxes", "mail"]),
         (("--model", "m2"), []),
         (("--provider", "p2"), []),
@@ -95,6 +100,21 @@ def test_every_line_of_json_has_every_column(past: Program) -> None:
 )
 def test_the_list_is_narrowed(past: Program, options: tuple[str, ...], expected: list[str]) -> None:
     assert ids(past, *options) == expected
+
+
+def test_the_sessions_of_a_folder_and_of_what_is_in_it_are_found_from_there(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner, beside = program.work / "app" / "src", program.work / "app2"
+    for folder in (inner, beside):
+        folder.mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    made = program.session("calculate 6*7")
+    monkeypatch.chdir(beside)
+    other = program.session("calculate 6*8")
+    monkeypatch.chdir(program.work / "app")
+    assert ids(program, "--workspace", ".") == [made]
+    assert ids(program, "--workspace", "~/work/app2") == [other]
 
 
 def test_a_list_of_nothing_says_so(past: Program) -> None:

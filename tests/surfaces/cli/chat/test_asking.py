@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.commands.language import language, names
 from hermes.core.effects import Effect, RunCommand, WritePath
 from hermes.core.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
 from hermes.surfaces.cli.chat import asking
@@ -138,3 +139,32 @@ def test_a_skin_of_words_asks_in_words() -> None:
     assert asking.question(COLOUR, now=0).symbol(paint.skin) == "answer >"
     denied = ApprovalAnswered(id="q1", choice="deny", by="person")
     assert asking.outcome(denied, paint) == " answer: denied"
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_question_is_put_in_every_language_and_means_the_same(name: str) -> None:
+    paint = Paint(colours=False)
+    paint.say = language(name)
+    asked = asking.approval(REMOVAL, now=0, say=paint.say)
+    assert asking.approval_panel(REMOVAL, paint, 80).endswith("\n   rm -r build")
+    for choice in asked.choices:
+        assert asked.meant(choice.label) == choice.value
+        assert asked.meant(choice.value) == choice.value
+    assert {asked.meant(word) for word in paint.say.yes} == {"once"}
+    assert {asked.meant(word) for word in paint.say.no} == {"deny"}
+    assert [asked.meant(str(n)) for n in range(1, 5)] == ["once", "session", "always", "deny"]
+
+
+def test_a_question_in_german() -> None:
+    paint = Paint(colours=False)
+    paint.say = language("de")
+    assert asking.approval_panel(REMOVAL, paint, 80) == (
+        "⚠  Diesen Befehl ausführen? — `rm` deletes files.\n"
+        "   Ordner /srv/proj · Art delete\n"
+        "   rm -r build"
+    )
+    assert asking.approval(REMOVAL, now=0, say=paint.say).rows(paint, 100, now=0.5) == [
+        "  [1] einmal   [2] diese Sitzung   [3] immer   [4] ablehnen    (1m 00s → ablehnen)"
+    ]
+    denied = ApprovalAnswered(id="q1", choice="deny", by="time")
+    assert asking.outcome(denied, paint) == "   → abgelehnt (nicht rechtzeitig beantwortet)"

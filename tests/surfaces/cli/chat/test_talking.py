@@ -39,6 +39,20 @@ def test_a_question_is_answered_and_a_way_back_is_told(new_pane: NewPane) -> Non
     )
 
 
+def test_the_chat_speaks_the_language_of_the_settings(new_pane: NewPane) -> None:
+    steps = (calls("terminal", command="rm /etc/hosts"), says("Also nicht."))
+    pane = new_pane(*steps, settings="display: {language: de}\n")
+    pane.hermes()
+    pane.wait_for("fragt vor riskanten Schritten")
+    pane.say("go")
+    pane.wait_for("Diesen Befehl ausführen?", "[4] ablehnen")
+    pane.say("nein")
+    pane.wait_for("→ abgelehnt", "Also nicht.")
+    pane.wait_idle()
+    pane.say("/quit")
+    pane.wait_for("Diese Sitzung fortsetzen mit:")
+
+
 def test_markdown_is_printed_as_it_becomes_complete(chat: Talk) -> None:
     table = "| a | b |\n|--|--|\n| 1 | 2 |"
     text = f"A **bold** start.\n\n- one\n- two\n\n```python\nx = 1\n```\n\n{table}\n\nEnd."

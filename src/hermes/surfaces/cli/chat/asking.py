@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hermes.codec.values import Value
 from hermes.commands.amounts import elapsed
+from hermes.commands.language import ENGLISH, Language
 from hermes.commands.paths import near_path
 from hermes.commands.visible import clean, exposed, one_line
 from hermes.core.effects import (
@@ -30,8 +31,6 @@ from hermes.surfaces.cli.skins.skin import Skin
 
 DENY = "deny"
 LABELS = {"session": "this session"}
-# Words that people type instead of a number.
-WORDS = {"y": "once", "yes": "once", "n": DENY, "no": DENY}
 MOST_LINES = 400
 
 _TITLES: dict[type[Effect], str] = {
@@ -61,9 +60,15 @@ class Asked:
     before `deaf_until` were meant for the question before it."""
 
     def __init__(
-        self, asked: ApprovalAsked | QuestionAsked, choices: tuple[Choice, ...], *, now: float
+        self,
+        asked: ApprovalAsked | QuestionAsked,
+        choices: tuple[Choice, ...],
+        *,
+        now: float,
+        say: Language = ENGLISH,
     ) -> None:
         self.id = asked.id
+        self._say = say
         self.free = isinstance(asked, QuestionAsked)
         self.secret = isinstance(asked, QuestionAsked) and asked.secret
         self.choices = choices
@@ -75,7 +80,7 @@ class Asked:
     def symbol(self, skin: Skin) -> str:
         if skin.words:
             kind = "password" if self.secret else "answer" if self.free else "allow?"
-            return f"{kind} {skin.branding.prompt_symbol}"
+            return f"{self._say(kind)} {skin.branding.prompt_symbol}"
         if self.secret:
             return "🔐 ❯"
         return "? ❯" if self.free else "⚠ ❯"
@@ -97,14 +102,16 @@ class Asked:
             return self.choices[int(words) - 1].value
         if self.free:
             return words
-        wanted = WORDS.get(words.lower(), words.lower())
-        found = [c.value for c in self.choices if c.value == wanted or c.label == wanted]
+        wanted = words.lower()
+        # Words that people type instead of a number.
+        wanted = "once" if wanted in self._say.yes else DENY if wanted in self._say.no else wanted
+        found = [c.value for c in self.choices if wanted in (c.value, c.label.lower())]
         return found[0] if found else None
 
     def rows(self, paint: Paint, width: int, now: float) -> list[str]:
         """The choices and the time that is left."""
         left = max(0, int(self._expires_at - now + 0.999))
-        outcome = "no answer" if self.free else DENY
+        outcome = self._say("no answer" if self.free else DENY)
         clock = paint(f"({elapsed(left)} → {outcome})", "dim")
         labels = [self._label(n, paint) for n in range(len(self.choices))]
         if self.free:
@@ -116,8 +123,8 @@ class Asked:
 
     def _invitation(self, has_choices: bool) -> str:
         if self.secret:
-            return "Type it; Esc is no"
-        return "or type your answer" if has_choices else "Type your answer"
+            return self._say("Type it; Esc is no")
+        return self._say("or type your answer" if has_choices else "Type your answer")
 
     def _label(self, n: int, paint: Paint) -> str:
         label = f"[{n + 1}] {one_line(self.choices[n].label)}"
@@ -126,28 +133,30 @@ class Asked:
         return paint(label, "chosen") if paint.colours else f">{label}"
 
 
-def approval(asked: ApprovalAsked, now: float) -> Asked:
+def approval(asked: ApprovalAsked, now: float, say: Language = ENGLISH) -> Asked:
     choices = (*asked.scopes, DENY)
-    made = (Choice(label=LABELS.get(each, each), value=each) for each in choices)
-    return Asked(asked, tuple(made), now=now)
+    made = (Choice(label=say(LABELS.get(each, each)), value=each) for each in choices)
+    return Asked(asked, tuple(made), now=now, say=say)
 
 
-def question(asked: QuestionAsked, now: float) -> Asked:
-    return Asked(asked, tuple(Choice(label=each, value=each) for each in asked.choices), now=now)
+def question(asked: QuestionAsked, now: float, say: Language = ENGLISH) -> Asked:
+    choices = tuple(Choice(label=each, value=each) for each in asked.choices)
+    return Asked(asked, choices, now=now, say=say)
 
 
 def approval_panel(asked: ApprovalAsked, paint: Paint, width: int) -> str:
     """What would happen, in full and with nothing hidden, and why it is asked about."""
-    title = _TITLES[type(asked.effect)]
-    sign = "question:" if paint.skin.words else "⚠ "
+    say = paint.say
+    title = say(_TITLES[type(asked.effect)])
+    sign = say("question:") if paint.skin.words else "⚠ "
     head = f"{sign} {title} — {clean(asked.reason)}"
-    facts = [f"category {clean(asked.category)}"]
+    facts = [say("category {category}", category=clean(asked.category))]
     if isinstance(asked.effect, RunCommand):
-        facts.insert(0, f"cwd {near_path(exposed(asked.effect.cwd))}")
-        facts += ["in the background"] if asked.effect.background else []
+        facts.insert(0, say("cwd {folder}", folder=near_path(exposed(asked.effect.cwd))))
+        facts += [say("in the background")] if asked.effect.background else []
     lines = exposed(subject(asked.effect)).split("\n")
     hidden = len(lines) - MOST_LINES
-    more = [f"… {hidden} more lines that are not shown"] if hidden > 0 else []
+    more = [say("… {count} more lines that are not shown", count=hidden)] if hidden > 0 else []
     rows = wrapped(head, width, hang="   ")
     return "\n".join(
         (
@@ -168,20 +177,22 @@ def _lasting(asked: ApprovalAsked, width: int) -> list[str]:
 
 def question_panel(asked: QuestionAsked, paint: Paint, width: int) -> str:
     lines = clean(asked.question).split("\n")
-    sign = "question:" if paint.skin.words else "? "
+    sign = paint.say("question:") if paint.skin.words else "? "
     rows = [row for line in lines for row in wrapped(f"{sign} {line}", width, hang="   ")]
     return "\n".join(paint(row, "accent") for row in rows)
 
 
 def outcome(answered: ApprovalAnswered | QuestionAnswered, paint: Paint) -> str:
     """What came of a question, in one line."""
-    sign = "answer:" if paint.skin.words else "  →"
+    say = paint.say
+    sign = say("answer:") if paint.skin.words else "  →"
     if isinstance(answered, QuestionAnswered):
         words = one_line(answered.text)
-        return f" {sign} {words}" if words else paint(f" {sign} no answer", "dim")
+        return f" {sign} {words}" if words else paint(f" {sign} {say('no answer')}", "dim")
     if answered.choice != DENY:
-        label = LABELS.get(answered.choice, answered.choice)
-        return paint(f" {sign} allowed: {label}", "ok")
+        label = say(LABELS.get(answered.choice, answered.choice))
+        return paint(f" {sign} {say('allowed: {label}', label=label)}", "ok")
     why = {"time": "no answer in time", "stop": "interrupted", "restart": "Hermes was restarted"}
     reason = why.get(answered.by)
-    return paint(f" {sign} denied{f' ({reason})' if reason else ''}", "error")
+    words = say("denied ({reason})", reason=say(reason)) if reason else say("denied")
+    return paint(f" {sign} {words}", "error")

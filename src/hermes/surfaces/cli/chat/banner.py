@@ -40,7 +40,7 @@ def introduction(
     facts = [f"{transcript.model} ({transcript.provider})"]
     is_wide = width >= COMPACT_WIDTH and not compact
     if is_wide:
-        facts += ["asks before risky effects"] if asks else []
+        facts += [paint.say("asks before risky effects")] if asks else []
         facts += [place] if place else []
     means = _means(transcript, skills) if is_wide else []
     means += [HELP] * is_wide
@@ -51,7 +51,8 @@ def introduction(
     lines = (" · ".join(each) for each in (facts, means) if each)
     rows = [paint(cut(f"  {line}", width), "dim") for line in lines]
     if not asks:
-        rows.append(paint(cut("  YOLO: nothing is asked, only the worst refused", width), "error"))
+        words = paint.say("YOLO: nothing is asked, only the worst refused")
+        rows.append(paint(cut(f"  {words}", width), "error"))
     return "\n".join(rows)
 
 
@@ -72,7 +73,8 @@ def news(lines: Sequence[str], paint: Paint, width: int) -> list[str]:
         for line in lines[:NEWS]
     ]
     if len(lines) > NEWS:
-        told.append(paint(f"  … {len(lines) - NEWS} more; `hermes doctor` lists them", "warn"))
+        rest = paint.say("… {count} more; `hermes doctor` lists them", count=len(lines) - NEWS)
+        told.append(paint(f"  {rest}", "warn"))
     return told
 
 
@@ -84,7 +86,8 @@ def recap(
         return ""
     count = tally(transcript.messages)
     name = one_line(transcript.title) or session_id
-    head = f"Going on with {name}: {count.messages} messages, {count.calls} tool calls"
+    words = "Going on with {name}: {messages} messages, {calls} tool calls"
+    head = paint.say(words, name=name, messages=count.messages, calls=count.calls)
     rows = [paint(cut(head, width), "bold")]
     if display.resume_display == "full":
         for exchange in exchanges(transcript.messages, display.resume_exchanges):
@@ -98,16 +101,17 @@ def farewell(
     """How to come back, and what there was."""
     count = tally(transcript.messages)
     title = f" ({one_line(transcript.title)})" if transcript.title else ""
+    say, messages = paint.say, "Messages: {messages} ({said} user, {calls} tool calls)"
     facts = [
-        f"Session: {session_id}{title}",
-        f"Duration: {elapsed(seconds)}",
-        f"Messages: {count.messages} ({count.said} user, {count.calls} tool calls)",
+        say("Session: {id}", id=f"{session_id}{title}"),
+        say("Duration: {time}", time=elapsed(seconds)),
+        say(messages, messages=count.messages, said=count.said, calls=count.calls),
     ]
     if transcript.usage.cost is not None:
-        facts.append(f"Cost: {money(transcript.usage.cost)}")
+        facts.append(say("Cost: {cost}", cost=money(transcript.usage.cost)))
     back = paint(f"  hermes --resume {session_id}", "bold")
     rows = [paint(row, "dim") for row in wrapped("   ".join(facts), width)]
-    return "\n".join(("Resume this session with:", back, *rows))
+    return "\n".join((say("Resume this session with:"), back, *rows))
 
 
 def _told(exchange: Exchange, paint: Paint, width: int, *, marks: bool) -> list[str]:

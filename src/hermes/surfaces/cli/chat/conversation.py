@@ -353,10 +353,10 @@ class Conversation:
         match event:
             case ApprovalAsked():
                 self._feed.put(asking.approval_panel(event, paint, self._screen.width - 1))
-                self._panel.ask(asking.approval(event, now))
+                self._panel.ask(asking.approval(event, now, paint.say))
             case QuestionAsked():
                 self._feed.put(asking.question_panel(event, paint, self._screen.width - 1))
-                self._panel.ask(asking.question(event, now))
+                self._panel.ask(asking.question(event, now, paint.say))
             case ApprovalAnswered() | QuestionAnswered():
                 if self._panel.answered(event):
                     self._feed.put(asking.outcome(event, paint))

@@ -85,7 +85,7 @@ class Desk:
     def rows(self, width: int, height: int) -> list[str]:
         rows = self.view.rows(width, height) if self.view else [self._early()]
         if self.hinting and self.screen:
-            hint = self.screen.paint("Ctrl+C again to leave", "warn")
+            hint = self.screen.paint(self.screen.paint.say("Ctrl+C again to leave"), "warn")
             rows = [*rows[:-1], hint] if rows else [hint]
         return rows
 

@@ -9,6 +9,7 @@ from hermes.app.references import without_attachments
 from hermes.commands.describe import describe
 from hermes.commands.drawn import drawn
 from hermes.commands.endings import explain, is_error
+from hermes.commands.language import Language
 from hermes.commands.skill_lines import typed_part
 from hermes.commands.unmade import Unmade
 from hermes.commands.visible import clean, one_line
@@ -84,7 +85,7 @@ class Feed:
             case ReasoningDelta(text=text):
                 self._think(text)
             case CallNamed(name=name):
-                self._live.begin(f"preparing {one_line(name)}")
+                self._live.begin(self._said("preparing {tool}", tool=one_line(name)))
             case Restarted():
                 self._restart()
             case ReplyAdded() as reply:
@@ -98,7 +99,8 @@ class Feed:
             case Notice(text=text, kind=kind):
                 self.notice(text, warning=kind == "warn")
             case ModelSwitched(model=model, provider=provider):
-                self.notice(f"{model} ({provider}) answers from now on.")
+                words = "{model} ({provider}) answers from now on."
+                self.notice(self._said(words, model=model, provider=provider))
             case TurnEnded() as ended:
                 self._end_turn(ended)
             case _:
@@ -106,7 +108,8 @@ class Feed:
         self._live.queued = tuple(_typed(each) for _, each in self._withdrawable)
 
     def notice(self, text: str, *, warning: bool = False) -> None:
-        rows = [row for line in clean(text).split("\n") for row in wrapped(line, self._width)]
+        lines = clean(self._said(text)).split("\n")
+        rows = [row for line in lines for row in wrapped(line, self._width)]
         self._print(
             "notice", [self._screen.paint(row, "warn" if warning else "dim") for row in rows]
         )
@@ -156,6 +159,10 @@ class Feed:
     def know(self, calls: tuple[ToolCall, ...]) -> None:
         """Calls of an earlier run that are about to be answered."""
         self._calls |= {call.id: call for call in calls}
+
+    @property
+    def _said(self) -> Language:
+        return self._screen.paint.say
 
     @property
     def _sign(self) -> str:
@@ -237,7 +244,7 @@ class Feed:
     @property
     def _thought_sign(self) -> str:
         skin = self._screen.paint.skin
-        return "thought:" if skin.words else skin.tool_prefix
+        return self._said("thought:") if skin.words else skin.tool_prefix
 
     @property
     def _thought_width(self) -> int:
@@ -318,7 +325,7 @@ class Feed:
         self._live.busy = False
         self._live.running.clear()
         self._last_tool = ""
-        words = explain(ended, answered=self._answered)
+        words = explain(ended, answered=self._answered, say=self._said)
         if self._answered and self.display.file_mutation_verifier:
             words = words or self._unmade.words()
         self._answered, self._unmade = False, Unmade(self._root)

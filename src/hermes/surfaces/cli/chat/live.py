@@ -10,7 +10,6 @@ from hermes.commands.visible import one_line
 from hermes.surfaces.cli.chat.answer import Answer
 from hermes.surfaces.cli.chat.cells import cells, cut
 from hermes.surfaces.cli.chat.paint import Paint, Role
-from hermes.surfaces.cli.skins.skin import Spinner
 
 FRAME_SECONDS = 0.1
 FACE_SECONDS = 4.0
@@ -21,6 +20,8 @@ FULL_WIDTH = 76
 COMPACT_WIDTH = 52
 BAR_CELLS = 10
 QUEUED_ROWS = 3
+WAITS = "1 message waits for this turn to end · ↑ edits the last, Esc drops it"
+WAIT = "{count} messages wait for this turn to end · ↑ edits the last, Esc drops it"
 
 
 class Status:
@@ -97,7 +98,7 @@ class Live:
     def activity_rows(self, paint: Paint, width: int, *, animated: bool) -> list[str]:
         """What goes on, what goes on beside it, and what waits."""
         rows = []
-        if words := self._going_on(paint.skin.spinner, faces=animated and self.faces):
+        if words := self._going_on(paint, faces=animated and self.faces):
             frames = paint.skin.spinner.frames
             frame = int(self.clock() / FRAME_SECONDS) % len(frames) if animated and frames else -1
             sign = frames[frame] if frame >= 0 else "…"
@@ -110,25 +111,23 @@ class Live:
                 paint(cut(f"▹ {one_line(text)}", width), "dim")
                 for text in self.queued[-QUEUED_ROWS:]
             ]
-            noun = "message waits" if len(self.queued) == 1 else "messages wait"
-            hint = (
-                f"{len(self.queued)} {noun} for this turn to end · ↑ edits the last, Esc drops it"
-            )
+            hint = paint.say(WAITS if len(self.queued) == 1 else WAIT, count=len(self.queued))
             rows.append(paint(cut(hint, width), "dim"))
         return rows
 
-    def _going_on(self, spinner: Spinner, *, faces: bool) -> str:
-        now = self.clock()
+    def _going_on(self, paint: Paint, *, faces: bool) -> str:
+        now, spinner = self.clock(), paint.skin.spinner
         if len(self.running) > 1:
             since = min(tool.since for tool in self.running.values())
-            return f"running {len(self.running)} tools  {elapsed(now - since)}"
+            words = paint.say("running {count} tools", count=len(self.running))
+            return f"{words}  {elapsed(now - since)}"
         for tool in self.running.values():
             said = f"  {tool.said}" if tool.said else ""
             return f"{tool.deed.verb} {tool.deed.detail}  {elapsed(now - tool.since)}{said}"
         if not self.activity:
             return ""
-        verb = self.activity
-        if verb == THINKING and spinner.thinking_verbs:
+        verb = paint.say(self.activity)
+        if self.activity == THINKING and spinner.thinking_verbs:
             verb = _turned(spinner.thinking_verbs, now - self.since)
         looks = spinner.thinking_faces if self.activity == THINKING else spinner.waiting_faces
         face = f"{_turned(looks, now - self.since)} " if faces and looks else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from hermes.commands.language import ENGLISH, Language
 from hermes.surfaces.cli.skins.skin import DEFAULT, Skin, colour_code
 
 Role = Literal[
@@ -40,11 +41,12 @@ _KEYS: dict[Role, str] = {
 
 class Paint:
     """`paint(text, role)` is the text in the colours of the role, line by line. `skin` is what
-    it wears now, with or without `colours`."""
+    it wears now, with or without `colours`; `say` is the language that it speaks."""
 
     def __init__(self, *, colours: bool) -> None:
         self.colours = colours
         self.skin = DEFAULT
+        self.say: Language = ENGLISH
         self._codes = _CODES
 
     def wear(self, skin: Skin) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from hermes.app.build import App
+from hermes.commands.language import language
 from hermes.config.display_settings import DisplaySettings
 from hermes.config.home import Home
 from hermes.config.switches import is_set
@@ -58,7 +59,9 @@ async def skill_count(app: App, cwd: str) -> int:
 
 
 def dress(paint: Paint, display: DisplaySettings, home: Home) -> str:
-    """Put on the skin that is wanted; why that cannot be, or nothing."""
+    """Put on the skin and speak the language that are wanted; why that cannot be, or nothing."""
+    if display.language != paint.say.name:
+        paint.say = language(display.language)
     if display.skin == paint.skin.name:
         return ""
     try:

@@ -49,17 +49,25 @@ class Current(Value):
     invoke_without_command=True,
 )
 @click.option("--refresh", is_flag=True, help="Ask providers for their newest lists.")
+@click.option("--no-browser", is_flag=True, help="For a login, only show the address to open.")
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Wait for a login so long at most.",
+)
 @click.pass_context
-def command(ctx: click.Context, refresh: bool) -> None:
+def command(ctx: click.Context, refresh: bool, no_browser: bool, timeout: float | None) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(HOW)
         return
     # The library that draws lists is for those who look at them.
+    from hermes.surfaces.cli.commands.model_access import Manner
     from hermes.surfaces.cli.commands.model_wizard import run_wizard
 
-    run_wizard(ctx, refresh=refresh)
+    run_wizard(ctx, Manner(refresh=refresh, browser=not no_browser, login_seconds=timeout))
 
 
 command.add_command(install)

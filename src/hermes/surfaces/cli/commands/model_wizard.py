@@ -14,13 +14,14 @@ from hermes.app.models.models import Models
 from hermes.app.models.saving import save_chain, save_choice, save_endpoint, save_task
 from hermes.app.models.shelf import Card, ProviderRow, Shelf
 from hermes.app.weights import model_rows, size_words
+from hermes.codec.values import replace
 from hermes.commands.amounts import short_count
 from hermes.commands.cards import card_words, price_words
 from hermes.config.edit import set_from_text
-from hermes.config.load import Config
 from hermes.config.model_settings import AuxiliarySettings, AuxiliaryTaskSettings, FallbackSettings
 from hermes.core.errors import HermesError
 from hermes.surfaces.cli.commands.fallback import added
+from hermes.surfaces.cli.commands.model_access import Manner, has_what_it_needs
 from hermes.surfaces.cli.picker import Picker, Row
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.shelf import with_models
@@ -39,7 +40,7 @@ TASKS = tuple(
 )
 
 
-def run_wizard(ctx: click.Context, *, refresh: bool) -> None:
+def run_wizard(ctx: click.Context, manner: Manner) -> None:
     while True:
         # Each step reads the settings anew: a key that was just given counts at once.
         picked = with_models(ctx, lambda models, _: _pick_provider(models))
@@ -47,21 +48,21 @@ def run_wizard(ctx: click.Context, *, refresh: bool) -> None:
             print("The model stays as it was.")
             return
         if picked == SIDE:
-            _side_work(ctx, refresh=refresh)
+            _side_work(ctx, manner)
         elif picked == CHAIN:
-            _chain(ctx, refresh=refresh)
+            _chain(ctx, manner)
         elif picked == CUSTOM:
-            if _own_endpoint(ctx):
+            if _own_endpoint(ctx, manner):
                 return
-        elif _choose_on(ctx, picked, refresh=refresh):
+        elif _choose_on(ctx, picked, manner):
             return
 
 
-def _choose_on(ctx: click.Context, provider: str, *, refresh: bool) -> bool:
+def _choose_on(ctx: click.Context, provider: str, manner: Manner) -> bool:
     """Whether a model was chosen and saved."""
-    if not _has_what_it_needs(ctx, provider):
+    if not has_what_it_needs(ctx, provider, manner):
         return False
-    card = with_models(ctx, lambda models, _: _pick_model(models, provider, refresh=refresh))
+    card = with_models(ctx, lambda models, _: _pick_model(models, provider, refresh=manner.refresh))
     if card is None:
         return False
     save_choice(config_of(ctx), card.model, card.provider)
@@ -88,30 +89,6 @@ def _provider_row(row: ProviderRow, current: str) -> Row:
     behind = row.name if row.label and row.label != row.name else ""
     note = " · ".join(part for part in (behind, note) if part)
     return Row(text=text, value=row.name, note=note, faint=not row.usable)
-
-
-def _has_what_it_needs(ctx: click.Context, provider: str) -> bool:
-    """Ask for the key where one is missing; where only a login helps, say how."""
-    if provider in WITHIN:
-        return True
-
-    async def look(models: Models, _: Config) -> tuple[ProviderRow, tuple[str, ...]]:
-        row = next(row for row in Shelf(models).providers() if row.name == provider)
-        return row, models.resolver.places.get(provider).vendor.keys
-
-    row, names = with_models(ctx, look)
-    if row.usable:
-        return True
-    if not names:
-        print(f"{row.problem}")
-        return False
-    print(f"{row.label} needs a key." + (f" Get one at {row.signup}" if row.signup else ""))
-    key = getpass(f"{names[0]} (not shown; empty leaves): ").strip()
-    if not key:
-        return False
-    edited = set_from_text(config_of(ctx).home, names[0], key)
-    print(f"{mark('ok')} {edited.key} = {edited.shown} ({edited.place})")
-    return True
 
 
 async def _pick_model(models: Models, provider: str, *, refresh: bool) -> Card | None:
@@ -161,7 +138,7 @@ def _as_typed(text: str) -> Row:
     return Row(text=f"use {text!r} as typed", value=text, faint=True)
 
 
-def _own_endpoint(ctx: click.Context) -> bool:
+def _own_endpoint(ctx: click.Context, manner: Manner) -> bool:
     """Ask for the address, look what is there, give it a name."""
     url = input("Address, such as http://127.0.0.1:8000/v1 (empty leaves): ").strip()
     if not url:
@@ -184,10 +161,10 @@ def _own_endpoint(ctx: click.Context) -> bool:
     if key:
         set_from_text(config.home, variable, key)
     save_endpoint(config, name, better or url, variable)
-    return _choose_on(ctx, name, refresh=True)
+    return _choose_on(ctx, name, replace(manner, refresh=True))
 
 
-def _side_work(ctx: click.Context, *, refresh: bool) -> None:
+def _side_work(ctx: click.Context, manner: Manner) -> None:
     settings = config_of(ctx).settings.auxiliary
     rows = [_task_row(name, getattr(settings, name)) for name in TASKS]
     task = asyncio.run(Picker("Which side work?", rows).run())
@@ -200,7 +177,7 @@ def _side_work(ctx: click.Context, *, refresh: bool) -> None:
     )
     way = asyncio.run(Picker(task, ways).run())
     if way == "other":
-        card = _any_model(ctx, refresh=refresh)
+        card = _any_model(ctx, manner)
         provider, model = (card.provider, card.model) if card is not None else ("", "")
     else:
         provider, model = way or "", ""
@@ -213,14 +190,14 @@ def _task_row(name: str, own: AuxiliaryTaskSettings) -> Row:
     return Row(text=name, value=name, note=" ".join((own.provider, own.model)).strip())
 
 
-def _any_model(ctx: click.Context, *, refresh: bool) -> Card | None:
+def _any_model(ctx: click.Context, manner: Manner) -> Card | None:
     picked = with_models(ctx, lambda models, _: _pick_provider(models, more=False))
-    if picked is None or not _has_what_it_needs(ctx, picked):
+    if picked is None or not has_what_it_needs(ctx, picked, manner):
         return None
-    return with_models(ctx, lambda models, _: _pick_model(models, picked, refresh=refresh))
+    return with_models(ctx, lambda models, _: _pick_model(models, picked, refresh=manner.refresh))
 
 
-def _chain(ctx: click.Context, *, refresh: bool) -> None:
+def _chain(ctx: click.Context, manner: Manner) -> None:
     while True:
         config = config_of(ctx)
         chain = config.settings.fallback_providers
@@ -228,7 +205,7 @@ def _chain(ctx: click.Context, *, refresh: bool) -> None:
         if picked is None:
             return
         if picked == "add":
-            card = _any_model(ctx, refresh=refresh)
+            card = _any_model(ctx, manner)
             if card is not None:
                 entry = FallbackSettings(provider=card.provider, model=card.model)
                 save_chain(config, added(chain, entry, None))

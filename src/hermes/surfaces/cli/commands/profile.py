@@ -11,7 +11,7 @@ from hermes.app.aliases import Aliases
 from hermes.app.profiles import DEFAULT, ProfileInfo, Profiles
 from hermes.config.home import root_home
 from hermes.config.secrets import environment
-from hermes.core.errors import UsageError
+from hermes.core.errors import ConfigError, UsageError
 from hermes.surfaces.cli.asking import confirm_by_name
 from hermes.surfaces.cli.output import as_json_option, columns, print_json
 from hermes.surfaces.cli.place import home_of
@@ -40,6 +40,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         return
     for info in found:
         line = f"{'*' if info.active else ' '} {info.name:<20} {_model(info)}"
+        line += f"  {info.description}" if info.description else ""
         print(styled(line, "bold") if info.active else line)
     if len(found) == 1:
         print(styled("`hermes profile create NAME` makes another.", "dim"))
@@ -55,6 +56,8 @@ def show(ctx: click.Context, name: str, as_json: bool) -> None:
         print_json(columns(info))
         return
     print(f"{styled(info.name, 'bold')}{'  (in use)' if info.active else ''}")
+    if info.description:
+        print(f"  for       {info.description}")
     print(f"  home      {info.home}")
     print(f"  model     {_model(info)}")
     print(f"  sessions  {'yes' if info.sessions else 'none yet'}")
@@ -76,14 +79,52 @@ def _model(info: ProfileInfo) -> str:
 @click.option("--clone", is_flag=True, help="With settings, keys, memory and skills of this one.")
 @click.option("--clone-all", is_flag=True, help="With all of it but its past and its logins.")
 @click.option("--clone-from", metavar="NAME", help="Clone this profile instead of the one in use.")
+@click.option("--no-alias", is_flag=True, help="No command of its own in ~/.local/bin.")
+@click.option("--no-skills", is_flag=True, help="No skills, also none of those that come along.")
+@click.option("--description", default="", metavar="TEXT", help="What it is for, in a line.")
 @click.pass_context
 def create(
-    ctx: click.Context, name: str, clone: bool, clone_all: bool, clone_from: str | None
+    ctx: click.Context,
+    name: str,
+    clone: bool,
+    clone_all: bool,
+    clone_from: str | None,
+    no_alias: bool,
+    no_skills: bool,
+    description: str,
 ) -> None:
     like = clone_from or (home_of(ctx).profile if clone or clone_all else "")
-    home = profiles_of(ctx).create(name, like=like, everything=clone_all)
+    home = profiles_of(ctx).create(
+        name, like=like, everything=clone_all, skills=not no_skills, description=description
+    )
     print(f"{mark('ok')} {name} is at {home.root}" + (f", like {like}." if like else "."))
     print(f"  hermes -p {name}          talk there\n  hermes profile use {name}  from now on")
+    if not no_alias:
+        print(f"  {_given_command(ctx, name)}")
+
+
+def _given_command(ctx: click.Context, name: str) -> str:
+    """A profile is made whether or not its name is free for a command."""
+    aliases = _aliases()
+    try:
+        script = aliases.add(name, root_home(home_of(ctx)).root, name)
+    except UsageError as error:
+        other = str(error).removesuffix("; choose another with --name.")
+        return f"{other}: `hermes profile alias {name} --name …` gives it a command of its own."
+    except ConfigError as error:
+        return f"It has no command of its own: {error}"
+    if not aliases.found:
+        return f"{script} does so too, once {aliases.folder} is in your PATH."
+    return f"{script.name:<20} does so too"
+
+
+@command.command(help="Say what a profile is for, in a line; without words, what was said goes.")
+@click.argument("name")
+@click.argument("text", default="")
+@click.pass_context
+def describe(ctx: click.Context, name: str, text: str) -> None:
+    profiles_of(ctx).describe(name, text)
+    print(f"{mark('ok')} {name}: {text or 'no description any more'}")
 
 
 @command.command(help="Use a profile whenever none is named; `default` is the home itself.")
@@ -122,7 +163,10 @@ def _aliases() -> Aliases:
 @click.pass_context
 def rename(ctx: click.Context, old: str, new: str) -> None:
     home = profiles_of(ctx).rename(old, new)
+    moved = _aliases().move(old, new, root_home(home_of(ctx)).root)
     print(f"{mark('ok')} {old} is {new} now, at {home.root}.")
+    if moved:
+        print(f"  command: {', '.join(moved)}")
 
 
 @command.command(help="Remove a profile with its settings, memory and sessions, for ever.")

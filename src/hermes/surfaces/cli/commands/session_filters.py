@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -17,6 +18,7 @@ _OPTIONS = (
     click.option("--source", help="Only sessions of this surface."),
     click.option("--title", help="Only titles with this in them."),
     click.option("--cwd", help="Only folders with this in them."),
+    click.option("--workspace", metavar="PATH", help="Only sessions of this folder, or below it."),
     click.option("--model", help="Only this model."),
     click.option("--provider", help="Only this provider."),
     click.option("--end-reason", help="Only sessions that ended for this reason."),
@@ -37,7 +39,9 @@ def filter_options(function: F) -> F:
 def chosen(given: Mapping[str, Any], now: float) -> SessionFilter:
     """What these options choose; UsageError for a date or an age that is none."""
     values = dict(given)
-    newer_than = values.pop("newer_than")
+    newer_than, workspace = values.pop("newer_than"), values.pop("workspace")
+    if workspace is not None:
+        values["within"] = str(Path(workspace).expanduser().resolve())
     for name in ("before", "after"):
         if values[name] is not None:
             values[name] = parse_date(values[name])

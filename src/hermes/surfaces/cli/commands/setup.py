@@ -16,6 +16,7 @@ from hermes.config.load import Config
 from hermes.config.schema import describe
 from hermes.config.secrets import environment, shown
 from hermes.core.errors import HermesError
+from hermes.surfaces.cli.commands.model_access import Manner
 from hermes.surfaces.cli.commands.model_wizard import run_wizard
 from hermes.surfaces.cli.commands.tools import choose
 from hermes.surfaces.cli.place import config_of, home_of
@@ -104,7 +105,7 @@ def _other_agent() -> str:
 
 def _ask_section(ctx: click.Context, name: str) -> None:
     if name == "model":
-        run_wizard(ctx, refresh=False)
+        run_wizard(ctx, Manner())
     elif name == "tools":
         choose(ctx)
     else:

@@ -1,0 +1,53 @@
+"""What Hermes itself says to a person, in their language. The code says it in English; a file of
+`languages/` has the same sentences in another language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from hermes.codec.values import Value
+
+FOLDER = Path(__file__).parent / "languages"
+ENGLISH_NAME = "en"
+
+
+class Written(Value):
+    """A file of one language: sentences by how they are in English, and words that people answer
+    with."""
+
+    phrases: dict[str, str]
+    yes: tuple[str, ...] = ()
+    no: tuple[str, ...] = ()
+
+
+class Language:
+    """`say("Stopped after {used} calls.", used=3)` is that in this language; what nobody has
+    translated stays English."""
+
+    def __init__(self, name: str = ENGLISH_NAME, written: Written | None = None) -> None:
+        self.name = name
+        self._phrases: Mapping[str, str] = written.phrases if written else {}
+        self.yes = ("y", "yes", *(written.yes if written else ()))
+        self.no = ("n", "no", *(written.no if written else ()))
+
+    def __call__(self, english: str, /, **facts: object) -> str:
+        phrase = self._phrases.get(english, english)
+        return phrase.format_map(facts) if facts else phrase
+
+
+ENGLISH = Language()
+
+
+def language(name: str) -> Language:
+    """English where there is no such file: it is only about words."""
+    if name == ENGLISH_NAME or name not in names():
+        return ENGLISH
+    # Most people read English here, and pay for nothing.
+    from hermes.codec.json import decode
+
+    return Language(name, decode(Written, (FOLDER / f"{name}.json").read_bytes()))
+
+
+def names() -> tuple[str, ...]:
+    return (ENGLISH_NAME, *sorted(file.stem for file in FOLDER.glob("*.json")))

@@ -1,0 +1,98 @@
+"""Gives a provider what it needs before its models are chosen from: a key, or a login."""
+
+from __future__ import annotations
+
+import asyncio
+from getpass import getpass
+
+import click
+
+from hermes.app.accounts import Accounts
+from hermes.app.models.choice import WITHIN
+from hermes.app.models.models import Models
+from hermes.app.models.shelf import ProviderRow, Shelf
+from hermes.codec.values import Value
+from hermes.config.edit import set_from_text
+from hermes.config.load import Config
+from hermes.core.errors import HermesError, ProviderError
+from hermes.surfaces.cli.accounts import TerminalScreen, with_accounts
+from hermes.surfaces.cli.picker import Picker, Row
+from hermes.surfaces.cli.place import config_of
+from hermes.surfaces.cli.shelf import with_models
+from hermes.surfaces.cli.style import mark
+
+LOGIN, KEY = "login", "key"
+WAYS = (
+    Row(text="log in", value=LOGIN, note="with an account there"),
+    Row(text="give a key", value=KEY, note="of its API"),
+)
+
+
+class Manner(Value):
+    """How the person wants to be led: `refresh` asks for the newest lists, `browser` may be opened
+    for a login, which is waited for so long at most; None leaves that to the provider."""
+
+    refresh: bool = False
+    browser: bool = True
+    login_seconds: float | None = None
+
+
+def has_what_it_needs(ctx: click.Context, provider: str, manner: Manner) -> bool:
+    """Ask for the key or the login where that is missing."""
+    if provider in WITHIN:
+        return True
+
+    async def look(models: Models, _: Config) -> tuple[ProviderRow, tuple[str, ...]]:
+        row = next(row for row in Shelf(models).providers() if row.name == provider)
+        return row, models.resolver.places.get(provider).vendor.keys
+
+    row, names = with_models(ctx, look)
+    if row.usable:
+        return True
+    way: str | None = KEY if names else LOGIN
+    can_log_in = provider in with_accounts(ctx, _logins)
+    if names and can_log_in:
+        way = asyncio.run(Picker(f"{row.label} needs to know you", WAYS).run())
+    if way == KEY:
+        return _given_key(ctx, row, names[0])
+    if way == LOGIN and can_log_in:
+        return _logged_in(ctx, provider, manner)
+    if way is not None:
+        print(f"{row.problem}")
+    return False
+
+
+async def _logins(accounts: Accounts) -> tuple[str, ...]:
+    return accounts.logins()
+
+
+def _given_key(ctx: click.Context, row: ProviderRow, name: str) -> bool:
+    print(f"{row.label} needs a key." + (f" Get one at {row.signup}" if row.signup else ""))
+    key = getpass(f"{name} (not shown; empty leaves): ").strip()
+    if not key:
+        return False
+    edited = set_from_text(config_of(ctx).home, name, key)
+    print(f"{mark('ok')} {edited.key} = {edited.shown} ({edited.place})")
+    return True
+
+
+def _logged_in(ctx: click.Context, provider: str, manner: Manner) -> bool:
+    """A login that fails is told, and the person chooses again."""
+    seconds = manner.login_seconds
+
+    async def work(accounts: Accounts) -> str:
+        screen = TerminalScreen(browser=manner.browser)
+        try:
+            async with asyncio.timeout(seconds):
+                return (await accounts.log_in(provider, screen)).label
+        except TimeoutError:
+            words = f"Nobody logged in at {provider} within {seconds:g} s."
+            raise ProviderError(words, reason="timeout") from None
+
+    try:
+        label = with_accounts(ctx, work)
+    except HermesError as error:
+        print(f"{mark('error')} {error}")
+        return False
+    print(f"{mark('ok')} logged in at {provider} ({label})")
+    return True

@@ -1,0 +1,65 @@
+"""What Hermes says in other languages than English."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pytest
+
+import hermes
+from hermes.codec.json import decode
+from hermes.commands.language import ENGLISH, FOLDER, Written, language, names
+from hermes.config.display_settings import DisplaySettings
+
+OTHERS = [name for name in names() if name != "en"]
+SOURCE = Path(hermes.__file__).parent
+
+
+def written(name: str) -> Written:
+    return decode(Written, (FOLDER / f"{name}.json").read_bytes())
+
+
+def places(text: str) -> list[str]:
+    return sorted(re.findall(r"\{\w*\}", text))
+
+
+def test_the_setting_knows_every_language_there_is() -> None:
+    kind = get_type_hints(DisplaySettings)["language"]
+    assert sorted(get_args(kind)) == sorted(names())
+
+
+def test_every_language_says_the_same_sentences() -> None:
+    said = [set(written(name).phrases) for name in OTHERS]
+    assert said == [said[0]] * len(OTHERS)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_no_sentence_loses_a_fact_or_is_left_out(name: str) -> None:
+    for english, phrase in written(name).phrases.items():
+        assert phrase.strip(), english
+        assert places(phrase) == places(english), english
+
+
+def test_every_sentence_is_one_that_is_said() -> None:
+    files = [*(SOURCE / "commands").rglob("*.py"), *(SOURCE / "surfaces" / "cli").rglob("*.py")]
+    source = "\n".join(file.read_text() for file in files)
+    unsaid = [
+        english
+        for english in written(OTHERS[0]).phrases
+        if f'"{english}"' not in source and f"'{english}'" not in source
+    ]
+    assert unsaid == ["always"]  # how long an allowance lasts is named by the policy
+
+
+def test_a_sentence_with_its_facts() -> None:
+    say = language("de")
+    assert say("Duration: {time}", time="3s") == "Dauer: 3s"
+    assert say("Nobody has {translated} this.") == "Nobody has {translated} this."
+    assert ENGLISH("Duration: {time}", time="{3s}") == "Duration: {3s}"
+
+
+@pytest.mark.parametrize("name", ["en", "xx", "../de"])
+def test_what_is_not_there_is_english(name: str) -> None:
+    assert language(name) is ENGLISH
