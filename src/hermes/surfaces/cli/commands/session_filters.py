@@ -35,8 +35,9 @@ def filter_options(function: F) -> F:
 
 
 def chosen(given: Mapping[str, Any], now: float) -> SessionFilter:
-    """What these options choose; UsageError for a date or an age that is none."""
-    values = dict(given)
+    """What these options choose, also of what was put away unless they say something about that;
+    UsageError for a date or an age that is none."""
+    values = {"archived": None, **given}
     newer_than = values.pop("newer_than")
     for name in ("before", "after"):
         if values[name] is not None:
