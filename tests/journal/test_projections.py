@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hermes.core.events import (
+    Archived,
     ModelCalled,
     ModelSwitched,
     SessionEnded,
@@ -43,6 +44,8 @@ async def fill(home: Path) -> None:
         fork, _ = await journal.create("two", [opened("telegram", parent="one", parent_n=9)])
         await journal.append(fork, [said("Another way", key="b")])
         await journal.create("three", [opened("cron", principal="system")])
+        away, _ = await journal.create("away", [opened("api"), Archived(away=True)])
+        await journal.release(away)
 
 
 async def test_a_session_in_the_list(tmp_path: Path) -> None:
@@ -70,7 +73,7 @@ async def test_a_session_in_the_list(tmp_path: Path) -> None:
         two = await session_info(journal, "two")
         assert two is not None
         assert (two.parent, two.parent_n, two.last_n) == ("one", 9, 11)
-        assert (two.preview, two.message_count) == ("Another way", 1)
+        assert (two.preview, two.message_count) == ("Another way", 4)
         assert await session_info(journal, "nobody") is None
 
 
@@ -164,6 +167,35 @@ async def test_a_session_that_goes_on_is_not_ended(tmp_path: Path) -> None:
         assert (info.ended_at, info.end_reason) == (None, "")
 
 
+async def test_putting_a_session_away_is_not_using_it(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with journal_in(tmp_path, clock) as journal:
+        lease, _ = await journal.create("one", [opened(), SessionEnded(reason="user_exit")])
+        clock.time += 60
+        await journal.append(lease, [Archived(away=True)])
+        info = await session_info(journal, "one")
+        assert info is not None
+        assert (info.archived, info.last_at, info.end_reason) == (True, BEGINNING, "user_exit")
+        await journal.append(lease, [said("Back again")])
+        info = await session_info(journal, "one")
+        assert info is not None
+        assert (info.archived, info.ended_at) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("archived", "ids"), [(False, ["two"]), (True, ["one"]), (None, ["two", "one"])]
+)
+async def test_what_was_put_away_is_listed_on_request_only(
+    tmp_path: Path, archived: bool | None, ids: list[str]
+) -> None:
+    async with journal_in(tmp_path) as journal:
+        await journal.create("one", [opened(), Archived(away=True)])
+        await journal.create("two", [opened(), Archived(away=True), Archived(away=False)])
+        wanted = SessionFilter(archived=archived)
+        assert [info.id for info in await list_sessions(journal, wanted)] == ids
+        assert [info.id for info in await list_sessions(journal)] == ["two"]
+
+
 @pytest.mark.parametrize(
     ("wanted", "ids"),
     [
@@ -177,6 +209,7 @@ async def test_a_session_that_goes_on_is_not_ended(tmp_path: Path) -> None:
         (SessionFilter(ended=False), ["three", "two"]),
         (SessionFilter(end_reason="user_exit"), ["one"]),
         (SessionFilter(principal="system"), ["three"]),
+        (SessionFilter(archived=True), ["away"]),
         (SessionFilter(before=BEGINNING), []),
         (SessionFilter(after=BEGINNING), ["three", "two", "one"]),
     ],

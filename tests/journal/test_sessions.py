@@ -6,12 +6,30 @@ from pathlib import Path
 
 import pytest
 
-from hermes.core.commands import Retitle
+from hermes.core.commands import Archive, Retitle
 from hermes.core.errors import NotFound, UsageError
-from hermes.core.events import DurableEvent, ModelSwitched, SessionOpened, Titled
+from hermes.core.events import (
+    Archived,
+    DurableEvent,
+    MessageReceived,
+    ModelSwitched,
+    SessionOpened,
+    Titled,
+    Withdrawn,
+)
+from hermes.core.messages import user_says
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import session_info
-from hermes.journal.sessions import Lineage, find, fork, free_title, lineage, newest, retitle
+from hermes.journal.sessions import (
+    Lineage,
+    find,
+    fork,
+    free_title,
+    lineage,
+    newest,
+    put_away,
+    retitle,
+)
 from hermes.journal.verify import verify
 from tests.journal.samples import HandClock, exchange, journal_in, opened, said
 
@@ -113,6 +131,41 @@ async def test_a_session_that_is_open_elsewhere_is_asked_to_rename_itself(tmp_pa
         assert waiting.command == Retitle(title="Plan")
 
 
+async def test_a_session_is_put_away_and_brought_back(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as journal:
+        await fill(journal)
+        id = "20260103_101010_dddddd"
+        for away in (True, True, False):
+            await put_away(journal, id, away=away)
+            info = await session_info(journal, id)
+            assert info is not None
+            assert info.archived is away
+            assert await find(journal, "Garden party") == id
+        told = [record.event for record in await journal.read(id)]
+        assert told[2:] == [Archived(away=True), Archived(away=False)]
+        with pytest.raises(NotFound):
+            await put_away(journal, "nobody", away=True)
+
+
+async def test_a_session_that_is_open_elsewhere_is_asked_to_put_itself_away(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as owner, journal_in(tmp_path) as other:
+        lease, records = await owner.create("one", [opened()])
+        await put_away(other, "one", away=True)
+        assert await owner.read("one") == records
+        (waiting,) = await owner.take(lease)
+        assert waiting.command == Archive(away=True)
+
+
+async def test_what_was_put_away_is_not_gone_on_with_by_itself(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with journal_in(tmp_path, clock) as journal:
+        await titled(journal, "one")
+        clock.time += 5
+        await titled(journal, "two")
+        await put_away(journal, "two", away=True)
+        assert await newest(journal) == "one"
+
+
 async def test_titles_given_in_one_commit_must_differ_too(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
         with pytest.raises(UsageError):
@@ -173,3 +226,36 @@ async def test_a_fork_of_the_whole_and_its_lineage(tmp_path: Path) -> None:
                 await fork(journal, "one", at=at)
         with pytest.raises(NotFound):
             await fork(journal, "nobody")
+
+
+async def test_a_fresh_fork_shows_what_it_has_inherited(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as journal:
+        told = MessageReceived(message=user_says("A process ended.", origin="hermes"))
+        await journal.create("one", [opened(), told, *exchange(1, 3), *exchange(2, 13)])
+        seen = []
+        two = await fork(journal, "one", at=12)
+        three = await fork(journal, two)
+        for session_id in ("one", two, three, await fork(journal, three, at=3)):
+            info = await session_info(journal, session_id)
+            assert info is not None
+            seen.append((info.preview, info.message_count))
+        assert seen == [("Question 1?", count) for count in (7, 4, 4, 2)]
+        before = await fork(journal, "one", at=2)
+        info = await session_info(journal, before)
+        assert info is not None
+        assert (info.preview, info.message_count) == ("", 1)
+
+
+async def test_a_fork_that_was_spoken_in_shows_what_sets_it_apart(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as journal:
+        await journal.create("one", [opened(), *exchange(1, 2)])
+        two = await fork(journal, "one")
+        lease = await journal.acquire(two)
+        (first, second) = await journal.append(lease, [said("Another way"), said("Or not")])
+        await journal.append(lease, [Withdrawn(n=second.n)])
+        info = await session_info(journal, two)
+        assert info is not None
+        assert (info.preview, info.message_count) == ("Another way", 4)
+        three = await session_info(journal, await fork(journal, two, at=first.n))
+        assert three is not None
+        assert (three.preview, three.message_count) == ("Question 1?", 4)

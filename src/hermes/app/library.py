@@ -93,7 +93,8 @@ class Library:
     async def recent(
         self, wanted: SessionFilter | None = None, *, limit: int | None = 20, offset: int = 0
     ) -> tuple[SessionInfo, ...]:
-        """Those last used first, without the first `offset` of them."""
+        """Those last used first, without the first `offset` of them; none that was put away unless
+        it is wanted."""
         if self._is_empty():
             return ()
         found = await listing.list_sessions(
@@ -122,6 +123,10 @@ class Library:
         if self._veil is not None:
             title = self._veil.words(title)
         return await sessions.retitle(self._journal, session_id, title)
+
+    async def put_away(self, session_id: str, *, away: bool) -> None:
+        """Take a session out of the lists, or bring it back into them."""
+        await sessions.put_away(self._journal, session_id, away=away)
 
     async def free_title(self, title: str) -> str:
         """The title itself, or the next of its numbers that is free."""
@@ -282,7 +287,7 @@ class Library:
             names = (info.id, info.title, info.preview[: len(text)])
             return max(SequenceMatcher(None, text.lower(), name.lower()).ratio() for name in names)
 
-        known = await self.recent(limit=COMPARED)
+        known = await self.recent(listing.EVERYTHING, limit=COMPARED)
         best = sorted(known, key=likeness, reverse=True)[:NEAR]
         return tuple(f"{info.id}  {info.title or info.preview}".rstrip() for info in best)
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hermes.codec.json import encode
+from hermes.journal.listing import EVERYTHING
 from hermes.journal.transfer import Said, spoken
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ async def prompts(
 ) -> AsyncIterator[bytes]:
     """What the person has said, one JSON line each, in a form that can be imported."""
     if ids is None:
-        found = await app.library.recent(limit=None)
+        found = await app.library.recent(EVERYTHING, limit=None)
         ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
     for session_id in ids:
         for said in await _said(app, session_id):

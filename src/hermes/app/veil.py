@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hermes.app.secrecy import SHORTEST, Secrecy
 from hermes.core.events import (
+    Archived,
     CallSettled,
     CapRaised,
     DurableEvent,
@@ -42,6 +43,7 @@ S = TypeVar("S", bound=Struct)
 # These say nothing that somebody else has worded, or, the opening, were cleaned when made.
 _BARE = frozenset(
     (
+        Archived,
         CallSettled,
         CapRaised,
         ModelCalled,

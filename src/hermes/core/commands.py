@@ -79,6 +79,12 @@ class Retitle(Value, tag="retitle"):
     title: str
 
 
+class Archive(Value, tag="archive"):
+    """Take the session out of the lists, or, not `away`, let it stand in them again."""
+
+    away: bool = True
+
+
 class End(Value, tag="end"):
     reason: str
 
@@ -95,6 +101,7 @@ Command = (
     | Overlay
     | Tune
     | Retitle
+    | Archive
     | End
 )
 

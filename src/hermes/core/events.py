@@ -41,6 +41,13 @@ class Titled(Value, tag="titled"):
     title: str
 
 
+class Archived(Value, tag="archived"):
+    """The session was put away: it is in no list but that of such sessions. Not `away` brings it
+    back. Whoever knows its name or its words finds it in either case."""
+
+    away: bool
+
+
 class ModelSwitched(Value, tag="model_switched"):
     model: str
     provider: str
@@ -319,6 +326,7 @@ DurableEvent: TypeAlias = (
     | Withdrawn
     | HookAnswered
     | Tuned
+    | Archived
 )
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

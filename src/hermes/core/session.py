@@ -13,6 +13,7 @@ from hermes.core.adopted import adopted
 from hermes.core.budget import Budget
 from hermes.core.commands import (
     Answer,
+    Archive,
     Command,
     Compact,
     End,
@@ -30,6 +31,7 @@ from hermes.core.commands import (
 from hermes.core.effects import Decision, Effect
 from hermes.core.errors import JournalError, UsageError
 from hermes.core.events import (
+    Archived,
     Compacted,
     Judged,
     MessageReceived,
@@ -168,6 +170,8 @@ class Session:
                 await self._tune(command)
             case Retitle():
                 await self._recorder.commit(Titled(title=command.title))
+            case Archive():
+                await self._recorder.commit(Archived(away=command.away))
             case End():
                 if self._recorder.lease is not None:
                     await self._recorder.commit(SessionEnded(reason=command.reason))
@@ -268,9 +272,8 @@ class Session:
     async def _steer(self, command: Steer) -> None:
         if not command.text.strip():
             return
-        received = MessageReceived(
-            message=user_says(command.text), key=command.key, steer=self._turn is not None
-        )
+        message, joins = user_says(command.text), self._turn is not None
+        received = MessageReceived(message=message, key=command.key, steer=joins)
         await self._receive(received)
 
     async def _withdraw(self, n: int) -> None:

@@ -9,6 +9,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    Archived,
     CallSettled,
     CapRaised,
     Compacted,
@@ -134,7 +135,7 @@ class Transcript:
                 self.tuned = event
             case TurnEnded():
                 self.turn_id = self.beside = ""
-            case SessionEnded() | CapRaised() | EffectDecided() | Erased():
+            case Archived() | SessionEnded() | CapRaised() | EffectDecided() | Erased():
                 pass
             case _:
                 # Live events are never recorded; whoever passes one has a bug.

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hermes.codec.json import DecodeError
 from hermes.core.events import CapRaised, DurableEvent, MessageReceived
 from hermes.journal import schema
+from hermes.journal.inheritance import ABOVE, shared_messages
 from hermes.journal.rows import last_n, read_rows
 from hermes.journal.summaries import Change, Entry, Spent, Summary, picos
 from hermes.journal.versions import event_of, is_newer
@@ -107,14 +108,10 @@ def remember_key(db: sqlite3.Connection, session: int, key: str, n: int) -> bool
 
 def _is_inherited(db: sqlite3.Connection, session: int, key: str) -> bool:
     query = (
-        "WITH RECURSIVE above(session, shared) AS ("
-        " SELECT parent, parent_n FROM sessions WHERE session = ? AND parent_n > 0 UNION ALL"
-        " SELECT s.parent, min(s.parent_n, shared) FROM above JOIN sessions AS s USING (session)"
-        " WHERE s.parent_n > 0)"
         "SELECT 1 FROM above JOIN message_keys AS k USING (session)"
         " WHERE k.key = ? AND k.n <= shared"
     )
-    return db.execute(query, (session, key)).fetchone() is not None
+    return db.execute(f"{ABOVE} {query}", (session, key)).fetchone() is not None
 
 
 def rebuild(db: sqlite3.Connection) -> None:
@@ -185,6 +182,7 @@ def _rebuild_rows(db: sqlite3.Connection, session: int, parent_n: int, id: str) 
         if isinstance(event, MessageReceived) and event.key:
             db.execute(_KEY, (session, event.key, n))
     summary.last_n = max(parent_n, last_n(db, session))
+    summary.inherited = shared_messages(db, session)
     save(db, [summary])
     _charge_sessions(db, changed)
     return summary

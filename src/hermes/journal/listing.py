@@ -7,13 +7,14 @@ from typing import Any
 
 from hermes.codec.values import Value
 from hermes.core.messages import Usage
+from hermes.journal.inheritance import shared_preview
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.summaries import Summary
 
 
-class SessionInfo(Value):
-    """A session at a glance. A fork counts what it stores itself; `parent_n` is the number of the
-    last record it shares. `cost` is None when no price is known."""
+class SessionFacts(Value):
+    """What the records of a session add up to. A fork counts what it stores itself; `parent_n` is
+    the number of the last record it shares. `cost` is None when no price is known."""
 
     id: str
     title: str = ""
@@ -36,10 +37,18 @@ class SessionInfo(Value):
     parent_n: int = 0
 
 
+class SessionInfo(SessionFacts):
+    """A session at a glance, as lists show it. The messages of a fork are counted together with
+    those it began with, and until somebody speaks in it, its preview is theirs."""
+
+    archived: bool = False
+
+
 class SessionFilter(Value):
     """All that is given must hold. Times are seconds since 1970 and look at the last record;
     `title` and `cwd` match a part, the rest the whole; `within` is a folder that a session was
-    begun in, or below."""
+    begun in, or below. `archived` sessions are left out, unless only they are wanted, or, with
+    None, all."""
 
     source: str | None = None
     exclude_sources: tuple[str, ...] = ()
@@ -55,9 +64,10 @@ class SessionFilter(Value):
     min_messages: int | None = None
     max_messages: int | None = None
     ended: bool | None = None
+    archived: bool | None = False
 
 
-EVERYTHING = SessionFilter()
+EVERYTHING = SessionFilter(archived=None)
 
 _COLUMNS = ", ".join(f"m.{name}" for name in Summary.COLUMNS)
 _FROM = (
@@ -73,8 +83,9 @@ _CLAUSES = {
     "within": "instr(rtrim(m.cwd, '/') || '/', rtrim(?, '/') || '/') = 1",
     "before": "m.last_at < ?",
     "after": "m.last_at >= ?",
-    "min_messages": "m.message_count >= ?",
-    "max_messages": "m.message_count <= ?",
+    "min_messages": "m.message_count + m.inherited >= ?",
+    "max_messages": "m.message_count + m.inherited <= ?",
+    "archived": "m.archived = ?",
     "ended": "(m.ended_at IS NOT NULL) = ?",
     **{name: f"m.{name} = ?" for name in _EQUAL},
 }
@@ -82,13 +93,14 @@ _CLAUSES = {
 
 async def list_sessions(
     journal: SqliteJournal,
-    wanted: SessionFilter = EVERYTHING,
+    wanted: SessionFilter | None = None,
     *,
     limit: int | None = 20,
     offset: int = 0,
 ) -> tuple[SessionInfo, ...]:
     """Those last used first."""
-    return await journal.reading(lambda db: select(db, wanted, limit=limit, offset=offset))
+    chosen = wanted or SessionFilter()
+    return await journal.reading(lambda db: select(db, chosen, limit=limit, offset=offset))
 
 
 async def session_info(journal: SqliteJournal, session_id: str) -> SessionInfo | None:
@@ -101,12 +113,17 @@ def select(
     where, values = conditions(wanted)
     query = f"{_SELECT} WHERE {where} ORDER BY m.last_at DESC, m.session DESC LIMIT ? OFFSET ?"
     rows = db.execute(query, (*values, -1 if limit is None else limit, offset))
-    return tuple(_info(row) for row in rows)
+    return tuple([_info(db, row) for row in rows.fetchall()])
 
 
 def info_of(db: sqlite3.Connection, session_id: str) -> SessionInfo | None:
     row = db.execute(f"{_SELECT} WHERE s.id = ?", (session_id,)).fetchone()
-    return _info(row) if row else None
+    return _info(db, row) if row else None
+
+
+def facts_of(db: sqlite3.Connection, session_id: str) -> SessionFacts | None:
+    row = db.execute(f"{_SELECT} WHERE s.id = ?", (session_id,)).fetchone()
+    return SessionFacts(**_facts(row, _summary(row))) if row else None
 
 
 def conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
@@ -124,9 +141,21 @@ def conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
     return " AND ".join(clauses), values
 
 
-def _info(row: tuple[Any, ...]) -> SessionInfo:
-    id, parent, parent_n, *rest = row
-    summary = Summary.of_row(tuple(rest), id)
+def _info(db: sqlite3.Connection, row: tuple[Any, ...]) -> SessionInfo:
+    summary = _summary(row)
+    facts = _facts(row, summary)
+    facts["message_count"] += summary.inherited
+    if not summary.preview and facts["parent_n"]:
+        facts["preview"] = shared_preview(db, summary.session)
+    return SessionInfo(**facts, archived=bool(summary.archived))
+
+
+def _summary(row: tuple[Any, ...]) -> Summary:
+    return Summary.of_row(row[3:], row[0])
+
+
+def _facts(row: tuple[Any, ...], summary: Summary) -> dict[str, Any]:
+    id, parent, parent_n = row[:3]
     usage = Usage(
         input=summary.input,
         output=summary.output,
@@ -136,7 +165,7 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
         cost=summary.cost,
     )
     same = {name: getattr(summary, name) for name in _SAME}
-    return SessionInfo(id=id, parent=parent, parent_n=parent_n, usage=usage, **same)
+    return {"id": id, "parent": parent, "parent_n": parent_n, "usage": usage, **same}
 
 
-_SAME = tuple(name for name in SessionInfo.__struct_fields__ if name in Summary.COLUMNS)
+_SAME = tuple(name for name in SessionFacts.__struct_fields__ if name in Summary.COLUMNS)

@@ -11,7 +11,7 @@ from hermes.journal.shapes import SHAPES
 log = logging.getLogger(__name__)
 
 FORMAT = 2
-PROJECTIONS = 2
+PROJECTIONS = 3
 
 TRUTH = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -71,7 +71,7 @@ CREATE TABLE summaries(
     cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, reasoning INTEGER NOT NULL,
     cost REAL, call_turn TEXT NOT NULL, call_cause TEXT NOT NULL, call_booked INTEGER NOT NULL,
     job TEXT NOT NULL, task TEXT NOT NULL, task_tokens INTEGER NOT NULL,
-    task_cost INTEGER NOT NULL);
+    task_cost INTEGER NOT NULL, inherited INTEGER NOT NULL, archived INTEGER NOT NULL);
 CREATE INDEX summaries_title ON summaries(title) WHERE title <> '';
 CREATE TABLE usage(
     session INTEGER NOT NULL, day INTEGER NOT NULL, model TEXT NOT NULL, provider TEXT NOT NULL,

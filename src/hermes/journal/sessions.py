@@ -5,9 +5,16 @@ from __future__ import annotations
 import sqlite3
 
 from hermes.codec.values import Value
-from hermes.core.commands import Retitle
+from hermes.core.commands import Archive, Command, Retitle
 from hermes.core.errors import NotFound, SessionBusy, UsageError
-from hermes.core.events import DurableEvent, ModelSwitched, Record, SessionOpened, Titled
+from hermes.core.events import (
+    Archived,
+    DurableEvent,
+    ModelSwitched,
+    Record,
+    SessionOpened,
+    Titled,
+)
 from hermes.journal import titles
 from hermes.journal.journal import SqliteJournal, encoded
 from hermes.journal.listing import SessionFilter, info_of, select
@@ -31,7 +38,7 @@ async def find(journal: SqliteJournal, text: str) -> str:
 
 
 async def newest(journal: SqliteJournal, source: str | None = None) -> str | None:
-    """The id of the session that was used last."""
+    """The id of the session that was used last, without those that were put away."""
     wanted = SessionFilter(source=source)
     found = await journal.reading(lambda db: select(db, wanted, limit=1))
     return found[0].id if found else None
@@ -50,16 +57,33 @@ async def retitle(journal: SqliteJournal, session_id: str, title: str) -> str:
             titles.check_unused(db, clean)
 
     await journal.reading(check)
+    await _tell(journal, session_id, Titled(title=clean), Retitle(title=clean))
+    return clean
+
+
+async def put_away(journal: SqliteJournal, session_id: str, *, away: bool) -> None:
+    """Take a session out of the lists, or bring it back; NotFound. One that is open elsewhere gets
+    the wish into its inbox."""
+    info = await journal.reading(lambda db: info_of(db, session_id))
+    if info is None:
+        raise NotFound(f"There is no session {session_id}.")
+    if info.archived is not away:
+        await _tell(journal, session_id, Archived(away=away), Archive(away=away))
+
+
+async def _tell(
+    journal: SqliteJournal, session_id: str, event: DurableEvent, wish: Command
+) -> None:
+    """Write the event, or leave the wish for it with whoever is in the session."""
     try:
         lease = await journal.acquire(session_id)
     except SessionBusy:
-        await journal.post(session_id, Retitle(title=clean))
-        return clean
+        await journal.post(session_id, wish)
+        return
     try:
-        await journal.append(lease, [Titled(title=clean)])
+        await journal.append(lease, [event])
     finally:
         await journal.release(lease)
-    return clean
 
 
 async def free_title(journal: SqliteJournal, title: str) -> str:

@@ -90,6 +90,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("withdrawn"),
     _shape("hook_answered"),
     _shape("tuned"),
+    _shape("archived"),
 )
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from hermes.core.caps import day_of
 from hermes.core.events import (
+    Archived,
     CallSettled,
     CapRaised,
     DurableEvent,
@@ -81,13 +82,14 @@ class Change(NamedTuple):
 class Summary:
     """The running totals of one session, changed in place by `add`. Attributes are the columns of
     the table `summaries`, in their order, but for the `id` of the session and its `assumed` calls.
-    A fork counts its own records only. `task` is the newest turn, with what it has spent."""
+    A fork counts its own records only; `inherited` are the messages that it began with. `task` is
+    the newest turn, with what it has spent."""
 
     COLUMNS = (
         "session last_n title source cwd model provider principal preview started_at last_at"
         " ended_at end_reason message_count tool_call_count api_calls input output cache_read"
         " cache_write reasoning cost call_turn call_cause call_booked job task task_tokens"
-        " task_cost"
+        " task_cost inherited archived"
     ).split()
     __slots__ = ("__dict__", "assumed", "id")
 
@@ -123,6 +125,8 @@ class Summary:
         self.task = ""
         self.task_tokens = 0
         self.task_cost = 0
+        self.inherited = 0
+        self.archived = 0
 
     @classmethod
     def of_row(cls, row: tuple[object, ...], id: str) -> Summary:
@@ -143,16 +147,15 @@ class Summary:
     def add(self, event: DurableEvent, *, turn_id: str, at: float) -> Change | None:
         """Count one more event; what it changes in the ledger, if anything."""
         self.last_n += 1
-        if not isinstance(event, Erased):
+        if not isinstance(event, Archived | Erased):
             self.last_at = at
-        # Both may happen when nobody is in the session; anything else opens it again.
-        if self.ended_at is not None and not isinstance(event, Titled | Erased):
+        # These may happen when nobody is in the session; anything else opens it again.
+        if self.ended_at is not None and not isinstance(event, Archived | Titled | Erased):
             self.ended_at, self.end_reason = None, ""
         match event:
             case MessageReceived():
                 self.message_count += 1
-                if not self.preview and event.message.origin == "user":
-                    self.preview = " ".join(event.message.text[:500].split())[:PREVIEW_CHARS]
+                self.preview = self.preview or preview_of(event)
             case Withdrawn():
                 self.message_count -= 1
             case ReplyAdded():
@@ -171,6 +174,8 @@ class Summary:
                 self.ended_at, self.end_reason = at, reason
             case Titled(title=title):
                 self.title = title
+            case Archived(away=away):
+                self.archived = int(away)
             case ModelSwitched(model=model, provider=provider):
                 self.model, self.provider = model, provider
             case _:
@@ -248,6 +253,12 @@ class Summary:
         cause = self.call_cause if is_called and self.call_cause else "chat"
         spent = Spent(day_of(at), event.model, event.provider, cause, usage, 0, 1)
         return Change(spent.day, tokens, cost, spent)
+
+
+def preview_of(received: MessageReceived) -> str:
+    """The beginning of what a person has said; nothing of what the program says to itself."""
+    message = received.message
+    return "" if message.origin != "user" else " ".join(message.text[:500].split())[:PREVIEW_CHARS]
 
 
 def _tokens(usage: Usage) -> int:

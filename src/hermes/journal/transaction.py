@@ -11,6 +11,7 @@ from hermes.core.ports import Lease
 from hermes.journal import ledger, titles
 from hermes.journal.chain import link, seed
 from hermes.journal.faults import is_damage
+from hermes.journal.inheritance import shared_messages
 from hermes.journal.rows import last_n
 from hermes.journal.shapes import Stored
 from hermes.journal.summaries import Change, Summary
@@ -68,6 +69,7 @@ class Transaction:
         ).lastrowid
         assert found is not None
         summary = Summary(found, parent_n, session_id)
+        summary.inherited = shared_messages(self.db, found) if parent_n else 0
         self.heads[found] = Head(parent_n, seed(session_id), summary)
         return found
 

@@ -12,7 +12,7 @@ from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import NotFound
 from hermes.core.events import MessageReceived, Record, ReplyAdded, ToolFinished
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.listing import SessionInfo, info_of
+from hermes.journal.listing import SessionFacts, facts_of
 from hermes.journal.reading import read_session, segments
 from hermes.journal.rows import Row, read_rows
 from hermes.journal.versions import is_newer
@@ -48,7 +48,7 @@ class EventLine(Value):
     turn_id: str = ""
 
 
-class SessionLine(SessionInfo, omit_defaults=False):
+class SessionLine(SessionFacts, omit_defaults=False):
     """One session with all its columns. A fork brings the records it shares, so that it can stand
     alone elsewhere."""
 
@@ -90,8 +90,8 @@ async def all_ids(journal: SqliteJournal) -> tuple[str, ...]:
 
 
 def session_line(db: sqlite3.Connection, session_id: str) -> SessionLine:
-    info = info_of(db, session_id)
-    if info is None:
+    facts = facts_of(db, session_id)
+    if facts is None:
         raise NotFound(f"There is no session {session_id}.")
     records, _ = read_session(db, session_id)
     readable = {record.n for record in records}
@@ -101,7 +101,7 @@ def session_line(db: sqlite3.Connection, session_id: str) -> SessionLine:
         for row in read_rows(db, segment.session, upto=segment.upto).whole
         if row.n in readable or is_newer(row.kind, row.version)
     ]
-    columns = {name: getattr(info, name) for name in info.__struct_fields__}
+    columns = {name: getattr(facts, name) for name in facts.__struct_fields__}
     return SessionLine(**columns, format=FORMAT, messages=spoken(records), events=tuple(events))
 
 

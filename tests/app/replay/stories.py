@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.core.commands import Interrupt, Retitle, Rewind, Say, Steer, SwitchModel, Tune
+from hermes.core.commands import Archive, Interrupt, Retitle, Rewind, Say, Steer, SwitchModel, Tune
 from hermes.core.events import ApprovalAsked, ToolStarted
 from hermes.core.prompt import TextDelta
 from hermes.testing.faults import cut, dripped, fails_midway, flawed, hangs, paced
@@ -98,7 +98,7 @@ def _talks() -> tuple[Story, ...]:
         Story("a model of another kind", [says("One."), READ, says("Two.")],
               talk("Hi", SwitchModel(model="test", provider=PROVIDERS["messages"]), "And now?")),
         Story("taken back", [says("One."), says("Two."), says("Three.")],
-              talk("First.", "Second.", Rewind(), Retitle(title="A name"), "Third.")),
+              talk("First.", "Second.", Rewind(), Retitle(title="A name"), Archive(), "Third.")),
         Story("processes after each other", [says("One."), READ, says("Two."), says("Three.")],
               in_processes("First.", "Second.", "Third."), "responses"),
         Story("a branch", [says("One."), says("Two."), READ, says("Three.")], forked),

@@ -72,8 +72,16 @@ class Serving:
 
     def stop(self) -> int:
         """As a service manager does it; the exit code."""
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def signal(self, number: signal.Signals) -> None:
         assert self._process is not None
-        self._process.send_signal(signal.SIGTERM)
+        self._process.send_signal(number)
+
+    def wait(self) -> int:
+        """Until it has ended by itself; the exit code."""
+        assert self._process is not None
         code = self._process.wait(timeout=30)
         assert self._process.stdout is not None
         self._process.stdout.close()

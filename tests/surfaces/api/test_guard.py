@@ -13,6 +13,7 @@ import pytest
 
 from hermes.surfaces.api.routes import ROUTES, Route
 from hermes.testing.request import Request
+from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
 from tests.surfaces.api.conftest import Model
 from tests.surfaces.api.serving import HERMES, Serving, serving, sse
@@ -208,6 +209,43 @@ def test_a_removed_token_is_refused_at_once(api: Serving) -> None:
     assert "brief" in token("list")
     token("remove", "brief")
     assert httpx2.get(f"{api.url}/v1/models", headers=header).status_code == 401
+
+
+def test_a_page_reads_streams_and_refusals_alike(tmp_path: Path) -> None:
+    """What a browser does: it asks ahead, then sends the token with the request itself."""
+    page, chat = "https://chat.example", "/v1/chat/completions"
+    ahead = {
+        "Origin": page,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization,content-type,x-hermes-session-id",
+    }
+    env = {"API_SERVER_CORS_ORIGINS": f"{page},http://localhost:3000"}
+    said = {"messages": [{"role": "user", "content": "hi"}], "stream": True}
+    with (
+        ScriptedServer.in_thread(lambda request: says("hello"), strict=False) as model,
+        serving(tmp_path, model.url, env=env) as server,
+        server.client(headers={}) as browser,
+    ):
+        told = browser.options(chat, headers=ahead)
+        assert (told.status_code, told.headers["access-control-max-age"]) == (204, "600")
+        assert told.headers["access-control-allow-origin"] == page
+        assert "POST" in told.headers["access-control-allow-methods"]
+        allowed = told.headers["access-control-allow-headers"].lower().split(", ")
+        assert set(ahead["Access-Control-Request-Headers"].split(",")) <= set(allowed)
+        refused = browser.options(chat, headers={**ahead, "Origin": "https://evil.example"})
+        assert refused.status_code == 403
+        assert not [name for name in refused.headers if name.startswith("access-control")]
+        mine = {"Origin": page, **server.headers}
+        with browser.stream("POST", chat, json=said, headers=mine) as stream:
+            assert stream.headers["access-control-allow-origin"] == page
+            exposed = stream.headers["access-control-expose-headers"]
+            assert stream.headers["x-hermes-session-id"] and "X-Hermes-Session-Id" in exposed
+            assert "hello" in "".join(stream.iter_text())
+        for headers, body, status in ((mine, {}, 400), ({"Origin": page}, said, 401)):
+            wrong = browser.post(chat, json=body, headers=headers)
+            assert wrong.status_code == status
+            assert wrong.headers["access-control-allow-origin"] == page
+            assert wrong.headers["vary"] == "Origin"
 
 
 def test_pages_of_a_named_origin_may_call(tmp_path: Path) -> None:

@@ -136,6 +136,31 @@ def test_a_run_waits_for_a_yes(api: Serving, model: Model) -> None:
         assert none.status_code == 409
 
 
+def test_a_run_goes_on_after_a_yes(api: Serving, model: Model, tmp_path: Path) -> None:
+    wanted = tmp_path / "outside"
+
+    def rule(request: Request) -> Step:
+        if any(each["role"] == "tool" for each in request.body["messages"]):
+            return says("done")
+        return calls("write_file", path=str(wanted), content="yes\n")
+
+    model.rule = rule
+    with api.client() as client:
+        run_id = begin(client, "write it")
+        told = events(client, run_id, stop=lambda name: name == "approval.request")
+        asked = told[-1][2]
+        assert not wanted.exists()
+        wrong = client.post(f"/v1/runs/{run_id}/approval", json={"decision": "perhaps"})
+        assert wrong.status_code == 400
+        yes = {"decision": "once", "approval_id": asked["approval_id"]}
+        assert client.post(f"/v1/runs/{run_id}/approval", json=yes).status_code == 200
+        rest = events(client, run_id, after=told[-1][0])
+    assert names(rest)[0] == "approval.responded"
+    assert (rest[0][2]["choice"], rest[0][2]["by"]) == ("once", "api:local")
+    assert rest[-1][2]["output"] == "done"
+    assert wanted.read_text() == "yes\n"
+
+
 def test_a_run_is_steered(api: Serving, model: Model) -> None:
     heard = threading.Event()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import httpx2
@@ -11,7 +12,8 @@ from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.core.commands import Say
 from hermes.core.events import Tuned
-from hermes.testing.steps import says
+from hermes.testing.request import Request
+from hermes.testing.steps import Step, says
 from tests.surfaces.api.conftest import Model
 from tests.surfaces.api.serving import Serving, sse
 
@@ -74,7 +76,11 @@ def test_the_server_tells_how_it_is_doing(client: httpx2.Client, model: Model) -
     client.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "x"}]})
     told = client.get("/health/detailed").json()
     assert told["status"] == "ok"
-    assert set(told["readiness"].values()) == {"ok"}
+    states = dict.fromkeys(("config", "state_db", "store", "disk", "model"), "ok")
+    assert told["readiness"] == states
+    assert told["gateway"] == {"state": "running", "platforms": {"api_server": "connected"}}
+    assert (told["runs"]["active"], told["runs"]["queued"]) == (0, 0)
+    assert told["background"] == {"processes": 0}
     numbers = client.get("/metrics")
     assert numbers.headers["content-type"].startswith("text/plain")
     line = 'hermes_requests_total{method="POST",route="/v1/chat/completions",status="200"}'
@@ -83,7 +89,7 @@ def test_the_server_tells_how_it_is_doing(client: httpx2.Client, model: Model) -
 
 
 def test_a_session_is_put_away_and_brought_back(client: httpx2.Client, model: Model) -> None:
-    client.post("/api/sessions/away/chat", json={"input": "x"})
+    client.post("/api/sessions/away/chat", json={"input": "a word to be found"})
     assert client.patch("/api/sessions/away", json={"archived": True}).json()["archived"] is True
 
     def ids(**query: str) -> list[str]:
@@ -92,10 +98,40 @@ def test_a_session_is_put_away_and_brought_back(client: httpx2.Client, model: Mo
 
     assert "away" not in ids()
     assert ids(archived="true") == ["away"]
+    assert ids(q="a word to be found") == ["away"]
+    assert ids(q="a word to be found", archived="false") == []
     assert client.get("/api/sessions/away").json()["archived"] is True
     client.patch("/api/sessions/away", json={"archived": False})
     assert "away" in ids()
     assert client.get("/api/sessions", params={"archived": "perhaps"}).status_code == 400
+
+
+def test_a_session_is_named_and_put_away_while_it_works(
+    client: httpx2.Client, model: Model
+) -> None:
+    held = threading.Event()
+
+    def rule(request: Request) -> Step:
+        held.wait(30)
+        return says("done")
+
+    model.rule = rule
+    begun = client.post("/v1/runs", json={"input": "x", "session_id": "working"}).json()
+    changed = client.patch("/api/sessions/working", json={"title": "At work", "archived": True})
+    held.set()
+    assert (changed.json()["title"], changed.json()["archived"]) == ("At work", True)
+    with client.stream("GET", f"/v1/runs/{begun['run_id']}/events") as stream:
+        assert [name for _, name, _ in sse(stream.iter_lines())][-1] == "run.completed"
+    assert client.get("/api/sessions/working").json()["archived"] is True
+
+
+def test_a_fork_shows_what_it_has_inherited(client: httpx2.Client, model: Model) -> None:
+    client.post("/api/sessions/stem/chat", json={"input": "where it began"})
+    forked = client.post("/api/sessions/stem/fork", json={}).json()
+    assert (forked["preview"], forked["message_count"]) == ("where it began", 2)
+    done = client.post(f"/api/sessions/{forked['id']}/chat", json={"input": "on"})
+    assert done.status_code == 200
+    assert client.get(f"/api/sessions/{forked['id']}").json()["message_count"] == 4
 
 
 def test_sessions_are_found_by_what_was_said(client: httpx2.Client, model: Model) -> None:

@@ -166,6 +166,7 @@ LINES: dict[str, str] = {
     "sessions search": "help --json",
     "sessions show": "{session} --json",
     "sessions stats": "--json",
+    "sessions unarchive": "{session} --json",
     "sessions verify": "--json",
     "setup": "",
     "skills approve": "1",

@@ -8,6 +8,7 @@ from tests.surfaces.cli.past import add_session
 from tests.surfaces.cli.program import Program
 
 COLUMNS = {
+    "archived",
     "id",
     "title",
     "source",

@@ -1,4 +1,4 @@
-"""`hermes sessions prune`, `delete`, `archive`: what goes when told to, and what stays."""
+"""`hermes sessions prune`, `delete`, `archive --to-file`: what goes when told to, what stays."""
 
 from __future__ import annotations
 
@@ -236,14 +236,14 @@ def test_the_room_of_removed_sessions_is_given_back(program: Program) -> None:
 
 def test_a_session_that_is_put_away_comes_back_as_it_was(old: Program) -> None:
     before = old("sessions", "show", "left", "--json").json
-    (done,) = old("sessions", "archive", "left", "left", "--json").json
+    (done,) = old("sessions", "archive", "left", "left", "--to-file", "--json").json
     assert ids(old) == {"ended", "young"}
     assert old("sessions", "search", "marmalade", "--json").json == []
     assert old("sessions", "import", done["file"]).code == 0
     assert old("sessions", "show", "left", "--json").json == before
-    assert "brings it back" in old("sessions", "archive", "left").out
+    assert "brings it back" in old("sessions", "archive", "left", "--to-file").out
 
 
 def test_nothing_is_put_away_when_one_of_the_names_is_wrong(old: Program) -> None:
-    assert old("sessions", "archive", "left", "nosuch").code == 1
+    assert old("sessions", "archive", "left", "nosuch", "--to-file").code == 1
     assert ids(old) == {"ended", "left", "young"}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from hermes.core.commands import (
+    Archive,
     Command,
     Compact,
     End,
@@ -22,6 +23,7 @@ from hermes.core.commands import (
 from hermes.core.errors import BudgetReached
 from hermes.core.events import (
     ApprovalAnswered,
+    Archived,
     CallSettled,
     CapRaised,
     CapScope,
@@ -64,6 +66,8 @@ def command_of(event: DurableEvent) -> Command | None:
             return SwitchModel(model=event.model, provider=event.provider)
         case Titled():
             return Retitle(title=event.title)
+        case Archived():
+            return Archive(away=event.away)
         case SessionEnded():
             return End(reason=event.reason)
         case Rewound():
@@ -126,7 +130,8 @@ def stopped_in_call(events: Sequence[DurableEvent], place: int) -> bool:
             case TurnEnded():
                 return event.reason == "interrupted"
             case (
-                CallSettled()
+                Archived()
+                | CallSettled()
                 | MessageReceived()
                 | QuestionAnswered()
                 | Titled()

@@ -11,6 +11,7 @@ from hermes.app.replay.recording import Line
 from hermes.app.replay.report import Divergence, Where
 from hermes.codec.json import encode
 from hermes.core.events import (
+    Archived,
     Compacted,
     DurableEvent,
     ModelCalled,
@@ -115,6 +116,7 @@ class Score:
         return bool(self.lines[self.place - 1].turn_id) and not isinstance(
             last,
             TurnEnded
+            | Archived
             | SessionEnded
             | Titled
             | Tuned

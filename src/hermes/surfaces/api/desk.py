@@ -19,25 +19,15 @@ from hermes.core.session import Session
 from hermes.surfaces.api.errand import Errand, may_speak, resumption, words_of
 from hermes.surfaces.api.refusals import Refusal
 from hermes.surfaces.api.run import Run
+from hermes.surfaces.api.seat import Seat, take_turn
 from hermes.surfaces.api.store import Store
 
 log = logging.getLogger(__name__)
 
 SESSION_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
 RUN_ID = rf"run_({SESSION_ID})_[0-9a-f]{{12}}"
-BUSY_SECONDS = 300.0
 
 OnEnd = Callable[[Run], Awaitable[None]]
-
-
-class _Seat:
-    """A session that this process is in, or is about to be."""
-
-    def __init__(self) -> None:
-        self.opening = asyncio.Lock()
-        self.turn = asyncio.Lock()
-        self.users = 0
-        self.session: Session | None = None
 
 
 class Desk:
@@ -45,7 +35,7 @@ class Desk:
         self._app = app
         self._store = store
         self._most = most_runs
-        self._seats: dict[str, _Seat] = {}
+        self._seats: dict[str, Seat] = {}
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._claims: set[str] = set()
@@ -62,6 +52,17 @@ class Desk:
     def open_sessions(self) -> int:
         return sum(seat.session is not None for seat in self._seats.values())
 
+    @property
+    def queued(self) -> int:
+        """Runs that wait for their turn."""
+        return sum(run.status == "queued" for run in self._runs.values())
+
+    async def processes(self) -> int:
+        """Background processes of the sessions that are open here."""
+        opened = [seat.session for seat in self._seats.values() if seat.session is not None]
+        found = [await session.workspace.processes.list() for session in opened]
+        return sum(process.status == "running" for each in found for process in each)
+
     def new_session_id(self) -> str:
         """With more chance in it than usual: hundreds may be opened in the same second."""
         return f"{self._app.world.new_session_id()}{self._app.world.chance.getrandbits(40):010x}"
@@ -73,7 +74,8 @@ class Desk:
     def admit(self) -> None:
         """Before any work: refused when there is no room for one more turn."""
         if self.is_draining:
-            raise Refusal(503, "draining", "The server is about to stop.")
+            words = "The server is about to stop."
+            raise Refusal(503, "draining", words, headers=((b"retry-after", b"5"),))
         if self._most and self.active >= self._most:
             words = f"{self._most} turns are running, which is the most at once."
             raise Refusal(429, "too_many_runs", words, headers=((b"retry-after", b"5"),))
@@ -162,6 +164,12 @@ class Desk:
     async def steer(self, run: Run, text: str) -> None:
         await self.tell(run, Steer(text=text))
 
+    async def look(self, session_id: str) -> None:
+        """If the session is open here, carry out what was just left for it."""
+        seat = self._seats.get(session_id)
+        if seat is not None and seat.session is not None:
+            await seat.session.check_inbox()
+
     async def drain(self, seconds: float) -> None:
         """Take nothing new, let what runs end, then stop it."""
         self.is_draining = True
@@ -180,7 +188,7 @@ class Desk:
         """While inside, no turn of this process runs in the session; 409 after a long wait."""
         seat = self._seat(session_id)
         try:
-            await _take_turn(seat)
+            await take_turn(seat)
             try:
                 yield
             finally:
@@ -219,7 +227,7 @@ class Desk:
         has_turn = False
         try:
             if errand.alone:
-                await _take_turn(seat)
+                await take_turn(seat)
                 has_turn = True
             while not run.is_over:
                 try:
@@ -246,7 +254,7 @@ class Desk:
             del self._busy[run.session_id]
         run.settled.set()
 
-    async def _open(self, seat: _Seat, errand: Errand) -> Session:
+    async def _open(self, seat: Seat, errand: Errand) -> Session:
         async with seat.opening:
             if seat.session is None:
                 opening = await self._opening(errand)
@@ -352,7 +360,7 @@ class Desk:
             run.settled.set()
         return run
 
-    async def _leave(self, session_id: str, seat: _Seat) -> None:
+    async def _leave(self, session_id: str, seat: Seat) -> None:
         seat.users -= 1
         if seat.users == 0 and seat.session is not None:
             session, seat.session = seat.session, None
@@ -363,19 +371,10 @@ class Desk:
         if seat.users == 0 and seat.session is None and not seat.opening.locked():
             self._seats.pop(session_id, None)
 
-    def _seat(self, session_id: str) -> _Seat:
-        seat = self._seats.setdefault(session_id, _Seat())
+    def _seat(self, session_id: str) -> Seat:
+        seat = self._seats.setdefault(session_id, Seat())
         seat.users += 1
         return seat
-
-
-async def _take_turn(seat: _Seat) -> None:
-    try:
-        async with asyncio.timeout(BUSY_SECONDS):
-            await seat.turn.acquire()
-    except TimeoutError as error:
-        words = "Another request has had this session for too long; try again later."
-        raise Refusal(409, "session_busy", words) from error
 
 
 def _keep(db: Connection, run: Run) -> None:

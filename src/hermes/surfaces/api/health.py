@@ -11,6 +11,7 @@ from hermes.surfaces.api.call import Answer, Call, answer
 from hermes.surfaces.api.house import House
 from hermes.version import __version__
 
+MODEL_SECONDS = 2.0
 LEAST_FREE = 100 * 1024 * 1024
 TEXT = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
 
@@ -27,16 +28,22 @@ async def ready(house: House, call: Call) -> Answer:
 
 
 async def detailed(house: House, call: Call) -> Answer:
-    states = await _readiness(house)
+    states = await _readiness(house) | {"model": await _model(house)}
     is_well = all(state == "ok" for state in states.values())
+    desk = house.desk
     return answer(
         {
             "status": "ok" if is_well else "degraded",
             "version": __version__,
             "uptime_s": round(house.tally.uptime, 1),
             "readiness": states,
-            "runs": {"active": house.desk.active, "started": house.desk.started},
-            "sessions": {"open": house.desk.open_sessions},
+            "gateway": {
+                "state": "draining" if desk.is_draining else "running",
+                "platforms": {"api_server": "connected"},
+            },
+            "runs": {"active": desk.active, "queued": desk.queued, "started": desk.started},
+            "sessions": {"open": desk.open_sessions},
+            "background": {"processes": await desk.processes()},
             "streams": house.tally.streams,
             "event_loop_worst_lag_ms": round(house.tally.worst_lag * 1000, 1),
             "cron": await _cron(house),
@@ -67,7 +74,7 @@ async def metrics(house: House, call: Call) -> Answer:
 async def _readiness(house: House) -> dict[str, str]:
     return {
         "config": "ok" if not _has_faults(house) else "error",
-        "journal": await _journal(house),
+        "state_db": await _journal(house),
         "store": await _store(house),
         "disk": await asyncio.to_thread(_disk, house),
     }
@@ -81,6 +88,16 @@ async def _journal(house: House) -> str:
     try:
         await house.app.library.recent(limit=1)
     except HermesError:
+        return "error"
+    return "ok"
+
+
+async def _model(house: House) -> str:
+    """Whether a session would find a model; none is asked anything."""
+    try:
+        async with asyncio.timeout(MODEL_SECONDS):
+            await house.app.models.choose()
+    except (HermesError, TimeoutError):
         return "error"
     return "ok"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from hermes.app.library import SessionFilter, SessionInfo
 from hermes.codec.values import JsonObject
-from hermes.surfaces.api import archived
-from hermes.surfaces.api.archived import Listed
 from hermes.surfaces.api.asking import asked, input_items
 from hermes.surfaces.api.bodies import ForkBody, SessionBody, SessionChatBody, SessionPatch
 from hermes.surfaces.api.call import Answer, Call, answer
@@ -13,6 +11,7 @@ from hermes.surfaces.api.chat import run_headers, start
 from hermes.surfaces.api.content import images
 from hermes.surfaces.api.errand import Errand
 from hermes.surfaces.api.house import House, leaving
+from hermes.surfaces.api.listed import Listed
 from hermes.surfaces.api.once import Ticket, once, take_ticket
 from hermes.surfaces.api.outcomes import extra_facts, failure_of, usage_of
 from hermes.surfaces.api.refusals import Refusal
@@ -36,13 +35,13 @@ async def list_sessions(house: House, call: Call) -> Answer:
     children = call.flag("include_children")
     wanted = SessionFilter(source=source, exclude_sources=() if children else (CHILD,))
     query = (call.query.get("q") or "").strip()
-    away = await archived.all_of(house)
-    listed = Listed(house, wanted, away, only_archived=call.flag("archived"))
+    archived = call.flag("archived") if "archived" in call.query else None
+    listed = Listed(house, wanted, archived=archived)
     rows = await (listed.found(query) if query else listed.recent(offset + limit + 1))
     page = rows[offset : offset + limit]
     return answer(
         {
-            "sessions": [_listed(info, is_away=info.id in away) for info in page],
+            "sessions": [_listed(info) for info in page],
             "limit": limit,
             "offset": offset,
             "has_more": len(rows) > offset + limit,
@@ -61,7 +60,7 @@ async def create_session(house: House, call: Call) -> Answer:
 
 async def show_session(house: House, call: Call) -> Answer:
     info = await house.session(call.names["id"], call.client)
-    return answer(_listed(info, is_away=info.id in await archived.all_of(house)))
+    return answer(_listed(info))
 
 
 async def change_session(house: House, call: Call) -> Answer:
@@ -70,7 +69,8 @@ async def change_session(house: House, call: Call) -> Answer:
     if body.title is not None:
         await house.app.library.rename(info.id, body.title)
     if body.archived is not None:
-        await archived.put(house, info.id, away=body.archived)
+        await house.app.library.put_away(info.id, away=body.archived)
+    await house.desk.look(info.id)
     return await show_session(house, call)
 
 
@@ -78,7 +78,6 @@ async def delete_session(house: House, call: Call) -> Answer:
     info = await house.session(call.names["id"], call.client)
     async with house.desk.quiet(info.id):
         await house.app.library.delete(info.id)
-        await archived.put(house, info.id, away=False)
     return answer({"id": info.id, "deleted": True})
 
 
@@ -156,7 +155,7 @@ async def _begin(house: House, call: Call, ticket: Ticket) -> Run:
     return await start(house, errand, ticket)
 
 
-def _listed(info: SessionInfo, *, is_away: bool = False) -> JsonObject:
+def _listed(info: SessionInfo) -> JsonObject:
     usage = info.usage
     return {
         "id": info.id,
@@ -171,5 +170,5 @@ def _listed(info: SessionInfo, *, is_away: bool = False) -> JsonObject:
         "tokens": {"input": usage.prompt, "output": usage.output},
         "cost": usage.cost,
         "parent_id": info.parent or None,
-        "archived": is_away,
+        "archived": info.archived,
     }

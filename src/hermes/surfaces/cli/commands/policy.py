@@ -16,6 +16,7 @@ from hermes.app.judging import (
     rules_path,
     standing_rules,
 )
+from hermes.app.library import SessionFilter
 from hermes.codec.json import encode
 from hermes.commands.visible import exposed, one_line
 from hermes.surfaces.cli.commands.policy_dialogue import redact, scan
@@ -119,7 +120,8 @@ def log(
         if session:
             ids = [await app.library.find(session)]
         else:
-            ids = [info.id for info in await app.library.recent(limit=limit)]
+            recent = await app.library.recent(SessionFilter(archived=None), limit=limit)
+            ids = [info.id for info in recent]
         found: list[Decided] = []
         for session_id in ids:
             lines = decided(session_id, await app.library.records(session_id))

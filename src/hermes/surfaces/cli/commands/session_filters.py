@@ -37,8 +37,9 @@ def filter_options(function: F) -> F:
 
 
 def chosen(given: Mapping[str, Any], now: float) -> SessionFilter:
-    """What these options choose; UsageError for a date or an age that is none."""
-    values = dict(given)
+    """What these options choose, also of what was put away unless they say something about that;
+    UsageError for a date or an age that is none."""
+    values = {"archived": None, **given}
     newer_than, workspace = values.pop("newer_than"), values.pop("workspace")
     if workspace is not None:
         values["within"] = str(Path(workspace).expanduser().resolve())

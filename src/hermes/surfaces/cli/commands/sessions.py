@@ -8,12 +8,17 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.app.library import Hit, Lineage, SessionInfo
+from hermes.app.library import Hit, Lineage, SessionFilter, SessionInfo
 from hermes.app.opening import Opening
 from hermes.commands.visible import clean, one_line
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.transcript import fold
-from hermes.surfaces.cli.commands import sessions_browse, sessions_files, sessions_removal
+from hermes.surfaces.cli.commands import (
+    sessions_archive,
+    sessions_browse,
+    sessions_files,
+    sessions_removal,
+)
 from hermes.surfaces.cli.commands.session_filters import chosen, filter_options, is_narrowed
 from hermes.surfaces.cli.output import (
     ago,
@@ -28,6 +33,7 @@ from hermes.surfaces.cli.style import styled
 
 LINE = 160
 NONE_YET = "No sessions yet; start one with `hermes`."
+ALL_AWAY = "All sessions are put away; `hermes sessions list --archived` shows them."
 
 limit_type = click.IntRange(min=1)
 
@@ -39,21 +45,27 @@ def command() -> None:
 
 @command.command("list", help="Past sessions, those last used first.")
 @filter_options
+@click.option("--archived", is_flag=True, help="Those that were put away instead.")
 @click.option(
     "--limit", metavar="N", type=limit_type, default=20, show_default=True, help="How many."
 )
 @as_json_option
 @click.pass_context
-def list_(ctx: click.Context, /, limit: int, as_json: bool, **given: Any) -> None:
-    async def work(app: App) -> tuple[tuple[SessionInfo, ...], float]:
+def list_(ctx: click.Context, /, limit: int, archived: bool, as_json: bool, **given: Any) -> None:
+    async def work(app: App) -> tuple[tuple[SessionInfo, ...], float, bool]:
         now = app.world.clock.now()
-        return await app.library.recent(chosen(given, now), limit=limit), now
+        wanted = chosen({**given, "archived": archived}, now)
+        found = await app.library.recent(wanted, limit=limit)
+        away = () if found else await app.library.recent(SessionFilter(archived=True), limit=1)
+        return found, now, bool(away)
 
-    found, now = with_app(ctx, work)
+    found, now, all_away = with_app(ctx, work)
     if as_json:
         print_json(columns(found))
+    elif not found and (archived or is_narrowed(given)):
+        print("No session is like that.")
     elif not found:
-        print("No session is like that." if is_narrowed(given) else NONE_YET)
+        print(ALL_AWAY if all_away else NONE_YET)
     else:
         rows = [
             (info.title or "—", info.preview, ago(now - info.last_at), info.source, info.id)
@@ -84,7 +96,8 @@ def show(ctx: click.Context, session: str, as_json: bool) -> None:
 
 def _print_facts(info: SessionInfo, lineage: Lineage) -> None:
     print(styled(one_line(info.title or info.preview or info.id), "bold"))
-    print(f"{info.id}  {moment(info.started_at)}  from {info.source}")
+    away = "  (put away)" if info.archived else ""
+    print(f"{info.id}  {moment(info.started_at)}  from {info.source}{away}")
     if info.model:
         print(one_line(f"{info.model} ({info.provider}) in {info.cwd}"))
     if lineage.ancestors:
@@ -216,7 +229,8 @@ for each in (
     sessions_files.repair,
     sessions_removal.prune,
     sessions_removal.delete,
-    sessions_removal.archive,
+    sessions_archive.archive,
+    sessions_archive.unarchive,
     sessions_removal.optimize,
 ):
     command.add_command(each)

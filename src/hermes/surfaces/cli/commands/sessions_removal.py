@@ -1,10 +1,9 @@
-"""`hermes sessions prune`, `delete`, `archive`, `optimize`: what goes is said before it goes."""
+"""`hermes sessions prune`, `delete`, `optimize`: what goes is said before it goes."""
 
 from __future__ import annotations
 
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -68,24 +67,6 @@ def delete(ctx: click.Context, session: str, yes: bool, as_json: bool) -> None:
         print_json({"session_id": gone})
     else:
         print(f"{gone} is removed.")
-
-
-@click.command(help="Put sessions away: each into a file that brings it back.")
-@click.argument("sessions", nargs=-1, required=True)
-@as_json_option
-@click.pass_context
-def archive(ctx: click.Context, sessions: tuple[str, ...], as_json: bool) -> None:
-    async def work(app: App) -> list[tuple[str, Path]]:
-        # All names are looked up before anything moves.
-        found = [await app.library.find(each) for each in sessions]
-        return [(each, await app.library.archive(each)) for each in dict.fromkeys(found)]
-
-    done = with_app(ctx, work)
-    if as_json:
-        print_json([{"session_id": session_id, "file": str(file)} for session_id, file in done])
-        return
-    for session_id, file in done:
-        print(f"{session_id} is put away; `hermes sessions import {file}` brings it back.")
 
 
 @click.command(help="Give back the room of deleted sessions; make the search index anew.")

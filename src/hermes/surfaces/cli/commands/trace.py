@@ -12,6 +12,7 @@ from hermes.core.effects import Allow, Ask, Deny, subject
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    Archived,
     CallSettled,
     CapRaised,
     Compacted,
@@ -107,6 +108,8 @@ def describe(event: Event) -> Iterator[str]:
             yield f"model is now {event.model} ({event.provider})"
         case Titled():
             yield f"title: {event.title}"
+        case Archived():
+            yield "put away" if event.away else "brought back from where it was put away"
         case Compacted():
             before, after = event.tokens_before, event.tokens_after
             yield f"shortened ({event.cause}): about {before:,} tokens became {after:,}"

@@ -1,0 +1,58 @@
+"""A server that is told to stop: what runs may end, nothing new is begun."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+
+import httpx2
+
+from hermes.testing.request import Request
+from hermes.testing.server import ScriptedServer
+from hermes.testing.steps import Step, says
+from tests.surfaces.api.serving import Serving, serving, sse
+
+CHAT = "/v1/chat/completions"
+HI = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+def draining(client: httpx2.Client, server: Serving) -> httpx2.Response:
+    """The first answer of a server that has taken the signal."""
+    server.signal(signal.SIGTERM)
+    while (told := client.get("/health/ready")).status_code == 200:
+        pass
+    return told
+
+
+def test_nothing_is_begun_while_the_server_stops_and_what_runs_ends(tmp_path: Path) -> None:
+    held = threading.Event()
+
+    def rule(request: Request) -> Step:
+        held.wait(30)
+        return says("the end")
+
+    with (
+        ScriptedServer.in_thread(rule, strict=False) as model,
+        serving(tmp_path, model.url) as server,
+        server.client() as client,
+        server.client() as watcher,
+    ):
+        run_id = client.post("/v1/runs", json={"input": "wait"}).json()["run_id"]
+        with watcher.stream("GET", f"/v1/runs/{run_id}/events") as stream:
+            told = sse(stream.iter_lines())
+            assert next(told)[1] == "run.started"
+            assert draining(client, server).json() == {"status": "not_ready"}
+            for path, body in ((CHAT, HI), ("/v1/runs", {"input": "more"})):
+                late = client.post(path, json=body)
+                assert (late.status_code, late.json()["error"]["type"]) == (503, "unavailable")
+                assert late.headers["retry-after"] == "5"
+            state = client.get("/health/detailed").json()
+            assert (state["gateway"]["state"], state["runs"]["active"]) == ("draining", 1)
+            held.set()
+            names = [name for _, name, _ in told]
+        assert names[-1] == "run.completed"
+        assert server.wait() == 0
+        server.up()
+        with server.client() as again:
+            assert again.get(f"/v1/runs/{run_id}").json()["output"] == "the end"
