@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,7 @@ class Run:
 
     async def wait_for(self, kind: type[Event]) -> Event:
         """The next event of this kind, also if it has come already."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while True:
                 for record in self.seen:
                     if isinstance(record.event, kind):
@@ -181,11 +182,18 @@ class Run:
             self.seen.append(record)
 
 
+@asynccontextmanager
+async def run_in(folder: Path) -> AsyncIterator[Run]:
+    for name in ("project", "home", "person"):
+        (folder / name).mkdir()
+    made = Run(folder)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
 @pytest.fixture
 async def run(tmp_path: Path) -> AsyncIterator[Run]:
-    (tmp_path / "project").mkdir()
-    (tmp_path / "home").mkdir()
-    (tmp_path / "person").mkdir()
-    made = Run(tmp_path)
-    yield made
-    await made.close()
+    async with run_in(tmp_path) as made:
+        yield made

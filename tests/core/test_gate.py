@@ -27,6 +27,8 @@ from hermes.policy.rules import PolicySettings
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import calls, says
 from tests.core.conftest import Run
+from tests.durability.observing import eventually
+from tests.timing import leap
 
 
 @tool()
@@ -209,7 +211,7 @@ async def test_results_say_whose_words_they_are(helped: Helped) -> None:
 
 
 async def test_an_answer_counts_for_the_very_effect_it_was_given_for(helped: Helped) -> None:
-    helped.approval_seconds = 1
+    helped.approval_seconds = 20
     helped.model = ScriptedProvider(
         calls("shell", command="git push"),
         calls("shell", command="git push"),
@@ -222,6 +224,8 @@ async def test_an_answer_counts_for_the_very_effect_it_was_given_for(helped: Hel
         assert isinstance(asked, ApprovalAsked)
         await helped.send(Answer(id=asked.id, text="session"))
         await helped.send(Answer(id=asked.id, text="always"))
+        await eventually(lambda: len(events(helped, ApprovalAsked)) == 2)
+        leap(20)
 
     answering_: Awaitable[None] = asyncio.ensure_future(yes())
     await helped.say("go")

@@ -175,7 +175,7 @@ def test_a_key_that_is_typed_in_is_not_echoed(hermes: Terminal) -> None:
     while b"(not shown)" not in shown:
         shown += os.read(ours, 1000)
     os.write(ours, b"sk-or-typed-in\n")
-    assert program.wait(timeout=30) == 0
+    assert program.wait(timeout=60) == 0
     shown += os.read(ours, 10_000)
     os.close(ours)
     assert b"is number 1" in shown

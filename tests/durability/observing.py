@@ -9,7 +9,7 @@ from pathlib import Path
 LOOK_SECONDS = 0.02
 
 
-async def eventually(is_so: Callable[[], bool], seconds: float = 20.0) -> None:
+async def eventually(is_so: Callable[[], bool], seconds: float = 60.0) -> None:
     async with asyncio.timeout(seconds):
         while True:
             if is_so():

@@ -20,6 +20,7 @@ from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
 from hermes.testing.wires.table import WireName
 from tests.durability.stage import Stage
+from tests.timing import LeapingClock
 
 WIRES: tuple[WireName, ...] = ("chat", "messages", "responses")
 FIRST, SECOND, THIRD = "Write it.", "Once more.", "And then?"
@@ -27,19 +28,32 @@ CONTENT = "All of it, to the last letter: äöü 日本 🙂."
 RIGHT: JsonObject = {"path": "out/right.txt", "content": CONTENT}
 WHOLE = calls("write_file", **RIGHT)
 
-# A model that is silent for so long counts as stuck: the only wait that takes real time. Only for
-# models that do fall silent: on a busy machine any other may be late by as much.
-IMPATIENT = "agent: {local_stream_stale_timeout: 0.2}\n"
+# A model that is silent for so long counts as stuck.
+STALE_SECONDS = 20.0
+STALE = f"agent: {{local_stream_stale_timeout: {STALE_SECONDS}}}\n"
 
 Bend = Callable[[Step], Step]
 Name = TypeVar("Name", bound=Hashable)
 
 
-class HastyClock(SystemClock):
-    """Time as it is, but nobody sleeps."""
+class HastyClock(LeapingClock):
+    """Nobody sleeps."""
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(0)
+
+
+class Silence(SystemClock):
+    """The clock of a model that waits only where it falls silent: there it is silent for too long
+    at once. On a busy machine any other may be late as well, and is not taken for a stuck one."""
+
+    def __init__(self, listener: LeapingClock) -> None:
+        self._listener = listener
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds:
+            self._listener.leap(STALE_SECONDS)
+        await super().sleep(seconds)
 
 
 class Bent:
@@ -87,16 +101,15 @@ class Lived(NamedTuple):
         return _replies(self.records)
 
 
-async def live(
-    root: Path, bends: Mapping[Name, Bend], wire: WireName, *, settings: str = ""
-) -> dict[Name, Lived]:
+async def live(root: Path, bends: Mapping[Name, Bend], wire: WireName) -> dict[Name, Lived]:
     """For each of the bends, a session of two turns with the bent model and, after it was closed, a
     third turn in another wire format. Whatever happened, the transcript is valid and only the
     right call was ever run."""
     model, other = Bent(), WIRES[(WIRES.index(wire) + 1) % len(WIRES)]
-    async with ScriptedServer(model, keep=1) as server:
-        stage = Stage(root, server, settings=settings)
-        async with _hasty(stage, wire) as app:
+    clock = HastyClock()
+    async with ScriptedServer(model, keep=1, clock=Silence(clock)) as server:
+        stage = Stage(root, server, settings=STALE)
+        async with stage.app(wire, world=World(clock=clock)) as app:
             sessions = {}
             for number, (name, bend) in enumerate(bends.items()):
                 model.begin(bend)
@@ -104,16 +117,12 @@ async def live(
                 folder.mkdir()
                 sessions[name] = (await _said(app, folder, FIRST, SECOND), folder)
                 assert server.violations == [], name
-        async with _hasty(stage, other) as app:
+        async with stage.app(other, world=World(clock=clock)) as app:
             lived = {name: await _resumed(app, *place) for name, place in sessions.items()}
             assert server.violations == []
     for name, life in lived.items():
         _check(name, life)
     return lived
-
-
-def _hasty(stage: Stage, wire: WireName) -> App:
-    return stage.app(wire, world=World(clock=HastyClock()))
 
 
 async def _said(app: App, folder: Path, *texts: str, resume: str = "") -> str:

@@ -10,7 +10,7 @@ import pytest
 from hermes.testing.faults import cut, fails_midway, garbled, hangs
 from hermes.testing.steps import Step
 from hermes.testing.wires.table import WireName
-from tests.faults.ground import IMPATIENT, WIRES, Bend, live
+from tests.faults.ground import WIRES, Bend, live
 
 CHUNKS = (0, 1, 2, 3, 5, 8)
 BREAKS = ("cut", "reset", "garbled", "429", "500", "503", "529")
@@ -56,6 +56,6 @@ async def test_silence_ends_in_time(tmp_path: Path, wire: WireName) -> None:
         "inside": lambda step: hangs(step, after_chunks=3),
         "with signs of life": lambda step: hangs(step, after_chunks=1, comment_seconds=0.03),
     }
-    lived = await live(tmp_path, bends, wire, settings=IMPATIENT)
+    lived = await live(tmp_path, bends, wire)
     assert all(life.first.startswith(ENDS) for life in lived.values())
     assert {name: life.second for name, life in lived.items()} == dict.fromkeys(bends, "done")

@@ -121,9 +121,9 @@ async def test_a_callback_that_hangs_is_left_behind() -> None:
             except asyncio.CancelledError:
                 continue
 
-    hooks = Hooks(timeout=0.05)
-    hooks.add(HOOK, hang, owner="a")
-    hooks.add(HOOK, stubborn, owner="b")
+    hooks = Hooks()
+    hooks.add(HOOK, hang, owner="a", timeout=0.05)
+    hooks.add(HOOK, stubborn, owner="b", timeout=0.05)
     hooks.add(HOOK, lambda **_: "fine", owner="c")
     began = time.monotonic()
     assert await hooks.fire(HOOK) == ("fine",)
@@ -137,8 +137,10 @@ async def test_a_callback_that_hangs_is_left_behind() -> None:
 async def test_with_fail_closed_a_failure_blocks() -> None:
     hooks = Hooks()
     hooks.add(HOOK, _raises(ValueError("x")), owner="guard", fail_closed=True)
-    hooks.add(HOOK, lambda **_: time.sleep(1), owner="slow", timeout=0.01, fail_closed=True)
+    over = threading.Event()
+    hooks.add(HOOK, lambda **_: over.wait(60), owner="slow", timeout=0.01, fail_closed=True)
     first, second = await hooks.fire(HOOK)
+    over.set()
     assert first == {
         "action": "block",
         "message": "The check by guard could not be made, and without it this call is not run.",

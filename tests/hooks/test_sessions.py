@@ -43,7 +43,7 @@ async def test_a_person_who_says_stop_does_not_wait_for_hooks(
         await session.send(Say(text="Go."))
         await begun.wait()
         await session.send(Interrupt())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await session.settled()
         found = await events(app, session)
     assert ended(found) == ["interrupted"]

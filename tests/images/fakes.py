@@ -167,7 +167,7 @@ def form_fields(asked: Asked) -> dict[str, list[bytes]]:
     return found
 
 
-def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come to pass"

@@ -213,7 +213,7 @@ async def test_secrets_do_not_leave_in_a_prompt(make: MakeStudio) -> None:
 
 async def test_no_more_are_drawn_at_once_than_the_settings_allow(make: MakeStudio) -> None:
     now, most, lock = 0, 0, threading.Lock()
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
     inner = good()
 
     def generate() -> Any:

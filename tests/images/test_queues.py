@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 
 from hermes.core.world import SystemClock
 from hermes.images.studio import Studio
+from tests.durability.observing import eventually
 from tests.images.asking import bundled, drawn, fault
 from tests.images.conftest import MakeStudio
 from tests.images.fakes import B64, PNG, Asked, Fake, Reply, form_fields, png
+from tests.timing import leap
 
 DATA = "data:image/png;base64," + B64
 LARGE = png(4, 4)
@@ -37,6 +40,14 @@ def hasty(make: MakeStudio) -> MakeStudio:
         return made
 
     return studio
+
+
+async def out_of_time(drawing: Coroutine[None, None, Any], fake: Fake, looked: str) -> Any:
+    """What becomes of it when its twenty seconds are over after this look at the queue."""
+    task = asyncio.create_task(drawing)
+    await eventually(lambda: looked in fake.paths())
+    leap(20)
+    return await task
 
 
 class Queue:
@@ -190,7 +201,8 @@ async def test_fal_says_no_in_the_end(
 async def test_a_queue_that_does_not_end_is_left_and_told_so(make: MakeStudio, fake: Fake) -> None:
     queue = Queue(fake, "fal-ai/flux-2", states=("IN_QUEUE",))
     queue.accepts("fal-ai/flux-2/klein/9b")
-    answer = await bundled(make(FAL, timeout=0.5), "fal", fake).agenerate("a corgi")
+    drawing = bundled(make(FAL, timeout=20), "fal", fake).agenerate("a corgi")
+    answer = await out_of_time(drawing, fake, f"GET {queue.here}/status")
     assert fault(answer)[0] == "timeout"
     assert fake.paths()[-1] == f"PUT {queue.here}/cancel"
 
@@ -258,7 +270,8 @@ async def test_a_prediction_nobody_waits_for_is_cancelled(make: MakeStudio, fake
     begun = Reply({"id": "p1", "status": "starting"}, 201)
     fake.on("POST /models/black-forest-labs/flux-schnell/predictions", begun)
     fake.on("GET /predictions/p1", begun)
-    answer = await bundled(make(REPLICATE, timeout=0.3), "replicate", fake).agenerate("a corgi")
+    drawing = bundled(make(REPLICATE, timeout=20), "replicate", fake).agenerate("a corgi")
+    answer = await out_of_time(drawing, fake, "GET /predictions/p1")
     assert fault(answer)[0] == "timeout"
     assert fake.paths()[-1] == "POST /predictions/p1/cancel"
 
@@ -363,6 +376,7 @@ async def test_comfyui_says_which_node_failed(hasty: MakeStudio, fake: Fake) -> 
 
 async def test_comfyui_is_stopped_when_nobody_waits(make: MakeStudio, fake: Fake) -> None:
     Comfy(fake, looks=10_000)
-    provider = bundled(make(comfyui={"base_url": fake.url}, timeout=0.4), "comfyui")
-    assert fault(await provider.agenerate("a corgi"))[0] == "timeout"
+    provider = bundled(make(comfyui={"base_url": fake.url}, timeout=20), "comfyui")
+    answer = await out_of_time(provider.agenerate("a corgi"), fake, "GET /history/id-1")
+    assert fault(answer)[0] == "timeout"
     assert fake.paths()[-1] == "POST /interrupt"

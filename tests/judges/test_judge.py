@@ -190,7 +190,7 @@ from hermes.testing.server import ScriptedServer
 
 def ask(server):
     body = {"model": "m", "colour": 1, "messages": [{"role": "user", "content": "hi"}]}
-    httpx2.post(f"{server.url}/v1/chat/completions", json=body, verify=False)
+    httpx2.post(f"{server.url}/v1/chat/completions", json=body, verify=False, timeout=60)
 
 def test_without_a_server():
     assert "openai" not in sys.modules and "anthropic" not in sys.modules

@@ -23,7 +23,7 @@ from hermes.skills.shelf import Change
 from hermes.skills.skill import MAIN
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Pace, Step, calls, says
+from hermes.testing.steps import Step, calls, says
 from tests.durability.observing import eventually
 from tests.durability.stage import PROGRAM, finished
 from tests.learning.school import NAME, SKILL, Pupil, School, commands_in, say
@@ -81,15 +81,13 @@ async def test_a_look_back_has_four_tools_and_can_change_only_what_is_its_own(
 
 
 async def test_an_answer_never_waits_for_a_look_back(tmp_path: Path) -> None:
-    pupil = Pupil()
+    pupil, go_on = Pupil(), asyncio.Event()
 
-    def model(request: Request) -> Step:
+    async def model(request: Request) -> Step:
         step = pupil(request)
-        return (
-            msgspec.structs.replace(step, pace=Pace(first_seconds=3))
-            if is_review(request)
-            else step
-        )
+        if is_review(request):
+            await go_on.wait()
+        return step
 
     async with ScriptedServer(model) as server:
         school = School(tmp_path, server)
@@ -99,6 +97,7 @@ async def test_an_answer_never_waits_for_a_look_back(tmp_path: Path) -> None:
         await eventually(lambda: pupil.reviews == 1)
         await say(session, "And now?")
         assert school.versions(app) == ()
+        go_on.set()
         await app.close()
 
 

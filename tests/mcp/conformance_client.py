@@ -49,7 +49,7 @@ class Browser:
         return DECLINE
 
     async def _visit(self, url: str) -> None:
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
             back = await client.get(url)
             await client.get(back.headers["location"])
 
@@ -69,7 +69,7 @@ async def main(url: str) -> None:
         client_metadata_url=DOCUMENT if scenario == "auth/basic-cimd" else "",
     )
     locked = "oauth" if scenario.startswith("auth/") else ""
-    server = Server(name="judge", url=url, auth=locked, oauth=own, timeout=20)  # type: ignore[arg-type]
+    server = Server(name="judge", url=url, auth=locked, oauth=own, timeout=60)  # type: ignore[arg-type]
     around = Surroundings(
         cache=folder / "cache",
         logs=folder / "logs",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,19 +68,22 @@ async def ctx(tmp_path: Path) -> AsyncIterator[ScriptedContext]:
 async def tool_of(servers: Servers, name: str) -> Tool:
     """A tool by the name that sessions know it by; the server is met first."""
     if servers.unknown():
-        assert await servers.discover(servers.unknown(), seconds=20) == {}
+        assert await servers.discover(servers.unknown(), seconds=60) == {}
     return next(tool for spec, tool in servers.offered() if spec.name == name)
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Below those that the system gives to everybody who asks for any: nobody takes it before it
+    is used."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 async def until_open(port: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -90,9 +95,14 @@ async def until_open(port: int) -> None:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not true():  # noqa: ASYNC110 (what is waited for happens in other processes)
             await asyncio.sleep(0.02)
+
+
+def is_noted(note: Path) -> bool:
+    """A server has written down that it has begun."""
+    return note.exists() and note.read_text().endswith("\n")
 
 
 @pytest.fixture

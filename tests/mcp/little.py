@@ -113,7 +113,7 @@ def run(call: Any, name: str, given: dict[str, Any], token: Any) -> dict[str, An
                 return text(said["error"]["message"], failed=True)
             return text(f"thought: {said['result']['content']['text']}")
         case "meet":
-            return text(f"met as {_meeting.wait(timeout=20)}")
+            return text(f"met as {_meeting.wait(timeout=60)}")
         case "freeze":
             _frozen.set()
             return text("frozen")

@@ -19,7 +19,7 @@ from tests.mcp.oauth_stage import Authority
 
 def machine(authority: Authority, **own: str) -> Server:
     oauth = OAuth(grant="client_credentials", client_id="robot", **own)  # type: ignore[arg-type]
-    return Server(name="locked", url=f"{authority.url}/mcp", auth="oauth", oauth=oauth, timeout=20)
+    return Server(name="locked", url=f"{authority.url}/mcp", auth="oauth", oauth=oauth, timeout=60)
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ class Browser:
         return await self._line.get()
 
     async def _visit(self, url: str) -> None:
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
             back = (await client.get(url)).headers["location"]
             if self._intrudes:
                 stranger = back.partition("?")[0] + "?code=stolen&state=other"
@@ -52,7 +52,7 @@ class Browser:
 
 
 def locked(authority: Authority) -> Server:
-    return Server(name="locked", url=f"{authority.url}/mcp", auth="oauth", timeout=20)
+    return Server(name="locked", url=f"{authority.url}/mcp", auth="oauth", timeout=60)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ from hermes.mcp.server import Sampling, Server, Tools
 from hermes.mcp.servers import Servers
 from hermes.testing.clock import VirtualClock
 from hermes.testing.context import ScriptedContext
-from tests.mcp.conftest import Make, little, tool_of, until
+from tests.mcp.conftest import Make, is_noted, little, tool_of, until
+from tests.timing import LeapingClock, leap
 
 
 def alive(pid: int) -> bool:
@@ -73,7 +75,7 @@ async def test_the_child_sees_no_secret_of_ours(make: Make, ctx: ScriptedContext
 
 async def test_known_servers_are_offered_without_being_started(make: Make) -> None:
     first = make(little())
-    await first.discover(("little",), seconds=20)
+    await first.discover(("little",), seconds=60)
     again = make(little())
     assert again.unknown() == ()
     assert {spec.name for spec, _ in again.offered()} >= {
@@ -86,7 +88,7 @@ async def test_known_servers_are_offered_without_being_started(make: Make) -> No
 
 
 async def test_settings_choose_the_tools(make: Make) -> None:
-    await make(little()).discover(("little",), seconds=20)
+    await make(little()).discover(("little",), seconds=60)
 
     def names(tools: Tools) -> list[str]:
         return [spec.name for spec, _ in make(little(tools=tools)).offered()]
@@ -192,7 +194,7 @@ async def test_a_child_that_is_killed_mid_call_is_told_and_replaced(
     servers, note = make(little()), tmp_path / "note"
     tool = await tool_of(servers, "mcp_little_slow")
     call = asyncio.ensure_future(ctx.call(tool, seconds=60, note=str(note)))
-    await until(note.exists)
+    await until(lambda: is_noted(note))
     os.kill(int(note.read_text().split()[1]), signal.SIGKILL)
     output = await call
     assert output.failed
@@ -207,7 +209,7 @@ async def test_a_cancelled_call_is_cancelled_over_there(
     servers, note = make(little()), tmp_path / "note"
     tool = await tool_of(servers, "mcp_little_slow")
     call = asyncio.ensure_future(ctx.call(tool, seconds=60, note=str(note)))
-    await until(note.exists)
+    await until(lambda: is_noted(note))
     call.cancel()
     await until(lambda: "cancelled" in note.read_text())
     assert not (await ctx.call(await tool_of(servers, "mcp_little_echo"), text="x")).failed
@@ -220,12 +222,18 @@ async def test_a_call_that_takes_too_long_is_given_up(make: Make, ctx: ScriptedC
     assert answer == {"error": "MCP tool slow timed out after 0.5s", "retryable": True}
 
 
-async def test_after_three_failures_a_server_rests(make: Make, ctx: ScriptedContext) -> None:
+async def test_after_three_failures_a_server_rests(
+    make: Make, ctx: ScriptedContext, tmp_path: Path
+) -> None:
     clock = VirtualClock()
-    servers = make(little(timeout=0.2), world=World(clock))
+    servers = make(little(timeout=20), world=World(clock))
     tool = await tool_of(servers, "mcp_little_slow")
-    for _ in range(3):
-        await ctx.call(tool, seconds=60)
+    for number in range(3):
+        note = tmp_path / str(number)
+        call = asyncio.ensure_future(ctx.call(tool, seconds=600, note=str(note)))
+        await until(partial(is_noted, note))
+        leap(20)
+        await call
     resting = await ctx.call(tool, seconds=0)
     assert "unavailable (3 failures), retry in 60s" in str(resting.parts)
     await clock.advance(61)
@@ -259,7 +267,7 @@ async def test_children_of_a_killed_owner_are_ended_by_the_next(tmp_path: Path) 
 
 async def test_a_command_that_is_not_there_is_named(make: Make) -> None:
     servers = make(Server(name="ghost", command="no-such-program"))
-    faults = await servers.discover(("ghost",), seconds=20)
+    faults = await servers.discover(("ghost",), seconds=60)
     assert faults == {"ghost": "MCP server ghost: there is no command 'no-such-program'."}
     with pytest.raises(Unreachable, match="is reconnecting, try again in 1s"):
         await servers.link("ghost").listing()
@@ -267,7 +275,7 @@ async def test_a_command_that_is_not_there_is_named(make: Make) -> None:
 
 async def test_a_program_that_is_no_server_is_not_waited_for_for_ever(make: Make) -> None:
     servers = make(Server(name="mute", command="sleep", args=("60",), connect_timeout=0.5))
-    faults = await servers.discover(("mute",), seconds=20)
+    faults = await servers.discover(("mute",), seconds=60)
     assert faults == {"mute": "MCP server mute did not answer within 0.5s"}
 
 
@@ -281,11 +289,14 @@ async def test_a_server_that_rests_is_let_go(make: Make, ctx: ScriptedContext) -
 async def test_a_server_that_gives_no_sign_of_life_is_let_go_before_a_call_needs_it(
     make: Make, ctx: ScriptedContext
 ) -> None:
-    servers = make(little(keepalive_interval=0.3))
+    clock = LeapingClock()
+    servers = make(little(keepalive_interval=20), world=World(clock))
     echo = await tool_of(servers, "mcp_little_echo")
     await ctx.call(echo, text="x")
     await ctx.call(await tool_of(servers, "mcp_little_freeze"))
-    await until(lambda: not servers.link("little").is_open)
+    while servers.link("little").is_open:
+        clock.leap(20)
+        await asyncio.sleep(0.01)
     assert not (await ctx.call(echo, text="y")).failed
 
 
@@ -308,7 +319,7 @@ async def test_a_call_under_way_ends_before_its_server_is_removed(
     servers, note = make(little()), tmp_path / "note"
     slow = await tool_of(servers, "mcp_little_slow")
     call = asyncio.ensure_future(ctx.call(slow, seconds=0.5, note=str(note)))
-    await until(note.exists)
+    await until(lambda: is_noted(note))
     assert await servers.replace([]) == ([], [], ["little"])
     assert (await call).parts == (Text(text="done"),)
     with pytest.raises(ToolError, match="no MCP server named 'little'"):
@@ -335,6 +346,6 @@ async def test_a_server_that_wants_a_login_says_so(make: Make) -> None:
 
 async def test_descriptions_that_give_orders_are_kept_from_the_model(make: Make) -> None:
     servers = make(little(), scan=lambda text: ("orders", True) if "again" in text else ("", False))
-    await servers.discover(("little",), seconds=20)
+    await servers.discover(("little",), seconds=60)
     spec = next(spec for spec, _ in servers.offered() if spec.name == "mcp_little_echo")
     assert spec.description.strip() == "[unverified: orders]"

@@ -6,7 +6,6 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from hermes.core.world import SystemClock
 from hermes.plugins.births import Surroundings
 from hermes.plugins.contents import hash_of, read_contents
 from hermes.plugins.discovery import Places
@@ -14,6 +13,7 @@ from hermes.plugins.found import Found
 from hermes.plugins.plugins import Plugins, State
 from hermes.plugins.rules import Entry, Rules
 from hermes.plugins.serving import NOBODY, Caller, Serving
+from hermes.testing.clock import VirtualClock
 
 CANARY = "canary-7f3a9-secret"
 
@@ -98,7 +98,8 @@ def register(ctx):
                     variables=self.variables,
                     version="0.1.0",
                 ),
-                SystemClock(),
+                # A pause after a crash is as long as it was, however long a test takes.
+                VirtualClock(),
                 serve=serve,
                 scan=scan,
                 taken=lambda: taken,
@@ -123,7 +124,7 @@ async def called(
     arguments: Any = None,
     *,
     tool: str = "go",
-    seconds: float = 20,
+    seconds: float = 60,
     caller: Caller = NOBODY,
 ) -> Any:
     return await plugins.running(key).call(

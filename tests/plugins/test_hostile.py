@@ -347,7 +347,7 @@ async def test_what_is_too_much_becomes_an_error_in_words(home: Home, what: str)
     with pytest.raises(PluginFault) as fault:
         await called(plugins, "bad")
     assert len(str(fault.value)) < 3_000
-    assert await plugins.running("bad").call("ping", "", None, seconds=20, caller=NOBODY)
+    assert await plugins.running("bad").call("ping", "", None, seconds=60, caller=NOBODY)
     await plugins.close()
 
 

@@ -72,7 +72,7 @@ def test_a_plugin_does_not_outlive_the_program(tmp_path: Path) -> None:
         pid = int(host.stdout.readline())
         assert not _is_dead(pid)
         host.kill()
-    for _ in range(1_000):
+    for _ in range(2_000):
         if _is_dead(pid):
             return
         time.sleep(0.03)

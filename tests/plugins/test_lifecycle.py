@@ -317,13 +317,16 @@ async def test_inside_hermes_a_trusted_plugin_works_the_same(home: Home) -> None
 
 
 async def test_inside_hermes_errors_and_hangs_stay_with_the_call(home: Home) -> None:
-    home.tool("near", "import time\ntime.sleep(args['s'])\nraise ValueError('no')")
+    waits = "import os, time\nwhile not os.path.exists(args['go']): time.sleep(0.01)\n"
+    home.tool("near", waits + "raise ValueError('no')")
+    go = home.person / "go"
     plugins = home.open("near", entries={"near": Entry(isolation="in_process")})
     await loaded(plugins)
-    with pytest.raises(PluginFault, match="ValueError: no"):
-        await called(plugins, "near", {"s": 0})
     with pytest.raises(PluginFault, match="did not answer"):
-        await called(plugins, "near", {"s": 0.5}, seconds=0.1)
+        await called(plugins, "near", {"go": str(go)}, seconds=0.1)
+    go.touch()
+    with pytest.raises(PluginFault, match="ValueError: no"):
+        await called(plugins, "near", {"go": str(go)})
     await plugins.close()
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from hermes.plugins.isolated import Pulse
 from hermes.plugins.running import PluginFault
+from tests.durability.observing import eventually
 from tests.plugins.stage import Home, called, loaded
+from tests.timing import leap
 
 # Whoever holds the lock of the interpreter while it sleeps answers nobody.
 STUCK = """
 import ctypes
+open("begun", "w").close()
 ctypes.PyDLL(None).sleep(600)
 """
 
@@ -18,10 +23,16 @@ ctypes.PyDLL(None).sleep(600)
 async def test_a_plugin_that_gives_no_sign_of_life_is_ended_and_named(home: Home) -> None:
     home.tool("stuck", STUCK)
     plugins = home.open("stuck")
-    plugins.pulse = Pulse(every_seconds=0.05, patience_seconds=0.5)
+    plugins.pulse = Pulse(every_seconds=20, patience_seconds=20)
     await loaded(plugins)
-    with pytest.raises(PluginFault, match=r"no sign of life for 0\.5 s and was stopped"):
-        await called(plugins, "stuck", seconds=300)
+    call = asyncio.ensure_future(called(plugins, "stuck", seconds=0))
+    begun = home.root / "plugin-data" / "stuck" / "begun"
+    await eventually(begun.exists)
+    while not call.done():
+        leap(20)
+        await asyncio.sleep(0.01)
+    with pytest.raises(PluginFault, match=r"no sign of life for 20 s and was stopped"):
+        await call
     await plugins.close()
 
 

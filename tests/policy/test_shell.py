@@ -116,7 +116,7 @@ def run_by_bash(script: str, folder: Path) -> list[Words]:
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=20,
+        timeout=60,
     )
     text = record.read_bytes().decode("utf-8", "replace")
     return [tuple(each.split("\x1e")[:-1]) for each in text.split("\x1d")[:-1]]

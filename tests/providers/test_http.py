@@ -107,7 +107,7 @@ async def test_requests_at_the_same_time_have_connections_of_their_own(http: Htt
         await together.wait()
         writer.write(OK)
 
-    async with listening(serve) as listener, asyncio.timeout(5):
+    async with listening(serve) as listener, asyncio.timeout(60):
         await asyncio.gather(*(post(http, listener.url) for _ in range(8)))
 
 
@@ -131,7 +131,7 @@ async def test_an_answer_in_chunks_is_read_as_it_comes(http: Http) -> None:
     async with listening(serve) as listener:
         headers: dict[str, str] = {}
         exchange = http.post(listener.url, body=b"", headers=headers, timeouts=Timeouts())
-        async with exchange as answer, asyncio.timeout(5):
+        async with exchange as answer, asyncio.timeout(60):
             chunks = answer.chunks()
             assert await anext(chunks) == b"one"
             go.set()
@@ -144,7 +144,7 @@ async def test_leaving_early_closes_the_connection(http: Http) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")
         assert await reader.read() == b""
 
-    async with listening(serve) as listener, asyncio.timeout(5):
+    async with listening(serve) as listener, asyncio.timeout(60):
         async with http.post(listener.url, body=b"", headers={}, timeouts=Timeouts()) as answer:
             assert await anext(answer.chunks()) == b"half"
         await listener.left.wait()

@@ -64,7 +64,7 @@ def _fetches(_place: Place, arguments: JsonObject) -> Iterable[Effect]:
 async def web_page(ctx: ToolContext, url: str, body: str = "") -> ToolOutput:
     """Fetch a page, or send something to one."""
     effect = FetchUrl(url=url, method="POST" if body else "GET", sends_body=bool(body))
-    found = await ctx.web.fetch(effect, body=body.encode(), timeout=5)
+    found = await ctx.web.fetch(effect, body=body.encode(), timeout=60)
     return ToolOutput.text(found.body.decode("utf-8", "replace"))
 
 
@@ -252,7 +252,7 @@ class Stage:
             policy=rules,
             world=self.world,
             attended=True,
-            approval_seconds=5,
+            approval_seconds=60,
             furnish=lambda kind: self.kept if kind is Kept else kind(),
             web=WebFetcher(rules.urls),
         )

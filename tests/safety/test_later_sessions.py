@@ -47,7 +47,7 @@ WAYS: dict[str, tuple[Order, ...]] = {
         _write("gen.py", LATE),
         _run("python3 gen.py", background=True),
     ),
-    "a job of the shell": (_write("gen.py", LATE), _run("python3 gen.py & sleep 1")),
+    "a job of the shell": (_write("gen.py", LATE), _run("python3 gen.py & wait")),
 }
 
 
@@ -67,7 +67,7 @@ def planted(house: House, orders: tuple[Order, ...], *, ends: bool = True) -> No
 
 def is_there(house: House) -> bool:
     """Some ways take their time."""
-    for _ in range(400):
+    for _ in range(1_200):
         if "curl" in (house.project / "Makefile").read_text():
             return True
         time.sleep(0.05)

@@ -132,6 +132,6 @@ async def test_with_rules_switched_off_they_would_be_changed(tmp_path: Path) -> 
             effect = RunCommand(
                 script=command.replace("/HOME", str(stage.home)), cwd=str(stage.project)
             )
-            await workspace.run(effect, timeout=20, stop=asyncio.Event(), max_bytes=1000)
+            await workspace.run(effect, timeout=60, stop=asyncio.Event(), max_bytes=1000)
             await workspace.close()
             assert picture(stage) != before, command

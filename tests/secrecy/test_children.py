@@ -34,7 +34,7 @@ async def test_no_key_of_ours_is_in_the_environment_of_a_command(here: Open, how
     def model(request: Request) -> Step:
         found = PROCESS.findall(request.last_text)
         if found and how == "background":
-            return calls("process", action="wait", session_id=found[0], timeout=9)
+            return calls("process", action="wait", session_id=found[0], timeout=60)
         if request.results:
             return says("done")
         more = {"pty": how == "pty", "background": how == "background"}

@@ -44,7 +44,7 @@ def model(how: str) -> Iterator[Step | Rule]:
     yield calls("terminal", command=SHOW, pty=how == "pty", background=how == "background")
     if how == "background":
         yield lambda request: calls(
-            "process", action="wait", session_id=PROCESS.findall(request.last_text)[0], timeout=9
+            "process", action="wait", session_id=PROCESS.findall(request.last_text)[0], timeout=60
         )
     yield says("done")
 

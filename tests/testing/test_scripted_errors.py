@@ -19,7 +19,10 @@ TEXT = "one two three four five six seven eight"
 async def ask(
     *steps: Step, wire: WireName = "chat", stream: bool = True, **more: Any
 ) -> httpx2.Response:
-    async with ScriptedServer(steps) as server, httpx2.AsyncClient(verify=False) as http:
+    async with (
+        ScriptedServer(steps) as server,
+        httpx2.AsyncClient(verify=False, timeout=60) as http,
+    ):
         asked = BODIES[wire] | {"stream": stream} | more
         return await http.post(server.url + PATHS[wire], json=asked, headers=VERSION)
 

@@ -69,7 +69,10 @@ def body_of(answer: bytes) -> bytes:
 async def ask(
     *steps: Step, wire: WireName = "chat", stream: bool = True, **more: Any
 ) -> httpx2.Response:
-    async with ScriptedServer(steps) as server, httpx2.AsyncClient(verify=False) as http:
+    async with (
+        ScriptedServer(steps) as server,
+        httpx2.AsyncClient(verify=False, timeout=60) as http,
+    ):
         asked = BODIES[wire] | {"stream": stream} | more
         return await http.post(server.url + PATHS[wire], json=asked, headers=VERSION)
 
@@ -134,7 +137,7 @@ async def test_silence_lasts_until_the_client_leaves(after: int | None) -> None:
     async def listen(url: str) -> None:
         asked = BODIES["chat"] | {"stream": True}
         async with (
-            httpx2.AsyncClient(verify=False) as http,
+            httpx2.AsyncClient(verify=False, timeout=60) as http,
             http.stream("POST", url, json=asked) as answer,
         ):
             async for data in answer.aiter_bytes():
@@ -156,7 +159,10 @@ async def test_silence_lasts_until_the_client_leaves(after: int | None) -> None:
 
 async def test_comments_can_break_the_silence() -> None:
     step = hangs(says(TEXT), after_chunks=1, comment_seconds=0.005)
-    async with ScriptedServer([step]) as server, httpx2.AsyncClient(verify=False) as http:
+    async with (
+        ScriptedServer([step]) as server,
+        httpx2.AsyncClient(verify=False, timeout=60) as http,
+    ):
         url, seen = server.url + PATHS["chat"], ""
         async with http.stream("POST", url, json=BODIES["chat"] | {"stream": True}) as answer:
             async for text in answer.aiter_text():
@@ -182,7 +188,7 @@ async def test_waits_are_taken_from_the_clock_of_the_server() -> None:
     step = paced(says("abcdef"), chunk=3, first_seconds=20, between_seconds=7)
     async with (
         ScriptedServer([step], clock=Counting()) as server,
-        httpx2.AsyncClient(verify=False) as http,
+        httpx2.AsyncClient(verify=False, timeout=60) as http,
     ):
         answer = await http.post(server.url + PATHS["chat"], json=BODIES["chat"] | {"stream": True})
     # role, two pieces of text, finish, [DONE], and the empty chunk that ends the body

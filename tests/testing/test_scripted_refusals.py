@@ -24,7 +24,10 @@ RAW_WRONGS = [
 
 @pytest.mark.parametrize(("raw", "reason"), RAW_WRONGS)
 async def test_bytes_that_cannot_be_read_are_refused(raw: bytes, reason: str) -> None:
-    async with ScriptedServer([says("x")]) as server, httpx2.AsyncClient(verify=False) as http:
+    async with (
+        ScriptedServer([says("x")]) as server,
+        httpx2.AsyncClient(verify=False, timeout=60) as http,
+    ):
         answer = await http.post(f"{server.url}/v1/chat/completions", content=raw)
     assert answer.status_code == 400
     assert reason in server.violations[0].reason
@@ -34,7 +37,10 @@ async def test_bytes_that_cannot_be_read_are_refused(raw: bytes, reason: str) ->
 
 @pytest.mark.unjudged
 async def test_a_violation_is_answered_in_the_words_of_the_wire() -> None:
-    async with ScriptedServer([says("x")]) as server, httpx2.AsyncClient(verify=False) as http:
+    async with (
+        ScriptedServer([says("x")]) as server,
+        httpx2.AsyncClient(verify=False, timeout=60) as http,
+    ):
         answer = await http.post(f"{server.url}/v1/messages", json={"model": "m"}, headers=VERSION)
     reasons = ["max_tokens: field required", "messages: a non-empty list is required"]
     assert [violation.reason for violation in server.violations] == reasons
@@ -49,7 +55,7 @@ async def test_a_violation_is_answered_in_the_words_of_the_wire() -> None:
 async def test_a_lenient_server_answers_all_the_same() -> None:
     async with (
         ScriptedServer([says("x")], strict=False) as server,
-        httpx2.AsyncClient(verify=False) as http,
+        httpx2.AsyncClient(verify=False, timeout=60) as http,
     ):
         answer = await http.post(f"{server.url}/v1/chat/completions", json={"messages": []})
     assert answer.json()["choices"][0]["message"]["content"] == "x"

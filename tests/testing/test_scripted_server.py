@@ -37,7 +37,7 @@ def text_of(answer: httpx2.Response) -> str:
 async def test_steps_come_in_order_and_a_request_too_many_is_a_violation() -> None:
     async with (
         ScriptedServer([says("one"), says("two")]) as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
     ):
         texts = [text_of(await http.post(CHAT, json=HI)) for _ in range(2)]
         third = await http.post(CHAT, json=HI)
@@ -49,7 +49,7 @@ async def test_steps_come_in_order_and_a_request_too_many_is_a_violation() -> No
 async def test_a_looping_script_repeats_its_last_step() -> None:
     async with (
         ScriptedServer([says("one"), says("two")], loop=True) as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
     ):
         texts = [text_of(await http.post(CHAT, json=HI)) for _ in range(4)]
     assert texts == ["one", "two", "two", "two"]
@@ -58,7 +58,7 @@ async def test_a_looping_script_repeats_its_last_step() -> None:
 async def test_steps_can_be_added_while_the_server_runs() -> None:
     async with (
         ScriptedServer() as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
     ):
         server.add(says("late"), says("later"))
         assert text_of(await http.post(CHAT, json=HI)) == "late"
@@ -74,7 +74,7 @@ async def test_a_rule_sees_the_request_and_decides() -> None:
     asked: list[JsonObject] = [{"role": "user", "content": "a.txt"}]
     async with (
         ScriptedServer(obeys) as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
     ):
         first = await http.post(CHAT, json={"model": "m", "messages": asked})
         message = first.json()["choices"][0]["message"]
@@ -94,7 +94,7 @@ async def test_a_rule_may_wait_for_the_test() -> None:
 
     async with (
         ScriptedServer(waits) as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
         asyncio.TaskGroup() as group,
     ):
         answer = group.create_task(http.post(CHAT, json=HI))
@@ -114,7 +114,7 @@ async def test_a_rule_that_raises_is_told_to_the_test(is_async: bool) -> None:
 
     async with (
         ScriptedServer(breaks_later if is_async else breaks) as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
     ):
         answer = await http.post(CHAT, json=HI)
     assert answer.status_code == 400
@@ -123,7 +123,10 @@ async def test_a_rule_that_raises_is_told_to_the_test(is_async: bool) -> None:
 
 async def test_requests_are_kept_byte_for_byte() -> None:
     raw = b'{ "model":"m",\n "messages": [{"role":"user","content":"\\u00e9"}] }'
-    async with ScriptedServer([says("x")]) as server, httpx2.AsyncClient(verify=False) as http:
+    async with (
+        ScriptedServer([says("x")]) as server,
+        httpx2.AsyncClient(verify=False, timeout=60) as http,
+    ):
         await http.post(
             f"{server.url}/any/prefix/chat/completions?beta=1",
             content=raw,
@@ -141,7 +144,7 @@ async def test_requests_are_kept_byte_for_byte() -> None:
 async def test_only_as_many_requests_are_kept_as_wanted() -> None:
     async with (
         ScriptedServer([says("x")], loop=True, keep=2) as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
     ):
         for _ in range(5):
             await http.post(CHAT, json=HI)
@@ -153,7 +156,7 @@ async def test_a_step_can_expect_a_part_of_the_request() -> None:
     step = expecting(says("x"), {"model": "m", "reasoning": {"effort": "high"}})
     async with (
         ScriptedServer([step], loop=True) as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
     ):
         good = HI | {"reasoning": {"effort": "high", "enabled": True}}
         statuses = [(await http.post(CHAT, json=body)).status_code for body in (good, HI)]
@@ -164,7 +167,7 @@ async def test_a_step_can_expect_a_part_of_the_request() -> None:
 async def test_a_full_window_is_an_overflow_and_not_a_violation() -> None:
     async with (
         ScriptedServer([says("x")], window=500) as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
     ):
         long = {"model": "m", "messages": [{"role": "user", "content": "a" * 3000}]}
         error = (await http.post(CHAT, json=long)).json()["error"]
@@ -180,7 +183,7 @@ async def test_the_bill_is_exact_and_counts_answers_nobody_heard() -> None:
     prices = Prices(input=0.1, output=0.7, cache_read=0.03)
     async with (
         ScriptedServer(steps, prices=prices) as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
     ):
         told = (await http.post(CHAT, json=HI)).json()["usage"]["cost"]
         async with http.stream("POST", CHAT, json=HI | {"stream": True}):
@@ -194,7 +197,7 @@ async def test_the_bill_is_exact_and_counts_answers_nobody_heard() -> None:
 async def test_other_paths_are_probes_and_may_have_pages() -> None:
     async with (
         ScriptedServer(pages={"/api/version": {"version": "0.9"}}) as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
     ):
         answers = [await http.get(path) for path in ("/api/version", "/props")]
     assert answers[0].json() == {"version": "0.9"}
@@ -206,7 +209,7 @@ async def test_other_paths_are_probes_and_may_have_pages() -> None:
 async def test_a_client_that_leaves_is_noticed() -> None:
     async with (
         ScriptedServer([hangs(), says("next")]) as server,
-        httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+        httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
     ):
         asked = asyncio.create_task(http.post(CHAT, json=HI))
         await server.received.reaches(1)
@@ -229,7 +232,7 @@ async def test_many_clients_are_served_at_once() -> None:
 
 def test_in_a_thread_it_serves_code_without_a_loop() -> None:
     with ScriptedServer.in_thread([says("one"), hangs()]) as server:
-        assert text_of(httpx2.post(server.url + CHAT, json=HI, verify=False)) == "one"
+        assert text_of(httpx2.post(server.url + CHAT, json=HI, verify=False, timeout=60)) == "one"
         with pytest.raises(httpx2.ReadTimeout):
             httpx2.post(
                 server.url + CHAT, json=HI, timeout=httpx2.Timeout(10, read=0.2), verify=False
@@ -237,7 +240,7 @@ def test_in_a_thread_it_serves_code_without_a_loop() -> None:
         server.received.wait(2)
         server.departed.wait(1)
     with pytest.raises(httpx2.ConnectError):
-        httpx2.post(server.url + CHAT, json=HI, verify=False)
+        httpx2.post(server.url + CHAT, json=HI, verify=False, timeout=60)
 
 
 def test_waiting_for_what_never_comes_ends() -> None:
@@ -251,7 +254,7 @@ def test_waiting_for_what_never_comes_ends() -> None:
 async def test_the_server_of_a_thread_can_be_waited_for_in_another_loop() -> None:
     with ScriptedServer.in_thread([says("x")]) as server:
         async with (
-            httpx2.AsyncClient(base_url=server.url, verify=False) as http,
+            httpx2.AsyncClient(base_url=server.url, verify=False, timeout=60) as http,
             asyncio.TaskGroup() as group,
         ):
             group.create_task(server.received.reaches(1))
@@ -278,7 +281,7 @@ async def test_no_connection_outlives_the_server_however_late_it_comes() -> None
         # Whatever was left open would be complained about here.
         gc.collect()
         for client in clients:
-            client.settimeout(10)
+            client.settimeout(60)
             with suppress(ConnectionResetError):
                 assert client.recv(1) == b""
             client.close()

@@ -99,7 +99,7 @@ async def serve() -> AsyncIterator[Serve]:
         async def start(*steps: Step) -> Clients:
             server = await stack.enter_async_context(ScriptedServer(steps, loop=True))
             # Loading the root certificates is most of the work of an ordinary client.
-            http = await stack.enter_async_context(httpx2.AsyncClient(verify=False))
+            http = await stack.enter_async_context(httpx2.AsyncClient(verify=False, timeout=60))
             one = openai.AsyncOpenAI(
                 base_url=f"{server.url}/v1", api_key="k", max_retries=0, http_client=http
             )
@@ -283,7 +283,10 @@ RICH = thinks("Think well.", then=calls_many(("a", {"x": 1}), ("b", {}), text="N
 @pytest.mark.parametrize("step", [RICH, says("x", stop="length"), says_nothing()], ids=str)
 @pytest.mark.parametrize("wire", WIRES)
 async def test_every_event_is_valid_by_the_vendors_own_schema(wire: WireName, step: Step) -> None:
-    async with ScriptedServer([step]) as server, httpx2.AsyncClient(verify=False) as http:
+    async with (
+        ScriptedServer([step]) as server,
+        httpx2.AsyncClient(verify=False, timeout=60) as http,
+    ):
         answer = await http.post(
             server.url + PATHS[wire],
             json={"model": "m", "stream": True, **ASKED[wire]},
@@ -299,7 +302,10 @@ async def test_every_event_is_valid_by_the_vendors_own_schema(wire: WireName, st
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_whole_answer_is_valid_by_the_vendors_own_schema(wire: WireName) -> None:
     asked = {key: value for key, value in ASKED[wire].items() if key != "stream_options"}
-    async with ScriptedServer([RICH]) as server, httpx2.AsyncClient(verify=False) as http:
+    async with (
+        ScriptedServer([RICH]) as server,
+        httpx2.AsyncClient(verify=False, timeout=60) as http,
+    ):
         answer = await http.post(
             server.url + PATHS[wire],
             json={"model": "m", **asked},
@@ -361,6 +367,9 @@ async def test_calls_of_one_conversation_never_share_an_id() -> None:
             {"role": "tool", "tool_call_id": "call_41", "content": "nothing"},
         ],
     }
-    async with ScriptedServer([calls("look")]) as server, httpx2.AsyncClient(verify=False) as http:
+    async with (
+        ScriptedServer([calls("look")]) as server,
+        httpx2.AsyncClient(verify=False, timeout=60) as http,
+    ):
         answer = await http.post(f"{server.url}/v1/chat/completions", json=asked)
     assert answer.json()["choices"][0]["message"]["tool_calls"][0]["id"] == "call_42"

@@ -40,10 +40,10 @@ def test_the_command_serves_a_file_and_logs_requests(tmp_path: Path) -> None:
     with process:
         assert process.stdout is not None
         url = json.loads(process.stdout.readline())["url"]
-        assert text_of(httpx2.post(url + CHAT, json=HI, verify=False)) == "Hello."
-        made = httpx2.post(url + CHAT, json=HI, verify=False).json()["choices"][0]["message"][
-            "tool_calls"
-        ][0]
+        assert text_of(httpx2.post(url + CHAT, json=HI, verify=False, timeout=60)) == "Hello."
+        made = httpx2.post(url + CHAT, json=HI, verify=False, timeout=60).json()["choices"][0][
+            "message"
+        ]["tool_calls"][0]
         process.send_signal(signal.SIGTERM)
         ending = json.loads(process.stdout.readline())
     assert made["function"] == {"name": "look", "arguments": '{"at":"x"}'}
@@ -94,7 +94,7 @@ def test_a_trivial_answer_costs_the_server_less_than_half_a_millisecond(
         assert process.stdout is not None
         url = json.loads(process.stdout.readline())["url"]
         before = cpu_seconds(process.pid)
-        with httpx2.Client(base_url=url, verify=False) as http:
+        with httpx2.Client(base_url=url, verify=False, timeout=60) as http:
             for _ in range(2000):
                 http.post(CHAT, json=HI | {"stream": stream}).raise_for_status()
         spent = cpu_seconds(process.pid) - before

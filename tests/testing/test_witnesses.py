@@ -20,7 +20,10 @@ async def ask(server: ScriptedServer, http: httpx2.AsyncClient) -> None:
 async def test_all_servers_are_witnessed_in_thread_or_not() -> None:
     seen: list[Request] = []
     with ScriptedServer.in_thread([says("x")], loop=True) as one:
-        async with ScriptedServer([says("x")]) as two, httpx2.AsyncClient(verify=False) as http:
+        async with (
+            ScriptedServer([says("x")]) as two,
+            httpx2.AsyncClient(verify=False, timeout=60) as http,
+        ):
             with witnessed(seen.append):
                 await ask(one, http)
                 await ask(two, http)

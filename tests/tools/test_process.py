@@ -31,7 +31,7 @@ async def test_an_empty_list_says_so(shell: Desk) -> None:
 
 async def test_the_list_shows_state_command_and_last_line(shell: Desk) -> None:
     name = await started(shell, "echo ready;\nread x")
-    for _ in range(500):
+    for _ in range(6_000):
         if "\n  ready" in (text := said(await shell.run(process, action="list"))):
             break
         await asyncio.sleep(0.01)

@@ -12,6 +12,8 @@ from hermes.core.tools import ToolOutput, ToolSettings
 from hermes.tools.process import process
 from hermes.tools.search import search_files
 from hermes.tools.terminal import terminal
+from tests.durability.observing import eventually
+from tests.timing import leap
 
 if TYPE_CHECKING:
     from tests.tools.conftest import Desk
@@ -67,8 +69,13 @@ async def test_a_folder_for_one_call(shell: Desk) -> None:
 
 
 async def test_time_runs_out_with_what_there_is(shell: Desk) -> None:
-    output = await shell.run(terminal, command="echo a; sleep 60", timeout=1)
-    assert said(output) == "a\n[timed out after 1 s]"
+    running = asyncio.create_task(
+        shell.run(terminal, command="echo a; touch up; sleep 60", timeout=20)
+    )
+    await eventually((shell.root / "up").exists)
+    leap(20)
+    output = await running
+    assert said(output) == "a\n[timed out after 20 s]"
     assert output.failed
     assert output.details["exit_code"] == 124
 

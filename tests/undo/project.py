@@ -139,7 +139,7 @@ class Person:
     def said(self) -> dict[str, str]:
         """What every file holds after the last edit; nobody edits any more."""
         self._stop.touch()
-        assert self._process.wait(timeout=30) == 0
+        assert self._process.wait(timeout=60) == 0
         found: dict[str, str] = json.loads(self._report.read_text())
         return found
 

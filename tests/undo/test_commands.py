@@ -142,7 +142,7 @@ async def test_rollback_lists_shows_and_goes_back(tmp_path: Path, outside: Path)
             lambda: undoing(app).protection(str(root), lambda: (session.id, turn)),
         )
         effect = RunCommand(script="echo two > a; echo n > new", cwd=str(root))
-        await workspace.run(effect, timeout=20, stop=asyncio.Event(), max_bytes=1000)
+        await workspace.run(effect, timeout=60, stop=asyncio.Event(), max_bytes=1000)
         await workspace.close()
         listed = await talk.run("/rollback")
         assert listed.splitlines()[0].split()[:5] == ["1", "now", "+1", "~1", "-0"]

@@ -215,7 +215,9 @@ async def test_a_log_that_somebody_writes_all_the_time_is_left_alone(agent: Agen
     server = writer(log)
     try:
         await until(lambda: log.stat().st_size > 0)
-        await agent.did("python3 -c \"import time; time.sleep(0.1); open('a','w').write('x')\"")
+        grows = "while os.stat('server.log').st_size == size: time.sleep(0.01)"
+        script = f"import os, time\nsize = os.stat('server.log').st_size\n{grows}\n"
+        await agent.did(f"python3 -c \"{script}open('a', 'w').write('x')\"")
     finally:
         server.kill()
         server.wait()
@@ -231,7 +233,7 @@ async def test_a_background_process_is_covered_where_its_text_tells(agent: Agent
     effect = RunCommand(script="sleep 0.1; rm a; echo x > c", cwd=str(agent.root), background=True)
     info = await agent.workspace.spawn(effect)
     agent.fill({"b": "by the person"})
-    await agent.workspace.processes.wait(info.id, timeout=20, stop=asyncio.Event())
+    await agent.workspace.processes.wait(info.id, timeout=60, stop=asyncio.Event())
     await agent.workspace.settle()
     agent.undo()
     assert (agent.root / "a").read_text() == "a"
@@ -244,7 +246,7 @@ async def test_what_a_background_process_may_have_done_is_listed_and_left(agent:
     script = "sleep 0.1; python3 -c \"open('a','w').write('gone')\""
     effect = RunCommand(script=script, cwd=str(agent.root), background=True)
     info = await agent.workspace.spawn(effect)
-    await agent.workspace.processes.wait(info.id, timeout=20, stop=asyncio.Event())
+    await agent.workspace.processes.wait(info.id, timeout=60, stop=asyncio.Event())
     await agent.workspace.settle()
     done = agent.undo()
     assert [relative(kept.path, agent.root) for kept in done.kept] == ["a"]

@@ -80,7 +80,7 @@ class Inhabited:
         return await self.workspace.spawn(effect, **options)
 
     async def ended(self, process_id: str) -> ProcessInfo:
-        info = await self.workspace.processes.wait(process_id, timeout=30, stop=asyncio.Event())
+        info = await self.workspace.processes.wait(process_id, timeout=60, stop=asyncio.Event())
         assert info.status == "exited"
         return info
 

@@ -69,7 +69,7 @@ class Sshd:
         self.process = subprocess.Popen(
             [SSHD, "-D", "-e", "-f", config], stderr=subprocess.DEVNULL, start_new_session=True
         )
-        for _ in range(500):
+        for _ in range(6_000):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return

@@ -54,7 +54,7 @@ async def test_an_idle_sandbox_sleeps_and_wakes_up(tmp_path: Path, daytona: Fake
     place = daytona_place(tmp_path, daytona, idle_seconds=0.3)
     await place.run("export A=1")
     [sandbox] = daytona.sandboxes.values()
-    for _ in range(200):
+    for _ in range(1_200):
         if sandbox["state"] == "stopped":
             break
         await asyncio.sleep(0.05)
@@ -76,7 +76,7 @@ async def test_a_command_is_not_repeated_when_the_service_fails(
     place = daytona_place(tmp_path, daytona)
     await place.run("true")
     running = asyncio.create_task(place.run("echo x >> count; sleep 3"))
-    for _ in range(200):
+    for _ in range(1_200):
         if await place.workspace.stat(f"{place.root}/count"):
             break
         await asyncio.sleep(0.05)

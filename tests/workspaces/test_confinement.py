@@ -58,7 +58,7 @@ class Cell:
     async def run(self, script: str) -> CommandResult:
         return await self.workspace.run(
             RunCommand(script=script, cwd=self.workspace.cwd),
-            timeout=20,
+            timeout=60,
             stop=asyncio.Event(),
             max_bytes=50_000,
         )
@@ -231,7 +231,7 @@ async def test_background_processes_are_confined_too(cell: Cell) -> None:
     script = f"cat ~/.ssh/id_ed25519; echo x > {cell.home}/new; echo evil > .envrc; echo end"
     effect = RunCommand(script=script, cwd=cell.workspace.cwd, background=True)
     info = await cell.workspace.spawn(effect)
-    ended = await cell.workspace.processes.wait(info.id, timeout=20, stop=asyncio.Event())
+    ended = await cell.workspace.processes.wait(info.id, timeout=60, stop=asyncio.Event())
     assert ended.status == "exited"
     assert "KEY" not in ended.output
     assert not (cell.home / "new").exists()
@@ -274,7 +274,7 @@ async def test_a_wanted_means_that_is_missing_stops_commands(tmp_path: Path) -> 
     )
     effect = RunCommand(script="touch ran", cwd=workspace.cwd)
     with pytest.raises(ToolError, match="bubblewrap: it is not installed"):
-        await workspace.run(effect, timeout=9, stop=asyncio.Event(), max_bytes=999)
+        await workspace.run(effect, timeout=60, stop=asyncio.Event(), max_bytes=999)
     assert not (tmp_path / "ran").exists()
     protection = await workspace.protection()
     assert (protection.kind, protection.gaps) == ("none", ("bubblewrap: it is not installed",))

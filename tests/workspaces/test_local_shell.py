@@ -18,6 +18,7 @@ from hermes.core.world import World
 from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.process_tree import members
 from hermes.workspaces.shell import ShellSettings
+from tests.timing import check_in_time, leap, tries
 
 if TYPE_CHECKING:
     from tests.workspaces.places import Place
@@ -33,7 +34,7 @@ def alive(pid: int) -> bool:
 
 
 async def until(path: Path) -> str:
-    for _ in range(1_000):
+    for _ in range(6_000):
         if line := first_line(path):
             return line
         await asyncio.sleep(0.01)
@@ -108,7 +109,11 @@ async def test_a_folder_for_one_call_does_not_stay(place: Place) -> None:
 
 async def test_a_command_killed_by_timeout_leaves_the_last_good_state(place: Place) -> None:
     await place.run("export A=1")
-    result = await place.run("cd /usr; export A=2; echo partial; sleep 60", timeout=0.3)
+    script = f"cd /usr; export A=2; echo partial; echo x > {place.root}/up; sleep 60"
+    running = asyncio.create_task(place.run(script, timeout=20))
+    await until(place.root / "up")
+    leap(20)
+    result = await running
     assert result == CommandResult(
         output="partial\n", exit_code=124, cwd=str(place.root), total_bytes=8, timed_out=True
     )
@@ -216,15 +221,21 @@ async def test_a_terminal_on_request(place: Place) -> None:
 @pytest.mark.parametrize("stubborn", ["", "trap '' TERM; "])
 async def test_stop_ends_the_whole_group_within_a_second(place: Place, stubborn: str) -> None:
     script = f"{stubborn}(sleep 60 & echo $! > child; wait) & sleep 60 | cat; echo never"
-    running = asyncio.create_task(place.run(f"echo begun; {script}"))
-    child = int(await until(place.root / "child"))
-    started = time.monotonic()
-    place.stop.set()
-    result = await running
-    assert time.monotonic() - started < 1
-    assert (result.exit_code, result.interrupted) == (130, True)
-    assert result.output == "begun\n[Command interrupted]"
-    assert not alive(child)
+
+    for one in tries():
+        with one:
+            (place.root / "child").unlink(missing_ok=True)
+            running = asyncio.create_task(place.run(f"echo begun; {script}"))
+            child = int(await until(place.root / "child"))
+            started = time.monotonic()
+            place.stop.set()
+            result = await running
+            took = time.monotonic() - started
+            place.stop.clear()
+            assert (result.exit_code, result.interrupted) == (130, True)
+            assert result.output == "begun\n[Command interrupted]"
+            assert not alive(child)
+            check_in_time(took, 1)
 
 
 async def test_stop_before_the_start_runs_nothing(place: Place) -> None:
@@ -243,7 +254,7 @@ async def test_stop_reaches_children_that_left_the_group(place: Place) -> None:
 
 
 async def test_what_holds_the_pipe_does_not_hang_the_call(place: Place) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         result = await place.run("setsid sleep 60 & echo $! > child; echo done")
     assert result.output == "done\n"
     child = int(await until(place.root / "child"))
@@ -299,7 +310,7 @@ async def test_stop_also_ends_slow_start_files(place: Place) -> None:
     running = asyncio.create_task(place.run("echo never"))
     await until(place.home / "up")
     place.stop.set()
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(30):
         assert (await running).exit_code == 130
     place.stop.clear()
     (place.home / "go").touch()

@@ -39,7 +39,7 @@ async def test_a_tree_is_found_and_ended_wherever_its_members_went() -> None:
     leader = started(script)
     assert leader.stdout
     assert leader.stdout.readline() == b"up\n"
-    for _ in range(500):
+    for _ in range(6_000):
         if len(members(leader.pid)) == 5:
             break
         await asyncio.sleep(0.01)

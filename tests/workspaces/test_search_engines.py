@@ -245,7 +245,7 @@ async def test_a_cancelled_search_leaves_no_program_behind(tmp_path: Path) -> No
     query = SearchQuery(pattern="(a+)+$", root=str(tmp_path))
     before = _children()
     task = asyncio.create_task(search.find(query))
-    for _ in range(300):
+    for _ in range(6_000):
         if started := _children() - before:
             break
         await asyncio.sleep(0.01)

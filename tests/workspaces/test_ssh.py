@@ -26,7 +26,7 @@ async def there(tmp_path: Path, sshd: Sshd) -> AsyncIterator[AnyPlace]:
 async def test_a_lost_connection_is_told_and_made_again(there: AnyPlace, sshd: Sshd) -> None:
     await there.run("export A=1; mkdir sub; cd sub")
     running = asyncio.create_task(there.run("echo x >> ../count; sleep 600"))
-    for _ in range(500):
+    for _ in range(3_000):
         if await there.workspace.stat(f"{there.root}/count"):
             break
         await asyncio.sleep(0.02)

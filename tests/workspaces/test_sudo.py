@@ -41,7 +41,7 @@ async def main(folder, answers, scripts):
     for script, pty in scripts:
         effect = RunCommand(script=script, cwd=workspace.cwd)
         stop = asyncio.Event()
-        result = await workspace.run(effect, timeout=20, stop=stop, max_bytes=50000, pty=pty)
+        result = await workspace.run(effect, timeout=60, stop=stop, max_bytes=50000, pty=pty)
         results.append((result.output, result.exit_code, len(asked)))
     await workspace.close()
     print(json.dumps(results))

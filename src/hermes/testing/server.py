@@ -85,6 +85,7 @@ class ScriptedServer:
         pages: Mapping[str, JsonValue] | None = None,
         log: Path | None = None,
         keep: int | None = None,
+        clock: Clock | None = None,
     ) -> AbstractContextManager[ScriptedServer]:
         """The same server in a thread of its own, for tests that are not async."""
         return running_in_thread(
@@ -98,6 +99,7 @@ class ScriptedServer:
                 pages=pages,
                 log=log,
                 keep=keep,
+                clock=clock,
             )
         )
 

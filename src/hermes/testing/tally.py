@@ -34,7 +34,7 @@ class Tally:
             with self._changed:
                 self._waiting = [other for other in self._waiting if other is not entry]
 
-    def wait(self, count: int, *, timeout: float = 10.0) -> None:
+    def wait(self, count: int, *, timeout: float = 60.0) -> None:
         """The same for code without a loop; TimeoutError when it takes too long."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.count >= count, timeout):

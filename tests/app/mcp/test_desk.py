@@ -18,7 +18,7 @@ __all__ = ["authority"]
 async def test_an_address_that_turns_out_to_want_a_login_is_logged_in_to(
     authority: Authority, tmp_path: Path
 ) -> None:
-    own = McpServerSettings(url=f"{authority.url}/mcp", connect_timeout=20)
+    own = McpServerSettings(url=f"{authority.url}/mcp", connect_timeout=60)
     home = tmp_path / "home"
     async with start({}, home=str(home)) as app:
         with pytest.raises(NeedsLogin):

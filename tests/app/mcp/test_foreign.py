@@ -258,7 +258,7 @@ async def test_settings_that_change_while_a_chat_is_open_are_followed(talk: Talk
             async def told() -> str:
                 while True:
                     await clock.advance(6)
-                    async with asyncio.timeout(20):
+                    async with asyncio.timeout(60):
                         async for record in heard:
                             if isinstance(record.event, Notice):
                                 return record.event.text

@@ -82,7 +82,7 @@ class Editor:
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Wait for updates until it is so."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not holds():
                 self._news.clear()
                 await self._news.wait()

@@ -129,7 +129,7 @@ async def test_cancelling_ends_a_running_command(tmp_path: Path, project: Path) 
         prompt = asyncio.ensure_future(client.say(session, "wait"))
         await client.until(lambda: client.calls)
         await client.agent.cancel(session)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert (await prompt).stop_reason == "cancelled"
         await client.until(lambda: client.endings)
         assert client.endings == ["failed"]
@@ -363,7 +363,7 @@ async def test_a_command_in_a_terminal_of_the_editor_can_be_cancelled(
             )
         )
         await client.agent.cancel(session)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert (await prompt).stop_reason == "cancelled"
         assert client.released == ["terminal-0"]
         assert client.shells["terminal-0"].returncode == -signal.SIGKILL

@@ -86,7 +86,7 @@ async def raw_editor(tmp_path: Path) -> AsyncIterator[RawEditor]:
     finally:
         assert process.stdin is not None
         process.stdin.close()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             assert await process.wait() == 0
             await reading
 

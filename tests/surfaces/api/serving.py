@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 
 HERMES = str(Path(sys.executable).with_name("hermes"))
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 
 
 class Serving:
@@ -82,7 +82,7 @@ class Serving:
     def wait(self) -> int:
         """Until it has ended by itself; the exit code."""
         assert self._process is not None
-        code = self._process.wait(timeout=30)
+        code = self._process.wait(timeout=60)
         assert self._process.stdout is not None
         self._process.stdout.close()
         return code

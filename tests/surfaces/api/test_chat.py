@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from hermes.testing.faults import hangs, paced
 from hermes.testing.request import Request
 from hermes.testing.steps import Break, Pace, Step, calls, says
 from tests.surfaces.api.conftest import Model
@@ -53,7 +54,7 @@ def session_of(done: httpx2.Response) -> str:
     return done.headers["x-hermes-session-id"]
 
 
-def until(holds: Callable[[], Any], seconds: float = 20.0) -> Any:
+def until(holds: Callable[[], Any], seconds: float = 60.0) -> Any:
     end = time.monotonic() + seconds
     while not (found := holds()):
         assert time.monotonic() < end, "it did not come to be so"
@@ -157,9 +158,9 @@ def test_requests_in_one_session_are_answered_one_after_the_other(
 def test_a_client_that_goes_away_decides_what_becomes_of_the_turn(
     api: Serving, model: Model, wish: str
 ) -> None:
-    model.rule = lambda request: Step(
-        text="word " * 40, pace=Pace(chunk=5, first_seconds=0.2, between_seconds=0.05)
-    )
+    slow = paced(says("word " * 40), chunk=5, first_seconds=0.2, between_seconds=0.05)
+    # One that is to be interrupted never comes to its end by itself.
+    model.rule = lambda request: slow if wish == "detach" else hangs(slow, after_chunks=8)
     with api.client() as client:
         body = {"messages": [user(f"tell me, {wish}")], "stream": True}
         headers = {"X-Hermes-On-Disconnect": wish}

@@ -11,8 +11,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from hermes.testing.faults import hangs
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Pace, Step, fails
+from hermes.testing.steps import fails
 from tests.surfaces.api.conftest import Model
 from tests.surfaces.api.serving import Serving, serving
 
@@ -41,7 +42,7 @@ def with_part(part: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("header", [{}, {"Authorization": "Bearer no"}, {"Authorization": "x"}])
 def test_no_or_a_bad_key(api: Serving, header: dict[str, str]) -> None:
-    done = httpx2.get(f"{api.url}/v1/models", headers=header)
+    done = httpx2.get(f"{api.url}/v1/models", headers=header, timeout=60)
     assert refused(done, 401)["type"] == "authentication_error"
     assert "bearer" in done.headers["www-authenticate"].lower()
 
@@ -159,9 +160,8 @@ def test_a_model_that_fails_is_a_bad_gateway(client: httpx2.Client, model: Model
 
 
 def test_one_run_too_many(tmp_path: Path) -> None:
-    slow = Step(text="x", pace=Pace(first_seconds=20))
     with (
-        ScriptedServer.in_thread(lambda request: slow, strict=False) as model,
+        ScriptedServer.in_thread(lambda request: hangs(), strict=False) as model,
         serving(tmp_path, model.url) as server,
     ):
 

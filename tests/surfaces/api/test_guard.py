@@ -72,7 +72,7 @@ def test_a_route_takes_nobody_without_its_token(
     "id", ["..%2f..%2fetc%2fpasswd", "..", "%2e%2e", "x%00y", "a%0d%0aX-Evil:%201", "x" * 300]
 )
 def test_an_id_leads_nowhere_else(api: Serving, route: Route, id: str) -> None:
-    with socket.create_connection(("127.0.0.1", api.port), timeout=10) as line:
+    with socket.create_connection(("127.0.0.1", api.port), timeout=60) as line:
         path = route.path.replace("{id}", id)
         body = b'{"text":"x","decision":"once","input":"x"}' if route.body is not None else b""
         line.sendall(
@@ -91,14 +91,14 @@ def test_an_id_leads_nowhere_else(api: Serving, route: Route, id: str) -> None:
 def test_what_everybody_may_ask_tells_next_to_nothing(api: Serving) -> None:
     public = [route.path for route in ROUTES if route.scope is None]
     assert public == ["/health", "/v1/health", "/health/ready"]
-    told = [httpx2.get(api.url + path).json() for path in public]
+    told = [httpx2.get(api.url + path, timeout=60).json() for path in public]
     assert told[0] == told[1] == {"status": "ok", "platform": "hermes-agent"}
     assert told[2] == {"status": "ready"}
 
 
 def test_headers_cannot_be_injected(api: Serving) -> None:
     for evil in (b"a\r\nX-Evil: 1", b"a\nX-Evil: 1", b"a\x00b"):
-        with socket.create_connection(("127.0.0.1", api.port), timeout=10) as line:
+        with socket.create_connection(("127.0.0.1", api.port), timeout=60) as line:
             line.sendall(
                 b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
                 b"Authorization: Bearer " + api.token.encode() + b"\r\n"
@@ -204,11 +204,11 @@ def test_a_removed_token_is_refused_at_once(api: Serving) -> None:
 
     made = token("add", "brief", "--scope", "chat")
     header = {"Authorization": f"Bearer {made}"}
-    assert httpx2.get(f"{api.url}/v1/models", headers=header).status_code == 200
+    assert httpx2.get(f"{api.url}/v1/models", headers=header, timeout=60).status_code == 200
     assert made not in (api.home / "api_tokens.json").read_text()
     assert "brief" in token("list")
     token("remove", "brief")
-    assert httpx2.get(f"{api.url}/v1/models", headers=header).status_code == 401
+    assert httpx2.get(f"{api.url}/v1/models", headers=header, timeout=60).status_code == 401
 
 
 def test_a_page_reads_streams_and_refusals_alike(tmp_path: Path) -> None:

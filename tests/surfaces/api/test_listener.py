@@ -82,8 +82,8 @@ def test_a_key_of_the_environment_is_the_only_credential(tmp_path: Path) -> None
     with serving(tmp_path, NOWHERE, env={"API_SERVER_KEY": key}) as server:
         assert not (server.home / "api_token").exists()
         header = {"Authorization": f"Bearer {key}"}
-        assert httpx2.get(f"{server.url}/v1/models", headers=header).status_code == 200
-        assert httpx2.get(f"{server.url}/v1/models").status_code == 401
+        assert httpx2.get(f"{server.url}/v1/models", headers=header, timeout=60).status_code == 200
+        assert httpx2.get(f"{server.url}/v1/models", timeout=60).status_code == 401
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
@@ -107,7 +107,9 @@ def test_tls_is_spoken_with_a_certificate(tmp_path: Path) -> None:
     try:
         trust = ssl.create_default_context(cafile=f"{tmp_path}/c")
         assert server.url.startswith("https://")
-        done = httpx2.get(f"{server.url}/v1/models", headers=server.headers, verify=trust)
+        done = httpx2.get(
+            f"{server.url}/v1/models", headers=server.headers, verify=trust, timeout=60
+        )
         assert done.status_code == 200
     finally:
         server.down()

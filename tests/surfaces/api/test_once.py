@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx2
 
+from hermes.testing.faults import hangs
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Pace, Step, says
@@ -60,8 +61,10 @@ def test_a_retry_after_a_kill_finds_the_turn(tmp_path: Path) -> None:
     """The first attempt dies while the model writes; the second finds its message received, and
     the session has it once."""
 
+    steps = [hangs(says("all of it"), after_chunks=2)]
+
     def rule(request: Request) -> Step:
-        return Step(text="all of it", pace=Pace(chunk=3, first_seconds=0.4, between_seconds=0.1))
+        return steps.pop() if steps else says("all of it")
 
     with (
         ScriptedServer.in_thread(rule, strict=False) as model,

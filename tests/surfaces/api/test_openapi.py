@@ -42,7 +42,7 @@ def examples(count: int) -> hypothesis.settings:
 def check(case: Case, api: Serving) -> None:
     """Whatever is wrong with a request is told in the envelope; 501 is a server without jobs, 502
     a model that fails."""
-    answer = case.call(base_url=api.url, headers=api.headers, timeout=30)
+    answer = case.call(base_url=api.url, headers=api.headers, timeout=60)
     if answer.status_code not in (501, 502):
         case.validate_response(answer, checks=[not_a_server_error])
     told: Any = answer.json() if "json" in str(answer.headers.get("content-type")) else {}

@@ -277,7 +277,7 @@ def test_a_run_goes_on_after_a_kill_although_nobody_asks_for_it(tmp_path: Path) 
         server.down()
         server.up()
         with server.client() as client:
-            end = time.monotonic() + 20
+            end = time.monotonic() + 60
             while (state := client.get(f"/v1/runs/{run_id}").json())["status"] != "completed":
                 assert time.monotonic() < end, state
                 time.sleep(0.1)

@@ -192,7 +192,7 @@ def openai(program: Program, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_pictures_of_one_reply_are_drawn_side_by_side(
     scripted: Program, model_server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
 
     def together(_asked: Asked) -> Reply:
         both.wait()

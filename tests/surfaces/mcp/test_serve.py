@@ -144,7 +144,7 @@ async def test_http_lets_nobody_in_without_the_token(home: Path) -> None:
                 "clientInfo": {"name": "test", "version": "1"},
             },
         }
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
 
             async def status(**headers: str) -> int:
                 response = await client.post(

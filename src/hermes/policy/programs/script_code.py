@@ -171,7 +171,7 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
     if PERL_OPEN.search(code):
         call.ask("shell_escape", "Its code opens a command or a file to write.")
         call.writes(*(text.lstrip("+> ") for text in strings(code) if OPENED.match(text)))
-    _look_for_paths(call, code)
+    _look_for_paths(call, code, backticks=backticks)
 
 
 def _look_for_patterns(call: Call, code: str, bare: str, *, ran: bool) -> None:
@@ -191,7 +191,7 @@ def _look_for_patterns(call: Call, code: str, bare: str, *, ran: bool) -> None:
             call.ask(category, reason)
 
 
-def _look_for_paths(call: Call, code: str) -> None:
+def _look_for_paths(call: Call, code: str, *, backticks: bool) -> None:
     """Each text that may be a path is taken for one that is read."""
     at_home = bool(HOME.search(code))
     call.reads(*(place for place in _home_places(code) if place != "~"))

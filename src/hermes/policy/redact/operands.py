@@ -146,9 +146,9 @@ def commands(page: Page) -> Iterator[Span]:
         yield from _found(_PGPASS, page.text)
     for word in (b"-auth", b"-user", b"-login", b"-cred", b"-account"):
         for at in page.places(word):
-            match = _BOTH.match(page.text, page.data.rfind(b" ", max(0, at - 24), at) + 1)
-            if match and not is_no_secret(match["secret"]) and _is_proof(match["secret"]):
-                yield _span(match, "secret")
+            both = _BOTH.match(page.text, page.data.rfind(b" ", max(0, at - 24), at) + 1)
+            if both and not is_no_secret(both["secret"]) and _is_proof(both["secret"]):
+                yield _span(both, "secret")
     for word, expression, random in _TOLD:
         for at in page.places(word):
             yield from _around(page, at, expression, random=random)

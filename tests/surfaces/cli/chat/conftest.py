@@ -14,6 +14,7 @@ from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step
 from tests.surfaces.cli.chat.pane import TMUX, Pane
+from tests.surfaces.cli.chat.reins import Reins
 
 NewPane = Callable[..., Pane]
 # A script has no step for a title.
@@ -51,14 +52,23 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture
 def new_pane(tmp_path: Path, project: Path) -> Iterator[NewPane]:
     """Makes terminals that share a home. Given steps, a scripted model answers (`-m test` names
-    it); without any, the offline assistant does. Settings go into config.yaml."""
+    it), with `reins` if wanted; without any, the offline assistant does. Settings go into
+    config.yaml."""
     if TMUX is None:
         pytest.skip("tmux is not installed")
     home = tmp_path / "home"
     with ExitStack() as stack:
 
-        def make(*steps: Step, settings: str = "", columns: int = 100, rows: int = 30) -> Pane:
-            server = stack.enter_context(ScriptedServer.in_thread(steps)) if steps else None
+        def make(
+            *steps: Step,
+            settings: str = "",
+            columns: int = 100,
+            rows: int = 30,
+            reins: Reins | None = None,
+        ) -> Pane:
+            server = None
+            if steps:
+                server = stack.enter_context(ScriptedServer.in_thread(steps, clock=reins))
             if steps or settings:
                 make_home(home, settings)
             pane = Pane(project, env_of(home, server), columns=columns, rows=rows)
@@ -74,6 +84,7 @@ class Talk:
 
     def __init__(self, folder: Path) -> None:
         self.project = folder / "project"
+        self.reins = Reins()
         self._home = folder / "home"
         self._steps: list[Step] = []
         self._stack = ExitStack()
@@ -82,6 +93,7 @@ class Talk:
 
     def __call__(self, *steps: Step) -> Pane:
         """The terminal with an empty screen and a session in which nothing was said."""
+        self.reins.release()
         if self._pane is None or not _is_idle(self._pane.screen()):
             return self._begin(list(steps))
         self._steps[:] = steps
@@ -107,7 +119,7 @@ class Talk:
             return steps.pop(0)
 
         make_project(self.project)
-        server = self._stack.enter_context(ScriptedServer.in_thread(next_step))
+        server = self._stack.enter_context(ScriptedServer.in_thread(next_step, clock=self.reins))
         self._pane = Pane(self.project, env_of(self._home, server))
         self._stack.callback(self._pane.close)
         self._pane.hermes()

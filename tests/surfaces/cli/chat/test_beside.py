@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -11,19 +12,23 @@ from hermes.testing.faults import paced
 from hermes.testing.steps import Step, calls, says, thinks
 from tests.surfaces.cli.chat.conftest import NewPane, Talk
 from tests.surfaces.cli.chat.pane import Pane
+from tests.timing import check_in_time, tries
 
 
 def test_a_command_by_hand_runs_without_the_model(chat: Talk) -> None:
     pane = chat(says("Fine."))
     pane.say("!echo by hand; exit 3")
     pane.wait_for("❯ !echo by hand; exit 3", "$ echo by hand; exit 3\nby hand\n[exit 3]")
-    pane.say("!sleep 60")
-    pane.wait_for("↪ $ sleep 60")
-    begun = time.monotonic()
-    pane.keys("C-c")
-    pane.wait_for("[stopped]")
-    assert time.monotonic() - begun < 1.0
-    pane.wait(lambda text: "↪ $" not in text)
+    for one in tries():
+        with one:
+            pane.say(f"!sleep 6{one.number}")
+            pane.wait_for(f"↪ $ sleep 6{one.number}")
+            begun = time.monotonic()
+            pane.keys("C-c")
+            pane.wait_for(f"$ sleep 6{one.number}\n[Command interrupted]\n[stopped]")
+            took = time.monotonic() - begun
+            pane.wait(lambda text: "↪ $" not in text)
+            check_in_time(took, 1.0)
     pane.say("and you?")
     pane.wait_for("Fine.")
 
@@ -32,8 +37,10 @@ def test_another_session_works_meanwhile(chat: Talk) -> None:
     pane = chat(
         paced(says("Done over there."), first_seconds=1.0), says("I am still here."), says("Aside.")
     )
+    chat.reins.pull()
     pane.say("/background count the stars")
     pane.wait_for("Another session works on “count the stars”", "↪ count the stars")
+    chat.reins.release()
     pane.wait_for("↪ done in the background: count the stars\nDone over there.\n/resume ")
     pane.say("hello")
     pane.wait_for("I am still here.")
@@ -58,18 +65,19 @@ def test_another_session_works_meanwhile(chat: Talk) -> None:
     ids=["waiting", "writing", "tool", "approval", "question"],
 )
 def test_every_phase_is_interrupted_within_a_second(chat: Talk, step: Step, busy: str) -> None:
-    is_interrupted(chat(step, says("Awake.")), busy)
+    for one in tries():
+        with one:
+            is_interrupted(chat(step, says("Awake.")), busy)
 
 
 def test_reasoning_is_interrupted_within_a_second(new_pane: NewPane) -> None:
     thought = thinks("Let me " + "see " * 500, then=says("x"))
-    pane = new_pane(
-        paced(thought, chunk=5, between_seconds=0.05),
-        says("Awake."),
-        settings="display: {show_reasoning: true}",
-    )
-    pane.hermes()
-    is_interrupted(pane, "┊ Let me")
+    steps = (paced(thought, chunk=5, between_seconds=0.05), says("Awake."))
+    for one in tries():
+        pane = new_pane(*steps, settings="display: {show_reasoning: true}")
+        pane.hermes()
+        with one:
+            is_interrupted(pane, "┊ Let me")
 
 
 def is_interrupted(pane: Pane, busy: str) -> None:
@@ -79,15 +87,16 @@ def is_interrupted(pane: Pane, busy: str) -> None:
     begun = time.monotonic()
     pane.keys("C-c")
     pane.wait_for("Interrupted.")
-    assert time.monotonic() - begun < 1.0
+    took = time.monotonic() - begun
     pane.wait_idle()
     pane.say("again")
     pane.wait_for("Awake.")
+    check_in_time(took, 1.0)
 
 
-def test_steer_queue_and_busy_are_commands_too(new_pane: NewPane) -> None:
+def test_steer_queue_and_busy_are_commands_too(new_pane: NewPane, project: Path) -> None:
     pane = new_pane(
-        calls("terminal", command="sleep 1"),
+        calls("terminal", command="until [ -e go ]; do sleep 0.1; done"),
         says("Both done."),
         says("And that."),
         says("No more."),
@@ -96,10 +105,12 @@ def test_steer_queue_and_busy_are_commands_too(new_pane: NewPane) -> None:
     pane.say("/busy queue")
     pane.wait_for("waits for its end")
     pane.say("sleep")
-    pane.wait_for("$ sleep 1", "⚕ ❯")
+    pane.wait_for("$ until [ -e go ]", "⚕ ❯")
     pane.say("/steer be quick")
     pane.say("/queue then that")
     pane.say("last thing")
+    pane.wait_for("▹ then that", "▹ last thing")
+    (project / "go").touch()
     pane.wait_for("No more.")
     order = re.findall(r"❯ (?:be quick|then that|last thing)\n|Both|And that", pane.everything())
     assert [each.strip() for each in order] == [

@@ -40,7 +40,7 @@ class Line:
     def send(self, text: str) -> None:
         os.write(self._master, text.encode())
 
-    def wait(self, pattern: str, *, after: int = 0, seconds: float = 30) -> None:
+    def wait(self, pattern: str, *, after: int = 0, seconds: float = 60) -> None:
         late = time.monotonic() + seconds
         while not re.search(pattern.encode(), self.written[after:]):
             assert time.monotonic() < late, self.written[after:][-2000:].decode("utf-8", "replace")

@@ -35,7 +35,7 @@ def chat(
         env=env,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         cwd=home,
     )
 

@@ -9,14 +9,9 @@ from pathlib import Path
 from hermes.testing.faults import paced
 from hermes.testing.steps import calls, calls_many, fails, says, thinks
 from tests.surfaces.cli.chat.conftest import NewPane, Talk
-from tests.surfaces.cli.chat.pane import Pane, steady
-
-
-def stops_within_a_second(pane: Pane, words: str) -> None:
-    begun = time.monotonic()
-    pane.keys("C-c")
-    pane.wait_for(words)
-    assert time.monotonic() - begun < 1.0
+from tests.surfaces.cli.chat.pane import steady
+from tests.surfaces.cli.chat.reins import Reins
+from tests.timing import check_in_time, tries
 
 
 def test_a_question_is_answered_and_a_way_back_is_told(new_pane: NewPane) -> None:
@@ -68,15 +63,21 @@ def test_markdown_is_printed_as_it_becomes_complete(chat: Talk) -> None:
 
 
 def test_a_running_command_is_stopped_within_a_second(new_pane: NewPane) -> None:
-    pane = new_pane(calls("terminal", command="sleep 60"), says("Good morning."))
-    pane.hermes("--yolo")
-    pane.wait_for("YOLO")
-    pane.say("sleep")
-    pane.wait_for("$ sleep 60", "⚕ ❯")
-    stops_within_a_second(pane, "Interrupted.")
-    pane.wait_for("[stopped]")
-    pane.say("wake up")
-    pane.wait_for("Good morning.")
+    for one in tries():
+        pane = new_pane(calls("terminal", command="sleep 60"), says("Good morning."))
+        pane.hermes("--yolo")
+        pane.wait_for("YOLO")
+        pane.say("sleep")
+        pane.wait_for("$ sleep 60", "⚕ ❯")
+        begun = time.monotonic()
+        pane.keys("C-c")
+        pane.wait_for("Interrupted.")
+        took = time.monotonic() - begun
+        pane.wait_for("[stopped]")
+        pane.say("wake up")
+        pane.wait_for("Good morning.")
+        with one:
+            check_in_time(took, 1.0)
 
 
 def test_two_interrupts_leave(new_pane: NewPane) -> None:
@@ -84,7 +85,8 @@ def test_two_interrupts_leave(new_pane: NewPane) -> None:
     pane.hermes()
     pane.keys("C-c")
     pane.wait_for("Ctrl+C again to leave")
-    pane.keys("C-c")
+    # The first of them may come too late to count as the second.
+    pane.keys("C-c", "C-c")
     pane.wait(lambda text: text.rstrip().endswith("$"))
 
 
@@ -112,16 +114,18 @@ def test_words_typed_during_a_turn_stop_it_and_come_next(chat: Talk) -> None:
 
 def test_words_typed_during_a_turn_can_wait_for_it(new_pane: NewPane) -> None:
     slow = paced(says("First " + "word " * 30), chunk=5, between_seconds=0.05)
-    pane = new_pane(
-        slow, says("Second."), says("Third."), settings="display: {busy_input_mode: queue}"
-    )
+    steps, reins = (slow, says("Second."), says("Third.")), Reins()
+    pane = new_pane(*steps, settings="display: {busy_input_mode: queue}", reins=reins)
     pane.hermes()
+    reins.pull()
     pane.say("one")
+    reins.let(5)
     pane.wait_for("First word")
     pane.say("two")
     pane.wait_for("1 message waits")
     pane.say("three")
     pane.wait_for("2 messages wait")
+    reins.release()
     pane.wait_for("Third.")
     order = re.findall(r"❯ (?:one|two|three)|First|Second|Third", pane.everything())
     assert order == ["❯ one", "First", "❯ two", "Second", "❯ three", "Third"]
@@ -129,9 +133,12 @@ def test_words_typed_during_a_turn_can_wait_for_it(new_pane: NewPane) -> None:
 
 def test_words_that_wait_can_be_edited_or_dropped(new_pane: NewPane) -> None:
     slow = paced(says("First " + "word " * 40), chunk=5, between_seconds=0.1)
-    pane = new_pane(slow, says("Second."), settings="display: {busy_input_mode: queue}")
+    steps, reins = (slow, says("Second.")), Reins()
+    pane = new_pane(*steps, settings="display: {busy_input_mode: queue}", reins=reins)
     pane.hermes()
+    reins.pull()
     pane.say("one")
+    reins.let(5)
     pane.wait_for("First word")
     pane.say("two")
     pane.wait_for("▹ two", "1 message waits")
@@ -142,21 +149,27 @@ def test_words_that_wait_can_be_edited_or_dropped(new_pane: NewPane) -> None:
     pane.keys("Up")
     pane.wait(lambda shown: "message waits" not in shown and "❯ two" in shown)
     pane.say(" again")
+    pane.wait_for("▹ two again")
+    reins.release()
     pane.wait_for("Second.")
     order = re.findall(r"❯ (?:one|two again|two|three)|First|Second", pane.everything())
     assert order == ["❯ one", "First", "❯ two again", "Second"]
 
 
-def test_words_typed_during_a_turn_can_join_it(new_pane: NewPane) -> None:
+def test_words_typed_during_a_turn_can_join_it(new_pane: NewPane, project: Path) -> None:
     pane = new_pane(
-        calls("terminal", command="sleep 1"),
+        calls("terminal", command="until [ -e go ]; do sleep 0.1; done"),
         says("Both done."),
         settings="display: {busy_input_mode: steer}",
     )
     pane.hermes()
     pane.say("sleep")
-    pane.wait_for("$ sleep 1", "⚕ ❯")
-    pane.say("and be quick")
+    pane.wait_for("$ until [ -e go ]", "⚕ ❯")
+    pane.type("and be quick")
+    pane.wait_for("⚕ ❯ and be quick")
+    pane.keys("Enter")
+    pane.wait(lambda text: "❯ and be quick" not in text)
+    (project / "go").touch()
     shown = pane.wait_for("Both done.")
     assert "Interrupted" not in shown
     assert shown.index("❯ and be quick") > shown.index("┊ 💻")

@@ -9,6 +9,7 @@ from hermes.testing.faults import paced
 from hermes.testing.steps import says
 from tests.surfaces.cli.chat.conftest import NewPane, Talk
 from tests.surfaces.cli.chat.pane import steady
+from tests.surfaces.cli.chat.reins import Reins
 
 
 def words_of(text: str) -> list[str]:
@@ -17,13 +18,17 @@ def words_of(text: str) -> list[str]:
 
 def test_nothing_that_is_finished_is_lost_when_the_window_changes(new_pane: NewPane) -> None:
     paragraphs = [" ".join(f"word{n}" for n in range(k, k + 20)) for k in range(0, 140, 20)]
-    text = "\n\n".join(paragraphs)
-    pane = new_pane(paced(says(text), chunk=16, between_seconds=0.03))
+    text, reins = "\n\n".join(paragraphs), Reins()
+    pane = new_pane(paced(says(text), chunk=16, between_seconds=0.03), reins=reins)
     pane.hermes()
+    reins.pull()
     pane.say("write")
     for number, columns in enumerate((60, 40, 90, 44, 120, 52)):
+        # It goes on while the window changes, but not until the word is out of sight.
+        reins.let(len(paragraphs[number]) // 16)
         pane.wait_for(f"word{20 * number + 3} ")
         pane.resize(columns, 20 + number)
+    reins.release()
     pane.wait_for("word139")
     pane.wait_idle()
     shown = iter(words_of(pane.everything().partition("❯ write")[2]))
