@@ -143,6 +143,7 @@ class AuxiliarySettings(Value):
     vision: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     web_extract: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     compression: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
+    session_search: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     approval: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     title_generation: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     flush_memories: AuxiliaryTaskSettings = AuxiliaryTaskSettings()

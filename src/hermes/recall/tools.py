@@ -72,7 +72,7 @@ async def session_search(
     when: Annotated[str, "Only from then: 'May 2023', 'last week', '2024-02-01..2024-03-15'"] = "",
     sort: Literal["relevance", "newest", "oldest"] = "relevance",
     include_current: Annotated[bool, "Also this conversation and its forks"] = False,
-    summarize: Annotated[bool | None, "A model also recaps the best three; slower"] = None,
+    summarize: Annotated[bool | None, "A model recaps the best three"] = None,
 ) -> ToolOutput:
     """Find what was said in past sessions. Ask it before you say that you do not know something of
     the past, and once more in other words if the answer is missing."""
