@@ -49,6 +49,39 @@ async def test_appends_that_wait_share_a_commit(tmp_path: Path) -> None:
         assert points.commits - before <= 2
 
 
+async def test_what_nobody_waits_for_shares_the_commit_of_who_does(tmp_path: Path) -> None:
+    journal, points = counted(tmp_path)
+    async with journal:
+        one, _ = await journal.create("one", [opened()])
+        two, _ = await journal.create("two", [opened()])
+        before = points.commits
+        points.gate.clear()
+        # Too much for the caller's own thread.
+        held = asyncio.create_task(journal.append(two, [said("0")] * (SMALL + 1)))
+        await asyncio.sleep(0.02)
+        await journal.release(one, soon=True)
+        with pytest.raises(Fenced):
+            task = asyncio.create_task(journal.append(one, [said("too late")]))
+            await asyncio.sleep(0)
+            points.gate.set()
+            await task
+        await held
+        assert points.commits - before == 2
+        assert (await journal.acquire("one")).fence == one.fence + 1
+
+
+async def test_what_nobody_waits_for_is_done_before_the_journal_is_closed(tmp_path: Path) -> None:
+    journal, points = counted(tmp_path)
+    async with journal:
+        lease, _ = await journal.create("one", [opened()])
+        before = points.commits
+        await journal.release(lease, soon=True)
+    assert points.commits - before == 1
+    db = sqlite3.connect(tmp_path / "hermes.db")
+    assert db.execute("SELECT owner FROM leases").fetchall() == [("",)]
+    db.close()
+
+
 async def test_a_bad_job_does_not_spoil_the_others(tmp_path: Path) -> None:
     def broken(tx: Transaction) -> None:
         tx.db.execute("INSERT INTO meta VALUES ('half', 1)")

@@ -152,8 +152,8 @@ class App:
         watching.mirror(self, session)
         return session
 
-    async def leave(self, session: Session) -> None:
-        """Stop what runs in the session and let go of it."""
+    async def leave(self, session: Session, *, soon: bool = False) -> None:
+        """Stop what runs in the session and let go of it; `soon` as for `Journal.release`."""
         _, tasks = self._open[session.id]
         self.secret_stores.pop(session.id, None)
         self.tuned.pop(session.id, None)
@@ -163,7 +163,7 @@ class App:
         if self.settings.memory.provider:
             await self.memory.detach(session.id)
         del self._open[session.id]
-        await watching.close(self, session)
+        await watching.close(self, session, soon=soon)
         if self._worktrees and (words := await self._worktrees.leave(session.id)):
             self.parting.append(words)
 

@@ -25,9 +25,10 @@ def mirror(app: App, session: Session) -> None:
         app.commons.mirrors.follow(session)
 
 
-async def close(app: App, session: Session) -> None:
-    """The session ends here, and whoever follows it is told the last of it."""
-    await session.close()
+async def close(app: App, session: Session, *, soon: bool = False) -> None:
+    """The session ends here, and whoever follows it is told the last of it. `soon` is as for
+    `Journal.release`."""
+    await session.close(soon=soon)
     await app.commons.left(session.id)
     await app.hooked.leave(session.id)
     await app.plugged.leave(session.id)

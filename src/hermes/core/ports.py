@@ -101,7 +101,10 @@ class Journal(Protocol):
         """Own an existing session; SessionBusy while a living process does, NotFound."""
         ...
 
-    async def release(self, lease: Lease) -> None: ...
+    async def release(self, lease: Lease, *, soon: bool = False) -> None:
+        """The session is free when this returns; with `soon` a moment later, for others: whoever
+        takes it in this process comes after."""
+        ...
 
     async def append(
         self, lease: Lease, events: Sequence[DurableEvent], *, turn_id: str = ""

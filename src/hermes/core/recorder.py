@@ -107,11 +107,11 @@ class Recorder:
     def show(self, event: LiveEvent) -> None:
         self._show(self.veil.live(event))
 
-    async def release(self) -> None:
+    async def release(self, *, soon: bool = False) -> None:
         for reader in tuple(self._readers):
             reader.close()
         if self.lease is not None:
-            await self._journal.release(self.lease)
+            await self._journal.release(self.lease, soon=soon)
             self.lease = None
 
     async def _flush(self, booking: Booking | None = None) -> tuple[Record, ...]:

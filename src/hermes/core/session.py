@@ -234,17 +234,17 @@ class Session:
                 await self._carry_out(waiting.id, waiting.command)
                 await self._parts.journal.taken(lease, (waiting.id,))
 
-    async def close(self) -> None:
+    async def close(self, *, soon: bool = False) -> None:
         """Stop what runs, let go of the session. The transcript stays valid; messages that wait
-        for a turn go on waiting in the journal."""
+        for a turn go on waiting in the journal. `soon` is as for `Journal.release`."""
         self._closing = True
         await self.send(Interrupt())
-        if self._work is not None:
+        if self._work is not None and not self._work.done():
             await asyncio.wait((self._work,), timeout=5)
             self._work.cancel()
         await self._parts.workspace.close()
         await self._write_the_rest()
-        await self._recorder.release()
+        await self._recorder.release(soon=soon)
 
     async def _write_the_rest(self) -> None:
         """What the last calls have cost, as far as the journal still takes it."""

@@ -88,8 +88,11 @@ class SqliteJournal:
 
         return await self.writing(work)
 
-    async def release(self, lease: Lease) -> None:
-        await self.writing(lambda tx: leases.give_back(tx, lease))
+    async def release(self, lease: Lease, *, soon: bool = False) -> None:
+        if soon:
+            self.writer.soon(lambda tx: leases.give_back(tx, lease))
+        else:
+            await self.writing(lambda tx: leases.give_back(tx, lease))
 
     async def append(
         self, lease: Lease, events: Sequence[DurableEvent], *, turn_id: str = ""

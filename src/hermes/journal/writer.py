@@ -33,14 +33,19 @@ MENDING_SECONDS = 600.0
 # A process with few sessions and a quick disk commits sooner than another thread would wake up.
 FEW_SESSIONS = 8
 QUICK_SECONDS = 0.002
+# What nobody waits for is written with what somebody does, if that comes within this time.
+PATIENCE_SECONDS = 0.02
 
 
 class Job(Generic[T]):
-    """Work that somebody awaits, with its outcome."""
+    """Work with its outcome. Nobody awaits that of a patient one."""
 
-    def __init__(self, work: Work[T], future: asyncio.Future[T] | None = None) -> None:
+    def __init__(
+        self, work: Work[T], future: asyncio.Future[T] | None = None, *, is_patient: bool = False
+    ) -> None:
         self.work = work
         self.future = future
+        self.is_patient = is_patient
         self.result: T | None = None
         self.error: BaseException | None = None
 
@@ -82,14 +87,13 @@ class Writer:
         if here is not None:
             return here.outcome()
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        job = Job(work, future)
-        with self._gate:
-            if self._is_closed:
-                raise JournalError("The journal is closed.")
-            self._queue.put(job)
-            if self._thread is None:
-                self._start()
+        self._take(Job(work, future))
         return await future
+
+    def soon(self, work: Work[object]) -> None:
+        """Have the work done in a moment, before any that comes after it. If it fails, that is
+        logged."""
+        self._take(Job(work, is_patient=True))
 
     async def mend(self, *, now: bool = False) -> None:
         """Look for damage in the file and repair what can be repaired; `now` even if that was
@@ -106,6 +110,14 @@ class Writer:
             self._queue.put(None)
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
+
+    def _take(self, job: Job[Any]) -> None:
+        with self._gate:
+            if self._is_closed:
+                raise JournalError("The journal is closed.")
+            self._queue.put(job)
+            if self._thread is None:
+                self._start()
 
     def _write_here(self, work: Work[T]) -> Job[T] | None:
         """The work, done in this thread; None when it is not sure to be quick, or did not succeed
@@ -152,9 +164,15 @@ class Writer:
             found = [self._queue.get(timeout=None if wait is None else max(0.0, wait))]
         except Empty:
             return [], True
-        for _ in range(min(GROUP, self._queue.qsize())):
-            found.append(self._queue.get())
+        found += self._waiting(GROUP)
+        if all(job is not None and job.is_patient for job in found):
+            with suppress(Empty):
+                found.append(self._queue.get(timeout=PATIENCE_SECONDS))
+                found += self._waiting(GROUP)
         return [job for job in found if job and not job.is_given_up], found[-1] is not None
+
+    def _waiting(self, most: int) -> list[Job[Any] | None]:
+        return [self._queue.get() for _ in range(min(most, self._queue.qsize()))]
 
     def _seconds_to_beat(self) -> float | None:
         if not self._heads:
@@ -289,6 +307,8 @@ def _deliver(jobs: Sequence[Job[Any]]) -> None:
     """Hand the outcomes to the event loops that wait, one wake-up for each loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
     for job in jobs:
+        if job.is_patient and job.error is not None:
+            log.warning("nobody waited for what failed", extra={"error": str(job.error)})
         if job.future is not None:
             by_loop.setdefault(job.future.get_loop(), []).append(job)
     for loop, mine in by_loop.items():

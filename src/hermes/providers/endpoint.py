@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -53,10 +54,12 @@ class Endpoint(Value):
         return [(name, "…" if value and name in secret else value) for name, value in fields]
 
 
+@lru_cache(maxsize=256)
 def host_of(url: str) -> str:
     return (urlsplit(url).hostname or "").lower()
 
 
+@lru_cache(maxsize=256)
 def is_local(host: str) -> bool:
     """Loopback, private networks, and names that only a local resolver knows."""
     host = host.strip("[]").lower()

@@ -367,7 +367,7 @@ class Desk:
             # A newcomer waits at the lock until the session is free to be opened again.
             async with seat.opening:
                 await self._app.world.pacer.turn()
-                await self._app.leave(session)
+                await self._app.leave(session, soon=True)
         if seat.users == 0 and seat.session is None and not seat.opening.locked():
             self._seats.pop(session_id, None)
 
