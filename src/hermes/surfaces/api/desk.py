@@ -164,12 +164,6 @@ class Desk:
     async def steer(self, run: Run, text: str) -> None:
         await self.tell(run, Steer(text=text))
 
-    async def look(self, session_id: str) -> None:
-        """If the session is open here, carry out what was just left for it."""
-        seat = self._seats.get(session_id)
-        if seat is not None and seat.session is not None:
-            await seat.session.check_inbox()
-
     async def drain(self, seconds: float) -> None:
         """Take nothing new, let what runs end, then stop it."""
         self.is_draining = True
@@ -193,6 +187,19 @@ class Desk:
                 yield
             finally:
                 seat.turn.release()
+        finally:
+            await self._leave(session_id, seat)
+
+    @asynccontextmanager
+    async def steady(self, session_id: str) -> AsyncIterator[None]:
+        """While inside, the session is neither opened here nor left. What was left for it inside is
+        carried out at the end, if it is open here."""
+        seat = self._seat(session_id)
+        try:
+            async with seat.opening:
+                yield
+                if seat.session is not None:
+                    await seat.session.check_inbox()
         finally:
             await self._leave(session_id, seat)
 

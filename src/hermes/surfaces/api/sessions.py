@@ -66,11 +66,11 @@ async def show_session(house: House, call: Call) -> Answer:
 async def change_session(house: House, call: Call) -> Answer:
     body: SessionPatch = call.body
     info = await house.session(call.names["id"], call.client)
-    if body.title is not None:
-        await house.app.library.rename(info.id, body.title)
-    if body.archived is not None:
-        await house.app.library.put_away(info.id, away=body.archived)
-    await house.desk.look(info.id)
+    async with house.desk.steady(info.id):
+        if body.title is not None:
+            await house.app.library.rename(info.id, body.title)
+        if body.archived is not None:
+            await house.app.library.put_away(info.id, away=body.archived)
     return await show_session(house, call)
 
 
