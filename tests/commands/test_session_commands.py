@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hermes.app.opening import Opening
 from hermes.commands.registry import Drafted, Left, Moved, Outcome, Sent, Shown
-from hermes.core.commands import Retitle
+from hermes.core.commands import Archive, Retitle
 from hermes.core.effects import RunCommand
 from hermes.core.messages import UserMessage
 from tests.commands.conftest import Talk
@@ -70,6 +70,10 @@ async def test_resume_lists_and_finds_sessions(talk: Talk) -> None:
     for wanted in ("2", "Greetings", first.id):
         assert await run(talk, f"/resume {wanted}") == Moved(session_id=first.id)
     assert await run(talk, "/resume 1") == Shown(text="You are in that session.")
+    await first.send(Archive())
+    assert first.id not in str(await run(talk, "/resume"))
+    assert await run(talk, f"/resume {first.id}") == Moved(session_id=first.id)
+    await first.send(Archive(away=False))
     unknown = await run(talk, "/resume nothing like that")
     assert isinstance(unknown, Shown) and "There is no session" in unknown.text
 

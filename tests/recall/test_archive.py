@@ -44,6 +44,13 @@ async def test_sessions_of_helpers_are_hidden(home: Home, source: str) -> None:
     assert await home.archive().recent(10) == ()
 
 
+async def test_what_was_put_away_is_found_but_not_among_the_recent(home: Home) -> None:
+    await home.session("away", "The ladder is red.")
+    await sessions.put_away(home.journal, "away", away=True)
+    assert await seen(home.archive(), "ladder") == ["away"]
+    assert await home.archive().recent(10) == ()
+
+
 async def test_sessions_by_schedule_come_last(home: Home) -> None:
     await home.session("hourly", "The ladder, the ladder, the red ladder.", source="cron")
     await home.session("talk", "There was a ladder somewhere in the garden, I think.")
