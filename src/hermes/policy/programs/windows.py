@@ -83,7 +83,7 @@ ASKED: dict[str, tuple[str, str]] = {
 LOOKING_VERBS = re.compile(
     r"(?i)^(get|select|sort|where|measure|test|format|convertto|convertfrom|compare|show|find|group"
     r"|resolve|split|join|out|write|import|tee)-(?!credential|clipboard|secret|file$|printer$)[a-z]+$"
-    r"|^\$(?!env\b)[a-z]\w*(\.\w+)*$"
+    r"|^invoke-(pester|scriptanalyzer)$|^\$(?!env\b)[a-z]\w*(\.\w+)*$"
     r"|^(gci|gc|gcm|gps|gsv|gl|gm|select|sort|where|measure|ft|fl|echo|dir|ls|cat|type|pwd|cd)$"
 )
 WRITTEN = re.compile(r"[>`]|\$\(|\.Invoke|\biex\b|::|&|\bcmd\b", re.IGNORECASE)
