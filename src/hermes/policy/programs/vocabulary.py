@@ -75,7 +75,7 @@ ATTACKS = re.compile(
     r"(?i)crack|2john$|hashcat|^john|mimikatz|miner|xmrig|steg(hide|seek)|keylog|logkeys|shred|wipe"
     r"|erase|scrub|nuke|destroy|backdoor|exploit|payload|reverse|shell$|^msf|spoof|sniff|brute|dumper"
     r"|locker|encrypt|vpn|ransom|peas$|pwn|hack|evil|root(kit)?$|inject|stealer|exfil|tunnel|botnet|flood"
-    r"|ddos|slowloris|hydra|fuzz|captur|record|grab|screenshot|scrot|^maim$|webcam|camera|^trust$"
+    r"|ddos|slowloris|hydra|fuzz|captur|record|grab|screenshot|scrot|^maim$|webcam|camera|^trust$|^dfu|flash"
 )
 # Kinds of files that projects are made of, and tools are made for.
 KINDS = """

@@ -7,6 +7,7 @@ import binascii
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import Stream
 
 DRIVE = re.compile(
@@ -163,6 +164,10 @@ def _shell(call: Call) -> Stream | None:
     if words[:1] and re.fullmatch(r"(?i)-c(ommand)?", words[0]) and only_shows(" ".join(words[1:])):
         check_text(call, " ".join(words[1:]))
         call.work(reason="It only looks.")
+        return None
+    if len(words) > 1 and re.fullmatch(r"(?i)-f(ile)?", words[0]) and "powershell" not in call.name:
+        if own_program(call, words[1].replace("\\", "/")):
+            call.work(reason=f"It runs the project's own {words[1]}.")
         return None
     if call.name.startswith("cmd") and words[:1] and words[0].lower() == "/c":
         check_text(call, " ".join(words[1:]))
