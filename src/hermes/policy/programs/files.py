@@ -20,6 +20,7 @@ FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 ENDLESS = frozenset(("if=/dev/zero", "if=/dev/urandom", "if=/dev/random", "if=/dev/full"))
 FIND_ACTS = FIND_RUNS | {"-delete", "-print", "-print0"}
 OPEN_MODE = re.compile(r"^0*[0-7]{0,3}[2367]$")
+HUGE = re.compile(r"(?i)\d{3,}g(i?b)?|\d+[tpe](i?b)?|\d{12,}")
 SPECIAL_MODE = re.compile(r"^0*[2467][0-7]{3}$")
 
 
@@ -137,6 +138,9 @@ def _made(taking: str = "") -> Check:
 
     def check(call: Call) -> Stream:
         names = call.options(taking).operands
+        sizes = call.options(taking).values("-l", "--length")
+        if call.name == "fallocate" and any(map(HUGE.fullmatch, sizes)):
+            call.ask("disk", "It takes more of the disk than it may have.")
         if call.name == "mkdir":
             call.state.own.update(call.path(each) for each in names)
             caches = f"{call.paths.home}/.cache/"

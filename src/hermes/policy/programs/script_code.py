@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from hermes.policy.call import Call
 from hermes.policy.exposure import shown_secrets
@@ -112,6 +113,7 @@ HOME = re.compile(
 )
 # A text that runs as a command: `$` before it, as zx and Bun have it.
 TAGGED = re.compile(r"(?<![\w'\"])(?:Bun\.)?\$(?:\.\w+|\([^()`]*\))?`([^`]*)`")
+MOST_PLACES = 40
 TEMPLATE = re.compile(r"`([^`$\n]+)`")
 PUT_IN = re.compile(r"\$\{([^{}]*)\}")
 # What follows the quoted words of a command when the home of the user is one of them.
@@ -221,7 +223,8 @@ def _run_texts(call: Call, code: str, *, backticks: bool) -> bool:
             _probe(call, code)
         found += quoted
     else:
-        found += [[_filled(call, match[1])] for match in TAGGED.finditer(code)]
+        tagged = islice(TAGGED.finditer(code), MOST_PLACES)
+        found += [[_filled(call, match[1])] for match in tagged]
     for words in found:
         plain = [_unknown_parts(word) for word in words]
         if len(plain) > 1:
@@ -250,9 +253,8 @@ def _filled(call: Call, template: str) -> str:
 
 def _home_places(code: str) -> list[str]:
     """What the code names in the home: all of it, or what stands behind the word for it."""
-    return [
-        "~/" + found["path"].strip("/ ") if found["path"] else "~" for found in HOME.finditer(code)
-    ]
+    found = islice(HOME.finditer(code), MOST_PLACES)
+    return ["~/" + each["path"].strip("/ ") if each["path"] else "~" for each in found]
 
 
 def _unknown_parts(text: str) -> str:

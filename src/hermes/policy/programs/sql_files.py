@@ -14,17 +14,17 @@ from hermes.policy.shell.state import UNKNOWN
 TEXT = r"(?:'((?:[^']|'')*)'|\"([^\"]*)\")"
 # Behind these words stands where something goes.
 GOES = re.compile(
-    rf"(?is)\b(?:to|export\s+database|into\s+(?:out|dump)file|backup\s+(?:to)?)\s*{TEXT}"
-    rf"|\binto\s+(?:table\s+)?function\s+\w+\s*\(\s*{TEXT}"
+    rf"(?is)\b(?:to|export\s+database|into\s++(?:out|dump)file|backup)\s*+{TEXT}"
+    rf"|\binto\s++(?:table\s++)?function\s++\w+\s*+\(\s*+{TEXT}"
 )
 # Programs of their own kind that take files for tables.
 TAKES = re.compile(
     rf"(?is)\b(?:read_\w+|\w+_scan|scan_\w+|glob|sniff_csv|file|s3\w*|url\w*|attach(?:\s+database)?"
-    rf"|import\s+database|from|join|describe|summarize|infile|load)\s*\(?\s*(?:if\s+not\s+exists\s+)?{TEXT}"
+    rf"|import\s+database|from|join|describe|summarize|infile|load)\s*+\(?\s*+(?:if\s++not\s++exists\s++)?{TEXT}"
 )
 # A meta-command of psql: its files stand without quotes, too.
 META = re.compile(
-    r"(?im)\\(?P<what>copy\s+(?:\([^)]*\)|\S+)(?:\s*\([^)]*\))?\s+(?:to|from)(?:\s+program)?"
+    r"(?im)\\(?P<what>copy\s++(?:\([^)]{0,400}\)|\S{1,200})(?:\s*+\([^)]{0,400}\))?\s++(?:to|from)(?:\s+program)?"
     r"|[iow]|ir|g|gx|out|include)\s+(?P<name>'[^']*'|\|[^\n]*|[\w./~-]+)"
 )
 BUCKET = re.compile(r"(?i)^(?:s3[an]?|gcs|gs|az|azure|abfss?|r2|hf|https?|ftp|sftp|oss|cos)://")

@@ -12,7 +12,8 @@ from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
 # A command whose output is read: a text alone, or a variable; what is joined to it is not known.
 GETLINE = re.compile(
-    r"(?:(?:^|[;{}(!&|\n])\s*(?:\"((?:[^\"\\]|\\.)*)\"|([A-Za-z_]\w*)))?\s*\)?\s*\|&?\s*getline"
+    r"(?:(?:^|[;{}(!&|\n])[ \t]{0,8}(?:\"((?:[^\"\\]|\\.)*)\"|([A-Za-z_]\w*)))?"
+    r"[ \t]{0,8}\)?[ \t]{0,8}\|&?[ \t]{0,8}getline"
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from hermes.policy.call import Call
 from hermes.policy.hosts import NEAR, far
@@ -74,7 +75,7 @@ ATTACKS = re.compile(
     r"(?i)crack|2john$|hashcat|^john|mimikatz|miner|xmrig|steg(hide|seek)|keylog|logkeys|shred|wipe"
     r"|erase|scrub|nuke|destroy|backdoor|exploit|payload|reverse|shell$|^msf|spoof|sniff|brute|dumper"
     r"|locker|encrypt|vpn|ransom|peas$|pwn|hack|evil|root(kit)?$|inject|stealer|exfil|tunnel|botnet|flood"
-    r"|ddos|slowloris|hydra|fuzz|captur|record|grab|screenshot|scrot|^maim$|webcam|camera|^trust$"
+    r"|ddos|slowloris|hydra|fuzz|captur|record|grab|screenshot|scrot|^maim$|webcam|camera|^trust$|^dfu|flash"
 )
 # Kinds of files that projects are made of, and tools are made for.
 KINDS = """
@@ -87,6 +88,11 @@ KINDS = """
     bmp tiff ico mp3 wav flac ogg mp4 mkv webm ttf otf woff woff2 glb gltf obj stl blend scad
     fbx po pot tf tfvars hcl nix bzl cmake mk o a elf hex bin uf2 map lock diff patch log dot gv
     puml mmd drawio snap feature robot bats
+    dts dtsi dtb srec ihex s19 axf ld lds kicad_pcb kicad_sch gbr drl step stp iges 3mf gcode ply
+    las laz shp geojson gpkg kml nii dcm fasta fastq fa fq bam cram vcf bed gff gtf pdb cif mol sdf
+    xyz mps lp cnf smt2 tla als dhall jsonnet libsonnet cue rego star bicep thy agda lean idr
+    psd ai sketch fig xcf aseprite tmx tscn gd unity prefab uasset vox mid midi musicxml ly sf2 srt
+    vtt ass kdl ron pkl http hurl rest dockerfile sum mod
 """.split()
 PROJECT_FILE = re.compile(
     r"(?:[\w@+-][\w.@+*?{},\[\]-]*/|\*\*/|\./)*[\w@+*?{},\[\]-][\w.@+*?{},\[\]-]*"
@@ -128,6 +134,8 @@ NAMED_FOR_CHANGE = frozenset(
     umount send transfer paste pastebin gist share sync reconfigure register erase format clear
     """.split()
 )
+# Behind these stands what a tool makes.
+MAKES = re.compile(r"^(?:-o|--out|--output|--output-file|--outfile)$")
 PLAIN_WORD = re.compile(r"[\w@+*?{},\[\]./:=-]+")
 # Options that make a program do something else than its work.
 TURNED = re.compile(
@@ -179,7 +187,13 @@ def plain_tool(call: Call) -> bool:
         return False
     if KEEPS_SECRETS.search(call.name) or any("0.0.0.0" in word for word in call.arguments):
         return False
-    values = [part for word in call.arguments for part in (word, word.partition("=")[2])]
+    made = {value for option, value in pairwise(call.arguments) if MAKES.match(option)}
+    values = [
+        part
+        for word in call.arguments
+        if word not in made or not word.startswith("/tmp/")
+        for part in (word, word.partition("=")[2])
+    ]
     if any(word[:1] in ("/", "~") or word.startswith("..") for word in values) and not all(
         call.here(word) for word in values if word[:1] in ("/", "~") or word.startswith("..")
     ):
@@ -202,7 +216,9 @@ def plain_tool(call: Call) -> bool:
     ):
         return True
     if any(
-        "." in word.strip("./") and not NEAR.match(word) and not _of_project(word) for word in words
+        "." in word.strip("./") and not NEAR.match(word) and not _of_project(word)
+        for word in words
+        if word not in made
     ):
         return False
     return bool(NAMED_FOR_WORK.search(call.name)) or any(map(_of_project, words))

@@ -7,6 +7,7 @@ import binascii
 import re
 
 from hermes.policy.call import Call, Check
+from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import Stream
 
 DRIVE = re.compile(
@@ -83,7 +84,7 @@ ASKED: dict[str, tuple[str, str]] = {
 LOOKING_VERBS = re.compile(
     r"(?i)^(get|select|sort|where|measure|test|format|convertto|convertfrom|compare|show|find|group"
     r"|resolve|split|join|out|write|import|tee)-(?!credential|clipboard|secret|file$|printer$)[a-z]+$"
-    r"|^\$(?!env\b)[a-z]\w*(\.\w+)*$"
+    r"|^invoke-(pester|scriptanalyzer)$|^\$(?!env\b)[a-z]\w*(\.\w+)*$"
     r"|^(gci|gc|gcm|gps|gsv|gl|gm|select|sort|where|measure|ft|fl|echo|dir|ls|cat|type|pwd|cd)$"
 )
 WRITTEN = re.compile(r"[>`]|\$\(|\.Invoke|\biex\b|::|&|\bcmd\b", re.IGNORECASE)
@@ -163,6 +164,10 @@ def _shell(call: Call) -> Stream | None:
     if words[:1] and re.fullmatch(r"(?i)-c(ommand)?", words[0]) and only_shows(" ".join(words[1:])):
         check_text(call, " ".join(words[1:]))
         call.work(reason="It only looks.")
+        return None
+    if len(words) > 1 and re.fullmatch(r"(?i)-f(ile)?", words[0]) and "powershell" not in call.name:
+        if own_program(call, words[1].replace("\\", "/")):
+            call.work(reason=f"It runs the project's own {words[1]}.")
         return None
     if call.name.startswith("cmd") and words[:1] and words[0].lower() == "/c":
         check_text(call, " ".join(words[1:]))

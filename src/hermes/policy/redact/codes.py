@@ -1,4 +1,4 @@
-"""Keys and codes for the second step of signing in, which people write in groups."""
+"""Keys for the second step of signing in, which people write in groups."""
 
 from __future__ import annotations
 
@@ -9,17 +9,11 @@ from hermes.policy.redact.page import Page
 from hermes.policy.redact.spans import Span
 
 # Words of which one stands shortly before such a key.
-_STEPS = (b"2fa", b"totp", b"otp ", b"otp:", b"authenticator", b"two-factor", b"two factor", b"mfa",
-          b"setup key", b"2-step")  # fmt: skip
+_STEPS = (b"2fa", b"otp", b"authenticator", b"two-factor", b"two factor", b"mfa", b"setup key")
 _KEY = re.compile(
     r"[^\n]{0,100}?(?:[:=]|\bis\b|\bkey\b|\bsecret\b|\bcode\b|\bseed\b|\n)[\s\"'`*(]{1,6}"
     r"(?P<secret>(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4}|(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}"
     r"|[A-Z2-7]{16,64})(?![\w-])"
-)
-_SPARE = (b"backup code", b"recovery code", b"scratch code", b"rescue code")
-_CODES = re.compile(
-    r"s?(?:\s*\([^()\n]{0,60}\))?[^\n:]{0,40}:(?P<secret>(?:[\s,;]{1,4}(?:\d{1,2}[.)]\s)?"
-    r"(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,3}|\d{8,10}|\d{4} \d{4})(?![\w-])){1,20})"
 )
 
 
@@ -29,12 +23,6 @@ def second_steps(page: Page) -> Iterator[Span]:
             match = _KEY.match(page.text, at + len(word) - 1)
             if match and _is_key(match["secret"]):
                 yield Span(start=match.start("secret"), end=match.end("secret"), kind="otp_key")
-    for word in _SPARE:
-        for at in page.places(word):
-            match = _CODES.match(page.text, at + len(word))
-            if match and any(letter.isdigit() for letter in match["secret"]):
-                start = match.start("secret") + len(match["secret"]) - len(match["secret"].lstrip())
-                yield Span(start=start, end=match.end("secret"), kind="recovery_code")
 
 
 def _is_key(secret: str) -> bool:

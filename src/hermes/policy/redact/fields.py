@@ -23,6 +23,7 @@ _EXACT_STEMS = (
     b"_SK:",
     b"API_HASH=",
 )
+_SESSIONS = (b"sessionid=", b"sessid=")
 # What can follow the rest of a name when a value stands near.
 _LEADS = re.compile(
     rb"[a-z0-9_-]{0,32}(?:[\"'`\])<>\\:=%&]| \d{1,2}:"
@@ -36,13 +37,14 @@ _IMAGE_VARIABLE = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|#define)[ \t]+\Z")
 _AFTER = re.compile(r"[A-Za-z0-9_-]*")
 # What stands between a name and its value.
 _SIGN = re.compile(
-    r"""(?:\\{0,7}["'`\])]){0,3}(?: \d{1,2}(?=:))?[ \t]{0,8}(?::=|=>|->|→|==?|:(?!:))"""
+    r"""(?:\\{0,7}["'`\])]){0,3}(?: \d{1,2}(?=:)| \([^()\n]{1,30}\)(?=:))?"""
+    r"""[ \t]{0,8}(?::=|=>|->|→|==?|:(?!:))"""
     r"""|["']\s*,\s*(?=["'])"""
 )
 _SPACE = re.compile(r"[ \t]+(?=\S)")
 _JOINED = re.compile(r"[\"']?:(?![\s=])")
 # What people make up to remember it: Word-Word-1234.
-_BY_HEART = re.compile(r"(?:[A-Z][a-z]{2,}[-_.!]){1,4}[A-Z]?[a-z]*\d{2,8}")
+_BY_HEART = re.compile(r"(?:[A-Za-z][a-z]{2,}[-_.!]){1,4}[A-Z]?[a-z]*\d{2,8}")
 _SPOKEN = re.compile(
     r"[ \t]+(?:(?:for|of|to) (?:the |my |our )?[\w@.-]+ )?"
     r"(?:is|was|are|to|now)(?: now| still)?:?[ \t]+"
@@ -111,6 +113,8 @@ def _hits(page: Page) -> Iterator[int]:
         for at in page.places(stem):
             if _LEADS.match(page.low, at) or _LED.match(page.data, at):
                 yield at
+    for name in _SESSIONS:
+        yield from page.places(name)
     yield from page.places(b"identified by")
     for stem in _EXACT_STEMS:
         yield from page.places(stem, exact=True)
@@ -125,7 +129,7 @@ def _field(text: str, at: int) -> _Field:
     if text[start - 1 : start] == ":" and "arn:" in text[max(0, start - 80) : start]:
         # The name of a resource, and not of a field.
         return _Field(text, name, Weight.NONE, start, end)
-    if _is_expanded(text, start, end):
+    if _is_expanded(text, start, end) or _in_template(text, start):
         return _Field(text, name, Weight.NONE, start, end)
     if text[at : at + 13].lower() == "identified by":
         return _Field(text, "password", Weight.PASSWORD, start, at + 10)
@@ -143,6 +147,12 @@ def _is_expanded(text: str, start: int, end: int) -> bool:
     if opening.endswith("$"):
         return _JOINED.match(text, end) is not None
     return opening == "${" or (opening == "$(" and text.startswith(")", end))
+
+
+def _in_template(text: str, at: int) -> bool:
+    """Between `{{` and `}}`: the name of a value that is put in later."""
+    opened = text.rfind("{{", max(0, at - 120), at)
+    return opened >= 0 and "}}" not in text[opened:at] and "\n" not in text[opened:at]
 
 
 def _end(expression: re.Pattern[str], text: str, at: int) -> int:

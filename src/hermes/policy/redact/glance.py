@@ -16,9 +16,10 @@ _NAMING = (
     *("key", "token", "secret", "pass", "pwd", "cred", "auth", "cookie", "bearer", "basic"),
     *("login", "identified", "private", "kennwort", "geheim", "contrase", "clave", "senha"),
     *("phrase", "mnemonic", "wallet", "getconnection", "variable"),
+    *("zugang", "identifiant", "/p:"),
     *("parole", "motdepasse", "密", "пароль", "://", "---"),
 )
-_NAMING_ALONE = re.compile(r"(?:pin|\bsk)\b|(?<!\S)--?\w")
+_NAMING_ALONE = re.compile(r"(?:pin|\bsk)\b|(?<!\S)--?\w|:\d{2,5}:[^\s:]+:[^\s:]+:")
 
 
 def is_plain(text: str) -> bool:

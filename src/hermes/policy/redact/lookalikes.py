@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+# A key for the browser, which everybody may see.
+_PUBLISHED = re.compile(r"^pk_(?:live|test)_")
 _DUMMY = re.compile(
     r"(?i)x{5,}|\*{3,}|\.{3}|…|your|[-_]here$|placeholder|change[-_]?me|replace[-_]?(?:me|this|with)"
     r"|insert[-_]|redacted|dummy|fake[-_]?(?:key|token|secret|api)|<[a-z]|not[-_]?a?[-_]?real"
@@ -15,7 +17,7 @@ _EMPTY = re.compile(r"(?i)[-_]?([x0*.#-])\1*$")
 _LOOKUP = re.compile(
     r"""(?ix) ^(?:
       (?!\$(?:1|5|6|y|apr1)\$)[$%]\{? [\w(]
-    | base64\( | \{\{ | \{[\w.!:]*\}$ | <[^>]*>?$ | %\( | %[sdv]$ | @[\w.{]
+    | \$\{\{ | base64\( | \{\{ | \{[\w.!:]*\}$ | <[^>]*>?$ | %\( | %[sdv]$ | @[\w.{]
     | (?:os\.|process\.|import\.meta\.|deno\.|bun\.|std::|system\.)?(?:env|environ|getenv)\b
     | (?:os|process|sys|settings|config|cfg|conf|self|this|options|opts|args|ctx|props|params
        | request|req|state|data|user|session|secrets?|vault|environ|environment|app|client)[.\[\-?]
@@ -94,6 +96,7 @@ def is_no_secret(value: str) -> bool:
         or bool(_MASKED.search(bare))
         or bool(_LOOKUP.match(bare))
         or bool(_HASHED.match(bare))
+        or bool(_PUBLISHED.match(bare))
         or bool(_PATH.match(bare))
         or is_dummy(bare)
     )

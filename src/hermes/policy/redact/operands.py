@@ -29,11 +29,12 @@ _OPERANDS = re.compile(
     | (?:smbclient|rpcclient|crackmapexec|impacket-\w+|net\srpc) [^\n|;]*?
         -U\s*["']?[^\s%"']+%(?P<c9>[^\s"']{3,})
     | (?:mongo(?:sh|dump|restore|export|import)?|cqlsh|clickhouse-client|influx|sqlcmd|bcp|isql
-        |vncviewer|rdesktop|evil-winrm|zip|7z|unzip|mosquitto_(?:pub|sub)) \s [^\n|;]*?
+        |ipmitool|rabbitmqadmin|vncviewer|rdesktop|evil-winrm|zip|7z|unzip|mosquitto_(?:pub|sub))
+        \s [^\n|;]*?
         (?<=\s)(?:-p|-P|--password)[ =]?["']?(?P<c10>[^\s"'-][^\s"']{3,})
     | ssh-keygen\s [^\n|;]*? (?<=\s)-[PN][ ]+["']?(?P<c17>[^\s"'-][^\s"']{4,})
         (?:[^\n|;]*?\s-[PN][ ]+["']?(?P<c18>[^\s"'-][^\s"']{4,}))?
-    | xfreerdp [^\n|;]*? /p:["']?(?P<c11>[^\s"']{3,})
+    | lftp\s [^\n|;]*? (?<=\s)-u[ ]?["']?[^\s,"']+,(?P<c19>[^\s"']{3,})
     | \bcurl\s [^\n|;]*? (?<=\s)-u[ ]?["']?
         (?P<c14>[A-Za-z0-9_-]{16,}):(?:[xX]|x-oauth-basic)?["']?(?=\s|$)
     | snmp\w+\s [^\n|;]*? (?<=\s)-A\s+["']?(?P<c15>[^\s"']{6,})
@@ -64,6 +65,10 @@ _LOGIN = re.compile(
     r"\b(?:login|authtoken|set-token|activate|authenticate)\s+(?:--?[\w-]+[= ])?[\"']?"
     r"(?P<secret>[A-Za-z0-9_.=+/-]{24,512})(?![A-Za-z0-9_.=+/-])"
 )
+_COMMUNITY = re.compile(
+    r"snmp\w+\s[^\n|;]{0,80}?\s-c\s+[\"']?(?P<secret>(?!public\b|private\b)[^\s\"']{4,64})"
+)
+_REMOTE_DESKTOP = re.compile(r"freerdp\d?\s[^\n|;]{0,160}?/p:[\"']?(?P<secret>[^\s\"']{3,128})")
 _ADDED_USER = re.compile(
     r"rabbitmqctl\s+(?:add_user|change_password)\s+\S+\s+[\"']?(?P<secret>[^\s\"']{4,})"
 )
@@ -92,9 +97,6 @@ _ORACLE = re.compile(
 _NETRC = re.compile(
     r"machine\s{1,8}\S{1,128}\s{1,8}login\s{1,8}\S{1,128}\s{1,8}"
     r"(?:account\s{1,8}\S{1,128}\s{1,8})?password\s{1,8}[\"']?(?P<secret>[^\s\"']{3,256})"
-)
-_NETRC_DEFAULT = re.compile(
-    r"default\s{1,8}login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<secret>(?=\S*[^\sa-z])\S{3,256})"
 )
 _SONAR = re.compile(r"sonar\.login[=:]\s*(?P<secret>[A-Za-z0-9_]{20,})")
 # A client that is made with what it proves itself by.
@@ -142,16 +144,21 @@ def commands(page: Page) -> Iterator[Span]:
             for group, value in match.groupdict().items():
                 if value and not is_no_secret(value):
                     yield _to_the_end(page.text, match, group, done)
-    if ":*:" in page.text or ":5432:" in page.text:
+    if any(port in page.text for port in (":*:", ":543", ":6432:")):
         yield from _found(_PGPASS, page.text)
-    for word in (b"-auth", b"-user", b"-login", b"-cred", b"-account"):
-        for at in page.places(word):
-            both = _BOTH.match(page.text, page.data.rfind(b" ", max(0, at - 24), at) + 1)
-            if both and not is_no_secret(both["secret"]) and _is_proof(both["secret"]):
-                yield _span(both, "secret")
+    yield from _pairs(page)
     for word, expression, random in _TOLD:
         for at in page.places(word):
             yield from _around(page, at, expression, random=random)
+
+
+def _pairs(page: Page) -> Iterator[Span]:
+    """A name and what proves it in one option."""
+    for word in (b"-auth", b"-user", b"-cred"):
+        for at in page.places(word):
+            match = _BOTH.match(page.text, page.data.rfind(b" ", max(0, at - 24), at) + 1)
+            if match and not is_no_secret(match["secret"]) and _is_proof(match["secret"]):
+                yield _span(match, "secret")
 
 
 def _is_proof(value: str) -> bool:
@@ -176,11 +183,12 @@ _TOLD = (
     (b"sqlplus ", _ORACLE, False),
     (b"sonar.login", _SONAR, True),
     (b"machine ", _NETRC, False),
-    (b"default login", _NETRC_DEFAULT, False),
     (b"net use ", _GIVEN_WORD, False),
     (b"/pass:", _GIVEN_WORD, False),
     (b"identify ", _GIVEN_WORD, False),
     (b"vncpasswd", _GIVEN_WORD, False),
+    (b"snmp", _COMMUNITY, False),
+    (b"freerdp", _REMOTE_DESKTOP, False),
     (b"securestring ", _GIVEN_WORD, False),
     (b"rabbitmqctl ", _ADDED_USER, False),
     (b"stats auth", _PAIR, False),

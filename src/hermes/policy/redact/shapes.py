@@ -14,6 +14,7 @@ from hermes.policy.redact.page import Page
 from hermes.policy.redact.spans import Span
 from hermes.policy.redact.spoken import announced
 from hermes.policy.redact.strength import looks_random
+from hermes.policy.redact.told import told
 
 _BLOCK = re.compile(
     r"-----BEGIN (?P<what>[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?)-----"
@@ -52,13 +53,19 @@ _COOKIES = re.compile(
     r"(?i)cookies?(?:[\"']?\s*(?:[:=]|,\s*[\"']value[\"']\s*:)\s*|[ \t]+(?=[\"']?[\w.%-]+=))"
     r"[\"']?(?P<all>[^\n\"']{3,4096})"
 )
+# As curl is given them.
+_SENT_COOKIES = re.compile(r" -b[ =]?[\"']?(?P<all>[\w.%-]{1,64}=[^\n\"']{6,4096})")
+# The last part of an address to which anybody may post who knows it.
+_HOOK = re.compile(
+    r"/(?:incoming-?)?(?:web)?hooks?/(?:[\w-]{1,40}/){0,3}?(?P<secret>[A-Za-z0-9_-]{20,})(?![\w/-])"
+)
 _COOKIE = re.compile(r"(?P<name>[\w.%-]+)=(?P<secret>[^;,\s\"']{6,})")
 _ATTRIBUTES = frozenset(
     "path domain expires max-age samesite priority version secure httponly partitioned".split()
 )
 _WEBHOOK = re.compile(
     r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/\d+/"
-    r"|\.webhook\.office\.com/webhookb2/|hooks\.zapier\.com/hooks/catch/\d+/"
+    r"|\.webhook\.office\.com/webhookb2/|outlook\.office(?:365)?\.com/webhook/|hooks\.zapier\.com/hooks/catch/\d+/"
     r"|maker\.ifttt\.com/(?:trigger/\w+/)?with/key/|api\.telegram\.org/(?:file/)?bot"
     r"|/open-apis/bot/v2/hook/|infura\.io/(?:ws/)?v3/|alchemy\.com/v2/|quiknode\.pro/"
     r"|ankr\.com/\w+/|webhook\.site/(?=[0-9a-f])|discord(?:app)?\.com/api/webhooks/\d+/)(?P<secret>[A-Za-z0-9_:/@.=&%-]{8,})"
@@ -108,9 +115,15 @@ def addresses(page: Page) -> Iterator[Span]:
         for match in _PARAMETER.finditer(page.text, at, done):
             if _is_parameter(match["name"], match["secret"]):
                 yield _span(match, "secret", "url_parameter")
-        match = _WEBHOOK.search(page.text, at, done)
-        if match and not is_no_secret(match["secret"]):
-            yield _span(match, "secret", "webhook")
+        yield from _webhook(page.text, at, done)
+
+
+def _webhook(text: str, at: int, end: int) -> Iterator[Span]:
+    match = _WEBHOOK.search(text, at, end)
+    if match is None and (match := _HOOK.search(text, at, end)):
+        match = match if looks_random(match["secret"], strict=True) else None
+    if match and not is_no_secret(match["secret"]):
+        yield _span(match, "secret", "webhook")
 
 
 def _user_info(match: re.Match[str]) -> Iterator[Span]:
@@ -149,13 +162,20 @@ def headers(page: Page) -> Iterator[Span]:
     for at in page.places(b"digest "):
         if match := _DIGEST.match(page.text, at):
             yield _span(match, "secret", "authorization")
+    for at in page.places(b" -b", exact=True):
+        if line := _SENT_COOKIES.match(page.text, at):
+            yield from _cookies(line)
     done = 0
     for at in page.places(b"cookie"):
         if at >= done and (line := _COOKIES.match(page.text, at)):
             done = line.end()
-            for match in _COOKIE.finditer(page.text, line.start("all"), line.end("all")):
-                if _is_cookie(match["name"], match["secret"]):
-                    yield _span(match, "secret", "cookie")
+            yield from _cookies(line)
+
+
+def _cookies(line: re.Match[str]) -> Iterator[Span]:
+    for match in _COOKIE.finditer(line.string, line.start("all"), line.end("all")):
+        if _is_cookie(match["name"], match["secret"]):
+            yield _span(match, "secret", "cookie")
 
 
 def _is_cookie(name: str, value: str) -> bool:
@@ -187,5 +207,6 @@ SHAPES: tuple[Callable[[Page], Iterator[Span]], ...] = (
     kept_words,
     announced,
     second_steps,
+    told,
     in_columns,
 )
