@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.app.mirroring import snapshot_file, write
 from hermes.app.opening import Opening
+from hermes.app.sessions.mirroring import snapshot_file, write
 from hermes.config.home import Home
 from hermes.core.commands import Say
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
-from tests.app.test_titles import app_at, exchange, opened
+from tests.app.sessions.test_titles import app_at, exchange, opened
 
 WANTED = "sessions: {write_json_snapshots: true}\n"
 

@@ -9,35 +9,35 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from hermes.app import watching
 from hermes.app.budgets import Budgets
 from hermes.app.commons import Commons
-from hermes.app.compacting import EngineMaker, context_engine
-from hermes.app.context_files import nearby
-from hermes.app.extending import joined
 from hermes.app.furnishing import furnishing
-from hermes.app.guarded import Guard
-from hermes.app.hooked import Hooked
-from hermes.app.imaging import Imaging
+from hermes.app.hooks.hooked import Hooked
+from hermes.app.images.imaging import Imaging
 from hermes.app.limits import limits_of
 from hermes.app.mcp.foreign import Foreign
+from hermes.app.memory.snapshots import remembered, through
 from hermes.app.models.choice import Choice
 from hermes.app.models.following import follow_choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
-from hermes.app.prefill import prefilled
-from hermes.app.prompting import chosen_personality, view_of
-from hermes.app.safeguards import approver, session_rules, way_to_the_web
-from hermes.app.secrecy import Secrecy
-from hermes.app.skill_index import Looked
-from hermes.app.snapshots import remembered, through
-from hermes.app.terminal import is_far
-from hermes.app.toolbox import Tools, wanted_names
-from hermes.app.tuning import TieredConnect, Tuning
-from hermes.app.upkeep import upkeep
-from hermes.app.veil import Veil
-from hermes.app.witnessing import witness
-from hermes.app.workplace import arrived, preflight, workspace_of
+from hermes.app.plugins.extending import joined
+from hermes.app.policy.safeguards import approver, session_rules, way_to_the_web
+from hermes.app.policy.witnessing import witness
+from hermes.app.prompt.compacting import EngineMaker, context_engine
+from hermes.app.prompt.context_files import nearby
+from hermes.app.prompt.prefill import prefilled
+from hermes.app.prompt.prompting import chosen_personality, view_of
+from hermes.app.prompt.toolbox import Tools, wanted_names
+from hermes.app.secrecy.guarded import Guard
+from hermes.app.secrecy.secrecy import Secrecy
+from hermes.app.secrecy.veil import Veil
+from hermes.app.sessions import watching
+from hermes.app.sessions.tuning import TieredConnect, Tuning
+from hermes.app.sessions.upkeep import upkeep
+from hermes.app.skills.index import Looked
+from hermes.app.workspaces.terminal import is_far
+from hermes.app.workspaces.workplace import arrived, preflight, workspace_of
 from hermes.codec.values import replace
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -57,9 +57,9 @@ from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 
 if TYPE_CHECKING:
-    from hermes.app.library import Library
-    from hermes.app.remembering import Remembering
-    from hermes.app.worktrees import Worktrees
+    from hermes.app.memory.remembering import Remembering
+    from hermes.app.sessions.library import Library
+    from hermes.app.workspaces.worktrees import Worktrees
     from hermes.core.secret_store import AskSecret, SecretStore
     from hermes.memory.provider import MemoryProvider
 
@@ -172,7 +172,7 @@ class App:
         when this returns. What it returns follows the turn that answers; without a TurnEnded at
         the end, that process has gone and the session can be opened."""
         # Few runs meet another one, so the others do not pay for it.
-        from hermes.app.elsewhere import follow
+        from hermes.app.sessions.elsewhere import follow
 
         session_id = await self._wanted(opening)
         say = replace(say, text=self.secrecy.text(say.text))
@@ -218,7 +218,7 @@ class App:
     @cached_property
     def memory(self) -> Remembering:
         """What is known from one session to the next."""
-        from hermes.app.remembering import Remembering
+        from hermes.app.memory.remembering import Remembering
 
         return Remembering(self)
 
@@ -226,7 +226,7 @@ class App:
     def library(self) -> Library:
         """The past sessions of this home."""
         # Most runs never look back, so they do not pay for it.
-        from hermes.app.library import Library
+        from hermes.app.sessions.library import Library
 
         return Library(self.journal, self.home, Veil(self.secrecy, again=True))
 
@@ -322,7 +322,7 @@ class App:
     async def _own_folder(self, session_id: str, opening: Opening) -> str:
         if not opening.worktree:
             return self.cwd(opening)
-        from hermes.app.worktrees import Worktrees
+        from hermes.app.workspaces.worktrees import Worktrees
 
         self._worktrees = self._worktrees or Worktrees(self)
         return await self._worktrees.enter(session_id, self.cwd(opening))
@@ -384,7 +384,7 @@ class App:
         """The way to models, past a tape where sessions are to be recorded."""
         if not self.settings.sessions.record:
             return self._connect
-        from hermes.app.taping import Taping
+        from hermes.app.replay.taping import Taping
 
         return Taping(self, session_id, opening, workspace, after).around(self._connect)
 

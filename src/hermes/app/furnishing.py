@@ -34,11 +34,11 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
             case "hermes.recall.tools":
                 return _recall(app, session_id, opened)
             case "hermes.speech.provider":
-                from hermes.app.plugged_speech import speech_of
+                from hermes.app.plugins.speech import speech_of
 
                 return speech_of(app)
             case "hermes.web.provider":
-                from hermes.app.plugged_web import web_of
+                from hermes.app.plugins.web import web_of
 
                 return web_of(app)
             case "hermes.tools.terminal_output":
@@ -46,7 +46,7 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
             case "hermes.tools.discovery":
                 return _directory(app, opened)
             case "hermes.skills.tools":
-                from hermes.app.skilled import session_skills
+                from hermes.app.skills.skilled import session_skills
 
                 return session_skills(app, session_id, opened)
             case _:
@@ -56,7 +56,7 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
 
 
 def _secrets(app: App, session_id: str) -> object:
-    from hermes.app.vault import store_of
+    from hermes.app.secrecy.vault import store_of
 
     return store_of(app, session_id)
 
@@ -88,7 +88,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
 
     def teller() -> Teller:
         # Few searches want a recap, and its models are not loaded for the others.
-        from hermes.app.recapping import teller_of
+        from hermes.app.sessions.recapping import teller_of
 
         return teller_of(app, session_id)
 
@@ -96,7 +96,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
 
 
 def _directory(app: App, opened: SessionOpened) -> object:
-    from hermes.app.toolbox import wanted_names
+    from hermes.app.prompt.toolbox import wanted_names
     from hermes.tools.discovery import Directory
 
     names = wanted_names(app.settings, platform=opened.source)
