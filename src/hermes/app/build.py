@@ -82,12 +82,16 @@ class App:
         secrecy: Secrecy | None = None,
     ) -> None:
         self.config = config
-        self.secrecy = secrecy or Secrecy(config, env)
         self.settings = config.settings
         self.home = config.home
         self.world = world
         self.env = env
+        self.person = str(Path.home())
+        self.state = str(config.home.root.resolve())
+        self.secrecy = secrecy or Secrecy(config, env)
         self.news: list[str] = [self.secrecy.known(found.text) for found in config.findings]
+        # Lines to show when all is over.
+        self.parting: list[str] = []
         self.journal = SqliteJournal(config.home.journal, world)
         secret = self.secrecy.is_secret
         self.models = Models(config, world, env=env, guard=Guard(self.secrecy), is_secret=secret)
@@ -97,32 +101,28 @@ class App:
         self.hooked = Hooked(self)
         self.imaging = Imaging(self)
         self.plugged = joined(self)
-        # Seams for whoever plays a session again: they are others then.
-        self.new_recorder: Callable[..., Recorder] = Recorder
-        # By session, for those that let commands use a secret; who asks a person for one unseen.
-        self.secret_stores: dict[str, SecretStore] = {}
-        self.ask_secret: AskSecret | None = None
-        self.person = str(Path.home())
-        self.state = str(config.home.root.resolve())
-        self.reaches_out = True
+        self.commons = Commons(self)
+        # What plugins bring by name, and more that goes on beside sessions in which somebody stays.
+        self.engines: dict[str, EngineMaker] = {}
+        self.memory_providers: dict[str, Callable[[App], MemoryProvider]] = {}
+        self.beside: list[Beside] = []
         # What must be put into a home is looked at once in a run.
         self.has_begun = False
         self.looked = Looked()
-        self.commons = Commons(self)
+        # Seams for whoever plays a session again: they are others then.
+        self.new_recorder: Callable[..., Recorder] = Recorder
         self.judged_then: Callable[[], bool] = lambda: False
-        self.engines: dict[str, EngineMaker] = {}
-        self.memory_providers: dict[str, Callable[[App], MemoryProvider]] = {}
-        # More that goes on beside sessions in which somebody stays.
-        self.beside: list[Beside] = []
+        self.reaches_out = True
+        # By session that is open here: what a person can set for it, and the secrets that its
+        # commands may use; `ask_secret` asks a person for one unseen.
+        self.tuned: dict[str, Tuning] = {}
+        self.secret_stores: dict[str, SecretStore] = {}
+        self.ask_secret: AskSecret | None = None
+        self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
         self._log_files = log_files
         self._budget = budget
         self._budgets = Budgets(config, env)
-        self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
-        # By session that is open here: what a person can set for it.
-        self.tuned: dict[str, Tuning] = {}
         self._worktrees: Worktrees | None = None
-        # Lines to show when all is over.
-        self.parting: list[str] = []
 
     async def __aenter__(self) -> App:
         return self
@@ -239,6 +239,24 @@ class App:
         """How many tokens the model takes at once."""
         return self.models.window(model, provider)
 
+    def session(self, session_id: str) -> Session:
+        """One that is open here."""
+        return self._open[session_id][0]
+
+    def opened(self, session_id: str) -> Session | None:
+        """One that may not be open yet, or not any more."""
+        held = self._open.get(session_id)
+        return held[0] if held else None
+
+    def cwd(self, opening: Opening) -> str:
+        """The folder that a session starts in."""
+        return self.commons.start_folder(opening.cwd)
+
+    def announce(self, choice: Choice) -> None:
+        """Tell once what was chosen, where that is not what the settings say."""
+        if choice.line:
+            self.news.append(choice.line)
+
     async def _wanted(self, opening: Opening) -> str:
         """The id of the session to go on with, "" for a new one."""
         named = opening.resume or opening.newest
@@ -310,15 +328,6 @@ class App:
         given["veil"] = Veil(self.secrecy)
         return self.new_recorder(self.journal, session_id, self.world, **given)
 
-    def announce(self, choice: Choice) -> None:
-        """Tell once what was chosen, where that is not what the settings say."""
-        if choice.line:
-            self.news.append(choice.line)
-
-    def cwd(self, opening: Opening) -> str:
-        """The folder that a session starts in."""
-        return self.commons.start_folder(opening.cwd)
-
     async def _own_folder(self, session_id: str, opening: Opening) -> str:
         if not opening.worktree:
             return self.cwd(opening)
@@ -326,15 +335,6 @@ class App:
 
         self._worktrees = self._worktrees or Worktrees(self)
         return await self._worktrees.enter(session_id, self.cwd(opening))
-
-    def session(self, session_id: str) -> Session:
-        """One that is open here."""
-        return self._open[session_id][0]
-
-    def opened(self, session_id: str) -> Session | None:
-        """One that may not be open yet, or not any more."""
-        held = self._open.get(session_id)
-        return held[0] if held else None
 
     def _parts(
         self,
