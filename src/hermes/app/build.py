@@ -366,7 +366,7 @@ class App:
             attended=opening.attended,
             budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
-            furnish=furnishing(self, session_id, opened, workspace),
+            furnish=furnishing(self, session_id, opened),
             web=way_to_the_web(self, policy),
             judge=approver(self, lambda: self._open[session_id][0]),
             preflight=partial(preflight, workspace),

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.events import SessionOpened
-from hermes.core.ports import Workspace
 from hermes.core.turn import Furnish
 
 if TYPE_CHECKING:
     from hermes.app.build import App
 
 
-def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Workspace) -> Furnish:
+def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
     """By the module of the kind, so that nothing is loaded that no tool has loaded already."""
 
     def furnish(kind: type) -> object:
