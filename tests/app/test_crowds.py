@@ -10,7 +10,7 @@ import pytest
 from hermes.app.build import App
 from hermes.app.moments import expect_crowd
 from hermes.app.opening import Opening
-from hermes.app.secrecy import Secrecy
+from hermes.app.secrecy.secrecy import Secrecy
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.config.load import load

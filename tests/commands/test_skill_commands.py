@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.skilled import skilled
+from hermes.app.skills.skilled import skilled
 from hermes.commands.catalogue import COMMANDS, EXTRA
 from hermes.commands.registry import Outcome, Registry, Sent, Shown
 from hermes.skills.history import Cause

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.app.opening import Opening
-from hermes.app.skilled import skilled
+from hermes.app.skills.skilled import skilled
 from hermes.core.commands import Compact
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hermes.app.build import App
-from hermes.app.compacting import plugged
 from hermes.app.opening import Opening
+from hermes.app.prompt.compacting import plugged
 from hermes.app.replay.gathering import gather
 from hermes.app.replay.replay import replay
 from hermes.codec.values import JsonObject

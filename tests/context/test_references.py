@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.references import refer, without_attachments
+from hermes.app.prompt.references import refer, without_attachments
 from hermes.context.references import Mention, mentions
 from hermes.core.session import Session
 from hermes.testing.steps import says

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.compacting import OFTEN
 from hermes.app.opening import Opening
+from hermes.app.prompt.compacting import OFTEN
 from hermes.context.platforms import HINTS
 from hermes.core.commands import Compact, SwitchModel
 from hermes.core.events import MessageReceived

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.personalities import overlay
-from hermes.app.soul import STARTER
+from hermes.app.prompt.personalities import overlay
+from hermes.app.prompt.soul import STARTER
 from hermes.config.settings import Settings
 from hermes.context.personalities import BUILT_IN, find, words
 from hermes.context.platforms import platform_hint

@@ -193,7 +193,7 @@ async def test_the_same_call_twice_in_a_reply_runs_once(run: Run) -> None:
     run.tools = (put,)
     await run.say("go")
     assert "see its result" in run.results()[0].text or "see its result" in run.results()[1].text
-    assert run.session._kept.get(Meeting).order == ["put a"]  # type: ignore[attr-defined]
+    assert run.session._turns.kept.get(Meeting).order == ["put a"]  # type: ignore[attr-defined]
 
 
 async def test_reads_and_writes_of_other_paths_meet_and_a_conflict_waits(run: Run) -> None:
@@ -203,7 +203,7 @@ async def test_reads_and_writes_of_other_paths_meet_and_a_conflict_waits(run: Ru
     )
     run.tools = (look, put)
     await run.say("go")
-    meeting = run.session._kept.get(Meeting)
+    meeting = run.session._turns.kept.get(Meeting)
     assert isinstance(meeting, Meeting)
     assert meeting.most == 2
     assert meeting.order[-1] == "put a"
@@ -221,7 +221,7 @@ async def test_at_most_so_many_calls_run_at_once_and_results_keep_the_order(run:
     )
     run.tools = (look,)
     await run.say("go")
-    meeting = run.session._kept.get(Meeting)
+    meeting = run.session._turns.kept.get(Meeting)
     assert isinstance(meeting, Meeting)
     assert meeting.most == 3
     message = run.session.transcript.messages[2]

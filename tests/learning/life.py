@@ -7,7 +7,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from hermes.app.rehearsing import ledger_of
+from hermes.app.learning.rehearsing import ledger_of
 from hermes.core.world import World
 from hermes.testing.kill import kill_points
 from tests.durability.observing import eventually

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 from hermes.app.build import App
-from hermes.app.lessons import learn
+from hermes.app.learning.lessons import learn
 from hermes.app.opening import Opening
-from hermes.app.skilled import Skilled, skilled
+from hermes.app.skills.skilled import Skilled, skilled
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load

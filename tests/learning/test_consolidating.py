@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.app.build import App
-from hermes.app.consolidating import Consolidation, Merged
-from hermes.app.skilled import Skilled, skilled
+from hermes.app.skills.consolidating import Consolidation, Merged
+from hermes.app.skills.skilled import Skilled, skilled
 from hermes.skills.history import Cause, Who
 from hermes.skills.merging import INSTRUCTIONS, codes, lost
 from hermes.skills.shelf import Change

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.insights import Insights, insights
-from hermes.app.insights_tally import HOUR_SECONDS
+from hermes.app.sessions.insights import Insights, insights
+from hermes.app.sessions.tally import HOUR_SECONDS
 from hermes.codec.json import decode
 from hermes.commands.insights import NOTHING, insight_lines
 from hermes.core.events import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.app.rehearsing import ledger_of
-from hermes.app.skill_stats import skill_stats
+from hermes.app.learning.rehearsing import ledger_of
+from hermes.app.skills.stats import skill_stats
 from hermes.skills.history import Cause
 from hermes.skills.shelf import Change
 from hermes.testing.server import ScriptedServer

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from hermes.app.build import App
+from hermes.app.learning.rehearsing import Rehearsals, ledger_of
 from hermes.app.opening import Opening
-from hermes.app.rehearsing import Rehearsals, ledger_of
 from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
 from hermes.core.commands import Answer, Say

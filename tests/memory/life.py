@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.build import App
-from hermes.app.forgetting import doomed, forget
+from hermes.app.memory.forgetting import doomed, forget
 from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from hermes.app.build import App
+from hermes.app.memory.snapshots import with_memory
 from hermes.app.opening import Opening
-from hermes.app.snapshots import with_memory
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.forgetting import doomed, forget
-from hermes.app.sweeping import sweep
+from hermes.app.memory.forgetting import doomed, forget
+from hermes.app.memory.sweeping import sweep
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.world import World

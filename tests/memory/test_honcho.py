@@ -122,7 +122,7 @@ async def test_the_tools_ask_change_and_conclude(tmp_path: Path, honcho: Honcho)
 async def test_what_is_remembered_of_the_user_is_concluded_there_and_forgotten_too(
     tmp_path: Path, honcho: Honcho
 ) -> None:
-    from hermes.app.forgetting import doomed, forget
+    from hermes.app.memory.forgetting import doomed, forget
 
     fact = "The user collects stamps of Malta"
     steps = [calls("memory", target="user", action="add", content=fact), says("Done.")]

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from hermes.app.asides import in_background
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.app.references import refer
+from hermes.app.prompt.references import refer
+from hermes.app.sessions.asides import in_background
 from hermes.commands.catalogue import COMMANDS, EXTRA
 from hermes.commands.registry import Begun, Registry
 from hermes.core.commands import Answer, Say

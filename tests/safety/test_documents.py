@@ -13,7 +13,7 @@ import pytest
 
 from hermes.app.build import App
 from hermes.app.opening import Opening, with_skills
-from hermes.app.skilled import skilled
+from hermes.app.skills.skilled import skilled
 from hermes.core.commands import Say
 from hermes.core.errors import UsageError
 from hermes.core.events import ToolFinished

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.judging import answer
 from hermes.app.opening import Opening
-from hermes.app.safe_roots import safe_roots
+from hermes.app.policy.judging import answer
+from hermes.app.policy.safe_roots import safe_roots
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hermes import AIAgent
-from hermes.app.secrecy import Secrecy
+from hermes.app.secrecy.secrecy import Secrecy
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.config.logs import start_logging

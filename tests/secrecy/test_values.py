@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hermes.app.undoing import undoing
+from hermes.app.workspaces.undoing import undoing
 from hermes.core.events import MessageReceived, ReplyAdded, ToolFinished
 from hermes.core.prompt import Notice, TextDelta
 from hermes.testing.faults import paced

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.skill_scan import scan_skill
+from hermes.app.skills.scan import scan_skill
 from hermes.config.skill_settings import SkillSettings
 from hermes.skills.conditions import Here
 from hermes.skills.files import read_tree

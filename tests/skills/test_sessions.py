@@ -11,9 +11,9 @@ import pytest
 
 from hermes.app.build import App
 from hermes.app.opening import Opening, with_skills
-from hermes.app.skill_stats import skill_stats
-from hermes.app.skilled import skilled
-from hermes.app.upkeep import curate
+from hermes.app.sessions.upkeep import curate
+from hermes.app.skills.skilled import skilled
+from hermes.app.skills.stats import skill_stats
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Answer, Say

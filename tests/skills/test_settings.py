@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.consolidating import Consolidation
 from hermes.app.jobs import JobDesk
 from hermes.app.opening import Opening
-from hermes.app.skilled import skilled
-from hermes.app.upkeep import curate
+from hermes.app.sessions.upkeep import curate
+from hermes.app.skills.consolidating import Consolidation
+from hermes.app.skills.skilled import skilled
 from hermes.skills.curator_state import CuratorState, write_state
 from hermes.skills.history import Cause
 from hermes.skills.shelf import Change

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hermes.app.toolbox import AT_TIMES
+from hermes.app.prompt.toolbox import AT_TIMES
 from hermes.codec.json import encode
 from hermes.core.errors import NotFound
 from hermes.core.tools import ToolContext, ToolOutput, tool

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.app.undoing import undoing
+from hermes.app.workspaces.undoing import undoing
 from hermes.commands import rollback
 from hermes.commands.registry import Registry, Shown
 from hermes.config.home import Home

@@ -66,7 +66,7 @@ async def test_contents_are_compressed_where_it_helps(agent: Agent) -> None:
     await agent.did("rm f*")
     total = agent.store.total()
     assert upkeep.squeeze(agent.store) > 500_000
-    upkeep.sweep(agent.store, agent.world.clock.now())
+    upkeep.sweep(agent.store)
     assert agent.store.total() < total
     agent.undo()
     assert agent.picture() == before

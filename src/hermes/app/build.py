@@ -9,35 +9,35 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from hermes.app import watching
 from hermes.app.budgets import Budgets
 from hermes.app.commons import Commons
-from hermes.app.compacting import EngineMaker, context_engine
-from hermes.app.context_files import nearby
-from hermes.app.extending import joined
 from hermes.app.furnishing import furnishing
-from hermes.app.guarded import Guard
-from hermes.app.hooked import Hooked
-from hermes.app.imaging import Imaging
+from hermes.app.hooks.hooked import Hooked
+from hermes.app.images.imaging import Imaging
 from hermes.app.limits import limits_of
 from hermes.app.mcp.foreign import Foreign
+from hermes.app.memory.snapshots import remembered, through
 from hermes.app.models.choice import Choice
 from hermes.app.models.following import follow_choice
 from hermes.app.models.models import Models
 from hermes.app.opening import Opening
-from hermes.app.prefill import prefilled
-from hermes.app.prompting import chosen_personality, view_of
-from hermes.app.safeguards import approver, session_rules, way_to_the_web
-from hermes.app.secrecy import Secrecy
-from hermes.app.skill_index import Looked
-from hermes.app.snapshots import remembered, through
-from hermes.app.terminal import is_far
-from hermes.app.toolbox import Tools, wanted_names
-from hermes.app.tuning import TieredConnect, Tuning
-from hermes.app.upkeep import upkeep
-from hermes.app.veil import Veil
-from hermes.app.witnessing import witness
-from hermes.app.workplace import arrived, preflight, workspace_of
+from hermes.app.plugins.extending import joined
+from hermes.app.policy.safeguards import approver, session_rules, way_to_the_web
+from hermes.app.policy.witnessing import witness
+from hermes.app.prompt.compacting import EngineMaker, context_engine
+from hermes.app.prompt.context_files import nearby
+from hermes.app.prompt.prefill import prefilled
+from hermes.app.prompt.prompting import chosen_personality, view_of
+from hermes.app.prompt.toolbox import Tools, wanted_names
+from hermes.app.secrecy.guarded import Guard
+from hermes.app.secrecy.secrecy import Secrecy
+from hermes.app.secrecy.veil import Veil
+from hermes.app.sessions import watching
+from hermes.app.sessions.tuning import TieredConnect, Tuning
+from hermes.app.sessions.upkeep import upkeep
+from hermes.app.skills.index import Looked
+from hermes.app.workspaces.terminal import is_far
+from hermes.app.workspaces.workplace import arrived, preflight, workspace_of
 from hermes.codec.values import replace
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -57,9 +57,9 @@ from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 
 if TYPE_CHECKING:
-    from hermes.app.library import Library
-    from hermes.app.remembering import Remembering
-    from hermes.app.worktrees import Worktrees
+    from hermes.app.memory.remembering import Remembering
+    from hermes.app.sessions.library import Library
+    from hermes.app.workspaces.worktrees import Worktrees
     from hermes.core.secret_store import AskSecret, SecretStore
     from hermes.memory.provider import MemoryProvider
 
@@ -82,12 +82,16 @@ class App:
         secrecy: Secrecy | None = None,
     ) -> None:
         self.config = config
-        self.secrecy = secrecy or Secrecy(config, env)
         self.settings = config.settings
         self.home = config.home
         self.world = world
         self.env = env
+        self.person = str(Path.home())
+        self.state = str(config.home.root.resolve())
+        self.secrecy = secrecy or Secrecy(config, env)
         self.news: list[str] = [self.secrecy.known(found.text) for found in config.findings]
+        # Lines to show when all is over.
+        self.parting: list[str] = []
         self.journal = SqliteJournal(config.home.journal, world)
         secret = self.secrecy.is_secret
         self.models = Models(config, world, env=env, guard=Guard(self.secrecy), is_secret=secret)
@@ -97,32 +101,28 @@ class App:
         self.hooked = Hooked(self)
         self.imaging = Imaging(self)
         self.plugged = joined(self)
-        # Seams for whoever plays a session again: they are others then.
-        self.new_recorder: Callable[..., Recorder] = Recorder
-        # By session, for those that let commands use a secret; who asks a person for one unseen.
-        self.secret_stores: dict[str, SecretStore] = {}
-        self.ask_secret: AskSecret | None = None
-        self.person = str(Path.home())
-        self.state = str(config.home.root.resolve())
-        self.reaches_out = True
+        self.commons = Commons(self)
+        # What plugins bring by name, and more that goes on beside sessions in which somebody stays.
+        self.engines: dict[str, EngineMaker] = {}
+        self.memory_providers: dict[str, Callable[[App], MemoryProvider]] = {}
+        self.beside: list[Beside] = []
         # What must be put into a home is looked at once in a run.
         self.has_begun = False
         self.looked = Looked()
-        self.commons = Commons(self)
+        # Seams for whoever plays a session again: they are others then.
+        self.new_recorder: Callable[..., Recorder] = Recorder
         self.judged_then: Callable[[], bool] = lambda: False
-        self.engines: dict[str, EngineMaker] = {}
-        self.memory_providers: dict[str, Callable[[App], MemoryProvider]] = {}
-        # More that goes on beside sessions in which somebody stays.
-        self.beside: list[Beside] = []
+        self.reaches_out = True
+        # By session that is open here: what a person can set for it, and the secrets that its
+        # commands may use; `ask_secret` asks a person for one unseen.
+        self.tuned: dict[str, Tuning] = {}
+        self.secret_stores: dict[str, SecretStore] = {}
+        self.ask_secret: AskSecret | None = None
+        self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
         self._log_files = log_files
         self._budget = budget
         self._budgets = Budgets(config, env)
-        self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
-        # By session that is open here: what a person can set for it.
-        self.tuned: dict[str, Tuning] = {}
         self._worktrees: Worktrees | None = None
-        # Lines to show when all is over.
-        self.parting: list[str] = []
 
     async def __aenter__(self) -> App:
         return self
@@ -172,7 +172,7 @@ class App:
         when this returns. What it returns follows the turn that answers; without a TurnEnded at
         the end, that process has gone and the session can be opened."""
         # Few runs meet another one, so the others do not pay for it.
-        from hermes.app.elsewhere import follow
+        from hermes.app.sessions.elsewhere import follow
 
         session_id = await self._wanted(opening)
         say = replace(say, text=self.secrecy.text(say.text))
@@ -218,7 +218,7 @@ class App:
     @cached_property
     def memory(self) -> Remembering:
         """What is known from one session to the next."""
-        from hermes.app.remembering import Remembering
+        from hermes.app.memory.remembering import Remembering
 
         return Remembering(self)
 
@@ -226,7 +226,7 @@ class App:
     def library(self) -> Library:
         """The past sessions of this home."""
         # Most runs never look back, so they do not pay for it.
-        from hermes.app.library import Library
+        from hermes.app.sessions.library import Library
 
         return Library(self.journal, self.home, Veil(self.secrecy, again=True))
 
@@ -238,6 +238,24 @@ class App:
     def window(self, model: str, provider: str) -> int:
         """How many tokens the model takes at once."""
         return self.models.window(model, provider)
+
+    def session(self, session_id: str) -> Session:
+        """One that is open here."""
+        return self._open[session_id][0]
+
+    def opened(self, session_id: str) -> Session | None:
+        """One that may not be open yet, or not any more."""
+        held = self._open.get(session_id)
+        return held[0] if held else None
+
+    def cwd(self, opening: Opening) -> str:
+        """The folder that a session starts in."""
+        return self.commons.start_folder(opening.cwd)
+
+    def announce(self, choice: Choice) -> None:
+        """Tell once what was chosen, where that is not what the settings say."""
+        if choice.line:
+            self.news.append(choice.line)
 
     async def _wanted(self, opening: Opening) -> str:
         """The id of the session to go on with, "" for a new one."""
@@ -310,31 +328,13 @@ class App:
         given["veil"] = Veil(self.secrecy)
         return self.new_recorder(self.journal, session_id, self.world, **given)
 
-    def announce(self, choice: Choice) -> None:
-        """Tell once what was chosen, where that is not what the settings say."""
-        if choice.line:
-            self.news.append(choice.line)
-
-    def cwd(self, opening: Opening) -> str:
-        """The folder that a session starts in."""
-        return self.commons.start_folder(opening.cwd)
-
     async def _own_folder(self, session_id: str, opening: Opening) -> str:
         if not opening.worktree:
             return self.cwd(opening)
-        from hermes.app.worktrees import Worktrees
+        from hermes.app.workspaces.worktrees import Worktrees
 
         self._worktrees = self._worktrees or Worktrees(self)
         return await self._worktrees.enter(session_id, self.cwd(opening))
-
-    def session(self, session_id: str) -> Session:
-        """One that is open here."""
-        return self._open[session_id][0]
-
-    def opened(self, session_id: str) -> Session | None:
-        """One that may not be open yet, or not any more."""
-        held = self._open.get(session_id)
-        return held[0] if held else None
 
     def _parts(
         self,
@@ -366,7 +366,7 @@ class App:
             attended=opening.attended,
             budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
-            furnish=furnishing(self, session_id, opened, workspace),
+            furnish=furnishing(self, session_id, opened),
             web=way_to_the_web(self, policy),
             judge=approver(self, lambda: self._open[session_id][0]),
             preflight=partial(preflight, workspace),
@@ -384,7 +384,7 @@ class App:
         """The way to models, past a tape where sessions are to be recorded."""
         if not self.settings.sessions.record:
             return self._connect
-        from hermes.app.taping import Taping
+        from hermes.app.replay.taping import Taping
 
         return Taping(self, session_id, opening, workspace, after).around(self._connect)
 

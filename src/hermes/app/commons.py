@@ -6,14 +6,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.beginning import Beginning, beginning
 from hermes.app.models.choice import Choice
 from hermes.app.moments import Moments
 from hermes.app.opening import Opening
-from hermes.app.safe_roots import safe_roots
-from hermes.app.terminal import shell_settings
-from hermes.app.witnessing import suspects_of
-from hermes.app.workplace import root_of, start_folder
+from hermes.app.policy.safe_roots import safe_roots
+from hermes.app.policy.witnessing import suspects_of
+from hermes.app.prompt.beginning import Beginning, beginning
+from hermes.app.workspaces.terminal import shell_settings
+from hermes.app.workspaces.workplace import root_of, start_folder
 from hermes.codec.values import replace
 from hermes.policy.suspects.suspects import Suspects
 from hermes.workspaces.confinement.sandbox import Confinement
@@ -22,7 +22,7 @@ from hermes.workspaces.shell import ShellSettings
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.app.mirroring import Mirrors
+    from hermes.app.sessions.mirroring import Mirrors
 
 
 class Commons:
@@ -62,7 +62,7 @@ class Commons:
     @cached_property
     def mirrors(self) -> Mirrors:
         """Sessions that are written to files too."""
-        from hermes.app.mirroring import Mirrors
+        from hermes.app.sessions.mirroring import Mirrors
 
         return Mirrors(self._app)
 

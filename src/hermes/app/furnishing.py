@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.events import SessionOpened
-from hermes.core.ports import Workspace
 from hermes.core.turn import Furnish
 
 if TYPE_CHECKING:
     from hermes.app.build import App
 
 
-def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Workspace) -> Furnish:
+def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
     """By the module of the kind, so that nothing is loaded that no tool has loaded already."""
 
     def furnish(kind: type) -> object:
@@ -34,11 +33,11 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
             case "hermes.recall.tools":
                 return _recall(app, session_id, opened)
             case "hermes.speech.provider":
-                from hermes.app.plugged_speech import speech_of
+                from hermes.app.plugins.speech import speech_of
 
                 return speech_of(app)
             case "hermes.web.provider":
-                from hermes.app.plugged_web import web_of
+                from hermes.app.plugins.web import web_of
 
                 return web_of(app)
             case "hermes.tools.terminal_output":
@@ -46,7 +45,7 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
             case "hermes.tools.discovery":
                 return _directory(app, opened)
             case "hermes.skills.tools":
-                from hermes.app.skilled import session_skills
+                from hermes.app.skills.skilled import session_skills
 
                 return session_skills(app, session_id, opened)
             case _:
@@ -56,7 +55,7 @@ def furnishing(app: App, session_id: str, opened: SessionOpened, workspace: Work
 
 
 def _secrets(app: App, session_id: str) -> object:
-    from hermes.app.vault import store_of
+    from hermes.app.secrecy.vault import store_of
 
     return store_of(app, session_id)
 
@@ -88,7 +87,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
 
     def teller() -> Teller:
         # Few searches want a recap, and its models are not loaded for the others.
-        from hermes.app.recapping import teller_of
+        from hermes.app.sessions.recapping import teller_of
 
         return teller_of(app, session_id)
 
@@ -96,7 +95,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
 
 
 def _directory(app: App, opened: SessionOpened) -> object:
-    from hermes.app.toolbox import wanted_names
+    from hermes.app.prompt.toolbox import wanted_names
     from hermes.tools.discovery import Directory
 
     names = wanted_names(app.settings, platform=opened.source)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from hermes.app.suspicion import scan_for_threats
+from hermes.app.memory.suspicion import scan_for_threats
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject
 from hermes.core.errors import NotFound, UsageError

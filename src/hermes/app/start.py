@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hermes.app.build import App
-from hermes.app.lessons import learn
-from hermes.app.secrecy import Secrecy
+from hermes.app.learning.lessons import learn
+from hermes.app.secrecy.secrecy import Secrecy
 from hermes.codec.values import JsonValue
 from hermes.config.flags import flag_values
 from hermes.config.home import resolve_home
@@ -46,7 +46,7 @@ def start(
     app.beside.append(learn)
     if is_set(env, "HERMES_DUMP_REQUESTS"):
         # For who looks for a fault; nobody else loads it.
-        from hermes.app.dumping import dump_requests
+        from hermes.app.models.dumping import dump_requests
 
         dump_requests(app)
     return app

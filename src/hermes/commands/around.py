@@ -7,8 +7,8 @@ import platform
 import sys
 
 from hermes.app.models.shelf import ProviderRow, Shelf
-from hermes.app.toolbox import wanted_names
-from hermes.app.toolsets import ToolsetState, states, switch
+from hermes.app.prompt.toolbox import wanted_names
+from hermes.app.prompt.toolsets import ToolsetState, states, switch
 from hermes.codec.json import encode, plain
 from hermes.commands.registry import Here, Outcome, Reloaded, Shown, SlashCommand
 from hermes.commands.tuning import choices

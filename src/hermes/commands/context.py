@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hermes.app import personalities
+from hermes.app.prompt import personalities
 from hermes.commands.amounts import short_count
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
 from hermes.core.commands import Compact

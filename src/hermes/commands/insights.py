@@ -10,7 +10,7 @@ from hermes.commands.visible import clean, one_line
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hermes.app.insights import Insights, ModelUse, SessionUse
+    from hermes.app.sessions.insights import Insights, ModelUse, SessionUse
     from hermes.core.messages import Usage
 
 DAYS = 30
@@ -162,7 +162,7 @@ def _price(usage: Usage, unpriced: int) -> str:
 
 async def insights(here: Here, argument: str) -> Outcome:
     # Most chats never ask for it.
-    from hermes.app.insights import insights as found_in
+    from hermes.app.sessions.insights import insights as found_in
 
     text = argument.strip()
     if text and not (text.isdecimal() and 0 < int(text) <= 3650):

@@ -10,7 +10,7 @@ from hermes.commands.visible import clean, one_line
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hermes.app.remembering import Why
+    from hermes.app.memory.remembering import Why
     from hermes.memory.entries import Change, Entry, Source
 
 USAGE = "Use /memory [list|pending|approve c1|reject c1|why m1|undo [c1]|approval on|off]."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.app.plugin_commands import command_of_plugin, commands_of_plugins
+from hermes.app.plugins.commands import command_of_plugin, commands_of_plugins
 from hermes.commands.registry import Extra, Here, Outcome, Shown, SlashCommand, Suggestion
 from hermes.commands.visible import clean, one_line
 

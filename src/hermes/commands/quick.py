@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from hermes.app.by_hand import Ran, run_by_hand
+from hermes.app.workspaces.by_hand import Ran, run_by_hand
 from hermes.commands.registry import Begun, Extra, Here, Outcome, Shown, Suggestion
 from hermes.commands.visible import clean, one_line
 

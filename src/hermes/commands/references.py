@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from hermes.app.references import files_like
+from hermes.app.prompt.references import files_like
 from hermes.commands.amounts import short_count
 from hermes.commands.registry import Here, Suggestion
 

@@ -6,7 +6,7 @@ import posixpath
 import shlex
 from typing import TYPE_CHECKING
 
-from hermes.app.undoing import undoing
+from hermes.app.workspaces.undoing import undoing
 from hermes.codec.values import Value
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
 from hermes.commands.visible import clean, one_line

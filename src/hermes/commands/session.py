@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.app.library import SessionInfo
+from hermes.app.sessions.library import SessionInfo
 from hermes.commands.amounts import money, short_count
 from hermes.commands.registry import (
     Drafted,

@@ -19,7 +19,7 @@ from hermes.commands.visible import clean, one_line
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hermes.app.skilled import Skilled
+    from hermes.app.skills.skilled import Skilled
 
 USAGE = (
     "Use /skills [list|view NAME|search WORDS|history NAME|diff ID|revert NAME ID|pending|"
@@ -35,7 +35,7 @@ LEARN = (
 
 def _skilled(here: Here) -> Skilled:
     # Most chats never ask for it.
-    from hermes.app.skilled import skilled
+    from hermes.app.skills.skilled import skilled
 
     opened = here.session.transcript.opened
     return skilled(here.app, opened.cwd if opened else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from hermes.app.backup import Kept, kept_snapshots, prune_snapshots, snapshot
+from hermes.app.homes.backup import Kept, kept_snapshots, prune_snapshots, snapshot
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
 from hermes.commands.tuning import choices
 from hermes.core.errors import NotFound, UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes.app.build import App
-from hermes.app.library import Spending
+from hermes.app.sessions.library import Spending
 from hermes.codec.values import Value
 from hermes.commands.amounts import money, short_count
 from hermes.core.caps import DAY_SECONDS, Cap, first_day_of_month

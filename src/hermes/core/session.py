@@ -8,9 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import assert_never
 
-from hermes.codec.values import replace
 from hermes.core.adopted import adopted
-from hermes.core.budget import Budget
 from hermes.core.commands import (
     Answer,
     Archive,
@@ -41,22 +39,20 @@ from hermes.core.events import (
     SessionEnded,
     Titled,
     Tuned,
-    TurnStarted,
     Withdrawn,
 )
 from hermes.core.gate import CallGate, Gate
-from hermes.core.loop import run_turn
 from hermes.core.messages import Message, user_says
 from hermes.core.meter import SessionMeter
 from hermes.core.parts import Parts
-from hermes.core.ports import Fetcher, Meter, ProcessNotice, Provider, Workspace
+from hermes.core.ports import Fetcher, Meter, ProcessNotice, Workspace
 from hermes.core.prompt import Notice
-from hermes.core.questions import Questions, unanswered
+from hermes.core.questions import Questions
 from hermes.core.recorder import Recorder
-from hermes.core.stop import Stop
 from hermes.core.subscription import Subscription
 from hermes.core.transcript import Transcript
-from hermes.core.turn import ContextEngine, Kept, Limits, Occasion, Turn
+from hermes.core.turn import ContextEngine, Kept, Occasion
+from hermes.core.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -83,15 +79,8 @@ class Session:
             preflight=parts.preflight,
         )
         self._meter = SessionMeter(recorder, self._questions, parts.world, parts.budgeting)
-        self._provider: tuple[Provider, Limits] | None = None
-        self._kept = Kept(parts.furnish)
-        self._hooks = parts.hooks(recorder)
-        self._turn: Turn | None = None
-        self._stop = Stop()
-        self._work: asyncio.Task[None] | None = None
+        self._turns = Turns(parts, recorder, self._gate, self._questions, self._meter)
         self._poll_lock = asyncio.Lock()
-        self._taking = asyncio.Lock()
-        self._closing = False
         # Whoever made these calls is gone; what they have cost will not be heard any more.
         recorder.note(*recorder.transcript.open_calls)
 
@@ -105,7 +94,7 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        return self._work is not None and not self._work.done()
+        return self._turns.busy
 
     @property
     def workspace(self) -> Workspace:
@@ -151,12 +140,11 @@ class Session:
             case Withdraw():
                 await self._withdraw(command.n)
             case Interrupt():
-                if self.busy:
-                    self._stop.set()
+                self._turns.interrupt()
             case Answer():
                 self._questions.answer(command.id, command.text, command.by, command.reason)
             case SwitchModel():
-                self._provider = self._connect(command.model, command.provider)
+                self._turns.connect(command.model, command.provider)
                 await self._recorder.commit(
                     ModelSwitched(model=command.model, provider=command.provider)
                 )
@@ -178,18 +166,6 @@ class Session:
             case _:
                 assert_never(command)
 
-    async def _tune(self, command: Tune) -> None:
-        tuned = Tuned(effort=command.effort, tier=command.tier, mode=command.mode)
-        if tuned.tier != self.transcript.tuned.tier:
-            self._provider = None
-        self._recorder.note(tuned)
-        if self._recorder.lease is None:
-            # Nobody has spoken yet: a session that stays empty leaves nothing behind.
-            self._recorder.foresee()
-        else:
-            await self._recorder.commit()
-        self._parts.tune(tuned)
-
     async def adopt(self, messages: Sequence[Message]) -> None:
         """Begin with a conversation that took place elsewhere."""
         model, provider = self.transcript.model, self.transcript.provider
@@ -202,7 +178,7 @@ class Session:
 
     async def ask_secret(self, question: str, seconds: float) -> str | None:
         """What the person types, for this process only; None when nobody is there to ask."""
-        return await self._questions.put("", question, (), seconds, self._stop, secret=True)
+        return await self._questions.put("", question, (), seconds, self._turns.stop, secret=True)
 
     def tell(self, text: str) -> None:
         """Show the person something that is not part of the conversation."""
@@ -210,7 +186,7 @@ class Session:
 
     def resume(self) -> None:
         """Go on with a turn that did not end and with messages that wait. Returns at once."""
-        self._start_work()
+        self._turns.start()
 
     def outlook(self, command: Compact) -> Compacted | None:
         """About what a `Compact` would come to; nothing is changed and no model is asked."""
@@ -220,9 +196,7 @@ class Session:
 
     async def settled(self) -> None:
         """Wait until nothing runs and nothing waits for a turn."""
-        while self.busy:
-            assert self._work is not None
-            await asyncio.shield(self._work)
+        await self._turns.settled()
 
     async def check_inbox(self) -> None:
         """Carry out what other processes have left for this session."""
@@ -237,11 +211,7 @@ class Session:
     async def close(self, *, soon: bool = False) -> None:
         """Stop what runs, let go of the session. The transcript stays valid; messages that wait
         for a turn go on waiting in the journal. `soon` is as for `Journal.release`."""
-        self._closing = True
-        await self.send(Interrupt())
-        if self._work is not None and not self._work.done():
-            await asyncio.wait((self._work,), timeout=5)
-            self._work.cancel()
+        await self._turns.end()
         await self._parts.workspace.close()
         await self._write_the_rest()
         await self._recorder.release(soon=soon)
@@ -267,22 +237,34 @@ class Session:
     async def _receive(self, received: MessageReceived) -> None:
         await self._recorder.commit(received)
         self._parts.world.reach("message.received")
-        self._start_work()
+        self._turns.start()
 
     async def _steer(self, command: Steer) -> None:
         if not command.text.strip():
             return
-        message, joins = user_says(command.text), self._turn is not None
+        message, joins = user_says(command.text), self._turns.running is not None
         received = MessageReceived(message=message, key=command.key, steer=joins)
         await self._receive(received)
 
     async def _withdraw(self, n: int) -> None:
         # Not while a turn takes it: it is either withdrawn or answered.
-        async with self._taking:
+        async with self._turns.taking:
             received = self.transcript.waiting.get(n)
             if received is None or received.steer:
                 raise UsageError("That message does not wait any more.")
             await self._recorder.commit(Withdrawn(n=n))
+
+    async def _tune(self, command: Tune) -> None:
+        tuned = Tuned(effort=command.effort, tier=command.tier, mode=command.mode)
+        if tuned.tier != self.transcript.tuned.tier:
+            self._turns.disconnect()
+        self._recorder.note(tuned)
+        if self._recorder.lease is None:
+            # Nobody has spoken yet: a session that stays empty leaves nothing behind.
+            self._recorder.foresee()
+        else:
+            await self._recorder.commit()
+        self._parts.tune(tuned)
 
     async def _rewind(self, turns: int) -> None:
         if self.busy:
@@ -291,7 +273,7 @@ class Session:
             raise UsageError("There is nothing to take back.")
         await self._recorder.commit(Rewound(turns=turns))
         # What tools remember of the conversation may have gone out of view.
-        self._kept = Kept(self._parts.furnish)
+        self._turns.kept = Kept(self._parts.furnish)
 
     async def _compact(self, command: Compact) -> None:
         if self.busy:
@@ -303,98 +285,13 @@ class Session:
             raise UsageError("There is nothing to shorten in this session yet.")
         self._parts.world.reach("compaction.made")
         await self._recorder.commit(compacted)
-        self._kept.out_of_view()
+        self._turns.kept.out_of_view()
 
     def _shortening(self, command: Compact) -> tuple[ContextEngine, Occasion]:
         if self._parts.engine is None:
             raise UsageError("This session is never shortened.")
-        _, limits = self._connected()
+        _, limits = self._turns.way
         occasion = Occasion(
             window=limits.window, cause="asked", topic=command.topic, keep=command.keep
         )
         return self._parts.engine, occasion
-
-    def _start_work(self) -> None:
-        if not self.busy:
-            # Whoever says stop from now on means the turn that begins.
-            self._stop = Stop()
-            self._work = asyncio.ensure_future(self._work_off())
-
-    async def _work_off(self) -> None:
-        """Turn after turn until nothing waits."""
-        try:
-            await self._finish_open_turn()
-            while not self._closing and await self._take_next():
-                await self._run()
-        except JournalError as error:
-            # Without the journal nothing may go on; what was acknowledged is safe in it.
-            log.error("session stopped", extra={"why": str(error)})
-            raise
-
-    async def _finish_open_turn(self) -> None:
-        if self.transcript.turn_id:
-            for asked in tuple(self.transcript.asked.values()):
-                self._recorder.note(unanswered(asked))
-            self._recorder.begin_turn(self.transcript.turn_id)
-            await self._run()
-
-    async def _take_next(self) -> bool:
-        """Begin the turn of the oldest message that waits, if one does."""
-        async with self._taking:
-            n = self.transcript.next_turn()
-            if n is None:
-                return False
-            self._recorder.begin_turn(self._parts.world.new_id("turn"))
-            # Written with the booking of its first call. A turn that dies before that has done
-            # nothing, and its message still waits.
-            self._recorder.note(TurnStarted(takes=(n,)))
-            self._recorder.foresee()
-        self._parts.world.reach("turn.started")
-        await self._parts.world.pacer.turn()
-        return True
-
-    async def _run(self) -> None:
-        self._turn = self._new_turn()
-        try:
-            await run_turn(self._turn)
-            self._learn(self._turn.window)
-        finally:
-            self._turn = None
-            self._stop = Stop()
-
-    def _new_turn(self) -> Turn:
-        provider, limits = self._connected()
-        self._hooks = self._hooks or self._parts.hooks(self._recorder)
-        return Turn(
-            recorder=self._recorder,
-            provider=provider,
-            view=self._parts.view,
-            toolbox=self._parts.toolbox,
-            workspace=self._parts.workspace,
-            web=self._parts.web,
-            gate=self._gate,
-            questions=self._questions,
-            meter=self._meter,
-            kept=self._kept,
-            limits=limits,
-            budget=Budget(limits.max_steps, self._parts.budget),
-            world=self._parts.world,
-            stop=self._stop,
-            engine=self._parts.engine,
-            remark=self._parts.remark,
-            hooks=self._hooks,
-        )
-
-    def _learn(self, window: int) -> None:
-        """A window that turned out to be smaller stays so."""
-        if self._provider is not None and window < self._provider[1].window:
-            provider, limits = self._provider
-            self._provider = provider, replace(limits, window=window)
-
-    def _connected(self) -> tuple[Provider, Limits]:
-        if self._provider is None:
-            self._provider = self._connect(self.transcript.model, self.transcript.provider)
-        return self._provider
-
-    def _connect(self, model: str, provider: str) -> tuple[Provider, Limits]:
-        return self._parts.connect(model, provider, self._meter)

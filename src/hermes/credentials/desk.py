@@ -63,7 +63,7 @@ class Desk:
         if borrowed := await self._lift_suppression(provider, key):
             return borrowed
         await self._refuse_repeat(provider, key)
-        entry = self._new_entry(provider, label=label, access_token=key)
+        entry = self._new_entry(label=label, access_token=key)
         if await self._wallet.keyring.put(f"{provider}/{entry.id}", key):
             entry = replace(
                 entry, access_token="", kept_in=KEYRING, secret_fingerprint=fingerprint(key)
@@ -109,7 +109,7 @@ class Desk:
         tokens = await log_in(login, screen, http=wallet.http, clock=wallet.world.clock)
         source = _LOGIN_SOURCES[login.flow]
         entry = replace(
-            self._new_entry(provider, label=label or login.name),
+            self._new_entry(label=label or login.name),
             auth_type="oauth",
             source=f"{MANUAL}:{source}" if label else source,
             client_id=login.client_id,
@@ -209,7 +209,7 @@ class Desk:
         if same:
             raise UsageError(f"{provider} has this key already: number {same}.")
 
-    def _new_entry(self, provider: str, *, label: str, access_token: str = "") -> Entry:
+    def _new_entry(self, *, label: str, access_token: str = "") -> Entry:
         world = self._wallet.world
         return Entry(
             id=f"{world.chance.getrandbits(24):06x}",

@@ -207,7 +207,7 @@ class Plugins:
         rules, level = self.rules, self.rules.level(found)
         if not rules.wants(found):
             return State(found=found, status="off", fault=found.fault, level=level)
-        if fault := obstacle(found, rules, self.around.variables, self.around.version):
+        if fault := obstacle(found, rules, self.around.version):
             return State(found=found, status="error", fault=fault, level=level)
         if missing := unset(found, rules, self.around.variables):
             words = f"Not set: {', '.join(missing)}; `hermes config set NAME VALUE` sets one."

@@ -82,7 +82,7 @@ class Rules(Value):
         )
 
 
-def obstacle(found: Found, rules: Rules, variables: Mapping[str, str], version: str) -> str:
+def obstacle(found: Found, rules: Rules, version: str) -> str:
     """Why a plugin that is wanted cannot be loaded as things are; "" when it can."""
     manifest = found.manifest
     if manifest is None:

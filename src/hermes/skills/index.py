@@ -44,7 +44,7 @@ def index_text(
     by_use = sorted(_by_turns(shown), key=lambda entry: ranks.get(entry.name, len(ranks)))
     names = _text(shown, set(), hidden=0)
     if _size(names) <= most_chars:
-        return _text(shown, _described(shown, by_use, most_chars - _size(names)), hidden=0)
+        return _text(shown, _described(by_use, most_chars - _size(names)), hidden=0)
     return _some(by_use, most_chars)
 
 
@@ -59,7 +59,7 @@ def _by_turns(entries: Sequence[Entry]) -> list[Entry]:
     return [entries[n] for n in sorted(range(len(entries)), key=places.__getitem__)]
 
 
-def _described(shown: Sequence[Entry], by_use: Sequence[Entry], room: int) -> set[str]:
+def _described(by_use: Sequence[Entry], room: int) -> set[str]:
     """Those whose descriptions fit into the room that the bare names leave."""
     found: set[str] = set()
     for entry in by_use:

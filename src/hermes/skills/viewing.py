@@ -44,7 +44,7 @@ async def skill_output(ctx: ToolContext, desk: Desk, entry: Entry) -> ToolOutput
         notes.append(f"[Files, for skill_view with file_path: {names}]")
     if lines := settings_lines(entry.skill, desk.loading.settings):
         notes.append(f"[Settings: {'; '.join(lines)}]")
-    notes += [f"[{note}]" for note in (_advice(desk, entry, ready), hidden) if note]
+    notes += [f"[{note}]" for note in (_advice(entry, ready), hidden) if note]
     output = ToolOutput.text(
         "\n".join((text, "", *notes)),
         details=_details(entry, ready, files, version, skipped=skipped),
@@ -128,7 +128,7 @@ async def _open_environment(ctx: ToolContext, desk: Desk, entry: Entry) -> str:
     return f"Commands do not see {', '.join(unseen)}." if unseen else ""
 
 
-def _advice(desk: Desk, entry: Entry, ready: Readiness) -> str:
+def _advice(entry: Entry, ready: Readiness) -> str:
     if not ready.note:
         return ""
     if ready.variables:

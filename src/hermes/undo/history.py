@@ -140,7 +140,7 @@ class History:
         return upkeep.prune(self._store, self._retention, self._world.clock.now())
 
     def clear(self) -> upkeep.Pruned:
-        return upkeep.clear(self._store, self._world.clock.now())
+        return upkeep.clear(self._store)
 
     def _end_open_calls(self, session: str) -> None:
         """What a Hermes that died left open is ended first; a call that really runs is waited

@@ -38,11 +38,11 @@ def prune(store: Store, retention: Retention, now: float) -> Pruned:
         return Pruned()
     before = store.total()
     turns = _drop_turns(store, retention, now)
-    sweep(store, now)
+    sweep(store)
     squeeze(store)
     while store.total() > retention.max_total_bytes and _drop_oldest(store):
         turns += 1
-        sweep(store, now)
+        sweep(store)
     after = store.total()
     return Pruned(turns=turns, bytes=max(0, before - after), total_bytes=after)
 
@@ -61,10 +61,10 @@ def make_room(store: Store, retention: Retention, needed: int, now: float) -> No
     """For so many bytes, if throwing old turns away can make it."""
     prune(store, retention, now)
     while store.total() + needed > retention.max_total_bytes and _drop_oldest(store):
-        sweep(store, now)
+        sweep(store)
 
 
-def clear(store: Store, now: float) -> Pruned:
+def clear(store: Store) -> Pruned:
     """Everything but what sessions that are alive need."""
     if not store.exists:
         return Pruned()
@@ -76,7 +76,7 @@ def clear(store: Store, now: float) -> Pruned:
         calls.drop(call.id for call in gone)
         if not alive:
             db.execute("DELETE FROM roots")
-    sweep(store, now, grace_seconds=0 if not alive else UNCLAIMED_SECONDS)
+    sweep(store, grace_seconds=0 if not alive else UNCLAIMED_SECONDS)
     after = store.total()
     turns = len({(call.session, call.turn) for call in gone})
     return Pruned(turns=turns, bytes=max(0, before - after), total_bytes=after)
@@ -141,7 +141,7 @@ def _newest_of_sessions(groups: Iterable[tuple[Group, list[Call]]]) -> set[Group
     return set(newest.values())
 
 
-def sweep(store: Store, now: float, *, grace_seconds: float = UNCLAIMED_SECONDS) -> None:
+def sweep(store: Store, *, grace_seconds: float = UNCLAIMED_SECONDS) -> None:
     """Every content that no call and no newest manifest refers to."""
     with store.writing() as db:
         db.execute(

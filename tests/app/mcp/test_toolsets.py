@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.toolsets import ToolsetState, changes, states
+from hermes.app.prompt.toolsets import ToolsetState, changes, states
 from hermes.config.home import Home
 from hermes.config.mcp_settings import McpServerSettings, McpToolSettings
 from hermes.config.migrate import REMOVED

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hermes.app.plugin_desk import KINDS, Desk
+from hermes.app.plugins.desk import KINDS, Desk
 from hermes.app.start import start
 from hermes.core.errors import HermesError
 from hermes.surfaces.cli.root import root

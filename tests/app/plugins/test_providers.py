@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from hermes.app.plugged_services import TOOLS
+from hermes.app.plugins.services import TOOLS
 from hermes.app.start import start
 from hermes.config.edit import write_settings
 from hermes.config.home import Home

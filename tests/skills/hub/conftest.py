@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.skill_hub import Way
-from hermes.app.skill_scan import scan_skill
+from hermes.app.skills.hub import Way
+from hermes.app.skills.scan import scan_skill
 from hermes.providers.http import Http
 from hermes.skills.hub.cache import IndexCache
 from hermes.skills.hub.hub import Hub, Prepared

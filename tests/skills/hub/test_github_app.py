@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from hermes.app.skilled import skilled
+from hermes.app.skills.skilled import skilled
 from hermes.app.start import start
 from hermes.config.edit import write_settings
 from hermes.config.home import Home

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hermes.app.imaging_offer import KEYS
+from hermes.app.images.offer import KEYS
 from hermes.images.manifests import bundled_manifests
 from hermes.images.registry import BUNDLED
 from hermes.testing.server import ScriptedServer

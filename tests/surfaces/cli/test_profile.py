@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.backup import used_by
-from hermes.app.claims import claimed
+from hermes.app.homes.backup import used_by
+from hermes.app.homes.claims import claimed
 from hermes.config.home import Home
 from hermes.config.secrets import environment
 from hermes.journal.leases import lock_folder

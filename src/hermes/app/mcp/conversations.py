@@ -7,8 +7,8 @@ import time
 from contextlib import suppress
 
 from hermes.app.build import App
-from hermes.app.library import SessionFilter, SessionInfo
 from hermes.app.opening import Opening
+from hermes.app.sessions.library import SessionFilter, SessionInfo
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
 from hermes.core.commands import Answer, Say

@@ -7,7 +7,7 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
-from hermes.app.auxiliary import MAIN, Auxiliary
+from hermes.app.models.auxiliary import MAIN, Auxiliary
 from hermes.codec.values import replace
 from hermes.config.model_settings import AuxiliaryTaskSettings
 from hermes.core.prompt import Prompt

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlencode
 
-from hermes.app.skill_hub import Way
+from hermes.app.skills.hub import Way
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import Value, replace
 from hermes.core.errors import HermesError, NotFound, UsageError

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from hermes.app.moving.foreign import Foreign, Item, Kind, State
-from hermes.app.skill_index import skills_folder
-from hermes.app.skill_scan import scan_skill
-from hermes.app.soul import is_written
+from hermes.app.prompt.soul import is_written
+from hermes.app.skills.index import skills_folder
+from hermes.app.skills.scan import scan_skill
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.config.coerce import WrongKind, from_data
 from hermes.config.document import read_document

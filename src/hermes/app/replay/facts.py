@@ -9,7 +9,7 @@ from typing import Any
 
 from hermes.app.models.choice import WITHIN, Wish
 from hermes.app.models.models import Models, wish_of
-from hermes.app.prefill import prefill_file
+from hermes.app.prompt.prefill import prefill_file
 from hermes.codec.json import convert, plain
 from hermes.codec.values import JsonObject, JsonValue, Value, replace
 from hermes.config.load import Config

@@ -12,7 +12,7 @@ import msgspec
 from hermes.app.build import App
 from hermes.app.replay.facts import run_of
 from hermes.app.replay.recording import Line, Recording
-from hermes.app.taping import TAPES
+from hermes.app.replay.taping import TAPES
 from hermes.codec.json import decode, encode
 from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, UsageError

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hermes.app.build import App
-from hermes.app.compacting import BUILT_IN, means_of
 from hermes.app.limits import limits_of
 from hermes.app.models.choice import EMBEDDED, OFFLINE, Wish
 from hermes.app.models.resolver import Resolver
 from hermes.app.opening import Opening
+from hermes.app.prompt.compacting import BUILT_IN, means_of
 from hermes.app.replay.approvals import AnsweredThen
 from hermes.app.replay.compactions import PlayedEngine
 from hermes.app.replay.conductor import Conductor

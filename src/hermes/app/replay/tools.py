@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
+from hermes.app.prompt.toolbox import Tools
 from hermes.app.replay.gates import Gates
-from hermes.app.toolbox import Tools
 from hermes.codec.json import DecodeError
 from hermes.codec.values import JsonObject
 from hermes.core.effects import (

@@ -133,7 +133,7 @@ class Hub:
         if wanted != skill.name:
             files[MAIN] = _renamed(files[MAIN], skill.name, wanted)
         old = self.ledger.installed().get(wanted)
-        place, before = self._place(wanted, category or skill.category, old, package)
+        place, before = self._place(wanted, category or skill.category, old)
         quarantine = self.ledger.folder / "quarantine" / f"{wanted}.{os.urandom(4).hex()}"
         put_folder(quarantine, files, self.ledger.folder / "quarantine", durable=False)
         held = read_tree(quarantine)
@@ -279,9 +279,7 @@ class Hub:
             found.append(result)
         return tuple(found)
 
-    def _place(
-        self, name: str, category: str, old: Installed | None, package: Package
-    ) -> tuple[str, Tree]:
+    def _place(self, name: str, category: str, old: Installed | None) -> tuple[str, Tree]:
         present = self._shelf.look().named(name)
         if old is not None:
             folder = self.ledger.place(name, old)

@@ -37,10 +37,10 @@ from acp.schema import (
 )
 
 from hermes.app.build import App
-from hermes.app.library import SessionFilter
 from hermes.app.mcp.guests import Guests
 from hermes.app.models.shelf import Shelf
 from hermes.app.opening import Opening
+from hermes.app.sessions.library import SessionFilter
 from hermes.codec.values import replace
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError

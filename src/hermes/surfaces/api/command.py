@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hermes.app.build import App
-from hermes.app.claims import claimed
+from hermes.app.homes.claims import claimed
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue

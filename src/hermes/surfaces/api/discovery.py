@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from hermes.app.build import App
-from hermes.app.toolbox import wanted_names
-from hermes.app.toolsets import states
+from hermes.app.prompt.toolbox import wanted_names
+from hermes.app.prompt.toolsets import states
 from hermes.codec.values import JsonObject
 from hermes.surfaces.api.call import MOST_BODY, Answer, Call, answer
 from hermes.surfaces.api.content import MOST_CHARS, MOST_PARTS
@@ -91,7 +91,7 @@ async def skills(house: House, call: Call) -> Answer:
 
 def _skills(app: App) -> list[JsonObject]:
     # Few clients ask, and the server starts without it.
-    from hermes.app.skilled import skilled
+    from hermes.app.skills.skilled import skilled
 
     return [
         {

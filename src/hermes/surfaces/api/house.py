@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from hermes.app.build import App
 from hermes.app.jobs import JobDesk
-from hermes.app.library import SessionInfo
 from hermes.app.models.shelf import Shelf
+from hermes.app.sessions.library import SessionInfo
 from hermes.config.settings import ApiServerSettings
 from hermes.core.errors import HermesError, NotFound
 from hermes.surfaces.api.call import Answer, Call

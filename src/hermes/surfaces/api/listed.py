@@ -3,7 +3,7 @@ were put away."""
 
 from __future__ import annotations
 
-from hermes.app.library import SessionFilter, SessionInfo
+from hermes.app.sessions.library import SessionFilter, SessionInfo
 from hermes.codec.values import replace
 from hermes.core.errors import NotFound
 from hermes.surfaces.api.house import House

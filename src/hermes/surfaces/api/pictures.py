@@ -6,8 +6,8 @@ import base64
 import binascii
 
 from hermes.app.build import App
-from hermes.app.judging import rules_for
-from hermes.app.safeguards import way_to_the_web
+from hermes.app.policy.judging import rules_for
+from hermes.app.policy.safeguards import way_to_the_web
 from hermes.commands.pictures import MOST_BYTES
 from hermes.core.effects import Allow, FetchUrl
 from hermes.core.errors import EffectDenied, ToolError

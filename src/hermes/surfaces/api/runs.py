@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.app import toolsets
+from hermes.app.prompt import toolsets
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.commands.describe import describe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.app.library import SessionFilter, SessionInfo
+from hermes.app.sessions.library import SessionFilter, SessionInfo
 from hermes.codec.values import JsonObject
 from hermes.surfaces.api.asking import asked, input_items
 from hermes.surfaces.api.bodies import ForkBody, SessionBody, SessionChatBody, SessionPatch

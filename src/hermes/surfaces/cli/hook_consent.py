@@ -29,7 +29,7 @@ def ask_before_session(options: Mapping[str, Any]) -> None:
 
 
 def _ask(options: Mapping[str, Any]) -> None:
-    from hermes.app.shell_hooks import allow, undecided
+    from hermes.app.hooks.shell import allow, undecided
     from hermes.app.start import start
 
     app = start(options)

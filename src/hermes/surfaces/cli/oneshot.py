@@ -39,7 +39,7 @@ def run_oneshot(options: dict[str, Any]) -> int:
         fault = ""
         return code
     except Exception as error:
-        from hermes.app.secrecy import said_safely
+        from hermes.app.secrecy.secrecy import said_safely
 
         fault = said_safely(str(error))
         raise
@@ -79,7 +79,7 @@ async def _referred(app: App, session: Session, say: Say) -> Say:
     if "@" not in say.text:
         return say
     # Few messages have any.
-    from hermes.app.references import refer
+    from hermes.app.prompt.references import refer
 
     found = await refer(app, session, say.text)
     for warning in found.warnings:

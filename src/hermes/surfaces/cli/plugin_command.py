@@ -7,7 +7,7 @@ import sys
 import click
 
 from hermes.app.build import App
-from hermes.app.plugin_commands import cli_command, has_cli_command
+from hermes.app.plugins.commands import cli_command, has_cli_command
 from hermes.commands.visible import clean
 from hermes.config.flags import flag_values
 from hermes.config.home import resolve_home

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from hermes.app.models.models import Models
-from hermes.app.secrecy import Secrecy
+from hermes.app.secrecy.secrecy import Secrecy
 from hermes.config.load import Config
 from hermes.config.secrets import environment
 from hermes.core.world import World

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from hermes.app.claims import claimed
+from hermes.app.homes.claims import claimed
 from hermes.app.start import start
 from hermes.core.errors import UsageError
 

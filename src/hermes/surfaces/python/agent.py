@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hermes.app.build import App
-from hermes.app.history import messages_from_dicts
 from hermes.app.opening import Opening
+from hermes.app.sessions.history import messages_from_dicts
 from hermes.app.start import start
 from hermes.codec.values import JsonObject
 from hermes.core.budget import Budget

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hermes.app.history import dicts_from_messages
+from hermes.app.sessions.history import dicts_from_messages
 from hermes.core.events import Record, ReplyAdded, TurnEnded
 from hermes.core.session import Session
 

@@ -10,8 +10,8 @@ from typing import assert_never
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.app.references import refer
-from hermes.app.workplace import in_words
+from hermes.app.prompt.references import refer
+from hermes.app.workspaces.workplace import in_words
 from hermes.codec.values import JsonObject, replace
 from hermes.commands.catalogue import COMMANDS, EXTRA
 from hermes.commands.pictures import attach

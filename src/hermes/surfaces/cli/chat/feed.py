@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from hermes.app.references import without_attachments
+from hermes.app.prompt.references import without_attachments
 from hermes.commands.describe import describe
 from hermes.commands.drawn import drawn
 from hermes.commands.endings import explain, is_error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.undoing import undoing
+from hermes.app.workspaces.undoing import undoing
 from hermes.surfaces.cli.commands.sessions_removal import confirm
 from hermes.surfaces.cli.output import as_json_option, columns, moment, print_json, with_app
 

@@ -7,7 +7,7 @@ from typing import Literal
 import click
 
 from hermes.app.build import App
-from hermes.app.library import Spending, parse_since
+from hermes.app.sessions.library import Spending, parse_since
 from hermes.codec.values import JsonObject
 from hermes.commands.spent import CapState, cap_states
 from hermes.core.messages import Usage

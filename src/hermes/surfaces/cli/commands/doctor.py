@@ -6,13 +6,13 @@ import asyncio
 
 import click
 
-from hermes.app.checkups import (
+from hermes.app.homes.checkups import (
     login_findings,
     memory_findings,
     profile_findings,
     tool_findings,
 )
-from hermes.app.health import (
+from hermes.app.homes.health import (
     index_findings,
     journal_findings,
     model_findings,
@@ -20,7 +20,7 @@ from hermes.app.health import (
     skill_findings,
     workplace_findings,
 )
-from hermes.app.plugin_checks import plugin_findings
+from hermes.app.plugins.checks import plugin_findings
 from hermes.codec.json import encode, plain
 from hermes.config.check import check_files, check_home, mend_permissions
 from hermes.config.edit import migrate_file

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from hermes.app.backup import beside_in, looked_into, restore
+from hermes.app.homes.backup import beside_in, looked_into, restore
+from hermes.app.memory.outside import PersonsFiles
 from hermes.app.moving.taking import Wish
-from hermes.app.outside import PersonsFiles
 from hermes.config.secrets import environment
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.asking import confirm

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.app.library import parse_date
+from hermes.app.sessions.library import parse_date
 from hermes.codec.json import encode
 from hermes.commands.memory import change_line, entry_line, why_lines
 from hermes.surfaces.cli.commands import memory_changes, memory_setup

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.app.forgetting import Forgotten, doomed, traces
-from hermes.app.forgetting import forget as forget_it
+from hermes.app.memory.forgetting import Forgotten, doomed, traces
+from hermes.app.memory.forgetting import forget as forget_it
 from hermes.commands.memory import change_line, change_number, outcome_words
 from hermes.commands.visible import one_line
 from hermes.surfaces.cli.commands.sessions_removal import confirm, yes_option

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from hermes.app.weights import (
+from hermes.app.models.weights import (
     ModelRow,
     Weights,
     count_words,

@@ -13,7 +13,7 @@ from hermes.app.models.choice import EMBEDDED, WITHIN
 from hermes.app.models.models import Models
 from hermes.app.models.saving import save_chain, save_choice, save_endpoint, save_task
 from hermes.app.models.shelf import Card, ProviderRow, Shelf
-from hermes.app.weights import model_rows, size_words
+from hermes.app.models.weights import model_rows, size_words
 from hermes.codec.values import replace
 from hermes.commands.amounts import short_count
 from hermes.commands.cards import card_words, price_words

@@ -7,7 +7,7 @@ import sys
 import click
 
 from hermes.app.build import App
-from hermes.app.judging import (
+from hermes.app.policy.judging import (
     Decided,
     answer,
     categories,
@@ -16,7 +16,7 @@ from hermes.app.judging import (
     rules_path,
     standing_rules,
 )
-from hermes.app.library import SessionFilter
+from hermes.app.sessions.library import SessionFilter
 from hermes.codec.json import encode
 from hermes.commands.visible import exposed, one_line
 from hermes.surfaces.cli.commands.policy_dialogue import redact, scan

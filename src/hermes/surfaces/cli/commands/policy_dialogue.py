@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from hermes.app.inquiries import redacted, scanned
+from hermes.app.policy.inquiries import redacted, scanned
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.surfaces.cli.place import config_of

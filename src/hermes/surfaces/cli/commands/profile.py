@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from hermes.app.aliases import Aliases
-from hermes.app.profiles import DEFAULT, ProfileInfo, Profiles
+from hermes.app.homes.aliases import Aliases
+from hermes.app.homes.profiles import DEFAULT, ProfileInfo, Profiles
 from hermes.config.home import root_home
 from hermes.config.secrets import environment
 from hermes.core.errors import ConfigError, UsageError

@@ -6,7 +6,7 @@ import click
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.app.sizes import Size, prompt_sizes
+from hermes.app.prompt.sizes import Size, prompt_sizes
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.app.library import Hit, Lineage, SessionFilter, SessionInfo
 from hermes.app.opening import Opening
+from hermes.app.sessions.library import Hit, Lineage, SessionFilter, SessionInfo
 from hermes.commands.visible import clean, one_line
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.transcript import fold

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.app.library import Pruned, parse_age
+from hermes.app.sessions.library import Pruned, parse_age
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.commands.session_filters import chosen, filter_options
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.skilled import skilled
+from hermes.app.skills.skilled import skilled
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject, replace
 from hermes.commands.skill_lines import shelf_lines
@@ -112,7 +112,7 @@ def view(ctx: click.Context, name: str, file: str, as_json: bool) -> None:
 @as_json_option
 @click.pass_context
 def stats(ctx: click.Context, name: str, as_json: bool) -> None:
-    from hermes.app.skill_stats import SkillStats, skill_stats
+    from hermes.app.skills.stats import SkillStats, skill_stats
 
     async def work(app: App) -> tuple[SkillStats, ...]:
         return await skill_stats(app, skilled(app, here()))
@@ -229,7 +229,7 @@ def setup(ctx: click.Context, name: str) -> None:
 @click.option("--no", "revoke", is_flag=True, help="No longer.")
 @click.pass_context
 def trust(ctx: click.Context, folder: str, revoke: bool) -> None:
-    from hermes.app.skill_index import PROJECT_FOLDERS
+    from hermes.app.skills.index import PROJECT_FOLDERS
 
     path = Path(folder).resolve()
     held = config_of(ctx).settings.skills.trusted_projects

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.skilled import skilled
+from hermes.app.skills.skilled import skilled
 from hermes.codec.json import encode, plain
 from hermes.codec.values import JsonObject
 from hermes.commands.skill_lines import listing_lines, tree_difference

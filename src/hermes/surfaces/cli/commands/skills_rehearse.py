@@ -9,7 +9,7 @@ import click
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.app.skilled import skilled
+from hermes.app.skills.skilled import skilled
 from hermes.codec.json import plain
 from hermes.commands.visible import clean
 from hermes.config.findings import Level
@@ -19,7 +19,7 @@ from hermes.surfaces.cli.output import as_json_option, print_json, with_app
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
-    from hermes.app.skilled import Skilled
+    from hermes.app.skills.skilled import Skilled
     from hermes.learning.verdicts import Rehearsal, Verdict
     from hermes.skills.history import Version
 
@@ -58,8 +58,8 @@ def rehearse(
     decide: bool,
     as_json: bool,
 ) -> None:
-    from hermes.app import learning
-    from hermes.app.rehearsing import Rehearsals
+    from hermes.app.learning.learning import decide as decided
+    from hermes.app.learning.rehearsing import Rehearsals
 
     async def work(app: App) -> tuple[Rehearsal, str]:
         skills = skilled(app, str(Path.cwd().resolve()))
@@ -73,7 +73,7 @@ def rehearse(
         if any(not trial.problem for trial in done.trials):
             title = await app.library.free_title(f"Rehearsal of {wanted.name}")
             await purse.send(Retitle(title=title))
-        return done, learning.decide(app, skills, wanted, done) if decide else ""
+        return done, decided(app, skills, wanted, done) if decide else ""
 
     done, words = with_app(ctx, work)
     if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hermes.app.build import App
-from hermes.app.skilled import skilled
+from hermes.app.skills.skilled import skilled
 from hermes.surfaces.cli.output import as_json_option, print_json, with_app
 from hermes.surfaces.cli.style import mark
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.skilled import skilled
+from hermes.app.skills.skilled import skilled
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
 from hermes.commands.skill_lines import (
@@ -22,7 +22,7 @@ from hermes.surfaces.cli.output import as_json_option, print_json, with_app
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
-    from hermes.app.skilled import Skilled
+    from hermes.app.skills.skilled import Skilled
     from hermes.skills.history import Version
 
 

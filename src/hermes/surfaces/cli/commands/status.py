@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hermes.app.build import App
-from hermes.app.status import Page, status
+from hermes.app.homes.status import Page, status
 from hermes.surfaces.cli.output import as_json_option, with_app
 from hermes.surfaces.cli.pages import print_page
 
@@ -21,7 +21,7 @@ def command(ctx: click.Context, whole: bool, deep: bool, as_json: bool) -> None:
         if not (whole or deep):
             return page
         # The short page is what people look at every day.
-        from hermes.app.status_depth import everything, tried
+        from hermes.app.homes.depth import everything, tried
 
         more = await everything(app) if whole else {}
         return {**page, **more, **(await tried(app) if deep else {})}

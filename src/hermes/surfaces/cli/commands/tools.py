@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from hermes.app.toolbox import AT_TIMES, wanted_names
-from hermes.app.toolsets import PLATFORMS, ToolsetState, changes, states
+from hermes.app.prompt.toolbox import AT_TIMES, wanted_names
+from hermes.app.prompt.toolsets import PLATFORMS, ToolsetState, changes, states
 from hermes.config.edit import write_settings
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.commands.tools_images import choose as choose_images

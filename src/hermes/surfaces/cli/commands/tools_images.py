@@ -8,7 +8,7 @@ import sys
 import click
 
 from hermes.app.build import App
-from hermes.app.imaging_setup import ImageRow, chosen, image_row, image_rows
+from hermes.app.images.setup import ImageRow, chosen, image_row, image_rows
 from hermes.config.edit import set_from_text, write_settings
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 from hermes.surfaces.cli.place import home_of

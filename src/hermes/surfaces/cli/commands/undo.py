@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.undoing import undoing
+from hermes.app.workspaces.undoing import undoing
 from hermes.codec.values import JsonObject
 from hermes.commands.rollback import line_of, previewed, told
 from hermes.core.errors import UsageError

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from hermes.app.backup import refuse_if_used
-from hermes.app.profiles import Profiles
-from hermes.app.updating import installation, remove_package
+from hermes.app.homes.backup import refuse_if_used
+from hermes.app.homes.profiles import Profiles
+from hermes.app.homes.updating import installation, remove_package
 from hermes.config.home import Home, profile_home, root_home, unwritable
 from hermes.core.errors import ConfigError
 from hermes.surfaces.cli.asking import confirm_by_name

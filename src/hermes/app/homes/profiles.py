@@ -1,0 +1,239 @@
+"""Profiles: homes inside a home, each with settings, secrets, memory and sessions of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from hermes.app.homes.archives import (
+    SECRET_FILES,
+    Packed,
+    Wanted,
+    copy_database,
+    files_of,
+    is_lasting,
+    pack,
+)
+from hermes.app.homes.backup import refuse_if_used, used_by
+from hermes.app.skills.index import seeds_of
+from hermes.codec.values import Value
+from hermes.config.files import replace_file
+from hermes.config.home import (
+    Home,
+    check_profile_name,
+    profile_home,
+    profile_names,
+    sticky_profile,
+    unwritable,
+)
+from hermes.config.load import load
+from hermes.core.errors import NotFound, UsageError
+
+DEFAULT = "default"
+DESCRIPTION = "description.txt"
+MOST_DESCRIBED = 500
+# What makes a profile behave like another one. Logins are left behind: a provider takes back a
+# login that two programs renew.
+_MANNERS = frozenset((".env", "SOUL.md", "config.yaml"))
+_MANNER_FOLDERS = frozenset(("memories", "skills"))
+_PAST = frozenset(("archive", "hermes.db", "logs", "profiles", "sessions", ".hermes_history"))
+_LOGINS = frozenset(("auth.json",))
+_OWN = frozenset(("active_profile", DESCRIPTION))
+
+
+class ProfileInfo(Value):
+    """`used_by` are the processes that work in it now."""
+
+    name: str
+    home: str
+    description: str = ""
+    active: bool = False
+    model: str = ""
+    provider: str = ""
+    sessions: bool = False
+    skills: int = 0
+    used_by: tuple[str, ...] = ()
+
+
+class Profiles:
+    """Those of a root home. `reserved` are names that mean something else already."""
+
+    def __init__(self, root: Home, reserved: Iterable[str] = ()) -> None:
+        self._root = root
+        self._reserved = {DEFAULT, "hermes", *reserved}
+
+    @property
+    def active(self) -> str:
+        return sticky_profile(self._root) or DEFAULT
+
+    def names(self) -> tuple[str, ...]:
+        return (DEFAULT, *profile_names(self._root))
+
+    def info(self, name: str) -> ProfileInfo:
+        home = profile_home(self._root, name)
+        model = load(home, env={}).settings.model
+        skills = home.root / "skills"
+        return ProfileInfo(
+            name=name,
+            home=str(home.root),
+            description=_described(home),
+            active=name == self.active,
+            model=model.default,
+            provider=model.provider,
+            sessions=home.journal.exists(),
+            skills=sum(1 for _ in skills.rglob("SKILL.md")) if skills.is_dir() else 0,
+            used_by=used_by(home),
+        )
+
+    def create(
+        self,
+        name: str,
+        *,
+        like: str = "",
+        everything: bool = False,
+        skills: bool = True,
+        description: str = "",
+    ) -> Home:
+        """A new profile: empty, or with the settings, secrets, memory and skills of another, or
+        with `everything` of it but its past and its logins. Without `skills` it gets none of the
+        other's, and none of those that come with the program."""
+        target, words = self._new(name), _plain(description)
+        source = profile_home(self._root, like) if like else None
+
+        def wanted(path: PurePosixPath) -> bool:
+            if not is_lasting(path) or (not skills and path.parts[0] == "skills"):
+                return False
+            return _is_present(path) if everything else _is_manner(path)
+
+        with self._draft(target) as draft:
+            if source is not None and source.root.is_dir():
+                _copy(source.root, draft, wanted)
+            if not skills:
+                seeds_of(Home(draft)).opt(out=True)
+            if words:
+                replace_file(Home(draft), draft / DESCRIPTION, f"{words}\n".encode())
+        return target
+
+    def describe(self, name: str, text: str) -> None:
+        """What it is for; empty takes the words away."""
+        home, words = profile_home(self._root, name), _plain(text)
+        if words:
+            replace_file(home, home.root / DESCRIPTION, f"{words}\n".encode())
+        else:
+            (home.root / DESCRIPTION).unlink(missing_ok=True)
+
+    def use(self, name: str) -> Home:
+        """Whoever names no profile gets this one from now on."""
+        home = profile_home(self._root, name)
+        if name == DEFAULT:
+            self._root.active_profile.unlink(missing_ok=True)
+        else:
+            replace_file(self._root, self._root.active_profile, f"{name}\n".encode())
+        return home
+
+    def rename(self, old: str, new: str) -> Home:
+        home, target = self._own(old), self._new(new)
+        refuse_if_used(home)
+        was_active = self.active == old
+        try:
+            home.root.rename(target.root)
+        except OSError as error:
+            raise unwritable(target.root, error) from error
+        if was_active:
+            self.use(new)
+        return target
+
+    def delete(self, name: str) -> None:
+        """With all that is in it; ConfigError while somebody works there."""
+        home = self._own(name)
+        refuse_if_used(home)
+        # From here on it is not found any more, however long removing takes.
+        gone = home.root.with_name(f".{name}.{os.urandom(4).hex()}.gone")
+        try:
+            home.root.rename(gone)
+            if self.active == name:
+                self.use(DEFAULT)
+            shutil.rmtree(gone)
+        except OSError as error:
+            raise unwritable(home.root, error) from error
+
+    def export(self, name: str, target: Path) -> int:
+        """One file without secrets; how many files are in it."""
+        home = profile_home(self._root, name)
+
+        def wanted(path: PurePosixPath) -> bool:
+            return is_lasting(path) and path.parts[0] not in SECRET_FILES | {"profiles"}
+
+        if not home.root.is_dir():
+            raise NotFound(f"There is no home at {home.root} yet; nothing to export.")
+        return pack(home.root, target, wanted)
+
+    def take_in(self, file: Path, name: str) -> Home:
+        """A profile from an exported file; secrets in it are not taken."""
+        packed, target = Packed(file), self._new(name)
+        with self._draft(target) as draft:
+            packed.unpack(draft, lambda path: is_lasting(path) and path.name not in SECRET_FILES)
+        return target
+
+    @contextmanager
+    def _draft(self, target: Home) -> Iterator[Path]:
+        """A folder to fill, which becomes the profile once it is whole."""
+        self._root.folder(self._root.profiles)
+        draft = target.root.with_name(f".{target.root.name}.{os.urandom(4).hex()}.draft")
+        try:
+            draft.mkdir(mode=0o700)
+            yield draft
+            draft.rename(target.root)
+        except OSError as error:
+            raise unwritable(target.root, error) from error
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def _new(self, name: str) -> Home:
+        check_profile_name(name)
+        if name in self._reserved:
+            raise UsageError(f"{name!r} means something else already; choose another name.")
+        target = Home(self._root.profiles / name)
+        if target.root.exists():
+            raise UsageError(f"There is a profile {name!r} already; `hermes profile show {name}`.")
+        return target
+
+    def _own(self, name: str) -> Home:
+        if name == DEFAULT:
+            raise UsageError("The default profile is the home itself; it stays as it is.")
+        return profile_home(self._root, name)
+
+
+def _is_manner(path: PurePosixPath) -> bool:
+    return str(path) in _MANNERS or path.parts[0] in _MANNER_FOLDERS
+
+
+def _is_present(path: PurePosixPath) -> bool:
+    return path.parts[0] not in _PAST | _LOGINS and str(path) not in _OWN
+
+
+def _described(home: Home) -> str:
+    try:
+        return (home.root / DESCRIPTION).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _plain(description: str) -> str:
+    """On one line."""
+    words = " ".join(description.split())
+    if len(words) > MOST_DESCRIBED:
+        raise UsageError(f"A description has at most {MOST_DESCRIBED} characters.")
+    return words
+
+
+def _copy(source: Path, target: Path, wanted: Wanted) -> None:
+    for place in files_of(source, wanted):
+        (target / place.parent).mkdir(mode=0o700, parents=True, exist_ok=True)
+        if place.suffix == ".db":
+            copy_database(source / place, target / place)
+        else:
+            shutil.copy2(source / place, target / place)

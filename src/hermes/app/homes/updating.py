@@ -1,0 +1,114 @@
+"""How Hermes was installed, what is newer, and how it gets there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+from typing import Literal
+
+from hermes.codec.values import Value
+from hermes.core.errors import ConfigError
+from hermes.version import __version__
+
+PACKAGE = "hermes-agent"
+SECONDS = 600.0
+
+
+class Installation(Value):
+    """A git checkout at `place`, or a package of the Python there."""
+
+    kind: Literal["checkout", "package"]
+    place: Path
+
+
+class News(Value):
+    """`newest` is the version or commit that there is; `changes` are lines about what is new."""
+
+    current: str
+    newest: str
+    changes: tuple[str, ...] = ()
+
+    @property
+    def is_new(self) -> bool:
+        return self.current != self.newest
+
+
+def installation() -> Installation:
+    source = Path(__file__).parents[4]
+    if (source / ".git").exists():
+        return Installation(kind="checkout", place=source)
+    return Installation(kind="package", place=Path(sys.prefix))
+
+
+async def news(here: Installation) -> News:
+    """Asks the place it came from; ConfigError when that cannot be reached."""
+    if here.kind == "package":
+        words = await _run(
+            here, *_pip("index", "versions", PACKAGE), fix="check the network and try again"
+        )
+        found = re.search(rf"{PACKAGE} \(([^)]+)\)", words)
+        return News(current=__version__, newest=found[1] if found else __version__)
+    await _run(here, "git", "fetch", "--quiet", fix="check the network and its remote")
+    upstream = "@{upstream}"
+    fix = "set one with `git branch --set-upstream-to`"
+    newest = await _run(here, "git", "rev-parse", "--short", upstream, fix=fix)
+    base = await _run(here, "git", "merge-base", "HEAD", upstream, fix=fix)
+    current = await _run(here, "git", "rev-parse", "--short", "HEAD", fix=fix)
+    if base == await _run(here, "git", "rev-parse", upstream, fix=fix):
+        newest = current  # all of it is here, and perhaps more
+    lines = await _run(here, "git", "log", "--format=%s", f"HEAD..{upstream}", fix=fix)
+    return News(current=current, newest=newest, changes=tuple(lines.splitlines()))
+
+
+async def update(here: Installation) -> None:
+    """To the newest version. A checkout only moves forward, and not over changes of its own."""
+    if here.kind == "package":
+        await _run(here, *_pip("install", "--upgrade", PACKAGE), fix="see what pip says")
+        return
+    fix = "commit or stash them first"
+    if await _run(here, "git", "status", "--porcelain", "--untracked-files=no", fix=fix):
+        raise ConfigError(f"{here.place} has changes of its own; {fix}.")
+    fix = "bring them together yourself"
+    await _run(here, "git", "merge", "--ff-only", "--quiet", "@{upstream}", fix=fix)
+
+
+async def migrate_settings() -> None:
+    """With the program that is installed now, which is not the one that runs."""
+    call = "import sys; from hermes.surfaces.cli.running import run; sys.exit(run(sys.argv[1:]))"
+    await _run(
+        installation(), sys.executable, "-c", call, "config", "migrate",
+        fix="run `hermes config check`",
+    )  # fmt: skip
+
+
+async def remove_package(here: Installation) -> None:
+    await _run(here, *_pip("uninstall", "--yes", PACKAGE), fix="remove it with pip yourself")
+
+
+def _pip(*words: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", *words)
+
+
+async def _run(here: Installation, *command: str, fix: str) -> str:
+    """What a program prints; ConfigError with its last words when it fails."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=here.place,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(SECONDS):
+            out, err = await process.communicate()
+    except FileNotFoundError:
+        raise ConfigError(f"{command[0]} is not installed, and is needed here.") from None
+    except TimeoutError:
+        process.kill()
+        raise ConfigError(f"{command[0]} did not end within {SECONDS:.0f} s; {fix}.") from None
+    if process.returncode:
+        last = (err or out).decode(errors="replace").strip().splitlines()[-1:]
+        raise ConfigError(f"{' '.join(command[:2])} failed ({' '.join(last)}); {fix}.")
+    return out.decode(errors="replace").strip()

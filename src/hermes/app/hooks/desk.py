@@ -1,0 +1,161 @@
+"""What a person can see of the programs that are hooks, try, and take back."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from hermes.app.hooks.shell import consents_of, environment_of, shell_hooks, trouble
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject, Value
+from hermes.core.errors import HermesError, NotFound
+from hermes.hooks.catalogue import HOOKS
+from hermes.hooks.consent import fingerprint, split
+from hermes.hooks.shell import ShellHook, run
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+State = Literal["allowed", "changed", "not allowed", "unusable"]
+
+
+class Listed(Value):
+    """One hook of the settings. `words` say what is wrong with one that cannot run."""
+
+    event: str
+    command: str
+    matcher: str
+    timeout: float
+    fail_closed: bool
+    state: State
+    words: str = ""
+
+
+class Tried(Value):
+    """What a program did when it was tried; `answer` is what that would have meant."""
+
+    event: str
+    command: str
+    code: int | None
+    seconds: float
+    output: str
+    errors: str
+    answer: str
+
+
+def listed(app: App) -> list[Listed]:
+    return [_listed(app, hook) for hook in shell_hooks(app)]
+
+
+def tryable(app: App, event: str, tool: str) -> list[ShellHook]:
+    """Those that would run at this hook, for this tool. NotFound where there are none."""
+    if event not in HOOKS:
+        near = tuple(difflib.get_close_matches(event, HOOKS, n=3, cutoff=0.5))
+        raise NotFound(f"There is no hook {event!r}; `hermes hooks list` shows what is set.", near)
+    found = [hook for hook in shell_hooks(app) if hook.event == event and not trouble(hook)]
+    matching = [hook for hook in found if not tool or hook.matches(tool)]
+    if not matching:
+        whom = f" for {tool}" if tool else ""
+        raise NotFound(f"No usable program is set for {event}{whom}; see docs/hooks.md.")
+    return matching
+
+
+async def tried(app: App, hook: ShellHook, tool: str) -> Tried:
+    """Run it as a session would, with made-up facts."""
+    payload = _sample(hook.event, tool, str(Path.cwd()))
+    try:
+        ran = await run(hook, payload, env=environment_of(app))
+    except (HermesError, OSError) as error:
+        return _told(hook, None, 0.0, "", str(error), "could not be started")
+    if ran.code is None:
+        return _told(hook, None, ran.seconds, "", "", f"no end within {hook.seconds:g} s")
+    answer = "nothing" if ran.answer is None else encode(ran.answer).decode()
+    return _told(hook, ran.code, ran.seconds, ran.output, ran.errors, answer)
+
+
+def revoke(app: App, command: str) -> int:
+    """Take back what was allowed for a command. NotFound, with what there is."""
+    consents = consents_of(app)
+    if not (gone := consents.revoke(command)):
+        known = tuple(dict.fromkeys(each.command for each in consents.all()))
+        raise NotFound(
+            f"Nothing was allowed for {command!r}; `hermes hooks list` shows what was.", known
+        )
+    return gone
+
+
+def unhealthy(hook: Listed) -> str:
+    """Why this hook does not do what the settings want; "" if it does."""
+    if hook.state == "unusable":
+        return hook.words
+    if hook.state != "allowed":
+        was = "has changed since it was allowed" if hook.state == "changed" else "was not allowed"
+        return f"{was}; start a chat, or use --accept-hooks once"
+    program = split(hook.command)[0]
+    if shutil.which(program) is None:
+        why = "is not executable" if os.path.exists(program) else "is not there"  # noqa: PTH110
+        return f"{program} {why}"
+    if not HOOKS[hook.event].fired:
+        return f"{hook.event} is not fired by this version"
+    return ""
+
+
+def _listed(app: App, hook: ShellHook) -> Listed:
+    words = trouble(hook)
+    state: State = "unusable"
+    if not words:
+        try:
+            known = consents_of(app).find(hook.event, hook.command)
+            state = "not allowed"
+            if known is not None:
+                state = "allowed" if known.files == fingerprint(hook.command) else "changed"
+        except HermesError as error:
+            words = str(error)
+    return Listed(
+        event=hook.event,
+        command=hook.command,
+        matcher=hook.matcher,
+        timeout=hook.seconds,
+        fail_closed=hook.fail_closed,
+        state=state,
+        words=words,
+    )
+
+
+def _told(
+    hook: ShellHook, code: int | None, seconds: float, output: str, errors: str, answer: str
+) -> Tried:
+    return Tried(
+        event=hook.event,
+        command=hook.command,
+        code=code,
+        seconds=round(seconds, 3),
+        output=output,
+        errors=errors,
+        answer=answer,
+    )
+
+
+def _sample(event: str, tool: str, cwd: str) -> JsonObject:
+    facts: JsonObject = {
+        "session_id": "test",
+        "task_id": "test",
+        "turn_id": "test",
+        "platform": "cli",
+        "model": "test",
+        "cwd": cwd,
+    }
+    if "tool" in event or tool:
+        facts |= {"tool_name": tool or "terminal", "args": {}, "tool_call_id": "call_test"}
+    if event in ("post_tool_call", "transform_tool_result"):
+        facts |= {"result": "a result", "status": "ok", "duration_ms": 1}
+    if event == "transform_terminal_output":
+        facts |= {"command": "true", "output": "an output", "returncode": 0}
+    if event in ("pre_llm_call", "post_llm_call"):
+        facts |= {"user_message": "a message", "conversation_history": []}
+    if event == "transform_llm_output":
+        facts |= {"response_text": "an answer"}
+    return facts

@@ -1,0 +1,227 @@
+"""Learns from a session: looks back at what was done, tries what was proposed, and uses it only
+if nothing gets worse."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hermes.app.learning.looking_back import LookBack, Past
+from hermes.app.learning.rehearsing import Rehearsals, ledger_of
+from hermes.app.learning.taking_back import take_back
+from hermes.app.memory.reviewing import Reviewed
+from hermes.app.memory.suspicion import untrusted_in
+from hermes.app.models.choice import WITHIN
+from hermes.app.skills.skilled import Skilled, skilled
+from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.core.events import Record, SessionOpened
+from hermes.core.session import Session
+from hermes.core.subscription import Subscription
+from hermes.core.transcript import fold
+from hermes.learning.ledger import Look
+from hermes.learning.occasions import Occasion, Watch
+from hermes.learning.relapse import Run, Uses
+from hermes.learning.verdicts import Rehearsal, Verdict
+from hermes.skills.history import Version
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+# Whoever looks back has this long; a look that is older has lost its process.
+SECONDS = 300.0
+STALE_SECONDS = 2 * SECONDS
+WAITS = "A change of the skill {} waits: `/skills diff {}` shows it."
+# Sessions that nobody sits in teach nobody.
+WITHOUT = ("subagent", "cron", "batch", "tool")
+
+
+class Learning:
+    """For one session in which somebody stays. It never holds up an answer: everything here runs
+    beside the session, after its turns."""
+
+    def __init__(self, app: App, session: Session, opened: SessionOpened) -> None:
+        self._app = app
+        self._session = session
+        self._opened = opened
+        self._ledger = ledger_of(app)
+        self._skilled = skilled(app, opened.cwd)
+        self._uses = Uses(session.id)
+
+    async def follow(self, events: Subscription) -> None:
+        try:
+            watch, last, due = await self._caught_up()
+            await self._take_up(due)
+            async for record in events:
+                if not record.n or record.n <= last:
+                    continue
+                await self._watch_over(self._uses.note(record))
+                if (occasion := watch.note(record.event)) is not None:
+                    await self._look(self._session, self._opened, record.turn_id, occasion)
+        finally:
+            events.close()
+
+    async def _caught_up(self) -> tuple[Watch, int, tuple[str, Occasion] | None]:
+        """What is known of the session so far, and its last turn if that was worth a look."""
+        watch, last = _new_watch(self._app), 0
+        due: tuple[str, Occasion] | None = None
+        runs: tuple[Run, ...] = ()
+        for record in await self._records(self._session.id):
+            last = record.n
+            runs = self._uses.note(record) or runs
+            occasion = watch.note(record.event)
+            if occasion is not None:
+                due = (record.turn_id, occasion)
+        # To say the same of a turn twice changes nothing.
+        await self._watch_over(runs)
+        return watch, last, due
+
+    async def _records(self, session_id: str) -> tuple[Record, ...]:
+        """None for a session in which nothing was said yet, or that is gone."""
+        try:
+            return await self._app.journal.read(session_id)
+        except NotFound:
+            return ()
+
+    async def _take_up(self, due: tuple[str, Occasion] | None) -> None:
+        """What another process has left undone: this session's last look, and those of others."""
+        before = self._app.world.clock.now() - STALE_SECONDS
+        for look in await asyncio.to_thread(self._ledger.unfinished, before):
+            if look.session != self._session.id:
+                await self._look_at_past(look)
+        if due is not None:
+            await self._look(self._session, self._opened, *due)
+        await settle_all(self._app, self._skilled, self._session)
+
+    async def _look_at_past(self, look: Look) -> None:
+        upto = _turn_of(await self._records(look.session), look.turn)
+        transcript = fold(upto)
+        occasion = _occasion(self._app, upto, look.turn)
+        if transcript.opened is None or occasion is None:
+            return await self._done(look.session, look.turn)
+        past = Past(look.session, transcript, self._session.meter, self._session.tell)
+        return await self._look(past, transcript.opened, look.turn, occasion)
+
+    async def _look(
+        self, looked: Reviewed, opened: SessionOpened, turn_id: str, occasion: Occasion
+    ) -> None:
+        """Once for each turn. Words of strangers are no teachers."""
+        transcript = looked.transcript
+        if transcript.provider in WITHIN or opened.source in WITHOUT:
+            return
+        if untrusted_in(transcript.origins()):
+            return
+        now = self._app.world.clock.now()
+        if not await asyncio.to_thread(self._ledger.claim, looked.id, turn_id, now):
+            return
+        self._app.world.reach("learning.claimed")
+        if not await asyncio.to_thread(self._has_proposed, looked.id, turn_id):
+            try:
+                async with asyncio.timeout(SECONDS):
+                    await LookBack(self._app, looked, opened, turn_id).run(
+                        occasion.why, occasion.calls
+                    )
+            except (HermesError, TimeoutError):
+                # Nobody asked for it, so nobody is told that it did not work.
+                pass
+            self._app.world.reach("learning.proposed")
+        await settle_all(self._app, self._skilled, self._session)
+        await self._done(looked.id, turn_id)
+
+    async def _watch_over(self, runs: tuple[Run, ...]) -> None:
+        """A version that does badly in use gives way to the one before it."""
+        for run in runs:
+            words = await asyncio.to_thread(take_back, self._app, self._skilled, run)
+            if words:
+                self._session.tell(words)
+
+    def _has_proposed(self, session_id: str, turn_id: str) -> bool:
+        """A look that died after its proposal is not begun again."""
+        shelf = self._skilled.shelf
+        return any(
+            version.cause.session == session_id and version.cause.call.startswith(f"{turn_id} ")
+            for name in shelf.remembered()
+            for version in shelf.history(name)
+            if version.cause.who == "review"
+        )
+
+    async def _done(self, session_id: str, turn_id: str) -> None:
+        now = self._app.world.clock.now()
+        await asyncio.to_thread(self._ledger.done, session_id, turn_id, now)
+        self._app.world.reach("learning.done")
+
+
+async def settle_all(app: App, skills: Skilled, session: Session) -> None:
+    """Decide about everything that looks back have proposed and nobody has tried yet."""
+    if app.settings.skills.write_approval:
+        return
+    for version in await asyncio.to_thread(skills.shelf.proposals):
+        if version.cause.who == "review" and (
+            words := await _settled(app, skills, session, version)
+        ):
+            session.tell(words)
+
+
+async def _settled(app: App, skills: Skilled, session: Session, version: Version) -> str:
+    """What a person should hear of it. One that was tried is not tried again: it waits for a
+    person, or its process died before it could decide."""
+    rehearsal = ledger_of(app).rehearsal(version.id)
+    is_new = rehearsal is None
+    if rehearsal is None:
+        rehearsals = Rehearsals(app, skills, session.meter)
+        rehearsal = await rehearsals.rehearse(version, most=app.settings.skills.rehearse)
+        app.world.reach("learning.rehearsed")
+    words = await asyncio.to_thread(decide, app, skills, version, rehearsal)
+    if words:
+        return words if app.settings.display.memory_notifications != "off" else ""
+    return WAITS.format(version.name, version.id) if is_new else ""
+
+
+def decide(app: App, skills: Skilled, version: Version, rehearsal: Rehearsal) -> str:
+    """Use it or refuse it, as its rehearsal says, and a sentence for the person; "" when it is
+    left to wait, or somebody else has decided."""
+    verdict = rehearsal.verdict
+    try:
+        if verdict == "refuse":
+            skills.shelf.refuse(version, rehearsal.words)
+            return f"A change of the skill {version.name} was refused: {rehearsal.words}."
+        if verdict == "promote" or _is_free(app, version, verdict):
+            skills.approve(version, rehearsal.words)
+            if version.action != "create":
+                return f"Skill {version.name} improved ({rehearsal.words})."
+            gone = skills.curator().make_room() if app.settings.curator.enabled else ()
+            room = f" To the archive for it: {', '.join(gone)}." if gone else ""
+            return f"Skill {version.name} learned ({rehearsal.words}).{room}"
+    except UsageError as error:
+        with suppress(UsageError):
+            skills.shelf.refuse(version, str(error))
+    return ""
+
+
+def _is_free(app: App, version: Version, verdict: Verdict) -> bool:
+    """May come into use without a rehearsal. With a new skill the model goes ways that nobody went
+    before, so that no rehearsal can tell more of it than that it does no harm."""
+    allowed, is_new = app.settings.skills.unrehearsed, version.action == "create"
+    if verdict == "keep":
+        return is_new and allowed != "none"
+    return verdict == "unrehearsed" and (allowed == "all" or (allowed == "new" and is_new))
+
+
+def _new_watch(app: App) -> Watch:
+    skills = app.settings.skills
+    return Watch(task_calls=skills.review_calls, session_calls=skills.creation_nudge_interval)
+
+
+def _turn_of(records: tuple[Record, ...], turn_id: str) -> tuple[Record, ...]:
+    """Everything up to the end of the turn."""
+    ends = [place for place, record in enumerate(records) if record.turn_id == turn_id]
+    return records[: ends[-1] + 1] if ends else ()
+
+
+def _occasion(app: App, records: tuple[Record, ...], turn_id: str) -> Occasion | None:
+    watch, found = _new_watch(app), None
+    for record in records:
+        occasion = watch.note(record.event)
+        if occasion is not None and record.turn_id == turn_id:
+            found = occasion
+    return found

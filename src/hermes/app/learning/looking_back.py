@@ -1,0 +1,168 @@
+"""One look back at a task: a model says what to keep, and its changes wait as proposals."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hermes.app.memory.reviewing import DENIED, TASK, MemoryReview, Nowhere, Reviewed
+from hermes.app.models.auxiliary import Auxiliary
+from hermes.app.policy.judging import rules_for
+from hermes.app.skills.skilled import skilled
+from hermes.codec.json import DecodeError
+from hermes.codec.values import JsonObject
+from hermes.core.effects import Allow
+from hermes.core.errors import HermesError, ToolError
+from hermes.core.events import SessionOpened
+from hermes.core.messages import Message, Text, ToolCall, ToolMessage, ToolResult, user_says
+from hermes.core.ports import Meter
+from hermes.core.prompt import Prompt
+from hermes.core.tools import Tool, ToolOutput
+from hermes.core.transcript import Transcript
+from hermes.learning.looking import digest, shelf_words, words_for
+from hermes.learning.occasions import Why
+from hermes.memory.tools import memory
+from hermes.skills.desk import Desk
+from hermes.skills.history import Cause, Version
+from hermes.skills.loading import read_text
+from hermes.skills.tools import change, skill_manage, skill_view, skills_list
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+MOST_ROUNDS = 8
+MOST_PROPOSALS = 3
+ONCE = "{} has a change of yours that waits already. Say everything in one change."
+ENOUGH = "That is enough for one look back; say “nothing to save” and stop."
+KEPT = "It is kept as {} and is tried before it is used."
+
+
+class Past:
+    """A session that was left: what it was, with somebody else to pay and to hear of it."""
+
+    def __init__(
+        self, id: str, transcript: Transcript, meter: Meter, tell: Callable[[str], None]
+    ) -> None:
+        self.id = id
+        self.transcript = transcript
+        self.meter = meter
+        self.tell = tell
+
+
+class LookBack:
+    """At one turn. Skills are only proposed; what is not the agent's own cannot be changed."""
+
+    def __init__(self, app: App, looked: Reviewed, opened: SessionOpened, turn_id: str) -> None:
+        self._app = app
+        self._looked = looked
+        self._opened = opened
+        self._turn_id = turn_id
+        self._skilled = skilled(app, opened.cwd)
+        self._memory = MemoryReview(app, looked, opened)
+        self._desk = self._skilled.desk(
+            platform=opened.source, tools=opened.tools, session_id=looked.id, cause=self._cause
+        )
+        self._desk.staged = True
+        self.proposed: list[Version] = []
+
+    async def run(self, why: Why, calls: int) -> list[Version]:
+        """What was proposed; ProviderError when no model can be asked."""
+        said = f"{await self._shelf()}\n\n{digest(self._looked.transcript.messages)}"
+        messages: tuple[Message, ...] = (user_says(said),)
+        tools = self._tools()
+        prompt = Prompt(
+            system=words_for(why, calls),
+            messages=messages,
+            tools=tuple(tool.spec for tool in tools.values()),
+        )
+        memory_desk = await self._memory.desk(self._turn_id)
+        for number in range(MOST_ROUNDS):
+            reply = await self._auxiliary().ask(TASK, prompt, self._looked.meter)
+            if not reply.message.calls:
+                break
+            results = []
+            for call in reply.message.calls:
+                if call.name == memory.name and memory.name in tools:
+                    results.append(await self._memory.answer(memory_desk, f"review {number}", call))
+                else:
+                    results.append(await self._answer(tools, call))
+            messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
+            prompt = Prompt(system=prompt.system, messages=messages, tools=prompt.tools)
+        return self.proposed
+
+    def _tools(self) -> dict[str, Tool]:
+        offered: tuple[Tool, ...] = (skills_list, skill_view, skill_manage)
+        is_known = bool(self._app.memory.scope(self._opened))
+        if memory.name in self._opened.tools and is_known:
+            offered = (memory, *offered)
+        return {tool.name: tool for tool in offered}
+
+    async def _shelf(self) -> str:
+        def known() -> str:
+            return shelf_words(
+                [
+                    (e.name, e.skill.description, self._desk.provenance(e) == "agent")
+                    for e in self._desk.visible()
+                ]
+            )
+
+        return await asyncio.to_thread(known)
+
+    async def _answer(self, tools: dict[str, Tool], call: ToolCall) -> ToolResult:
+        try:
+            if call.name not in tools or call.broken:
+                raise ToolError(f"Only {', '.join(tools)} can be called now.")
+            arguments = tools[call.name].parameters.decode(call.arguments)
+            text, failed = await self._carried_out(call, arguments), False
+        except (HermesError, DecodeError) as error:
+            text, failed = str(error), True
+        output = ToolOutput(parts=(Text(text=text),), failed=failed)
+        return ToolResult(call_id=call.id, name=call.name, parts=output.parts, failed=failed)
+
+    async def _carried_out(self, call: ToolCall, arguments: JsonObject) -> str:
+        if call.name == skills_list.name:
+            return await self._shelf()
+        if call.name == skill_view.name:
+            return await asyncio.to_thread(_text, self._desk, arguments)
+        self._check(arguments)
+        version = await asyncio.to_thread(change, self._desk, call.id, arguments)
+        self.proposed.append(version)
+        return KEPT.format(version.id)
+
+    def _check(self, arguments: JsonObject) -> None:
+        """The rules of the home hold here too, and nobody is there to be asked."""
+        if arguments["action"] == "delete":
+            raise ToolError("A look back removes nothing; patch the skill.")
+        if len(self.proposed) >= MOST_PROPOSALS:
+            raise ToolError(ENOUGH)
+        name = arguments["name"]
+        waiting = {version.name for version in self._desk.shelf.proposals()}
+        if name in waiting:
+            raise ToolError(ONCE.format(name))
+        rules = rules_for(self._app.config, self._opened.cwd or "/", self._opened.source)
+        origins = self._looked.transcript.origins()
+        for effect in skill_manage.effects(Nowhere(), arguments):
+            if not isinstance(rules.decide(effect, self._opened.principal, origins), Allow):
+                raise ToolError(DENIED)
+
+    def _cause(self, call: str) -> Cause:
+        return Cause(
+            who="review",
+            session=self._looked.id,
+            call=f"{self._turn_id} {call}",
+            model=self._looked.transcript.model,
+        )
+
+    def _auxiliary(self) -> Auxiliary:
+        transcript = self._looked.transcript
+        return Auxiliary(
+            self._app.models,
+            self._app.settings,
+            main=lambda: (transcript.model, transcript.provider),
+            tell=lambda _text: None,
+        )
+
+
+def _text(desk: Desk, arguments: JsonObject) -> str:
+    return read_text(desk.find(arguments["name"]), arguments["file_path"] or "SKILL.md")

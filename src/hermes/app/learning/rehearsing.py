@@ -1,0 +1,257 @@
+"""Tries a changed skill on sessions of the past: the same task, the same results of tools, the
+other text."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from hermes.app.models.choice import WITHIN
+from hermes.app.replay.gathering import gather
+from hermes.app.replay.outside import Outside
+from hermes.app.replay.parts import Part, first_place, idle_before
+from hermes.app.replay.performance import Performance
+from hermes.app.replay.recording import Line, Recording
+from hermes.app.replay.tools import UNKNOWN_CALL
+from hermes.codec.json import encode
+from hermes.codec.values import replace
+from hermes.core.errors import HermesError, UsageError
+from hermes.core.events import (
+    MessageReceived,
+    ModelSwitched,
+    Record,
+    SessionOpened,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.core.ports import Meter, Provider
+from hermes.learning.corrections import corrects
+from hermes.learning.ledger import Ledger
+from hermes.learning.outcomes import outcome_of
+from hermes.learning.revision import Introduction, Revision
+from hermes.learning.verdicts import Rehearsal, Trial
+from hermes.skills.history import Version
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.app.skills.skilled import Skilled
+
+CAUSE = "rehearsal"
+SECONDS = 300.0
+NO_MODEL = "the model that worked in it cannot be asked now"
+NOT_LOADED = "the skill was not loaded in it"
+FOLDER = "learning"
+# Calls that were never made, and those that a person would have been asked about.
+UNKNOWN = (UNKNOWN_CALL, "Not allowed without approval", "Not allowed: no answer came in time")
+_USED = (
+    "SELECT DISTINCT sessions.id FROM events JOIN sessions ON sessions.session = events.session"
+    " WHERE (kind = 'tool_finished' AND instr(body, 'skill_view') > 0 AND instr(body, ?) > 0)"
+    " OR (kind = 'message_received' AND instr(body, ?) > 0)"
+    # Not by their ids: those of one second are in no order, and a client may choose its own.
+    " ORDER BY sessions.session DESC"
+)
+
+
+class _Scene(NamedTuple):
+    """A turn in which the skill came up: its lines as they would have been, where they begin and
+    end, and the place of the first that is another one."""
+
+    lines: tuple[Line, ...]
+    start: int
+    end: int
+    changed: int
+    turn_id: str
+
+
+def ledger_of(app: App) -> Ledger:
+    return Ledger(app.home.root / FOLDER)
+
+
+class Rehearsals:
+    """Costs of the models that are asked are booked by `meter`, as rehearsals."""
+
+    def __init__(self, app: App, skilled: Skilled, meter: Meter) -> None:
+        self._app = app
+        self._skilled = skilled
+        self._meter = meter
+        self._ledger = ledger_of(app)
+
+    async def rehearse(self, version: Version, *, most: int, session: str = "") -> Rehearsal:
+        """In the sessions that used the skill last, or in this one; a new skill in the session that
+        taught it. What came of it is kept."""
+        old, new = await asyncio.to_thread(self._trees, version)
+        names = (session,) if session else await self.sessions(version.name, most)
+        if not names and not old and most and version.cause.session:
+            names = (version.cause.session,)
+        found = [await self._gathered(name) for name in names]
+        recordings = [each for each in found if isinstance(each, Recording)]
+        trials: list[Trial] = []
+        for each in found:
+            if isinstance(each, Recording):
+                revision = _introduced(each, version, new) or Revision(version.name, old, new)
+                trials.append(await self._trial(each, recordings, revision))
+            else:
+                trials.append(each)
+        done = Rehearsal(
+            skill=version.name,
+            version=version.id,
+            at=self._app.world.clock.now(),
+            trials=tuple(trials),
+        )
+        await asyncio.to_thread(self._ledger.keep, done)
+        return done
+
+    async def sessions(self, skill: str, most: int) -> tuple[str, ...]:
+        """The newest first."""
+        words = (f'"{skill}"', f"# Skill {skill}\\n\\n")
+
+        def used(db: sqlite3.Connection) -> list[str]:
+            return [row[0] for row in db.execute(_USED, words)]
+
+        usage = self._skilled.usages.of(skill)
+        if not most or not usage.view_count + usage.use_count:
+            return ()
+        return tuple(await self._app.journal.reading(used))[:most]
+
+    def _trees(self, version: Version) -> tuple[Mapping[str, bytes], Mapping[str, bytes]]:
+        shelf = self._skilled.shelf
+        base = next((one for one in shelf.history(version.name) if one.hash == version.base), None)
+        return (shelf.tree(base) if base else {}), shelf.tree(version)
+
+    async def _gathered(self, session_id: str) -> Recording | Trial:
+        try:
+            return await gather(self._app, session_id)
+        except HermesError as error:
+            return Trial(session=session_id, problem=str(error))
+
+    async def _trial(
+        self, recording: Recording, others: list[Recording], revision: Revision
+    ) -> Trial:
+        session_id = recording.session_id
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await self._played(recording, others, revision)
+        except TimeoutError:
+            return Trial(session=session_id, problem=f"it took longer than {SECONDS:g} s")
+        except HermesError as error:
+            return Trial(session=session_id, problem=str(error))
+
+    async def _played(
+        self, recording: Recording, others: list[Recording], revision: Revision
+    ) -> Trial:
+        scene = _scene(recording, revision)
+        then = Outside(self._model(scene))
+        changed = replace(recording, lines=scene.lines, tapes=())
+        with tempfile.TemporaryDirectory(prefix="hermes-rehearsal-") as folder:
+            performance = Performance(
+                changed,
+                Path(folder) / "home",
+                tools={},
+                system=None,
+                mode="recorded",
+                requests_may_differ=True,
+                then=then,
+                env={},
+                copy=None,
+            )
+            performance.score.leaves_after = scene.changed
+            for other in others:
+                # The same call in the same folder: the best guess there is without doing it.
+                if other is not recording and _cwd(other) == _cwd(recording):
+                    performance.results.also([line.event for line in other.lines])
+            await performance.begin(scene.start)
+            await performance.play(Part(start=scene.start, end=scene.end, tape=None))
+            report = await performance.report((), ())
+        if report.divergence is None:
+            raise UsageError(NOT_LOADED)
+        return _compared(recording, scene, report.divergence.n, report.after)
+
+    def _model(self, scene: _Scene) -> Provider:
+        model = provider = ""
+        for line in scene.lines[: scene.start + 1]:
+            event = line.event
+            if isinstance(event, SessionOpened | ModelSwitched):
+                model, provider = event.model, event.provider
+        if provider in WITHIN:
+            raise UsageError(NO_MODEL)
+        wish = self._app.models.wish(model, provider)
+        return self._app.models.link(wish, self._meter, cause=CAUSE).way.patient
+
+
+def _introduced(
+    recording: Recording, version: Version, new: Mapping[str, bytes]
+) -> Introduction | None:
+    """The task that taught a new skill, told with it; None where another session taught it."""
+    turn, _, call = version.cause.call.partition(" ")
+    if version.action != "create" or version.cause.session != recording.session_id or not call:
+        return None
+    lines = recording.lines
+    began = (line.event for line in lines if line.turn_id == turn)
+    takes = next((event.takes for event in began if isinstance(event, TurnStarted)), ())
+    said = next((line.event for line in lines if line.n in takes), None)
+    return Introduction(version.name, new, said) if isinstance(said, MessageReceived) else None
+
+
+def _scene(recording: Recording, revision: Revision) -> _Scene:
+    """The first turn that loaded the skill. UsageError when no turn did."""
+    first = first_place(recording)
+    lines = [_revised(line, revision) for line in recording.lines]
+    events = [line.event for line in recording.lines]
+    loads = (i for i in range(first, len(lines)) if revision.loads(events[i]))
+    place = next(loads, None)
+    if place is None:
+        raise UsageError(NOT_LOADED)
+    start = max(first, idle_before(events, place))
+    ends = (i for i in range(place, len(events)) if isinstance(events[i], TurnEnded))
+    end = next(ends, None)
+    if end is None:
+        raise UsageError("its turn has not ended")
+    is_listed = any(lines[i] is not recording.lines[i] for i in range(first))
+    return _Scene(
+        lines=tuple(lines),
+        start=start,
+        end=end + 1,
+        # Where the list of skills is another one, nothing of the turn is as it was.
+        changed=start if is_listed else place,
+        turn_id=recording.lines[end].turn_id,
+    )
+
+
+def _revised(line: Line, revision: Revision) -> Line:
+    event = line.event
+    now = revision.revised(event)
+    return line if now is event else replace(line, body=msgspec.Raw(encode(now)), hash="")
+
+
+def _compared(recording: Recording, scene: _Scene, n: int, after: tuple[Record, ...]) -> Trial:
+    turn = [line for line in recording.lines if line.turn_id == scene.turn_id]
+    then = [line.event for line in turn]
+    same = [line.event for line in turn if line.n < n]
+    now = [record.event for record in after]
+    return Trial(
+        session=recording.session_id,
+        turn=scene.turn_id,
+        n=n,
+        before=outcome_of(then, corrected=_is_corrected(recording, scene.end)),
+        after=outcome_of((*same, *now), unknown=UNKNOWN),
+    )
+
+
+def _cwd(recording: Recording) -> str:
+    opened = recording.lines[recording.shared].event
+    return opened.cwd if isinstance(opened, SessionOpened) else ""
+
+
+def _is_corrected(recording: Recording, end: int) -> bool:
+    """Whether the person's next words were a correction."""
+    for line in recording.lines[end:]:
+        event = line.event
+        if isinstance(event, MessageReceived) and event.message.origin == "user":
+            return corrects(event.message.text)
+    return False

@@ -1,0 +1,58 @@
+"""Takes a version of a skill back that does worse in use than the one before it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.app.learning.rehearsing import ledger_of
+from hermes.app.skills.skilled import Skilled
+from hermes.core.errors import HermesError
+from hermes.learning.relapse import Run, relapsed
+from hermes.skills.desk import VERSION_DIGITS
+from hermes.skills.history import Cause, Version
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+BACK = "The skill {} is back at its version {}: {}."
+PUT_AWAY = "The new skill {0} is in the archive: {1}. `hermes curator restore {0}` brings it back."
+ASKED = "The skill {0} does not do well: {1}. `hermes skills revert {0}` takes the change back."
+
+
+def take_back(app: App, skills: Skilled, run: Run) -> str:
+    """Take this run down, and act on what all of them say: words for the person, "" for none. Only
+    what the agent made is touched, nothing that is pinned, and what came back stays."""
+    ledger = ledger_of(app)
+    ledger.ran(run)
+    try:
+        present = skills.shelf.active(run.skill)
+        if present is None or not _is_ours(skills, present, run):
+            return ""
+        words = relapsed(ledger.runs(run.skill), run.version, present.base[:VERSION_DIGITS])
+        return _acted(app, skills, present, words) if words else ""
+    except HermesError:
+        # Somebody has changed or removed it meanwhile.
+        return ""
+
+
+def _is_ours(skills: Skilled, present: Version, run: Run) -> bool:
+    if present.hash[:VERSION_DIGITS] != run.version or present.action.startswith("revert"):
+        return False
+    entry = skills.shelf.find(run.skill)
+    is_pinned = skills.usages.of(run.skill).pinned
+    return skills.shelf.provenance(entry) == "agent" and not is_pinned
+
+
+def _acted(app: App, skills: Skilled, present: Version, words: str) -> str:
+    name, cause = present.name, Cause(who="review", model=present.cause.model, words=words)
+    if app.settings.skills.write_approval:
+        return ASKED.format(name, words)
+    known = [one for one in skills.shelf.history(name) if one.hash == present.base]
+    if known:
+        skills.shelf.revert(name, known[-1].id, cause)
+        skills.usages.patched(name)
+        return BACK.format(name, known[-1].id, words)
+    if present.base:
+        return ""
+    skills.curator().archive(name)
+    return PUT_AWAY.format(name, words)

@@ -1,0 +1,69 @@
+"""What is saved of a conversation before its older part gives way to a summary."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from hermes.app.memory.suspicion import untrusted_in
+from hermes.app.models.choice import WITHIN
+from hermes.core.errors import HermesError
+from hermes.core.events import SessionOpened
+from hermes.core.messages import Message, UserMessage
+from hermes.core.session import Session
+from hermes.memory.nudges import flush_request
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+TASK = "flush_memories"
+TOOL = "memory"
+# Whoever waits for an answer waits for this too.
+SECONDS = 45.0
+MOST_ROUNDS = 2
+
+
+class Flush:
+    """For one session: durable facts go to memory, and what else models the user may say what the
+    summary must keep. Whatever goes wrong, the conversation is shortened all the same."""
+
+    def __init__(self, app: App, session_id: str, opened: SessionOpened) -> None:
+        self._app = app
+        self._session_id = session_id
+        self._opened = opened
+
+    async def __call__(self, messages: tuple[Message, ...]) -> str:
+        session = self._app.session(self._session_id)
+        words = self._words(session)
+        if words:
+            try:
+                async with asyncio.timeout(SECONDS):
+                    await self._save(session, words, messages)
+            except (HermesError, TimeoutError):
+                # Nobody asked for it, so nobody is told that it did not work.
+                pass
+        if not self._app.settings.memory.provider:
+            return ""
+        return await self._app.memory.modelling.to_keep(self._session_id, messages)
+
+    def _words(self, session: Session) -> str:
+        """What to ask; "" where there is nothing to save or nobody to do it."""
+        transcript, opened = session.transcript, self._opened
+        if TOOL not in opened.tools or not self._app.memory.scope(opened):
+            return ""
+        if transcript.provider in WITHIN or untrusted_in(transcript.origins()):
+            return ""
+        turns = sum(isinstance(m, UserMessage) and m.origin == "user" for m in transcript.messages)
+        return flush_request(turns, self._app.settings.memory.flush_min_turns)
+
+    async def _save(self, session: Session, words: str, messages: tuple[Message, ...]) -> None:
+        from hermes.app.memory.reviewing import MemoryReview
+
+        review = MemoryReview(self._app, session, self._opened, task=TASK)
+        await review.look_back(
+            words,
+            session.transcript.turn_id,
+            messages,
+            label=f"flush {len(session.transcript.compactions)}",
+            rounds=MOST_ROUNDS,
+        )

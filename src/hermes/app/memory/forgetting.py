@@ -1,0 +1,181 @@
+"""Forgetting for good: what was said and remembered leaves every file of a home."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.app.memory.sweeping import sweep
+from hermes.app.replay.taping import TAPES
+from hermes.codec.values import Value
+from hermes.core.errors import NotFound, UsageError
+from hermes.core.events import Steered, TurnStarted
+from hermes.core.wiping import PATIENCE_SECONDS, left_in
+from hermes.journal.erasure import Erasure, Nearby, erase, holding
+from hermes.memory.entries import OWNER, Source
+from hermes.memory.memories import Doomed
+from hermes.memory.phrases import Phrases
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+LEAST_CHARS = 4
+_IN_THE_LOG = (
+    "{} may still have it on old pages, because another program reads there; they go at the next "
+    "start of Hermes after that has ended"
+)
+
+
+class Forgotten(Value):
+    """What was done. `left` are places that still have it, or cannot be looked into."""
+
+    texts: int
+    entries: tuple[int, ...] = ()
+    sessions: tuple[str, ...] = ()
+    records: int = 0
+    files: tuple[str, ...] = ()
+    recordings: int = 0
+    contents: int = 0
+    left: tuple[str, ...] = ()
+
+
+async def doomed(app: App, named: str, also: Sequence[str] = ()) -> Doomed:
+    """What somebody wants to be forgotten: an entry by number or text, with all that it ever said,
+    or any words; UsageError when they are too few, NotFound when they stand nowhere."""
+    memories = app.memory.of()
+    try:
+        found = await memories.doomed(entry=await memories.meant(named))
+    except NotFound as error:
+        if error.near or named.strip().removeprefix("m").isdecimal():
+            raise
+        found = await memories.doomed(text=named)
+    more = [await memories.doomed(text=text) for text in also]
+    whole = Doomed(
+        texts=tuple(dict.fromkeys(text for each in (found, *more) for text in each.texts)),
+        changes=tuple(dict.fromkeys(n for each in (found, *more) for n in each.changes)),
+        sources=tuple(dict.fromkeys(s for each in (found, *more) for s in each.sources)),
+    )
+    if not whole.texts:
+        raise NotFound("All that this entry said is forgotten already.")
+    if any(len(text.strip()) < LEAST_CHARS for text in whole.texts):
+        raise UsageError(f"Fewer than {LEAST_CHARS} characters stand in too many places; say more.")
+    return whole
+
+
+async def traces(app: App, what: Doomed) -> dict[str, tuple[int, ...]]:
+    """The records in which it stands, by session."""
+    if not app.home.journal.exists():
+        return {}
+    return await holding(app.journal, Phrases(what.texts), near=await _near(app, what))
+
+
+async def forget(
+    app: App, what: Doomed, *, by: str = "owner", patience_seconds: float = PATIENCE_SECONDS
+) -> Forgotten:
+    """Everywhere or, when a session that holds it is in use, nowhere: SessionBusy. May be done
+    again when it was cut short."""
+    phrases = Phrases(what.texts)
+    near = await _near(app, what)
+    done = Erasure()
+    if app.home.journal.exists():
+        done = await erase(
+            app.journal, phrases, near=near, by=by, patience_seconds=patience_seconds
+        )
+    left = [] if done.is_wiped else [_IN_THE_LOG.format(app.home.journal)]
+    entries = tuple(sorted({c.entry for c in await app.memory.of().changes()
+                            if c.id in what.changes}))  # fmt: skip
+    left += await _forget_memories(app, what, patience_seconds)
+    if app.home.index.exists():
+        await app.library.rebuild_index()
+    recordings = await asyncio.to_thread(_drop_recordings, app, tuple(done.sessions))
+    contents, is_wiped = await asyncio.to_thread(_drop_contents, app, phrases)
+    left += [] if is_wiped else [left_in(_undo_store(app))]
+    files, more = await asyncio.to_thread(sweep, app.home.root, phrases.erased)
+    left += more
+    left += await app.memory.forget_outside(phrases.erased)
+    return Forgotten(
+        texts=len(what.texts),
+        entries=entries,
+        sessions=tuple(done.sessions),
+        records=sum(map(len, done.sessions.values())),
+        files=tuple(files),
+        recordings=recordings,
+        contents=contents,
+        left=tuple(left),
+    )
+
+
+async def _forget_memories(app: App, what: Doomed, patience_seconds: float) -> list[str]:
+    """In the memory of everybody who was told the same."""
+    memories = app.memory.of()
+    for scope in sorted(await memories.holders(what) | {OWNER}):
+        await app.memory.of(scope).forget(what)
+    is_wiped = await memories.wipe(patience_seconds=patience_seconds)
+    return [] if is_wiped else [left_in(app.home.memories / "ledger.db")]
+
+
+async def _near(app: App, what: Doomed) -> dict[str, Nearby]:
+    """Where it was said, also in the sessions whose records a fork shares."""
+    found: dict[str, Nearby] = {}
+    for source in what.sources:
+        if not source.session_id:
+            continue
+        here = Nearby(
+            turns=frozenset({source.turn_id} - {""}),
+            records=frozenset({source.n} - {0}) | await _taken(app, source),
+        )
+        for session_id in (source.session_id, *await _ancestors(app, source.session_id)):
+            before = found.get(session_id, Nearby())
+            found[session_id] = Nearby(
+                turns=before.turns | here.turns, records=before.records | here.records
+            )
+    return found
+
+
+async def _taken(app: App, source: Source) -> frozenset[int]:
+    """The messages that the turn has answered."""
+    try:
+        records = await app.journal.read(source.session_id)
+    except NotFound:
+        return frozenset()
+    return frozenset(
+        n
+        for record in records
+        if record.turn_id == source.turn_id and isinstance(record.event, TurnStarted | Steered)
+        for n in record.event.takes
+    )
+
+
+async def _ancestors(app: App, session_id: str) -> tuple[str, ...]:
+    try:
+        return (await app.library.lineage(session_id)).ancestors
+    except NotFound:
+        return ()
+
+
+def _drop_recordings(app: App, sessions: Sequence[str]) -> int:
+    """Tapes hold requests as differences and answers in pieces; a session without them stays as it
+    is, it only cannot be replayed."""
+    count = 0
+    for session_id in sessions:
+        for tape in (app.home.sessions / session_id / TAPES).glob("*"):
+            tape.unlink()
+            count += 1
+    return count
+
+
+def _drop_contents(app: App, phrases: Phrases) -> tuple[int, bool]:
+    from hermes.undo.erasing import forget as forget_contents
+    from hermes.undo.store import Store
+
+    store = Store(_undo_store(app))
+    try:
+        return forget_contents(store, phrases.erased)
+    finally:
+        store.close()
+
+
+def _undo_store(app: App) -> Path:
+    return app.home.root / "checkpoints"

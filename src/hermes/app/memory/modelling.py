@@ -1,0 +1,260 @@
+"""What models the user joined to an app: told of every turn, asked before the next."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.app.memory.recalling import Recalling
+from hermes.app.memory.suspicion import scan_for_threats, untrusted_in
+from hermes.app.models.auxiliary import Auxiliary
+from hermes.app.opening import Opening
+from hermes.codec.values import JsonValue
+from hermes.core.errors import HermesError
+from hermes.core.events import SessionOpened
+from hermes.core.messages import AssistantMessage, Message, UserMessage, user_says
+from hermes.core.parts import Connect
+from hermes.core.ports import Meter, Provider
+from hermes.core.prompt import Prompt
+from hermes.core.turn import Limits
+from hermes.core.wiping import left_in
+from hermes.memory.attached import Attached
+from hermes.memory.entries import OWNER, Operation, Source, Target
+from hermes.memory.provider import Began, MemoryProvider
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.memory.honcho.client import Answer
+    from hermes.memory.honcho.modelling import HonchoModel
+    from hermes.memory.honcho.settings import HonchoSettings
+    from hermes.memory.honcho.tools import HonchoDesk
+    from hermes.memory.local.modelling import LocalModel
+    from hermes.memory.local.tools import UserModel
+
+TASK = "user_model"
+HONCHO_SECONDS = 60.0
+HONCHO = "mcp:honcho"
+BUILT_IN = ("local", "honcho")
+NO_KEY = "Honcho has no key: set HONCHO_API_KEY, or HONCHO_BASE_URL."
+
+
+class Modelling:
+    """For all sessions of an app; where no provider is chosen, it does nothing."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._name = app.settings.memory.provider
+        if self._name not in ("", *BUILT_IN, *app.memory_providers):
+            app.news.append(f"There is no memory provider {self._name!r}; none is used.")
+            self._name = ""
+        self._attached: dict[str, Attached] = {}
+        self._block: str | None = None
+
+    def around(self, session_id: str, opened: SessionOpened, connect: Connect) -> Connect:
+        """The way to models, past what is known of the user."""
+        if not self._serves(opened):
+            return connect
+
+        def through(model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
+            inner, limits = connect(model, provider, meter)
+            attached = self.attached(session_id, opened)
+            if not attached.provider.is_available():
+                return inner, limits
+            session = partial(self._app.session, session_id)
+            return Recalling(inner, attached, self._app.memory.of(), session), limits
+
+        return through
+
+    def block(self, opened: SessionOpened | Opening) -> str:
+        """What the system text of such a session says of the provider, always in the same words."""
+        if not self._serves(opened):
+            return ""
+        if self._block is None:
+            provider = self._made("")
+            self._block = provider.system_prompt_block() if provider.is_available() else ""
+        return self._block
+
+    def compacted(self, session_id: str) -> None:
+        """The older part of the conversation has given way to a summary."""
+        if (attached := self._attached.get(session_id)) is not None:
+            attached.switched("compacted")
+
+    async def to_keep(self, session_id: str, messages: Sequence[Message]) -> str:
+        """What the summary of these messages should take up."""
+        attached = self._attached.get(session_id)
+        return await attached.to_keep(messages) if attached else ""
+
+    def _serves(self, session: SessionOpened | Opening) -> bool:
+        if session.person or session.parent:
+            return False
+        return bool(self._name and session.principal in ("owner", "system"))
+
+    def attached(self, session_id: str, opened: SessionOpened) -> Attached:
+        if session_id not in self._attached:
+            began = Began(
+                session_id=session_id,
+                cwd=opened.cwd,
+                platform=opened.source,
+                context="cron" if opened.source == "cron" else "primary",
+            )
+            provider = self._made(session_id)
+            self._attached[session_id] = Attached(
+                provider, began, trusted=lambda: self._is_trusted(session_id)
+            )
+        return self._attached[session_id]
+
+    async def detach(self, session_id: str) -> None:
+        """The session is over here; what it has left to tell is told. Whoever it worked for hears
+        what came of it."""
+        session = self._app.session(session_id)
+        messages, opened = session.transcript.messages, session.transcript.opened
+        if opened and opened.source == "subagent" and (of := self._attached.get(opened.parent)):
+            said = [each for each in messages if isinstance(each, UserMessage)]
+            task = said[0].text if said else ""
+            of.delegated(task, _last_words(messages), session_id)
+        if (attached := self._attached.pop(session_id, None)) is not None:
+            await attached.close(tuple(messages))
+
+    def heard(
+        self, session_id: str, target: Target, wishes: Sequence[Operation], _source: Source
+    ) -> None:
+        """What was remembered is told to the provider as well."""
+        attached = self._attached.get(session_id)
+        for wish in wishes if attached else ():
+
+            async def write(provider: MemoryProvider, wish: Operation = wish) -> None:
+                await provider.on_memory_write(wish.action, target, wish.content)
+
+            assert attached is not None
+            attached.memory_written(write)
+
+    async def forget(self, erased: Callable[[str], str]) -> list[str]:
+        """From all that was ever kept here, whatever is chosen now; and from the server."""
+        from hermes.memory.local.people import People
+
+        people = People(self._app.home.memories / "people.db", OWNER)
+        left = [] if await people.erase(erased) else [left_in(people.path)]
+        people.close()
+        if self._name in ("", "local"):
+            return left
+        try:
+            return [*left, *await self._made("").forget(erased)]
+        except HermesError as error:
+            return [*left, f"{self._name.capitalize()} could not be asked to forget ({error})"]
+
+    def backup_paths(self) -> tuple[Path, ...]:
+        """Files outside of the home that the provider wants to be kept."""
+        return self._made("").backup_paths() if self._name else ()
+
+    def local_desk(self, session_id: str, opened: SessionOpened) -> UserModel:
+        from hermes.memory.local.modelling import LocalModel
+        from hermes.memory.local.tools import UserModel
+
+        provider = self.attached(session_id, opened).provider if self._name == "local" else None
+        model = provider if isinstance(provider, LocalModel) else None
+        return UserModel(model, self._against(session_id, opened))
+
+    def honcho_desk(self, session_id: str, opened: SessionOpened) -> HonchoDesk:
+        from hermes.memory.honcho.modelling import HonchoModel
+        from hermes.memory.honcho.tools import HonchoDesk
+
+        async def ready() -> HonchoModel:
+            attached = self.attached(session_id, opened)
+            await attached.ready()
+            assert isinstance(attached.provider, HonchoModel)
+            return attached.provider
+
+        return HonchoDesk(
+            ready if self._name == "honcho" else None, self._against(session_id, opened)
+        )
+
+    def _against(self, session_id: str, opened: SessionOpened) -> Callable[[str], Awaitable[str]]:
+        async def against(call_id: str) -> str:
+            return (await self._app.memory.witnessed(session_id, opened, call_id, own=HONCHO)).held
+
+        return against
+
+    def _made(self, session_id: str) -> MemoryProvider:
+        if (make := self._app.memory_providers.get(self._name)) is not None:
+            return make(self._app)
+        return self._honcho() if self._name == "honcho" else self._local(session_id)
+
+    def _local(self, session_id: str) -> LocalModel:
+        from hermes.memory.local.modelling import LocalModel
+        from hermes.memory.local.people import People
+
+        async def ask(system: str, question: str) -> str:
+            session = self._app.session(session_id)
+            auxiliary = Auxiliary(
+                self._app.models,
+                self._app.settings,
+                main=lambda: (session.transcript.model, session.transcript.provider),
+                tell=lambda _text: None,
+            )
+            prompt = Prompt(system=system, messages=(user_says(question),), effort="low")
+            return (await auxiliary.ask(TASK, prompt, session.meter)).message.text
+
+        return LocalModel(
+            People(self._app.home.memories / "people.db", OWNER),
+            ask=ask,
+            scan=scan_for_threats,
+            clock=self._app.world.clock,
+        )
+
+    def honcho_settings(self) -> HonchoSettings:
+        from hermes.memory.honcho.settings import VARIABLES, load_settings
+
+        app = self._app
+        given = {name: app.config.secrets.get(name) for name in VARIABLES}
+        return load_settings(app.home.root, Path(app.person), given)
+
+    def set_honcho(self, **changes: JsonValue) -> HonchoSettings:
+        """Settings by their names in `honcho.json`, as they are from now on."""
+        from hermes.memory.honcho.settings import change_settings
+
+        change_settings(self._app.home.root, Path(self._app.person), **changes)
+        return self.honcho_settings()
+
+    async def honcho_identity(self, lines: Sequence[str] | None = None) -> tuple[str, ...]:
+        """What the server knows of the assistant itself; from now on these lines, if given."""
+        model = self._honcho()
+        await model.client.ensure((model.user, model.ai))
+        if lines is not None:
+            return await model.client.set_card(model.ai, lines)
+        return await model.client.card(model.ai)
+
+    def _honcho(self) -> HonchoModel:
+        from hermes.memory.honcho.client import Client
+        from hermes.memory.honcho.modelling import HonchoModel
+        from hermes.memory.honcho.settings import shared_settings
+
+        app, settings = self._app, self.honcho_settings()
+        if not settings.api_key and not settings.base_url and NO_KEY not in app.news:
+            app.news.append(NO_KEY)
+        client = Client(self._fetch, settings.url, settings.api_key, settings.workspace)
+        return HonchoModel(settings, client, outside=shared_settings(Path(app.person)))
+
+    async def _fetch(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Answer:
+        from hermes.memory.honcho.client import Answer
+        from hermes.providers.http import Timeouts
+
+        timeouts = Timeouts(read=HONCHO_SECONDS, stale=HONCHO_SECONDS)
+        async with self._app.models.http.send(
+            method, url, body=body, headers=headers, timeouts=timeouts
+        ) as answer:
+            wait = answer.headers.get("retry-after", "")
+            raw = await answer.read()
+        seconds = float(wait) if wait.replace(".", "", 1).isdigit() else 0.0
+        return Answer(status=answer.status, body=raw, retry_after=seconds)
+
+    def _is_trusted(self, session_id: str) -> bool:
+        return not untrusted_in(self._app.session(session_id).transcript.origins() - {HONCHO})
+
+
+def _last_words(messages: Sequence[Message]) -> str:
+    said = (each.text for each in reversed(messages) if isinstance(each, AssistantMessage))
+    return next((text for text in said if text.strip()), "")

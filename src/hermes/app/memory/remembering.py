@@ -1,0 +1,302 @@
+"""Memory joined to an app: whose it is, what a session sees of it, and where its changes come
+from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from hermes.app.memory.suspicion import scan_for_threats, untrusted_in
+from hermes.app.opening import Opening
+from hermes.codec.values import Value
+from hermes.core.effects import Remember
+from hermes.core.errors import JournalError, NotFound
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    MessageReceived,
+    Record,
+    SessionOpened,
+    Steered,
+    TurnStarted,
+)
+from hermes.core.questions import DENY
+from hermes.core.recorder import Recorder
+from hermes.memory.entries import (
+    OWNER,
+    TARGETS,
+    Change,
+    Entry,
+    Limits,
+    Operation,
+    Snapshot,
+    Source,
+    Target,
+)
+from hermes.memory.format import usage
+from hermes.memory.memories import Memories
+from hermes.version import __version__
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.app.memory.modelling import Modelling
+    from hermes.memory.tools import Call, Desk
+
+APPROVAL = "memory.write_approval is on"
+OUTDATED = "Something was forgotten since this session was opened; begin a new one."
+# Sessions that work for another one are given what they need in words.
+WITHOUT_MEMORY = ("subagent", "batch")
+# Before names of others, so that none of them is ever taken for the owner.
+PEOPLE = "person:"
+# Nobody has said yes in these names.
+NOBODY = ("time", "stop", "restart")
+
+
+def scope_of(session: Opening | SessionOpened) -> str:
+    """Whose memory a session has; "" for none. The role of a member or a guest alone is not enough
+    to tell what one of them said from what another did, so without a name they have none. With
+    the rights of the owner and the name of somebody else, it is the memory of the latter."""
+    if session.person:
+        return f"{PEOPLE}{session.person}"
+    return OWNER if session.principal in ("owner", "system") else ""
+
+
+class Part(Value):
+    is_on: bool
+    entries: int
+    usage: str
+
+
+class Status(Value):
+    """`hidden` entries look like orders and are not shown to models."""
+
+    parts: dict[Target, Part]
+    pending: int
+    hidden: int
+    write_approval: bool
+    provider: str
+
+
+class Why(Value):
+    """An entry, if it still stands, with all its changes, oldest first, and the words that led to
+    each, "" where nobody has said any."""
+
+    entry: Entry | None
+    changes: tuple[Change, ...]
+    said: tuple[str, ...]
+
+
+class Remembering:
+    """The memories of a home. Nothing is opened before it is needed."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._settings = app.settings.memory
+        self._open: dict[str, Memories] = {}
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What is switched on."""
+        wanted: dict[Target, bool] = {
+            "memory": self._settings.memory_enabled,
+            "user": self._settings.user_profile_enabled,
+        }
+        return tuple(target for target, is_on in wanted.items() if is_on)
+
+    def of(self, scope: str = OWNER) -> Memories:
+        if scope not in self._open:
+            limits = Limits(
+                memory=self._settings.memory_char_limit, user=self._settings.user_char_limit
+            )
+            self._open[scope] = Memories(
+                self._app.home.memories,
+                world=self._app.world,
+                scan=scan_for_threats,
+                scope=scope,
+                limits=limits,
+                version=__version__,
+            )
+        return self._open[scope]
+
+    @cached_property
+    def modelling(self) -> Modelling:
+        """What else models the user."""
+        from hermes.app.memory.modelling import Modelling
+
+        return Modelling(self._app)
+
+    def heard(
+        self, session_id: str, target: Target, wishes: Sequence[Operation], source: Source
+    ) -> None:
+        """What else models the user hears of every change."""
+        if self._settings.provider:
+            self.modelling.heard(session_id, target, wishes, source)
+
+    async def detach(self, session_id: str) -> None:
+        if "modelling" in self.__dict__:
+            await self.modelling.detach(session_id)
+
+    def close(self) -> None:
+        while self._open:
+            self._open.popitem()[1].close()
+
+    async def snapshot(self, opening: Opening) -> Snapshot:
+        """What a session that opens now is told, for as long as it lives."""
+        if not opening.rules:
+            return Snapshot()
+        return await self.snapshot_for(opening)
+
+    async def snapshot_for(self, session: Opening | SessionOpened) -> Snapshot:
+        scope = self.scope(session)
+        return await self.of(scope).snapshot(self.targets) if scope else Snapshot()
+
+    def scope(self, session: Opening | SessionOpened) -> str:
+        """Whose memory a session works with as things are; "" for none."""
+        is_without = session.source in WITHOUT_MEMORY or not self.targets
+        return "" if is_without else scope_of(session)
+
+    def by_hand(self, surface: str, session_id: str = "") -> Source:
+        """The source of what a person does with a command."""
+        return Source(kind="person", person=OWNER, surface=surface, session_id=session_id)
+
+    def set_approval(self, wanted: bool) -> str:
+        """Have everything wait for a person from the next session on, or not."""
+        from hermes.config.edit import set_from_text
+
+        set_from_text(self._app.home, "memory.write_approval", "true" if wanted else "false")
+        if wanted:
+            return "From the next session on, everything waits for your word."
+        return "From the next session on, only what is suspicious waits for your word."
+
+    async def status(self) -> Status:
+        memories = self.of()
+        entries = await memories.entries()
+        parts = {
+            target: Part(
+                is_on=target in self.targets,
+                entries=sum(entry.target == target for entry in entries),
+                usage=usage(
+                    [entry.text for entry in entries if entry.target == target],
+                    memories.limits.of(target),
+                ),
+            )
+            for target in TARGETS
+        }
+        return Status(
+            parts=parts,
+            pending=len(await memories.pending()),
+            hidden=sum(bool(entry.finding) for entry in entries),
+            write_approval=self._settings.write_approval,
+            provider=self._settings.provider,
+        )
+
+    async def why(self, named: str) -> Why:
+        """How an entry came to say what it says; NotFound."""
+        memories = self.of()
+        life = await memories.life(await memories.meant(named))
+        standing = {entry.id: entry for entry in await memories.entries()}
+        said = [await self._said(change.source) for change in life]
+        return Why(entry=standing.get(life[0].entry), changes=life, said=tuple(said))
+
+    async def _said(self, source: Source) -> str:
+        """The words that led to a change, as the journal still has them."""
+        if not source.session_id or not source.n:
+            return ""
+        try:
+            records = await self._app.journal.read(source.session_id, after=source.n - 1)
+        except NotFound:
+            return ""
+        found = next((each.event for each in records if each.n == source.n), None)
+        return found.message.text if isinstance(found, MessageReceived) else ""
+
+    async def forget_outside(self, erased: Callable[[str], str]) -> list[str]:
+        """Take words out of what else models the user; where they may be left."""
+        # A plugin may be what models them.
+        await self._app.plugged.offer()
+        return await self.modelling.forget(erased)
+
+    def guard(self, recorder: Recorder, taken: Snapshot) -> None:
+        """A session that nobody has spoken in yet must not bring back what was forgotten since."""
+
+        def check() -> None:
+            if self.of().is_outdated(taken):
+                raise JournalError(OUTDATED)
+
+        recorder.before_opening = check
+
+    def desk(self, session_id: str, opened: SessionOpened) -> Desk:
+        """What the memory tool of a session works with."""
+        from hermes.memory.tools import Desk
+
+        scope = self.scope(opened)
+        if not scope:
+            return Desk()
+
+        async def witness(call_id: str) -> Call:
+            return await self.witnessed(session_id, opened, call_id)
+
+        heard = partial(self.heard, session_id)
+        return Desk(self.of(scope), witness, targets=self.targets, heard=heard)
+
+    async def witnessed(
+        self, session_id: str, opened: SessionOpened, call_id: str, *, own: str = ""
+    ) -> Call:
+        """What the journal tells of a call that is under way. What came about in sight of
+        untrusted words waits for a person, unless one was asked. Words from `own` are no news to
+        whoever is told."""
+        from hermes.memory.tools import Call
+
+        transcript = self._app.session(session_id).transcript
+        turn_id = transcript.turn_id
+        records = await self._app.journal.read(session_id)
+        untrusted = untrusted_in(transcript.origins() - {own})
+        approved_by = approver(records, turn_id, call_id)
+        source = Source(
+            kind="session",
+            session_id=session_id,
+            turn_id=turn_id,
+            n=heard_at(records, turn_id),
+            call_id=call_id,
+            person=opened.person or opened.principal,
+            surface=opened.source,
+            origins=untrusted,
+            approved_by=approved_by,
+        )
+        held = ""
+        if not approved_by and untrusted:
+            held = f"text from {', '.join(untrusted)} is in view"
+        elif not approved_by and self._settings.write_approval:
+            held = APPROVAL
+        return Call(source=source, key=f"{session_id} {turn_id} {call_id}", held=held)
+
+
+def heard_at(records: Sequence[Record], turn_id: str) -> int:
+    """The record of the words that the turn answers: the last that it has taken up so far."""
+    taken = [
+        n
+        for record in records
+        if record.turn_id == turn_id and isinstance(record.event, TurnStarted | Steered)
+        for n in record.event.takes
+    ]
+    return taken[-1] if taken else 0
+
+
+def approver(records: Sequence[Record], turn_id: str, call_id: str) -> str:
+    """Who was asked whether this call may be remembered and said yes, "" for nobody."""
+    asked = {
+        record.event.id
+        for record in records
+        if record.turn_id == turn_id
+        and isinstance(record.event, ApprovalAsked)
+        and record.event.call_id == call_id
+        and isinstance(record.event.effect, Remember)
+    }
+    answers = [
+        record.event
+        for record in records
+        if isinstance(record.event, ApprovalAnswered) and record.event.id in asked
+    ]
+    if not answers or any(each.choice == DENY or each.by in NOBODY for each in answers):
+        return ""
+    return answers[-1].by

@@ -1,0 +1,221 @@
+"""Looks back over a conversation in which long nothing was remembered, after an answer is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from hermes.app.memory.remembering import APPROVAL, heard_at
+from hermes.app.memory.suspicion import untrusted_in
+from hermes.app.models.auxiliary import Auxiliary
+from hermes.app.models.choice import WITHIN
+from hermes.app.policy.judging import rules_for
+from hermes.codec.json import DecodeError
+from hermes.codec.values import JsonObject
+from hermes.core.effects import Allow
+from hermes.core.errors import HermesError, ToolError
+from hermes.core.events import SessionOpened, ToolFinished, TurnEnded
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+    user_says,
+)
+from hermes.core.ports import Meter
+from hermes.core.prompt import Prompt
+from hermes.core.subscription import Subscription
+from hermes.core.tools import ToolOutput
+from hermes.core.transcript import Transcript
+from hermes.memory.entries import Source
+from hermes.memory.nudges import nudge
+from hermes.memory.tools import Call, Desk, carry_out, memory, wishes_of
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.memory.memories import Memories
+
+TASK = "background_review"
+MOST_ROUNDS = 4
+QUOTED = 12_000
+SAVED = "💾 Memory updated"
+WAITS = "Something waits to be remembered: `hermes memory pending` shows it."
+DENIED = "Not allowed, and nobody is asked now. Leave it."
+
+
+class Reviewed(Protocol):
+    """A session that is looked back upon: one that is open, or one of the past. Costs are booked
+    by `meter`."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def transcript(self) -> Transcript: ...
+    @property
+    def meter(self) -> Meter: ...
+    @property
+    def tell(self) -> Callable[[str], None]: ...
+
+
+class MemoryReview:
+    """For one session. It may call the memory tool and nothing else; nothing that takes a question
+    is done, and where strangers' words are in view, nothing at all."""
+
+    def __init__(
+        self, app: App, session: Reviewed, opened: SessionOpened, *, task: str = TASK
+    ) -> None:
+        self._app = app
+        self._session = session
+        self._opened = opened
+        self._task = task
+        self._turns = 0
+
+    @property
+    def _memories(self) -> Memories:
+        """Of whoever speaks in the session."""
+        return self._app.memory.of(self._app.memory.scope(self._opened))
+
+    async def follow(self, events: Subscription) -> None:
+        """Count the turns since memory was last changed, and look back when it is time."""
+        try:
+            async for record in events:
+                event = record.event
+                if isinstance(event, ToolFinished) and event.result.name == memory.name:
+                    self._turns = 0
+                if isinstance(event, TurnEnded) and event.reason == "done":
+                    await self._turn_ended(record.turn_id)
+        finally:
+            events.close()
+
+    async def _turn_ended(self, turn_id: str) -> None:
+        self._turns += 1
+        words = nudge(self._turns, self._app.settings.memory.nudge_interval)
+        transcript = self._session.transcript
+        if not words or transcript.provider in WITHIN or untrusted_in(transcript.origins()):
+            return
+        self._turns = 0
+        try:
+            await self.look_back(words, turn_id)
+        except HermesError:
+            # Nobody asked for it, so nobody is told that it did not work.
+            return
+
+    async def look_back(
+        self,
+        words: str,
+        turn_id: str,
+        looked_at: Sequence[Message] | None = None,
+        *,
+        label: str = "review",
+        rounds: int = MOST_ROUNDS,
+    ) -> None:
+        """At these messages, or at all of them. The label tells one look of a turn from another, so
+        that none is carried out twice."""
+        known = (await self._memories.snapshot()).text or "Memory is empty."
+        said = digest(self._session.transcript.messages if looked_at is None else looked_at)
+        messages: tuple[Message, ...] = (user_says(f"{known}\n\n{said}"),)
+        desk = await self.desk(turn_id)
+        for number in range(rounds):
+            prompt = Prompt(system=words, messages=messages, tools=(memory.spec,))
+            reply = await self._auxiliary().ask(self._task, prompt, self._session.meter)
+            if not reply.message.calls:
+                return
+            place = f"{label} {number}"
+            results = [await self.answer(desk, place, call) for call in reply.message.calls]
+            messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
+
+    async def answer(self, desk: Desk, place: str, call: ToolCall) -> ToolResult:
+        try:
+            output = await self._carry_out(desk, place, call)
+        except (ToolError, DecodeError) as error:
+            output = ToolOutput.text(str(error), failed=True)
+        return ToolResult(call_id=call.id, name=call.name, parts=output.parts, failed=output.failed)
+
+    async def _carry_out(self, desk: Desk, place: str, call: ToolCall) -> ToolOutput:
+        if call.name != memory.name or call.broken:
+            raise ToolError(f"Only {memory.name} can be called now.")
+        arguments = memory.parameters.decode(call.arguments)
+        wishes = wishes_of(arguments)
+        self._check(arguments)
+        output = await carry_out(desk, f"{place} {call.id}", arguments["target"], wishes)
+        if not output.failed and output.details.get("changes"):
+            self._tell([wish.content or wish.old_text for wish in wishes], output.details["held"])
+        return output
+
+    def _tell(self, texts: Sequence[str], held: str) -> None:
+        """What waits for a person is told even to one who wants to hear of nothing else."""
+        wanted = self._app.settings.display.memory_notifications
+        if held:
+            self._session.tell(WAITS)
+        elif wanted == "verbose":
+            self._session.tell(f"{SAVED}: {'; '.join(texts)}")
+        elif wanted == "on":
+            self._session.tell(SAVED)
+
+    def _check(self, arguments: JsonObject) -> None:
+        """The rules of the home hold here too."""
+        rules = rules_for(self._app.config, self._opened.cwd or "/", self._opened.source)
+        origins = self._session.transcript.origins()
+        for effect in memory.effects(_NOWHERE, arguments):
+            if not isinstance(rules.decide(effect, self._opened.principal, origins), Allow):
+                raise ToolError(DENIED)
+
+    async def desk(self, turn_id: str) -> Desk:
+        """Changes have the words that the turn answered as their source."""
+        records = await self._app.journal.read(self._session.id)
+        n = heard_at(records, turn_id)
+        held = APPROVAL if self._app.settings.memory.write_approval else ""
+
+        async def witness(call_id: str) -> Call:
+            source = Source(
+                kind="review",
+                session_id=self._session.id,
+                turn_id=turn_id,
+                n=n,
+                call_id=call_id,
+                person=self._opened.person or self._opened.principal,
+                surface=self._opened.source,
+            )
+            return Call(source=source, key=f"{self._session.id} {turn_id} {call_id}", held=held)
+
+        remembering = self._app.memory
+        heard = partial(remembering.heard, self._session.id)
+        return Desk(self._memories, witness, targets=remembering.targets, heard=heard)
+
+    def _auxiliary(self) -> Auxiliary:
+        transcript = self._session.transcript
+        return Auxiliary(
+            self._app.models,
+            self._app.settings,
+            main=lambda: (transcript.model, transcript.provider),
+            tell=lambda _text: None,
+        )
+
+
+class Nowhere:
+    """Where effects of memory take place: in no folder."""
+
+    cwd = "/"
+
+    def resolve(self, path: str) -> str:
+        return path
+
+
+_NOWHERE = Nowhere()
+
+
+def digest(messages: Sequence[Message]) -> str:
+    """Who said what, as much of the end as fits; what tools gave is left out."""
+    lines: list[str] = []
+    for message in messages:
+        match message:
+            case UserMessage(origin="user"):
+                lines.append(f"User: {message.text}")
+            case AssistantMessage() if message.text:
+                lines.append(f"Assistant: {message.text}")
+            case _:
+                continue
+    return "\n\n".join(lines)[-QUOTED:]

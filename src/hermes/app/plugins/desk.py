@@ -1,0 +1,263 @@
+"""What a person does about plugins from outside a session: see, install, agree, switch off."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from hermes.app.build import App
+from hermes.app.plugins.checks import Check, check_all
+from hermes.codec.values import Value
+from hermes.config.edit import write_settings
+from hermes.config.migrate import REMOVED
+from hermes.core.errors import ConfigError, UsageError
+from hermes.plugins.contents import hash_of, read_contents
+from hermes.plugins.found import Found
+from hermes.plugins.install import Fetched, fetch, place, record_of, remove
+from hermes.plugins.plugins import State
+from hermes.plugins.scaffold import FOLDERS, Kind, scaffold
+from hermes.plugins.scan import Finding, scan
+
+KINDS: tuple[str, ...] = get_args(Kind)
+GRANTS = ("network", "llm", "processes")
+
+
+class Row(Value):
+    """One plugin in a list."""
+
+    key: str
+    source: str
+    kind: str
+    version: str
+    enabled: bool
+    state: str
+    isolation: str
+    tools: int
+    hooks: int
+    overrides: str = ""
+    fault: str = ""
+
+
+class About(Value):
+    """One plugin in full. `agreed` is the hash that the person agreed to."""
+
+    row: Row
+    name: str
+    description: str
+    place: str
+    author: str
+    homepage: str
+    license: str
+    provides: dict[str, tuple[str, ...]]
+    uses_tools: tuple[str, ...]
+    variables: tuple[str, ...]
+    unset: tuple[str, ...]
+    wants: tuple[str, ...]
+    grants: dict[str, Any]
+    dependencies: tuple[str, ...]
+    hash: str
+    agreed: str
+    installed_from: str
+    findings: tuple[Finding, ...]
+
+
+class Desk:
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._plugins = app.plugged.plugins
+        self._folder = app.home.root / "plugins"
+
+    def rows(self) -> list[Row]:
+        return [self._row(state) for state in self._plugins.states]
+
+    def about(self, name: str) -> About:
+        state = self._plugins.state(name)
+        found, manifest = state.found, state.found.manifest
+        if manifest is None:
+            raise ConfigError(f"{found.key} is no plugin that can be used: {found.fault}")
+        contents = read_contents(Path(found.place))
+        record = record_of(Path(found.place))
+        known = self._plugins.around.variables
+        grants = self._plugins.rules.grants(found)
+        return About(
+            row=self._row(state),
+            name=manifest.name,
+            description=manifest.description,
+            place=found.place,
+            author=manifest.author,
+            homepage=manifest.homepage,
+            license=manifest.license,
+            provides={
+                "tools": manifest.provides_tools,
+                "hooks": manifest.provides_hooks,
+                "commands": manifest.provides_commands,
+                "skills": manifest.provides_skills,
+            },
+            uses_tools=manifest.uses_tools,
+            variables=manifest.variables,
+            unset=tuple(each for each in manifest.variables if not known.get(each)),
+            wants=manifest.wants,
+            grants={name: getattr(grants, name) for name in (*GRANTS, "paths", "env")},
+            dependencies=manifest.dependencies,
+            hash=hash_of(contents),
+            agreed=self._plugins.consents.hash_of(found),
+            installed_from=record.source if record else "",
+            findings=scan(contents),
+        )
+
+    def enable(
+        self,
+        name: str,
+        *,
+        isolation: str = "",
+        allow_tool_override: bool = False,
+        grants: Sequence[str] = (),
+    ) -> About:
+        """Agree to the files as they are now, and load them from the next session on."""
+        about = self.about(name)
+        found = self._plugins.state(name).found
+        blocked = self._app.settings.plugins.block_on_scan == "high"
+        if blocked and any(each.level == "high" for each in about.findings):
+            raise UsageError(
+                f"{found.key} is not enabled: the scan found something (plugins.block_on_scan); "
+                f"`hermes plugins info {found.key}` shows it."
+            )
+        entry = ("plugins", "entries", found.key)
+        changes: dict[tuple[str, ...], Any] = _granted(entry, grants, self._given(found))
+        if isolation:
+            changes[(*entry, "isolation")] = isolation
+        if allow_tool_override:
+            changes[(*entry, "allow_tool_override")] = True
+        changes |= self._listed(found, on=True)
+        if not found.trusted:
+            self._plugins.consents.agree(found, about.hash, self._app.world.clock.now())
+        write_settings(self._app.home, changes)
+        return about
+
+    def disable(self, name: str) -> str:
+        found = self._plugins.state(name).found
+        write_settings(self._app.home, self._listed(found, on=False))
+        return found.key
+
+    async def fetch(self, source: str, ref: str) -> Fetched:
+        """Into memory only; nothing of it is run."""
+        made = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="hermes-plugin-")
+        try:
+            return await fetch(source, ref, Path(made.name) / "clone", self._app.env)
+        finally:
+            await asyncio.to_thread(made.cleanup)
+
+    def install(self, fetched: Fetched, *, force: bool) -> Path:
+        return place(fetched, self._folder, force=force)
+
+    async def update(self, name: str) -> tuple[str, tuple[str, ...]]:
+        """What has changed, by file; a plugin that has changed must be agreed to again."""
+        found = self._plugins.state(name).found
+        record = record_of(Path(found.place))
+        if record is None:
+            raise UsageError(f"{found.key} was not installed by `hermes plugins install`.")
+        if record.ref:
+            raise UsageError(
+                f"{found.key} is pinned to {record.ref}; install it again without --ref."
+            )
+        fetched = await self.fetch(record.source, "")
+        if fetched.key != found.key:
+            raise UsageError(f"{record.source} holds {fetched.key} now, not {found.key}.")
+        before = read_contents(Path(found.place))
+        names = {*before, *fetched.contents}
+        changed = sorted(n for n in names if before.get(n) != fetched.contents.get(n))
+        if changed:
+            place(fetched, self._folder, force=True)
+        return found.key, tuple(changed)
+
+    def updatable(self) -> list[str]:
+        """Those that were installed, and not pinned."""
+        records = {
+            state.found.key: record_of(Path(state.found.place))
+            for state in self._plugins.states
+            if state.found.source == "user"
+        }
+        return [key for key, record in records.items() if record and not record.ref]
+
+    def remove(self, name: str) -> str:
+        found = self._plugins.state(name).found
+        if found.source != "user":
+            raise UsageError(f"{found.key} is {found.source}; `hermes plugins disable` it instead.")
+        remove(Path(found.place))
+        self._plugins.consents.withdraw(found.key)
+        changes = self._listed(found, on=False)
+        del changes["plugins", "disabled"]
+        if found.key in self._app.settings.plugins.entries:
+            changes["plugins", "entries", found.key] = REMOVED
+        write_settings(self._app.home, changes)
+        return found.key
+
+    def new(self, name: str, kind: Kind) -> tuple[Path, ...]:
+        inner = f"{FOLDERS[kind]}/{name}" if kind in FOLDERS else name
+        return scaffold(self._folder / inner, name, kind)
+
+    async def doctor(self) -> list[Check]:
+        return await check_all(self._plugins)
+
+    def _row(self, state: State) -> Row:
+        found, surface = state.found, state.surface
+        manifest = found.manifest
+        return Row(
+            key=found.key,
+            source=found.source,
+            kind=manifest.kind if manifest else "",
+            version=manifest.version if manifest else "",
+            enabled=state.status != "off",
+            state=state.status,
+            isolation=state.level,
+            tools=len(surface.tools if surface else manifest.provides_tools if manifest else ()),
+            hooks=len(surface.hooks if surface else manifest.provides_hooks if manifest else ()),
+            overrides=found.overrides,
+            fault=state.fault,
+        )
+
+    def _given(self, found: Found) -> dict[str, Any]:
+        given = self._plugins.rules.entry(found).grants
+        return {"paths": list(given.paths), "env": list(given.env)}
+
+    def _listed(self, found: Found, *, on: bool) -> dict[tuple[str, ...], Any]:
+        """Both lists as they should be; a plugin that comes with the program needs none of them
+        but to be off."""
+        own, names = self._app.settings.plugins, (found.key, found.name)
+        enabled = [each for each in own.enabled if each not in names]
+        disabled = [each for each in own.disabled if each not in names]
+        if on:
+            enabled.append(found.key)
+        elif found.trusted:
+            disabled.append(found.key)
+        return {
+            ("plugins", "enabled"): enabled or REMOVED,
+            ("plugins", "disabled"): disabled or REMOVED,
+        }
+
+
+def findings_of(fetched: Fetched) -> tuple[Finding, ...]:
+    return scan(fetched.contents)
+
+
+def _granted(
+    entry: tuple[str, ...], grants: Sequence[str], given: dict[str, Any]
+) -> dict[tuple[str, ...], Any]:
+    """`network`, `llm`, `processes`, `path=FOLDER`, `env=NAME`."""
+    changes: dict[tuple[str, ...], Any] = {}
+    for each in grants:
+        kind, _, value = each.partition("=")
+        if kind in GRANTS and not value:
+            changes[(*entry, "grants", kind)] = True
+        elif kind in ("path", "env") and value:
+            name = "paths" if kind == "path" else "env"
+            given[name] = [*given[name], value]
+            changes[(*entry, "grants", name)] = given[name]
+        else:
+            raise UsageError(
+                f"{each!r} is no grant; there are {', '.join(GRANTS)}, path=FOLDER and env=NAME."
+            )
+    return changes

@@ -1,0 +1,211 @@
+"""The plugins of one run joined to the rest: their tools, hooks, commands, skills and providers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import HermesError
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.app.plugins.engines import Fit, PluggedEngines
+    from hermes.app.plugins.services import Services
+    from hermes.memory.provider import MemoryProvider
+    from hermes.plugins.joining import HookPlace, ImagePlace
+    from hermes.plugins.plugins import Plugins, State
+    from hermes.plugins.services import Service
+    from hermes.plugins.surface import PlatformOffer, Surface
+
+BUILT_IN_ENGINE = "compressor"
+BUILT_IN_MEMORY = ("", "local", "honcho")
+
+
+class Plugged:
+    """Nothing is loaded where the settings name no plugin. `hooks` and `images` give the places of
+    other rooms that plugins add to, the latter with the class that providers there are derived
+    from; `fit` makes a context engine of ours of a plugin's."""
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        hooks: Callable[[], HookPlace] | None = None,
+        images: Callable[[], tuple[ImagePlace, type]] | None = None,
+        fit: Fit | None = None,
+    ) -> None:
+        self.hooks = hooks
+        self.images = images
+        self.fit = fit
+        self._app = app
+        self._plugins: Plugins | None = None
+        self._offering = asyncio.Lock()
+        self._offered = False
+
+    @property
+    def plugins(self) -> Plugins:
+        if self._plugins is None:
+            from hermes.app.plugins.host import plugins_of
+
+            self._plugins = plugins_of(self._app)
+        return self._plugins
+
+    @cached_property
+    def services(self) -> Services:
+        """Providers that plugins bring."""
+        from hermes.app.plugins.services import Services
+
+        return Services(self._app)
+
+    @cached_property
+    def engines(self) -> PluggedEngines:
+        """Context engines that plugins bring."""
+        from hermes.app.plugins.engines import PluggedEngines
+
+        assert self.fit is not None
+        return PluggedEngines(self._app, self.fit)
+
+    async def _found(self) -> Plugins:
+        """Reads the files of all plugins that are on."""
+        return await asyncio.to_thread(lambda: self.plugins)
+
+    @property
+    def wanted(self) -> bool:
+        own = self._app.settings.plugins
+        return bool(own.enabled) and not own.safe_mode
+
+    async def offer(self) -> None:
+        """Give what plugins bring to the sessions of this run. Those that were seen before are
+        known; only new ones are started."""
+        if not self.wanted:
+            return
+        async with self._offering:
+            if self._offered:
+                await self._follow()
+                return
+            self._offered = True
+            plugins = await self._found()
+            own = [each for each in plugins.usable() if self._is_due(each)]
+            await plugins.load(own, start=self._app.reaches_out)
+            self._join([each.found.key for each in own])
+            self._app.news += self._faults()
+
+    def _is_due(self, state: State) -> bool:
+        """Backends wait until somebody uses their kind; but whether pictures can be drawn, pages
+        read or words spoken at all is asked at the beginning of each session."""
+        settings = self._app.settings
+        match state.found.category:
+            case "image_gen":
+                return self.images is not None and not state.found.trusted
+            case "memory":
+                return settings.memory.provider not in BUILT_IN_MEMORY
+            case "context_engine":
+                return settings.context.engine != BUILT_IN_ENGINE
+            case "web" | "tts" | "stt":
+                return not state.found.trusted
+            case category:
+                return not category
+
+    async def _follow(self) -> None:
+        """Take those anew that are being developed and have changed."""
+        plugins = self.plugins
+        for state in plugins.states:
+            await plugins.ready(state.found.key)
+        if plugins.reloaded:
+            self._join(sorted(plugins.reloaded))
+            plugins.reloaded.clear()
+
+    def surfaces(self) -> Iterator[tuple[str, Surface]]:
+        """What the plugins that are loaded bring, by key."""
+        for state in self.plugins.states:
+            if state.status == "loaded" and state.surface:
+                yield state.found.key, state.surface
+
+    def platforms(self) -> Iterator[tuple[str, PlatformOffer]]:
+        """Chat platforms of plugins that are loaded, by key of the plugin: for whoever runs a
+        gateway."""
+        return ((key, each) for key, surface in self.surfaces() for each in surface.platforms)
+
+    async def leave(self, session_id: str) -> None:
+        """The session is over here."""
+        if "engines" in self.__dict__:
+            await self.engines.leave(session_id)
+
+    async def close(self) -> None:
+        if self._plugins is not None:
+            await self._plugins.close()
+
+    def _join(self, keys: list[str]) -> None:
+        from hermes.plugins.skills import put_skills
+        from hermes.tools.catalogue import Entry
+
+        plugins, app = self.plugins, self._app
+        for key in keys:
+            state = plugins.state(key)
+            if state.status == "loaded":
+                self._guarded(state, self._join_one)
+        app.tools.add(Entry(tool.spec, tool) for tool in plugins.tools())
+        if "services" in self.__dict__:
+            self.services.offer_tools()
+        loaded = [state for state in plugins.states if state.status == "loaded"]
+        app.news += put_skills(loaded, skills_of_plugins(app.home.cache))
+
+    def _join_one(self, state: State) -> None:
+        from hermes.plugins.joining import join_engines, join_hooks, join_images
+
+        if state.surface and state.surface.hooks:
+            if self.hooks is None:
+                raise HermesError("There is nobody to fire its hooks.")
+            join_hooks(self.plugins, state, self.hooks())
+        if state.surface and state.surface.images:
+            if self.images is None:
+                raise HermesError("There is nobody to show its pictures.")
+            join_images(self.plugins, state, *self.images())
+        if state.surface and state.surface.engines:
+            join_engines(self.plugins, state, self._app.engines, self.engines.maker)
+        self._join_services(state)
+
+    def _join_services(self, state: State) -> None:
+        from hermes.plugins.services import Service
+
+        for offer in state.surface.services if state.surface else ():
+            service = Service(self.plugins, state, offer)
+            if offer.kind == "memory":
+                self._join_memory(service)
+            else:
+                self.services.add(service)
+
+    def _join_memory(self, service: Service) -> None:
+        def make(app: App) -> MemoryProvider:
+            from hermes.app.plugins.memory import PluggedMemory
+
+            return PluggedMemory(service, profile=app.home.profile)
+
+        self._app.memory_providers[service.name] = make
+
+    def _guarded(self, state: State, work: Callable[[State], None]) -> None:
+        """What cannot be joined whole is not joined at all."""
+        try:
+            work(state)
+        except Exception as error:
+            self.plugins.fail(state.found.key, str(error))
+
+    def _faults(self) -> list[str]:
+        bad = ("error", "changed", "needs configuration")
+        if self._app.settings.plugins.debug:
+            return [
+                f"Plugin {state.found.key} in {state.found.place}: {state.status} {state.fault}"
+                for state in self.plugins.states
+            ]
+        return [
+            f"Plugin {state.found.key}: {state.fault}"
+            for state in self.plugins.states
+            if state.status in bad and not state.found.trusted
+        ]
+
+
+def skills_of_plugins(cache: Path) -> Path:
+    return cache / "plugins" / "skills"

@@ -1,0 +1,131 @@
+"""Answers about URLs, files, archive members, secrets and texts that nobody has used yet."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import lru_cache
+from typing import Literal
+
+from hermes.app.policy.judging import Inquiry, rules_for, shown, told
+from hermes.codec.json import DecodeError, decode, plain
+from hermes.codec.values import JsonObject, Value
+from hermes.config.load import Config
+from hermes.core.effects import Allow, Deny, FetchUrl
+from hermes.policy.places.members import judge_member, parse_member
+from hermes.policy.places.references import judge_references, references
+from hermes.policy.redact.redactor import Redactor
+from hermes.policy.redact.spans import Channel
+from hermes.policy.rules import Rules
+from hermes.policy.scan.scanner import Scanner
+from hermes.policy.urls.judging import Passage, Urls
+from hermes.policy.urls.resolver import GivenAnswers
+
+
+class Redaction(Value):
+    """One line of a dialogue with `hermes policy redact`. `values` are secrets that only this
+    line is about."""
+
+    text: str
+    channel: Channel = "log"
+    values: tuple[str, ...] = ()
+    pii: bool = False
+
+
+class Scan(Value):
+    """One line of a dialogue with `hermes policy scan`. `files` belong to a skill, by name."""
+
+    kind: Literal["memory", "skill", "context", "tool_description"]
+    text: str = ""
+    files: dict[str, str] = {}
+
+
+def check_url(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
+    """Resolves the name, by the answers in `dns` if there are any; connects to nothing.
+    `redirects` are followed as an answer's `Location` would be."""
+    rules = _rules(config, inquiry, given)
+    passage = asyncio.run(_visited(rules.urls, inquiry.value, given.get("redirects", ())))
+    decision = passage.decision
+    if passage.allowed:
+        effect = FetchUrl(url=inquiry.value)
+        owners = rules.decide(effect, inquiry.principal, frozenset(inquiry.origins))
+        decision = decision if isinstance(owners, Allow) else owners
+    line = told(inquiry, decision)
+    return {**line, "connect": passage.connect} if isinstance(decision, Allow) else line
+
+
+async def _visited(urls: Urls, url: str, redirects: object) -> Passage:
+    passage = await urls.judge(url)
+    for location in redirects if isinstance(redirects, list) else ():
+        if passage.allowed:
+            passage = await urls.redirect(passage, str(location))
+    return passage
+
+
+def _rules(config: Config, inquiry: Inquiry, given: JsonObject) -> Rules:
+    answers = given.get("dns")
+    return rules_for(
+        config,
+        inquiry.cwd,
+        inquiry.surface,
+        resolver=GivenAnswers(answers) if isinstance(answers, dict) else None,
+        private=given.get("allow_private") is True,
+    )
+
+
+def check_attachment(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
+    return told(inquiry, _rules(config, inquiry, given).files.attach(inquiry.value))
+
+
+def check_reference(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
+    """A message, with all that it refers to by `@`."""
+    rules = _rules(config, inquiry, given)
+    decision = judge_references(inquiry.value, rules.files)
+    if isinstance(decision, Allow):
+        for reference in references(inquiry.value):
+            if reference.kind == "url" and isinstance(
+                no := rules.urls.glance(reference.target), Deny
+            ):
+                decision = no
+    return told(inquiry, decision)
+
+
+def check_member(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
+    """A member of an archive that would be unpacked in `cwd`. `link`, `kind`, `size`, `packed`
+    and `mode` may be given too."""
+    try:
+        member = parse_member(given)
+    except DecodeError as error:
+        return shown(Deny(reason=f"The member cannot be used: {error}.", category="traversal"))
+    return told(inquiry, judge_member(member, _rules(config, inquiry, given).files))
+
+
+def redacted(config: Config, line: bytes) -> JsonObject:
+    """The answer to one line of `hermes policy redact`."""
+    try:
+        given = decode(Redaction, line)
+    except DecodeError as error:
+        return {"text": "", "found": [], "error": f"The line cannot be used: {error}."}
+    redactor = _redactor(config.secret_values() | set(given.values), given.pii)
+    found = redactor.redact(given.text, given.channel)
+    return {"text": found.text, "found": list(found.found)}
+
+
+def scanned(line: bytes) -> JsonObject:
+    """The answer to one line of `hermes policy scan`."""
+    try:
+        given = decode(Scan, line)
+    except DecodeError as error:
+        why = {"id": "unreadable", "line": 0, "severity": "high", "text": str(error)}
+        return {"verdict": "caution", "findings": [why]}
+    scanner = Scanner()
+    if given.kind == "skill":
+        found = scanner.scan_skill(given.text, given.files)
+    else:
+        found = scanner.scan(given.text, given.kind)
+    return {"verdict": found.verdict, "findings": [plain(each) for each in found.findings]}
+
+
+@lru_cache(maxsize=4)
+def _redactor(values: frozenset[str], pii: bool) -> Redactor:
+    """Kept from line to line, so that the same secret keeps its number."""
+    return Redactor(values, pii=pii)

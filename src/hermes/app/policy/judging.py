@@ -1,0 +1,278 @@
+"""What the policy would say: the rules of a home, and answers about effects that may come."""
+
+from __future__ import annotations
+
+import importlib
+import os.path
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from hermes.app.mcp.trust import distrust
+from hermes.app.policy.safe_roots import safe_roots
+from hermes.app.policy.witnessing import suspects_of
+from hermes.codec.json import DecodeError, convert, decode, plain
+from hermes.codec.values import JsonObject, Value, replace
+from hermes.config.load import Config
+from hermes.core.effects import (
+    Ask,
+    Decision,
+    DeletePath,
+    Deny,
+    Effect,
+    Principal,
+    ReadPath,
+    RunCommand,
+    WritePath,
+    subject,
+)
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    EffectDecided,
+    Judged,
+    Record,
+    SessionOpened,
+    ToolIntended,
+)
+from hermes.policy.findings import CATEGORIES, Level, Verdict
+from hermes.policy.rules import Blocked, PolicySettings, Rules
+from hermes.policy.standing import Rule, load_rules
+
+if TYPE_CHECKING:
+    from hermes.policy.urls.resolver import Resolver
+
+RULES_FILE = "policy.toml"
+
+
+class Inquiry(Value):
+    """One line of a dialogue with `hermes policy check`. `given` is the whole line, for checks
+    that want more than this."""
+
+    effect: str
+    value: str = ""
+    cwd: str = "."
+    principal: Principal = "owner"
+    surface: str = ""
+    origins: tuple[str, ...] = ("user",)
+    unattended: bool = False
+
+
+Check = Callable[[Config, Inquiry, JsonObject], JsonObject]
+# Kind of effect: where its check lives. Loaded when the first line of its kind comes.
+CHECKS: dict[str, str] = {
+    "command": "hermes.app.policy.judging:check_effect",
+    "delete": "hermes.app.policy.judging:check_effect",
+    "url": "hermes.app.policy.inquiries:check_url",
+    "read": "hermes.app.policy.judging:check_effect",
+    "write": "hermes.app.policy.judging:check_effect",
+    "attach": "hermes.app.policy.inquiries:check_attachment",
+    "reference": "hermes.app.policy.inquiries:check_reference",
+    "member": "hermes.app.policy.inquiries:check_member",
+}
+
+
+class Decided(Value):
+    """One decision as the journal tells it: for whom and by what (the policy or a judge). `answer`
+    is what a person said, if one was asked."""
+
+    session_id: str
+    n: int
+    at: float
+    who: str
+    tool: str
+    subject: str
+    decision: str
+    category: str = ""
+    reason: str = ""
+    decided_by: str = "policy"
+    answer: str = ""
+    by: str = ""
+
+
+def policy_settings(
+    config: Config, *, surface: str, approved: bool = False, since: float | None = None
+) -> PolicySettings:
+    """`approved` answers all questions with yes, where nobody can be asked. `since` is when the
+    session began."""
+    approvals, security = config.settings.approvals, config.settings.security
+    blocklist = security.website_blocklist
+    files = tuple(
+        str(config.home.root / Path(each).expanduser()) for each in blocklist.shared_files
+    )
+    return PolicySettings(
+        mode="off" if approved else approvals.mode,
+        deny=approvals.deny,
+        allowed=config.settings.command_allowlist,
+        rules=(*load_rules(rules_path(config)), *distrust(config)),
+        surface=surface,
+        private=security.allow_private_urls,
+        blocked=Blocked(domains=blocklist.domains, files=files) if blocklist.enabled else Blocked(),
+        hosts=security.trusted_hosts,
+        trusted=security.trusted_dirs,
+        safe_roots=safe_roots(security),
+        since=since,
+    )
+
+
+def rules_path(config: Config) -> Path:
+    return config.home.root / RULES_FILE
+
+
+def standing_rules(config: Config) -> tuple[Rule, ...]:
+    return load_rules(rules_path(config))
+
+
+def rules_for(
+    config: Config,
+    cwd: str,
+    surface: str = "",
+    *,
+    resolver: Resolver | None = None,
+    private: bool = False,
+) -> Rules:
+    """The rules of a session that would be opened in this folder. What they are told to remember
+    is forgotten. `private` opens private addresses as the settings can."""
+    settings = policy_settings(config, surface=surface)
+    return Rules(
+        replace(settings, private=settings.private or private),
+        root=os.path.realpath(cwd),
+        home=str(Path.home()),
+        state=str(config.home.root.resolve()),
+        keep=lambda _: None,
+        resolver=resolver,
+        suspects=suspects_of(config),
+    )
+
+
+def answer(config: Config, line: bytes) -> JsonObject:
+    """The answer to one line; a line that cannot be used is answered with a refusal."""
+    try:
+        given = decode(dict, line)
+        inquiry = convert(Inquiry, given)
+    except DecodeError as error:
+        return _refusal(f"The line cannot be used: {error}.")
+    place = CHECKS.get(inquiry.effect)
+    if place is None:
+        return _refusal(f"There is no check for {inquiry.effect!r}.")
+    module, _, name = place.partition(":")
+    check = cast(Check, getattr(importlib.import_module(module), name))
+    return check(config, inquiry, given)
+
+
+def _refusal(reason: str) -> JsonObject:
+    return {"decision": "deny", "reason": reason, "category": "unclear"}
+
+
+def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
+    """Commands and paths. Nothing is run or opened."""
+    rules = rules_for(config, inquiry.cwd, inquiry.surface)
+    effect = _effect(inquiry)
+    return told(inquiry, rules.decide(effect, inquiry.principal, frozenset(inquiry.origins)))
+
+
+def _effect(inquiry: Inquiry) -> Effect:
+    """Paths stay as they were written: how a path is spelled is part of the question."""
+    match inquiry.effect:
+        case "command":
+            return RunCommand(script=inquiry.value, cwd=os.path.realpath(inquiry.cwd))
+        case "read":
+            return ReadPath(path=inquiry.value)
+        case "delete":
+            return DeletePath(path=inquiry.value)
+    return WritePath(path=inquiry.value)
+
+
+def told(inquiry: Inquiry, decision: Decision) -> JsonObject:
+    """The decision as an answer. With nobody there, a question is a refusal."""
+    if inquiry.unattended and isinstance(decision, Ask):
+        reason = f"Nobody is there to ask. {decision.reason}"
+        return shown(Deny(reason=reason, category=decision.category))
+    return shown(decision)
+
+
+def shown(decision: Decision) -> JsonObject:
+    fields = plain(decision)
+    line = {
+        "decision": fields["type"],
+        "reason": decision.reason,
+        "category": fields.get("category", ""),
+    }
+    return {**line, "hardline": True} if fields.get("hardline") else line
+
+
+def explained(config: Config, script: str, cwd: str) -> JsonObject:
+    """The decision about a command with every command inside and all that was found."""
+    place = os.path.realpath(cwd)
+    rules = rules_for(config, place)
+    effect = RunCommand(script=script, cwd=place)
+    verdict: Verdict = rules.verdict(effect)
+    decision = rules.decide(effect, "owner", frozenset({"user"}))
+    found = dict.fromkeys(
+        (each.level, each.category, each.reason, each.command)
+        for each in verdict.findings
+        if each.level >= Level.WORK
+    )
+    return {
+        **shown(decision),
+        "commands": list(verdict.commands),
+        "findings": [
+            {"level": level.name.lower(), "category": category, "reason": why, "command": command}
+            for level, category, why, command in found
+        ],
+    }
+
+
+def categories() -> dict[str, str]:
+    return dict(CATEGORIES)
+
+
+def decided(session_id: str, records: tuple[Record, ...]) -> list[Decided]:
+    """Every decision in a session, oldest first, with the answers of people."""
+    answers = {
+        record.event.id: record.event
+        for record in records
+        if isinstance(record.event, ApprovalAnswered)
+    }
+    asked = {
+        (record.event.call_id, subject(record.event.effect)): answers.get(record.event.id)
+        for record in records
+        if isinstance(record.event, ApprovalAsked)
+    }
+    who, tools = "owner", dict[str, str]()
+    lines: list[Decided] = []
+
+    def add(record: Record, call_id: str, judged: Judged, by: str) -> None:
+        words = subject(judged.effect)
+        said = asked.get((call_id, words))
+        fields = shown(judged.decision)
+        lines.append(
+            Decided(
+                session_id=session_id,
+                n=record.n,
+                at=record.at,
+                who=who,
+                tool=tools.get(call_id, ""),
+                subject=words,
+                decision=fields["decision"],
+                category=fields["category"],
+                reason=fields["reason"],
+                decided_by=by,
+                answer=said.choice if said else "",
+                by=said.by if said else "",
+            )
+        )
+
+    for record in records:
+        match record.event:
+            case SessionOpened(principal=principal):
+                who = principal
+            case ToolIntended(call_id=call_id, name=name, judged=all_):
+                tools[call_id] = name
+                for judged in all_:
+                    add(record, call_id, judged, "policy")
+            case EffectDecided(call_id=call_id, judged=judged, by=by):
+                add(record, call_id, judged, by)
+            case _:
+                continue
+    return lines

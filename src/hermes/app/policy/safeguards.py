@@ -1,0 +1,89 @@
+"""What stands between the tools of a session and the world, put together for that session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.app.opening import Opening
+from hermes.app.policy.judging import policy_settings
+from hermes.app.skills.index import seeds_of
+from hermes.core.effects import Ask, FetchUrl, RunCommand
+from hermes.core.gate import Judge
+from hermes.core.gated import NoWeb
+from hermes.core.ports import Fetched, Fetcher, Workspace
+from hermes.core.session import Session
+from hermes.core.wrapped import FetchOptions
+from hermes.policy.rules import Rules
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from hermes.app.build import App
+
+
+def session_rules(app: App, workspace: Workspace, opening: Opening, began: float) -> Rules:
+    """`began` is when the session did, in seconds since 1970."""
+    mode = app.settings.approvals.noninteractive_mode
+    approved = not opening.attended and mode == "approve"
+    return Rules(
+        policy_settings(app.config, surface=opening.source, approved=approved, since=began),
+        root=workspace.root,
+        home=app.person,
+        state=app.state,
+        keep=lambda subject: _keep_allowed(app, subject),
+        now=app.world.clock.monotonic,
+        far=workspace.far,
+        shipped=lambda path: seeds_of(app.home).is_as_shipped(Path(path)),
+        mask=lambda text: app.secrecy.text(text, "log"),
+        shell=lambda: workspace.shell,
+        suspects=app.commons.suspects,
+    )
+
+
+def _keep_allowed(app: App, subject: str) -> None:
+    """What was allowed for ever goes into the settings, where the person can read it."""
+    from hermes.config.edit import allow_always
+
+    allow_always(app.home, subject)
+
+
+def way_to_the_web(app: App, rules: Rules) -> Fetcher:
+    return _LateFetcher(app, rules) if app.reaches_out else NoWeb()
+
+
+class _LateFetcher:
+    """Most sessions fetch nothing, so what that takes is loaded with the first fetch."""
+
+    def __init__(self, app: App, rules: Rules) -> None:
+        self._app = app
+        self._rules = rules
+        self._made: Fetcher | None = None
+
+    async def fetch(self, effect: FetchUrl, **options: Unpack[FetchOptions]) -> Fetched:
+        if self._made is None:
+            from hermes.web.fetcher import WebFetcher
+
+            network = self._app.settings.network
+            self._made = WebFetcher(
+                self._rules.urls,
+                proxy=network.proxy,
+                no_proxy=network.no_proxy,
+                ca_file=network.ca_bundle or None,
+            )
+        return await self._made.fetch(effect, **options)
+
+
+def approver(app: App, session: Callable[[], Session]) -> Judge:
+    """Who answers questions in the person's place that the rules call simple, as they do while
+    their mode is "smart"."""
+
+    async def judge(effect: RunCommand, asked: Ask) -> bool:
+        if not app.reaches_out:
+            return app.judged_then()
+        from hermes.app.policy.approving import Approving
+
+        return await Approving(app.models, app.settings, session()).allows(effect, asked)
+
+    return judge

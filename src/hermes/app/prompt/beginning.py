@@ -1,0 +1,80 @@
+"""What the requests of a new session begin with, as things are now: the system text and tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hermes.app.memory.snapshots import external_block
+from hermes.app.models.choice import Choice
+from hermes.app.opening import Opening
+from hermes.app.prompt.context_files import scan_of
+from hermes.app.prompt.prompting import SystemText, system_text
+from hermes.app.prompt.soul import put_soul
+from hermes.app.prompt.toolbox import wanted_names
+from hermes.app.prompt.toolchain import peculiarities
+from hermes.app.skills.index import skill_index
+from hermes.context.system import Slots
+from hermes.tools.toolsets import SEARCHING, resolve_toolsets
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+
+class Beginning(NamedTuple):
+    """`tools` are those that every request names."""
+
+    text: SystemText
+    tools: tuple[str, ...]
+
+
+def beginning(
+    app: App,
+    opening: Opening,
+    choice: Choice,
+    cwd: str,
+    *,
+    memory: str = "",
+    only_look: bool = False,
+) -> Beginning:
+    """Who will `only_look` leaves the home as it is."""
+    names = wanted_names(app.settings, platform=opening.platform, reduced=choice.reduced)
+    if opening.toolsets:
+        # All of them are named: a way to find others would be a way around the choice.
+        chosen = set(resolve_toolsets(opening.toolsets)) - set(SEARCHING)
+        tools = app.tools.known(name for name in names if name in chosen)
+    else:
+        tokens = app.settings.context.direct_tool_tokens
+        tools = app.tools.direct(names, tokens, more=opening.brings_tools)
+    skills = skill_index(
+        app.settings,
+        app.home,
+        platform=opening.platform,
+        cwd=cwd,
+        tools=tools,
+        only_look=only_look,
+        seed=not app.has_begun,
+        looked=app.looked,
+    )
+    if not only_look and not app.has_begun:
+        put_soul(app.home)
+    app.has_begun = not only_look
+    text = system_text(
+        opening,
+        choice,
+        app.settings,
+        app.home,
+        cwd=cwd,
+        tools=tools,
+        now=app.world.clock.now(),
+        slots=Slots(memory=memory, skills=skills, provider=external_block(app, opening)),
+        session_id=opening.session_id if opening.tell_id else "",
+        scan=scan_of(app, cwd),
+        clean=app.secrecy.text,
+        unusual=_unusual(app, tools),
+    )
+    return Beginning(text, tools)
+
+
+def _unusual(app: App, tools: tuple[str, ...]) -> str:
+    wanted = app.settings.agent.environment_probe and "terminal" in tools
+    return peculiarities(app.env) if wanted else ""

@@ -1,0 +1,127 @@
+"""The context engine of a session: which one, by which settings, and who writes its summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hermes.context.engine import BuiltInEngine
+from hermes.context.room import CompressionRules
+from hermes.context.watch import Means
+from hermes.core.events import SessionOpened
+from hermes.core.messages import Message
+from hermes.core.ports import Meter
+from hermes.core.prompt import Prompt, Reply
+from hermes.core.transcript import Transcript
+from hermes.core.turn import ContextEngine
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.context.plugged import PluginEngine
+
+TASK = "compression"
+BUILT_IN = "compressor"
+OFTEN = (
+    "This conversation was shortened for the second time. Nothing is lost, but the model sees less "
+    "and less of its beginning; /new starts afresh."
+)
+
+
+EngineMaker = Callable[["App", str, SessionOpened], ContextEngine]
+
+
+def context_engine(
+    app: App, session_id: str, opened: SessionOpened, *, rules: bool = True
+) -> ContextEngine:
+    """One of `app.engines` if the settings name it, for the session of this id; else the
+    built-in one. Without `rules` a session is told nothing of what is remembered."""
+    wanted = app.settings.context.engine
+    if (make := app.engines.get(wanted)) is not None:
+        return make(app, session_id, opened)
+    if wanted != BUILT_IN:
+        app.news.append(f"There is no context engine {wanted!r}; {BUILT_IN} is used.")
+    means = means_of(app, session_id, opened)
+    if rules:
+        means.hints = partial(_saved, app, session_id, opened)
+        means.renew = partial(_renewed, app, session_id, opened)
+    return BuiltInEngine(means)
+
+
+def plugged(
+    app: App, session_id: str, opened: SessionOpened, plugin: PluginEngine
+) -> ContextEngine:
+    """An engine that a plugin brings, for one session, with the built-in one behind it. Plugins
+    are named in `app.engines` by a function that calls this with an engine of its own."""
+    from hermes.context.plugged import PluggedEngine
+
+    means = means_of(app, session_id, opened)
+    return PluggedEngine(plugin, BuiltInEngine(means), threshold=means.rules.threshold)
+
+
+def means_of(app: App, session_id: str, opened: SessionOpened) -> Means:
+    """What the built-in engine works with, whatever is remembered."""
+    return Means(
+        session_id,
+        _Summaries(app, session_id),
+        clock=app.world.clock,
+        rules=rules_of(app, opened.model),
+        cwd=opened.cwd,
+    )
+
+
+def rules_of(app: App, model: str) -> CompressionRules:
+    own = app.settings.compression
+    named = [name for name in own.model_thresholds if name and name.lower() in model.lower()]
+    threshold = own.model_thresholds[max(named, key=len)] if named else own.threshold
+    return CompressionRules(
+        enabled=own.enabled,
+        threshold=threshold,
+        target_ratio=own.target_ratio,
+        protect_last=own.protect_last_n,
+        message_limit=own.hygiene_hard_message_limit,
+        abort_on_failure=own.abort_on_summary_failure,
+    )
+
+
+async def _saved(
+    app: App, session_id: str, opened: SessionOpened, messages: tuple[Message, ...]
+) -> str:
+    # Few conversations grow so long.
+    from hermes.app.memory.flushing import Flush
+
+    return await Flush(app, session_id, opened)(messages)
+
+
+async def _renewed(
+    app: App, session_id: str, opened: SessionOpened, transcript: Transcript, window: int
+) -> str:
+    """The system text with memory as it is now. The beginning of the requests changes with the
+    summary anyway, so this is the time for it."""
+    from hermes.app.memory.snapshots import renewed
+
+    if len(transcript.compactions) == 1:
+        app.session(session_id).tell(OFTEN)
+    return await renewed(app, session_id, opened, transcript, window)
+
+
+class _Summaries:
+    """Asks the model that the settings name for side work of this kind, else the main one."""
+
+    def __init__(self, app: App, session_id: str) -> None:
+        self._app = app
+        self._session_id = session_id
+
+    async def __call__(self, prompt: Prompt, meter: Meter) -> Reply:
+        # Few conversations grow so long.
+        from hermes.app.models.auxiliary import Auxiliary
+
+        session = self._app.session(self._session_id)
+        transcript = session.transcript
+        auxiliary = Auxiliary(
+            self._app.models,
+            self._app.settings,
+            main=lambda: (transcript.model, transcript.provider),
+            tell=session.tell,
+        )
+        return await auxiliary.ask(TASK, prompt, meter)

@@ -1,0 +1,55 @@
+"""Records the model calls of a session beside its journal, so that it can be played again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.app.opening import Opening
+from hermes.app.replay.facts import run_of, way_of
+from hermes.app.sessions.tuning import TieredConnect
+from hermes.core.ports import Meter, Provider, Workspace
+from hermes.core.turn import Limits
+from hermes.providers.recorded.masks import Mask
+from hermes.providers.recorded.tape import Tape
+from hermes.providers.recorded.tapped import Tapped
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+TAPES = "tapes"
+
+
+class Taping:
+    """For one session of one process, which comes in after so many records. A session that was
+    there before gets its tape at once: it must be known when this process came."""
+
+    def __init__(
+        self, app: App, session_id: str, opening: Opening, workspace: Workspace, after: int
+    ) -> None:
+        self._models = app.models
+        self._settings = app.settings
+        self._mask = Mask(app.secrecy.values(), app.secrecy.marks)
+        run = run_of(
+            app.config,
+            mask=self._mask,
+            after=after,
+            at=app.world.clock.now(),
+            attended=opening.attended,
+            root=workspace.root,
+            cwd=workspace.cwd,
+        )
+        folder = app.home.sessions / session_id / TAPES
+        self._tape = Tape(folder, run, mask=self._mask, clock=app.world.clock)
+        if after:
+            self._tape.begin()
+
+    def around(self, connect: TieredConnect) -> TieredConnect:
+        def taped(
+            model: str, provider: str, meter: Meter, tier: str | None
+        ) -> tuple[Provider, Limits]:
+            connected, limits = connect(model, provider, meter, tier)
+            way = way_of(self._models, self._settings, self._mask, model, provider, tier)
+            self._tape.goes(way)
+            return Tapped(connected, self._tape), limits
+
+        return taped

@@ -1,0 +1,94 @@
+"""Work beside a conversation: a session of its own that reports back, and a side question that
+nobody will remember."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from hermes.app.opening import Opening
+from hermes.app.prompt.prefill import prefilled
+from hermes.app.prompt.prompting import view_of
+from hermes.app.prompt.toolbox import wanted_names
+from hermes.codec.values import Value, replace
+from hermes.core.commands import Say
+from hermes.core.errors import HermesError
+from hermes.core.events import TurnEnded
+from hermes.core.messages import AssistantMessage, Message, user_says
+from hermes.core.prompt import Reply
+from hermes.core.session import Session
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+SOURCE = "background"
+SIDE_QUESTION = (
+    "[A side question about the conversation so far. Answer it from what you see, in a few "
+    "sentences, and call no tools; it will not be part of the conversation.]\n\n{question}"
+)
+
+
+class Aside(Value):
+    """What came of a session that worked on its own."""
+
+    session_id: str
+    answer: str = ""
+    ended: TurnEnded | None = None
+
+
+async def in_background(app: App, session: Session, text: str) -> Aside:
+    """One turn of a new session in the same folder. Nobody is there to be asked, so whatever
+    needs a question is refused. Cancelling it leaves a session that can be resumed."""
+    opened = session.transcript.opened
+    cwd = opened.cwd if opened else ""
+    other = await app.open(Opening(source=SOURCE, attended=False, cwd=cwd))
+    events, ended = other.subscribe(), None
+    try:
+        await other.send(Say(text=text))
+        async for record in events:
+            if isinstance(record.event, TurnEnded):
+                ended = record.event
+                break
+        answer = _last_words(other.transcript.messages)
+    finally:
+        events.close()
+        await app.leave(other)
+    return Aside(session_id=other.id, answer=answer, ended=ended)
+
+
+async def side_answer(app: App, session: Session, question: str) -> str:
+    """From a copy of the conversation, by the model that holds it. Nothing of it is kept but what
+    it costs. HermesError when there is no answer."""
+    transcript = session.transcript
+    opened = transcript.opened
+    assert opened is not None, "every session that is open has begun"
+    tools = app.tools.choose(opened.tools, wanted_names(app.settings)).specs
+    view = view_of(tools, app.settings, source=opened.source, first=prefilled(app))
+    prompt = view(transcript)
+    asked = user_says(app.secrecy.text(SIDE_QUESTION.format(question=question)))
+    prompt = replace(prompt, messages=(*_answered(prompt.messages), asked))
+    provider, _ = app.models.connect(
+        transcript.model, transcript.provider, session.meter, cause="aside"
+    )
+    answer = ""
+    async with aclosing(provider.reply(prompt)) as stream:
+        async for item in stream:
+            if isinstance(item, Reply):
+                answer = item.message.text
+    # Nothing is added but what the call has cost.
+    await session.adopt(())
+    if not answer.strip():
+        raise HermesError("There was no answer; ask it as a message of its own.")
+    return answer
+
+
+def _answered(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Without calls at the end that have no results yet: no model takes those."""
+    while messages and isinstance(messages[-1], AssistantMessage) and messages[-1].calls:
+        messages = messages[:-1]
+    return messages
+
+
+def _last_words(messages: list[Message]) -> str:
+    said = (each.text for each in reversed(messages) if isinstance(each, AssistantMessage))
+    return next((text for text in said if text.strip()), "")

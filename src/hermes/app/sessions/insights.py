@@ -1,0 +1,269 @@
+"""What was done in the last days: sessions, tokens, cost, tools, skills, memory, hours."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hermes.app.sessions.tally import HOUR_SECONDS, Counted, Tally
+from hermes.codec.values import Value
+from hermes.core.messages import Usage
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.journal.spending import Spending
+
+DAY_SECONDS = 86_400
+TOP = 5
+# Calls beside the turns are shown by what they were for.
+CHAT = frozenset(("chat", "retry", "fallback", "continuation", "cron", "sub-session"))
+_SESSIONS = (
+    "SELECT session, id, title, preview, source, started_at, last_at, message_count,"
+    " tool_call_count, input + output + cache_read + cache_write AS tokens"
+    " FROM summaries JOIN sessions USING (session)"
+    " WHERE last_at >= ?1 AND (?2 = '' OR source = ?2)"
+)
+
+
+class ModelUse(Value, omit_defaults=False):
+    """`cost` None when no price is known; `unpriced` replies are not in it. `task` is empty for
+    answers, else what side work the calls did."""
+
+    model: str
+    provider: str
+    task: str
+    sessions: int
+    calls: int
+    usage: Usage
+    unpriced: int = 0
+
+
+class ToolUse(Value, omit_defaults=False):
+    name: str
+    calls: int
+    failures: int
+
+
+class SkillUse(Value, omit_defaults=False):
+    name: str
+    loads: int
+    changes: int
+    well: int
+    badly: int
+    last_at: str
+
+
+class SessionUse(Value, omit_defaults=False):
+    id: str
+    title: str
+    seconds: float
+    messages: int
+    tool_calls: int
+    tokens: int
+
+
+class Insights(Value, omit_defaults=False):
+    """`hours` are messages of people by hour of the local day, `weekdays` from Monday on, `days`
+    from the first to today; `streak` is days in a row up to today."""
+
+    days_back: int
+    source: str
+    sessions: int = 0
+    messages: int = 0
+    tool_calls: int = 0
+    usage: Usage = Usage()
+    unpriced: int = 0
+    active_days: int = 0
+    streak: int = 0
+    models: tuple[ModelUse, ...] = ()
+    platforms: dict[str, int] = {}
+    tools: tuple[ToolUse, ...] = ()
+    skills: tuple[SkillUse, ...] = ()
+    memory: dict[str, str] = {}
+    memory_changes: int = 0
+    hours: tuple[int, ...] = (0,) * 24
+    weekdays: tuple[int, ...] = (0,) * 7
+    days: tuple[int, ...] = ()
+    longest: tuple[SessionUse, ...] = ()
+    busiest: tuple[SessionUse, ...] = ()
+
+
+class _Session(NamedTuple):
+    session: int
+    id: str
+    title: str
+    preview: str
+    source: str
+    started_at: float
+    last_at: float
+    messages: int
+    tool_calls: int
+    tokens: int
+
+
+async def insights(app: App, *, days: int = 30, source: str = "") -> Insights:
+    """Today and the days before it, by the clock on the wall; no model is asked."""
+    if not app.home.journal.exists():
+        return Insights(days_back=days, source=source)
+    now = app.world.clock.now()
+    since = _midnight(now) - (days - 1) * DAY_SECONDS
+    tally = Tally(app.home.cache / "insights.db")
+
+    def read(db: sqlite3.Connection) -> tuple[list[_Session], list[Counted]]:
+        rows = db.execute(_SESSIONS, (since, source)).fetchall()
+        return [_Session(*row) for row in rows], tally.counted(db, since)
+
+    sessions, counted = await app.journal.reading(read)
+    known = {each.session for each in sessions}
+    counted = [each for each in counted if each.session in known]
+    names = {each.id for each in sessions}
+    lines = [
+        line
+        for line in await app.library.spending(since=since)
+        if not source or line.session_id in names
+    ]
+    return Insights(
+        days_back=days,
+        source=source,
+        sessions=len(sessions),
+        messages=sum(each.messages for each in sessions),
+        tool_calls=sum(each.times for each in counted if each.kind == "tool"),
+        usage=_summed(line.usage for line in lines),
+        unpriced=sum(line.unpriced for line in lines),
+        models=_models(lines),
+        platforms=dict(Counter(each.source for each in sessions).most_common()),
+        tools=_tools(counted),
+        skills=await _skills(app, counted),
+        memory=await _memory(app),
+        memory_changes=_count(counted, "memory"),
+        longest=_top(sessions, lambda each: each.last_at - each.started_at),
+        busiest=_top(sessions, lambda each: each.tokens),
+        **_activity(counted, now, days),
+    )
+
+
+def _activity(counted: list[Counted], now: float, days: int) -> dict[str, Any]:
+    """People's own messages over time."""
+    hours, weekdays, by_day = [0] * 24, [0] * 7, [0] * days
+    today = _midnight(now)
+    for each in counted:
+        if each.kind != "said" or each.name != "user":
+            continue
+        moment = time.localtime(each.hour * HOUR_SECONDS)
+        hours[moment.tm_hour] += each.times
+        weekdays[moment.tm_wday] += each.times
+        # A day that is an hour shorter or longer is still one day.
+        back = round((today - _midnight(each.hour * HOUR_SECONDS)) / DAY_SECONDS)
+        if 0 <= back < days:
+            by_day[days - 1 - back] += each.times
+    streak = next((n for n, count in enumerate(reversed(by_day)) if not count), days)
+    return {
+        "hours": tuple(hours),
+        "weekdays": tuple(weekdays),
+        "days": tuple(by_day),
+        "active_days": sum(map(bool, by_day)),
+        "streak": streak,
+    }
+
+
+def _models(lines: Iterable[Spending]) -> tuple[ModelUse, ...]:
+    groups: dict[tuple[str, str, str], list[Spending]] = defaultdict(list)
+    for line in lines:
+        task = "" if line.cause in CHAT else line.cause
+        groups[line.model, line.provider, task].append(line)
+    found = [
+        ModelUse(
+            model=model,
+            provider=provider,
+            task=task,
+            sessions=len({line.session_id for line in group}),
+            calls=sum(line.calls for line in group),
+            usage=_summed(line.usage for line in group),
+            unpriced=sum(line.unpriced for line in group),
+        )
+        for (model, provider, task), group in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda each: (bool(each.task), -_tokens(each.usage))))
+
+
+def _tools(counted: Iterable[Counted]) -> tuple[ToolUse, ...]:
+    calls: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    for each in counted:
+        if each.kind == "tool":
+            calls[each.name] += each.times
+        elif each.kind == "failed":
+            failures[each.name] += each.times
+    return tuple(
+        ToolUse(name=name, calls=count, failures=failures[name])
+        for name, count in calls.most_common()
+    )
+
+
+async def _skills(app: App, counted: Iterable[Counted]) -> tuple[SkillUse, ...]:
+    """Those that were loaded in these days; how it went is counted over all time."""
+    loads: Counter[str] = Counter()
+    for each in counted:
+        if each.kind == "skill":
+            loads[each.name] += each.times
+    if not loads:
+        return ()
+    from hermes.app.skills.skilled import skilled
+    from hermes.app.skills.stats import skill_stats
+
+    known = {each.name: each for each in await skill_stats(app, skilled(app))}
+    return tuple(
+        SkillUse(
+            name=name,
+            loads=count,
+            changes=known[name].changes if name in known else 0,
+            well=known[name].successes if name in known else 0,
+            badly=known[name].failures if name in known else 0,
+            last_at=known[name].last_at if name in known else "",
+        )
+        for name, count in loads.most_common()
+    )
+
+
+async def _memory(app: App) -> dict[str, str]:
+    """How full each part of memory is."""
+    status = await app.memory.status()
+    return {name: part.usage for name, part in status.parts.items() if part.is_on}
+
+
+def _top(sessions: list[_Session], weight: Any) -> tuple[SessionUse, ...]:
+    best = sorted(sessions, key=weight, reverse=True)[:TOP]
+    return tuple(
+        SessionUse(
+            id=each.id,
+            title=each.title or each.preview,
+            seconds=each.last_at - each.started_at,
+            messages=each.messages,
+            tool_calls=each.tool_calls,
+            tokens=each.tokens,
+        )
+        for each in best
+    )
+
+
+def _count(counted: Iterable[Counted], tool: str) -> int:
+    return sum(each.times for each in counted if each.kind == "tool" and each.name == tool)
+
+
+def _summed(usages: Iterable[Usage]) -> Usage:
+    total = Usage()
+    for usage in usages:
+        total += usage
+    return total
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.prompt + usage.output
+
+
+def _midnight(at: float) -> float:
+    moment = time.localtime(at)
+    return time.mktime((moment.tm_year, moment.tm_mon, moment.tm_mday, 0, 0, 0, 0, 0, -1))

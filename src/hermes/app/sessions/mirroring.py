@@ -1,0 +1,136 @@
+"""Sessions as JSON files beside the journal, written anew after each turn, for programs that read
+such files (`sessions.write_json_snapshots`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.app.models.choice import WITHIN
+from hermes.app.sessions.history import dicts_from_messages
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import JsonObject, Value
+from hermes.config.files import replace_file
+from hermes.config.home import Home
+from hermes.core.errors import HermesError
+from hermes.core.events import TurnEnded
+from hermes.core.session import Session
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+log = logging.getLogger(__name__)
+
+# How long whoever leaves a session waits for its last file.
+LEAVE_SECONDS = 10.0
+
+
+class Length(Value):
+    """What is asked of a file that is there already."""
+
+    message_count: int = 0
+
+
+def snapshot_file(home: Home, session_id: str) -> Path:
+    """An id that came with a file of somebody else may be anything; the name never leads out."""
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", session_id)[:100]
+    if plain != session_id:
+        plain += "-" + blake2b(session_id.encode("utf-8", "replace"), digest_size=4).hexdigest()
+    return home.sessions / f"session_{plain}.json"
+
+
+def forget_snapshot(home: Home, session_id: str) -> None:
+    snapshot_file(home, session_id).unlink(missing_ok=True)
+
+
+class Mirrors:
+    """The open sessions that have a file of this kind."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._open: dict[str, asyncio.Task[None]] = {}
+
+    def follow(self, session: Session) -> None:
+        self._open[session.id] = asyncio.ensure_future(self._follow(session))
+
+    async def leave(self, session_id: str) -> None:
+        """The session is closed; its last turn is still written."""
+        task = self._open.pop(session_id, None)
+        if task is not None:
+            await asyncio.wait((task,), timeout=LEAVE_SECONDS)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _follow(self, session: Session) -> None:
+        async for record in session.subscribe():
+            if isinstance(record.event, TurnEnded):
+                try:
+                    await self._write(session, record.at)
+                except (HermesError, OSError) as error:
+                    log.warning("a session could not be written", extra={"error": str(error)})
+
+    async def _write(self, session: Session, now: float) -> None:
+        info = await self._app.library.info(session.id)
+        found = snapshot(self._app, session, info.started_at, now)
+        await asyncio.to_thread(write, self._app.home, found)
+
+
+def snapshot(app: App, session: Session, began: float, now: float) -> JsonObject:
+    transcript = session.transcript
+    opened = transcript.opened
+    messages = dicts_from_messages(transcript.messages)
+    return {
+        "session_id": session.id,
+        "model": transcript.model,
+        "provider": transcript.provider,
+        "base_url": _url(app, transcript.model, transcript.provider),
+        "platform": opened.source if opened else "",
+        "session_start": _iso(began),
+        "last_updated": _iso(now),
+        "system_prompt": app.secrecy.text(opened.system) if opened else "",
+        "tools": list(opened.tools) if opened else [],
+        "message_count": len(messages),
+        "messages": [_masked(app, message) for message in messages],
+    }
+
+
+def write(home: Home, found: JsonObject) -> None:
+    """Whole or not at all, and never over more than it holds itself."""
+    path = snapshot_file(home, str(found["session_id"]))
+    if _length(path) <= int(found["message_count"]):
+        replace_file(home, path, encode(found) + b"\n", durable=False)
+
+
+def _length(path: Path) -> int:
+    try:
+        return decode(Length, path.read_bytes()).message_count
+    except (DecodeError, FileNotFoundError):
+        return 0
+
+
+def _masked(app: App, value: object) -> object:
+    if isinstance(value, str):
+        return app.secrecy.text(value)
+    if isinstance(value, dict):
+        return {key: _masked(app, item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_masked(app, item) for item in value]
+    return value
+
+
+def _url(app: App, model: str, provider: str) -> str:
+    if provider in WITHIN:
+        return ""
+    try:
+        return app.models.endpoint(model, provider).url
+    except HermesError:
+        return ""
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()

@@ -1,0 +1,36 @@
+"""The model that recaps past sessions for one that looks back: metered there, and its own choice
+in the settings (`auxiliary.session_search`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.app.models.auxiliary import Auxiliary
+from hermes.core.prompt import Prompt
+from hermes.recall.recap import MOST_SHOWN, Teller
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+TASK = "session_search"
+# Half of a window, at the four characters that a token has at least in most languages.
+CHARS_PER_TOKEN = 2
+
+
+def teller_of(app: App, session_id: str) -> Teller:
+    """For as long as one search takes: the session's model may be another one after it."""
+    session = app.session(session_id)
+    transcript = session.transcript
+    auxiliary = Auxiliary(
+        app.models,
+        app.settings,
+        main=lambda: (transcript.model, transcript.provider),
+        tell=session.tell,
+    )
+
+    async def ask(prompt: Prompt) -> str:
+        reply = await auxiliary.ask(TASK, prompt, session.meter)
+        return reply.message.text
+
+    window = app.window(transcript.model, transcript.provider)
+    return Teller(ask=ask, most_chars=min(MOST_SHOWN, window * CHARS_PER_TOKEN))

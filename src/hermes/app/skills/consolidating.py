@@ -1,0 +1,158 @@
+"""Lets a model merge skills of the agent's own that are about the same thing."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.app.models.auxiliary import Auxiliary
+from hermes.app.skills.skilled import Skilled
+from hermes.codec.json import DecodeError, convert
+from hermes.codec.values import Value
+from hermes.core.errors import HermesError, ToolError
+from hermes.core.messages import Message, Text, ToolCall, ToolMessage, ToolResult, user_says
+from hermes.core.prompt import Prompt
+from hermes.core.session import Session
+from hermes.skills.files import read_tree
+from hermes.skills.history import Cause
+from hermes.skills.merging import INSTRUCTIONS, TOOL, Merge, lost
+from hermes.skills.scan import Entry
+from hermes.skills.shelf import Change
+from hermes.skills.skill import MAIN
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+TASK = "curator"
+MOST_ROUNDS = 8
+# All texts together; those used last come first.
+MOST_CHARS = 120_000
+LEAVES_OUT = "It leaves out {}. Keep every command and name of its parts."
+
+
+class Merged(Value):
+    """`absorbed` are in the archive now; `version` is "" when nothing was really done."""
+
+    into: str
+    absorbed: tuple[str, ...]
+    version: str = ""
+
+
+class Consolidation:
+    """One pass over a library. `purse` is the session that pays for it. A copy of all skills is
+    made first, what is absorbed goes to the archive, and skills of a person, pinned ones, those
+    that jobs use and those with files of their own are not touched."""
+
+    def __init__(self, app: App, skills: Skilled, purse: Session, *, dry_run: bool = False) -> None:
+        self._app = app
+        self._skills = skills
+        self._purse = purse
+        self._dry_run = dry_run
+        self._needed: frozenset[str] = frozenset()
+        self._texts: dict[str, str] = {}
+        self._done: list[Merged] = []
+
+    async def run(self) -> tuple[Merged, ...]:
+        """ProviderError when no model can be asked."""
+        self._texts = await asyncio.to_thread(self._candidates)
+        if len(self._texts) < 2:
+            return ()
+        said = "\n\n".join(f"# {name}\n\n{text}" for name, text in self._texts.items())
+        messages: tuple[Message, ...] = (user_says(said),)
+        for _ in range(MOST_ROUNDS):
+            prompt = Prompt(system=INSTRUCTIONS, messages=messages, tools=(TOOL,))
+            reply = await self._auxiliary().ask(TASK, prompt, self._purse.meter)
+            if not reply.message.calls:
+                break
+            results = [await asyncio.to_thread(self._answer, call) for call in reply.message.calls]
+            messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
+        return tuple(self._done)
+
+    def _candidates(self) -> dict[str, str]:
+        self._needed = frozenset(self._skills.needed())
+        known = {entry.name: entry for entry in self._skills.shelf.look().entries}
+        recent = [name for name in self._skills.usages.recent() if name in known]
+        texts: dict[str, str] = {}
+        left = MOST_CHARS
+        for name in dict.fromkeys((*recent, *sorted(known))):
+            text = self._text(known[name])
+            if text and len(text) <= left:
+                texts[name] = text
+                left -= len(text)
+        return texts
+
+    def _text(self, entry: Entry) -> str:
+        """ "" for one that is to stay as it is."""
+        if entry.name in self._needed or self._skills.usages.of(entry.name).pinned:
+            return ""
+        if self._skills.shelf.provenance(entry) != "agent":
+            return ""
+        tree = read_tree(Path(entry.folder))
+        return tree[MAIN].decode("utf-8", "replace") if set(tree) == {MAIN} else ""
+
+    def _answer(self, call: ToolCall) -> ToolResult:
+        try:
+            if call.name != TOOL.name or call.broken:
+                raise ToolError(f"Only {TOOL.name} can be called now.")
+            text, failed = self._merge(convert(Merge, call.arguments)), False
+        except (HermesError, DecodeError) as error:
+            text, failed = str(error), True
+        return ToolResult(call_id=call.id, name=call.name, parts=(Text(text=text),), failed=failed)
+
+    def _merge(self, merge: Merge) -> str:
+        self._check(merge)
+        version = "" if self._dry_run else self._carried_out(merge)
+        self._done.append(Merged(into=merge.into, absorbed=merge.absorbed, version=version))
+        for name in merge.absorbed:
+            del self._texts[name]
+        self._texts[merge.into] = merge.content
+        return f"{merge.into} takes their place."
+
+    def _check(self, merge: Merge) -> None:
+        strangers = [name for name in merge.parts if name not in self._texts]
+        if strangers:
+            raise ToolError(f"{', '.join(strangers)} cannot be merged; only those of the list can.")
+        if len(merge.parts) < 2:
+            raise ToolError("A merge needs at least two skills of the list.")
+        is_taken = self._skills.shelf.look().named(merge.into) is not None
+        if is_taken and merge.into not in merge.parts:
+            raise ToolError(f"{merge.into} is a skill of its own; choose another name.")
+        missing = lost({name: self._texts[name] for name in merge.parts}, merge.content)
+        if missing:
+            raise ToolError(LEAVES_OUT.format(", ".join(f"`{code}`" for code in missing)))
+
+    def _carried_out(self, merge: Merge) -> str:
+        shelf, curator = self._skills.shelf, self._skills.curator()
+        first = shelf.find(merge.parts[0])
+        keeps_copies = self._app.settings.curator.backup.enabled
+        if keeps_copies and not any(each.version for each in self._done):
+            curator.backup()
+        version = shelf.apply(
+            Change(
+                name=merge.into,
+                action="merge",
+                cause=Cause(
+                    who="curator",
+                    session=self._purse.id,
+                    model=self._purse.transcript.model,
+                    words=f"merged from {', '.join(merge.parts)}",
+                ),
+                files={MAIN: merge.content.encode()},
+                category=first.category,
+            )
+        )
+        if merge.into not in merge.parts:
+            self._skills.usages.created(merge.into, "agent")
+        for name in merge.absorbed:
+            curator.archive(name)
+        return version.id
+
+    def _auxiliary(self) -> Auxiliary:
+        transcript = self._purse.transcript
+        return Auxiliary(
+            self._app.models,
+            self._app.settings,
+            main=lambda: (transcript.model, transcript.provider),
+            tell=lambda _text: None,
+        )

@@ -1,0 +1,330 @@
+"""Skills joined to an app: the shelf of its home, the desk of a session, the curator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.app.plugins.plugged import skills_of_plugins
+from hermes.app.skills.index import seeds_of, skill_roots, skills_cache, skills_folder, skills_here
+from hermes.codec.values import Value
+from hermes.config.secrets import read_env_file
+from hermes.core.errors import ToolError, UsageError
+from hermes.core.events import SessionOpened
+from hermes.skills.bundles import Bundle, Bundles
+from hermes.skills.conditions import Here, listed
+from hermes.skills.desk import VERSION_DIGITS, Desk, allow_none, capture_none
+from hermes.skills.files import Tree, content_hash, read_tree
+from hermes.skills.history import Cause, History, Version
+from hermes.skills.hub.lock import Ledger
+from hermes.skills.loading import (
+    Loading,
+    command_text,
+    leading_skills,
+    linked_files,
+    read_text,
+)
+from hermes.skills.provenance import Origins
+from hermes.skills.readiness import Readiness, readiness
+from hermes.skills.scan import Entry, Scan
+from hermes.skills.shelf import Change, Shelf
+from hermes.skills.skill import MAIN
+from hermes.skills.usage import Usages
+from hermes.version import __version__
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.app.skills.hub import SkillHub
+    from hermes.core.secret_store import SecretStore
+    from hermes.skills.curator import Curator
+
+
+def skilled(app: App, cwd: str = "") -> Skilled:
+    """`cwd` is the project whose own skills count too, if it is trusted."""
+    return Skilled(app, cwd)
+
+
+class Called(Value):
+    """What a person calls skills for, and whose words it is: with the text of a stranger's skill
+    it is the stranger's."""
+
+    text: str
+    origin: str
+
+
+class Skilled:
+    """Everything about the skills of one home. Reads and writes files when asked, not before."""
+
+    def __init__(self, app: App, cwd: str = "") -> None:
+        self._app = app
+        self.folder = skills_folder(app.home)
+        self.seeds = seeds_of(app.home)
+        self.ledger = Ledger(self.folder, app.world.clock)
+        self.usages = Usages(self.folder, app.world.clock)
+        self.bundles = Bundles(app.home.root / "skill-bundles")
+        self.scan = Scan(skill_roots(app.settings, app.home, cwd), skills_cache(app.home))
+        self.shelf = Shelf(
+            self.folder,
+            self.scan,
+            app.world,
+            origins=self._origins,
+            guard=_guard if app.settings.skills.guard_agent_created else None,
+        )
+
+    @property
+    def hub(self) -> SkillHub:
+        # Only few runs ask others for their skills.
+        from hermes.app.skills.hub import SkillHub
+
+        return SkillHub(self._app, self)
+
+    def needed(self) -> tuple[str, ...]:
+        """Names of skills that scheduled jobs use, also of jobs that rest."""
+        from hermes.app.jobs import jobs_of
+
+        named = (job.get("skills") for job in jobs_of(self._app).all(disabled=True))
+        return tuple(str(name) for names in named if isinstance(names, list) for name in names)
+
+    def curator(self) -> Curator:
+        # Sessions that use skills do not pay for it.
+        from hermes.skills.curator import Curator, CuratorSettings
+
+        settings = self._app.settings.curator
+        wanted = CuratorSettings(
+            stale_after_days=settings.stale_after_days,
+            archive_after_days=settings.archive_after_days,
+            most_skills=settings.most_skills,
+            prune_builtins=settings.prune_builtins,
+            backups=settings.backup.keep if settings.backup.enabled else 0,
+        )
+        clock = self._app.world.clock
+        return Curator(self.shelf, self.usages, clock, wanted, needed=self.needed)
+
+    def seed(self) -> None:
+        """Put the skills that come with the program there, as the first session would."""
+        self.seeds.seed_if_new(__version__)
+
+    def here(self, platform: str, tools: tuple[str, ...] = ()) -> Here:
+        return skills_here(self._app.settings, platform, tools)
+
+    def listed(self, platform: str) -> tuple[Entry, ...]:
+        """Those that can be used on this surface."""
+        here = self.here(platform)
+        return tuple(entry for entry in self.scan.look().entries if listed(entry, here))
+
+    def variables(self) -> dict[str, str]:
+        """Of the process and of `.env`, as they are now."""
+        return {**self._app.env, **read_env_file(self._app.home).variables}
+
+    def has_program(self, name: str) -> bool:
+        import shutil
+
+        return shutil.which(name, path=self._app.env.get("PATH")) is not None
+
+    def loading(self, session_id: str = "") -> Loading:
+        skills = self._app.settings.skills
+        return Loading(
+            session_id=session_id, template_vars=skills.template_vars, settings=skills.config
+        )
+
+    def desk(
+        self,
+        *,
+        platform: str,
+        tools: tuple[str, ...] = (),
+        session_id: str = "",
+        cause: Callable[[str], Cause],
+        secrets: SecretStore | None = None,
+    ) -> Desk:
+        """Without `secrets` no command gets to see any."""
+        settings = self._app.settings.skills
+        return Desk(
+            self.shelf,
+            self.usages,
+            here=self.here(platform, tools),
+            home=self._app.home.root,
+            cause=cause,
+            edit=edited,
+            variables=self.variables,
+            has_program=self.has_program,
+            loading=self.loading(session_id),
+            allow_environment=secrets.pass_on if secrets else allow_none,
+            capture=secrets.capture if secrets else capture_none,
+            inline_seconds=settings.inline_shell_timeout if settings.inline_shell else 0,
+            foreign=self._foreign,
+            staged=settings.write_approval,
+        )
+
+    async def called(self, line: str, platform: str, session_id: str) -> Called | None:
+        """The message for a line that begins with skill commands or the name of a bundle; None
+        when it does not."""
+        scanned = self.scan.look()
+        off = self.here(platform).disabled
+        names, instruction = leading_skills(
+            line, lambda name: name not in off and scanned.named(name) is not None
+        )
+        if not names:
+            names, instruction = self._bundled(line)
+        if not names:
+            return None
+        entries = tuple(self.shelf.find(name) for name in names)
+        for entry in entries:
+            self._count_use(entry)
+        text = await command_text(entries, instruction, self.loading(session_id))
+        strangers = [entry.name for entry in entries if self._foreign(entry.name)]
+        return Called(text=text, origin=f"skill:{','.join(strangers)}" if strangers else "user")
+
+    async def preloaded(self, names: Sequence[str]) -> str:
+        """The text of skills for the beginning of a session; NotFound for one that is not there.
+        What a stranger wrote does not get among the instructions."""
+        entries = tuple(self.shelf.find(name) for name in names)
+        if strangers := [entry.name for entry in entries if self._foreign(entry.name)]:
+            raise UsageError(
+                f"The skill {strangers[0]} is by somebody whom nobody here has vouched for, so no "
+                f"session begins with it; say /{strangers[0]} in the chat, or ask for it in words."
+            )
+        for entry in entries:
+            self._count_use(entry)
+        return await command_text(entries, "", self.loading())
+
+    def text(self, entry: Entry, file: str = "") -> str:
+        return read_text(entry, file or MAIN)
+
+    def files(self, entry: Entry) -> dict[str, tuple[str, ...]]:
+        return linked_files(entry)
+
+    def tree(self, name: str) -> Tree:
+        return read_tree(Path(self.shelf.find(name).folder))
+
+    def readiness(self, entry: Entry) -> Readiness:
+        return readiness(
+            entry.skill,
+            system=self.here("cli").system,
+            variables=self.variables(),
+            home=self._app.home.root,
+            has_program=self.has_program,
+        )
+
+    def make_bundle(
+        self, name: str, skills: tuple[str, ...], description: str, instruction: str
+    ) -> str:
+        """Its file; NotFound for a skill that is not there."""
+        for each in skills:
+            self.shelf.find(each)
+        bundle = Bundle(name=name, description=description, skills=skills, instruction=instruction)
+        return str(self.bundles.write(bundle))
+
+    def reset(self, name: str, *, restore: bool) -> str:
+        """A shipped skill as it came; the id of the version that this makes."""
+        tree, category = self.seeds.tree(name)
+        if self.shelf.look().named(name) is None and not restore:
+            raise UsageError(f"You have removed {name}; --restore brings it back.")
+        change = Change(
+            name=name,
+            action="reset",
+            cause=Cause(who="bundled"),
+            files=dict(tree),
+            whole=True,
+            category=category,
+        )
+        version = self.shelf.apply(change)
+        self.seeds.forget(name, content_hash(tree))
+        return version.id
+
+    def before(self, name: str) -> str:
+        """The id of the newest older version that has files; UsageError when there is none."""
+        versions = self.shelf.history(name)
+        present = next((one for one in reversed(versions) if one.state == "active"), None)
+        older = [
+            one.id
+            for one in versions
+            if one.state == "past" and not one.removed and one.hash != (present and present.hash)
+        ]
+        if not older:
+            raise UsageError(
+                f"There is no older version of {name}; `hermes skills history {name}` lists all."
+            )
+        return older[-1]
+
+    def approve(self, version: Version, reason: str = "") -> Version:
+        """What waited comes into use, and counts as a change from now on."""
+        done = self.shelf.promote(version, reason)
+        if done.action == "create":
+            self.usages.created(done.name, "agent")
+        else:
+            self.usages.patched(done.name)
+        return done
+
+    def revert(self, name: str, id: str) -> Version:
+        """By the person at the keyboard."""
+        return self.shelf.revert(name, id, Cause(who="user"))
+
+    def _bundled(self, line: str) -> tuple[tuple[str, ...], str]:
+        word, _, rest = line.strip().removeprefix("/").partition(" ")
+        if word not in self.bundles.names():
+            return (), ""
+        bundle = self.bundles.read(word)
+        words = "\n".join(text for text in (bundle.instruction, rest.strip()) if text)
+        return bundle.skills, words
+
+    def _count_use(self, entry: Entry) -> None:
+        version = content_hash(read_tree(Path(entry.folder)))[:VERSION_DIGITS]
+        self.usages.used(entry.name, version)
+
+    def _origins(self, history: History) -> Origins:
+        return Origins(history, self.seeds.manifest(), self.ledger.hashes())
+
+    def _foreign(self, name: str) -> bool:
+        """Installed from somebody whom nobody here has vouched for."""
+        if (skills_of_plugins(self._app.home.cache) / name).is_dir():
+            return True
+        entry = self.ledger.installed().get(name)
+        return entry is not None and entry.trust_level == "community"
+
+
+def session_skills(app: App, session_id: str, opened: SessionOpened) -> object:
+    """What the skill tools of one session work with. Its commands see what a skill declares by the
+    same way as any other secret that is lent to them."""
+    from hermes.app.secrecy.vault import store_of
+    from hermes.skills.tools import Skills
+
+    def cause(call: str) -> Cause:
+        session = app.opened(session_id)
+        model = session.transcript.model if session else opened.model
+        return Cause(who="agent", session=session_id, call=call, model=model)
+
+    desk = skilled(app, opened.cwd).desk(
+        platform=opened.source,
+        tools=opened.tools,
+        session_id=session_id,
+        cause=cause,
+        secrets=store_of(app, session_id),
+    )
+    return Skills(desk)
+
+
+def edited(text: str, old: str, new: str, everywhere: bool) -> str:
+    """As the patch tool does it."""
+    from hermes.tools.edits.replace import find, replacements
+    from hermes.tools.edits.text import spliced
+
+    if not old:
+        raise ToolError("old_string is empty; edit writes the whole text.")
+    found = find(text, old, replace_all=everywhere)
+    if found is None:
+        raise ToolError("old_string is not in the text; load the skill again and copy it.")
+    if len(found.spans) > 1 and not everywhere:
+        raise ToolError(f"old_string fits in {len(found.spans)} places; add lines around it.")
+    return spliced(text, replacements(text, old, new, found))
+
+
+def _guard(name: str, tree: Tree) -> None:
+    """What the agent writes is scanned like what comes from outside."""
+    from hermes.app.skills.scan import scan_skill
+    from hermes.skills.hub.trust import scan_files
+
+    found = scan_files(tree, scan_skill)
+    if found.verdict == "dangerous":
+        worst = [f"{each.id} (line {each.line} of {each.file or MAIN})" for each in found.findings]
+        raise UsageError(f"The skill {name} is refused by the scan: {', '.join(worst[:5])}.")

@@ -1,0 +1,117 @@
+"""How skills did: counters of the home, and the ends of the turns in which they were loaded."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+from hermes.app.skills.skilled import Skilled
+from hermes.codec.json import DecodeError, decode
+from hermes.codec.values import JsonObject, Value
+from hermes.skills.usage import Outcomes, Usage
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+# Turns that ended for other reasons say nothing about a skill.
+GOOD = ("done",)
+BAD = ("failed", "guardrail", "budget", "partial")
+_LOADED = (
+    "SELECT session, turn_id, body FROM events"
+    " WHERE kind = 'tool_finished' AND instr(body, 'skill_view') > 0"
+)
+_ENDED = "SELECT turn_id, body FROM events WHERE session = ? AND kind = 'turn_ended'"
+
+Text = bytes | str
+
+
+class _Result(Value):
+    name: str = ""
+    failed: bool = False
+    details: JsonObject = {}
+
+
+class _Finished(Value):
+    result: _Result
+
+
+class _Ended(Value):
+    reason: str = ""
+
+
+class SkillStats(Value):
+    """Sums of one skill, and of each of its versions by the beginning of its hash."""
+
+    name: str
+    views: int
+    uses: int
+    changes: int
+    successes: int
+    failures: int
+    last_at: str
+    pinned: bool = False
+    state: str = "active"
+    versions: dict[str, Outcomes] = {}
+
+
+async def skill_stats(app: App, skilled: Skilled) -> tuple[SkillStats, ...]:
+    """Those used last first."""
+    ends = await _ends(app)
+    known = skilled.usages.all()
+    found = [_stats(name, usage, ends.get(name, {})) for name, usage in known.items()]
+    return tuple(sorted(found, key=lambda each: each.last_at, reverse=True))
+
+
+def _stats(name: str, usage: Usage, ends: dict[str, tuple[int, int]]) -> SkillStats:
+    versions = dict(usage.versions)
+    for version, (well, badly) in ends.items():
+        old = versions.get(version, Outcomes())
+        versions[version] = Outcomes(
+            views=old.views,
+            uses=old.uses,
+            successes=old.successes + well,
+            failures=old.failures + badly,
+            last_at=old.last_at,
+        )
+    return SkillStats(
+        name=name,
+        views=usage.view_count,
+        uses=usage.use_count,
+        changes=usage.patch_count,
+        successes=sum(each.successes for each in versions.values()),
+        failures=sum(each.failures for each in versions.values()),
+        last_at=usage.last_at,
+        pinned=usage.pinned,
+        state=usage.state,
+        versions=versions,
+    )
+
+
+async def _ends(app: App) -> dict[str, dict[str, tuple[int, int]]]:
+    """By skill and version: turns that ended well, and badly."""
+    if not app.home.journal.exists():
+        return {}
+
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for finished, ended in await app.journal.reading(_pairs):
+        try:
+            result, reason = decode(_Finished, finished).result, decode(_Ended, ended).reason
+        except DecodeError:
+            continue
+        name, version = result.details.get("name"), result.details.get("version")
+        if result.name != "skill_view" or not name or not version or result.failed:
+            continue
+        well, badly = found.setdefault(str(name), {}).get(str(version), (0, 0))
+        found[name][version] = (well + (reason in GOOD), badly + (reason in BAD))
+    return found
+
+
+def _pairs(db: sqlite3.Connection) -> list[tuple[Text, Text]]:
+    """Each result of the tool with the end of its turn."""
+    loaded = db.execute(_LOADED).fetchall()
+    ends: dict[tuple[int, str], Text] = {}
+    for session in {row[0] for row in loaded}:
+        ends |= {(session, turn): body for turn, body in db.execute(_ENDED, (session,))}
+    return [
+        (body, ends[session, turn]) for session, turn, body in loaded if (session, turn) in ends
+    ]

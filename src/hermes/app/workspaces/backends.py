@@ -1,0 +1,199 @@
+"""Places of work on other machines, made from the settings: ssh, containers, cloud sandboxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.app.workspaces.terminal import check_backend, shell_settings, sudo_of
+from hermes.config.terminal_settings import TerminalSettings
+from hermes.core.errors import ConfigError, ToolError
+from hermes.core.ports import Workspace
+from hermes.workspaces.confinement.protection import Protection
+from hermes.workspaces.environment import child_environment
+from hermes.workspaces.far.cli import CliMachine, Entrance
+from hermes.workspaces.far.container import WORKSPACE
+from hermes.workspaces.far.machine import Machine
+from hermes.workspaces.far.workspace import FarWorkspace
+from hermes.workspaces.limits import ResourceLimits
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+
+PROCESSES = 256
+# Folders that are made where the settings name none; a login on ssh has a home of its own.
+_FOLDERS = {"ssh": "~", "modal": WORKSPACE, "daytona": "~/workspace"}
+
+
+def far_folder(terminal: TerminalSettings) -> str:
+    """`terminal.cwd` if it can be a folder over there, else the usual one."""
+    if terminal.cwd.startswith(("/", "~")):
+        return terminal.cwd
+    return _FOLDERS.get(terminal.backend, WORKSPACE)
+
+
+def far_workspace(
+    app: App, session_id: str, root: str, lent: Callable[[], Mapping[str, str]]
+) -> FarWorkspace:
+    terminal = app.settings.terminal
+    # A container of one's own and a service have no login that sudo would ask for a password.
+    sudo = sudo_of(app, session_id) if terminal.backend == "ssh" else None
+    return FarWorkspace(
+        machine_of(app, session_id),
+        root,
+        state=app.home.sessions / session_id,
+        world=app.world,
+        given=_variables(app),
+        lent=lent,
+        shell=shell_settings(terminal),
+        sudo=sudo,
+        idle_seconds=0 if terminal.backend == "ssh" else terminal.lifetime_seconds,
+        make_root=terminal.backend != "ssh",
+    )
+
+
+async def reach(workspace: Workspace) -> None:
+    """ConfigError, in one sentence, when the place is not there."""
+    assert isinstance(workspace, FarWorkspace)
+    try:
+        await workspace.arrive()
+    except ToolError as error:
+        await workspace.close()
+        fix = "`hermes config set terminal.backend local` works on this machine instead"
+        # What follows the first sentence is for the model.
+        what = str(error).split(". ")[0].rstrip(".")
+        raise ConfigError(f"{what}; {fix}.") from error
+
+
+def missing(app: App) -> str:
+    """What the place needs and this machine does not have; nothing is contacted."""
+    try:
+        if app.settings.terminal.backend == "modal":
+            return "" if find_spec("modal") else "Modal sandboxes need the package modal"
+        if app.settings.terminal.backend == "daytona":
+            machine_of(app, "none")
+        else:
+            check_backend(app.settings.terminal)
+            _ = _entrance(app, "none").words
+    except (ToolError, ConfigError) as error:
+        return str(error)
+    return ""
+
+
+def far_protection(app: App) -> Protection:
+    return machine_of(app, "none").protection
+
+
+def machine_of(app: App, session_id: str) -> Machine:
+    terminal = app.settings.terminal
+    check_backend(terminal)
+    match terminal.backend:
+        case "modal":
+            return _modal(app, session_id)
+        case "daytona":
+            return _daytona(app, session_id)
+        case _:
+            return CliMachine(_entrance(app, session_id))
+
+
+def _entrance(app: App, session_id: str) -> Entrance:
+    terminal = app.settings.terminal
+    env = child_environment(app.env, terminal.env_passthrough)
+    match terminal.backend:
+        case "ssh":
+            from hermes.workspaces.far.ssh import SshEntrance, SshSettings
+
+            settings = SshSettings(
+                host=terminal.ssh_host,
+                user=terminal.ssh_user,
+                port=terminal.ssh_port,
+                key=terminal.ssh_key,
+                config=terminal.ssh_config,
+            )
+            return SshEntrance(settings, app.home.cache / "ssh", env)
+        case "singularity":
+            from hermes.workspaces.far.apptainer import ApptainerEntrance, ApptainerSettings
+
+            image = ApptainerSettings(
+                image=terminal.singularity_image,
+                persistent=terminal.container_persistent,
+                scratch=terminal.scratch_dir,
+                limits=_limits(terminal),
+            )
+            return ApptainerEntrance(image, session_id, app.home.cache / "apptainer", env)
+        case _:
+            return _container(app, session_id)
+
+
+def _container(app: App, session_id: str) -> Entrance:
+    from hermes.workspaces.far.container import ContainerEntrance, ContainerSettings
+
+    terminal = app.settings.terminal
+    settings = ContainerSettings(
+        image=terminal.docker_image,
+        engine="podman" if terminal.backend == "podman" else "",
+        persistent=terminal.container_persistent,
+        network=terminal.docker_network,
+        mount=str(Path.cwd()) if terminal.docker_mount_cwd_to_workspace else "",
+        volumes=terminal.docker_volumes,
+        as_host_user=terminal.docker_run_as_host_user,
+        limits=_limits(terminal),
+        engine_options=terminal.docker_engine_args,
+        extra=terminal.docker_extra_args,
+    )
+    env = child_environment(app.env, terminal.env_passthrough)
+    return ContainerEntrance(settings, session_id, env)
+
+
+def _modal(app: App, session_id: str) -> Machine:
+    from hermes.workspaces.far.modal import ModalMachine, ModalSettings
+
+    terminal = app.settings.terminal
+    settings = ModalSettings(
+        image=terminal.modal_image,
+        persistent=terminal.container_persistent,
+        network=terminal.docker_network,
+        limits=_limits(terminal),
+    )
+    return ModalMachine(settings, app.home.sessions / session_id)
+
+
+def _daytona(app: App, session_id: str) -> Machine:
+    from hermes.workspaces.far.daytona import DaytonaMachine, DaytonaSettings
+
+    terminal = app.settings.terminal
+    secrets = app.config.secrets
+    given = {"url": url} if (url := secrets.get("DAYTONA_API_URL")) else {}
+    settings = DaytonaSettings(
+        key=secrets.get("DAYTONA_API_KEY"),
+        image=terminal.daytona_image,
+        persistent=terminal.container_persistent,
+        network=terminal.docker_network,
+        idle_minutes=max(1, terminal.lifetime_seconds // 60),
+        limits=_limits(terminal),
+        **given,
+    )
+    try:
+        return DaytonaMachine(settings, session_id)
+    except ToolError as error:
+        fix = "`hermes config set DAYTONA_API_KEY …`"
+        raise ConfigError(f"Daytona needs DAYTONA_API_KEY; {fix}.") from error
+
+
+def _limits(terminal: TerminalSettings) -> ResourceLimits:
+    return ResourceLimits(
+        cpus=terminal.container_cpu,
+        memory_mb=terminal.container_memory,
+        disk_mb=terminal.container_disk,
+        processes=PROCESSES,
+    )
+
+
+def _variables(app: App) -> dict[str, str]:
+    """What commands get over there; secrets of model providers never leave this machine."""
+    terminal = app.settings.terminal
+    names = terminal.docker_forward_env
+    taken = {name: app.env[name] for name in names if name in app.env}
+    return {**child_environment(taken, names), **terminal.docker_env}

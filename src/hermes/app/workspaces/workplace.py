@@ -1,0 +1,150 @@
+"""Where the files and commands of a session live, as the settings say: chosen, joined to undo and
+explained."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import ChainMap
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.app.workspaces.terminal import described, is_far, sudo_of
+from hermes.config.terminal_settings import TerminalSettings
+from hermes.core.effects import Effect, RunCommand
+from hermes.core.ports import Workspace
+from hermes.undo.undoable import Undoable
+from hermes.workspaces.local import LocalWorkspace
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.undo.intent import Intent
+    from hermes.undo.protection import Protection as UndoProtection
+    from hermes.workspaces.confinement.protection import Protection
+
+# By which a command knows the session that it runs for.
+SESSION = "HERMES_SESSION_ID"
+
+
+def workspace_of(app: App, session_id: str, root: str) -> Workspace:
+    """The workspace of one session. Nothing is contacted yet: see `arrived`. Commands see no secret
+    but those that are named in the settings or lent to the session."""
+
+    def lent() -> dict[str, str]:
+        store = app.secret_stores.get(session_id)
+        return {} if store is None else store.lent()
+
+    if is_far(app.settings.terminal):
+        # Few sessions work elsewhere, so the others do not pay for it.
+        from hermes.app.workspaces.backends import far_workspace
+
+        return far_workspace(app, session_id, root, lent)
+    local = LocalWorkspace(
+        root,
+        state=app.home.sessions / session_id,
+        world=app.world,
+        env=ChainMap({SESSION: session_id}, app.commons.child_env),
+        lent=lent,
+        shell=app.commons.shell,
+        confinement=app.commons.confinement,
+        sudo=sudo_of(app, session_id),
+    )
+    return undoable(app, session_id, local)
+
+
+def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:
+    """The same with a way back, unless the person does not want one."""
+    if not app.settings.checkpoints.enabled:
+        return workspace
+
+    def where() -> tuple[str, str]:
+        session = app.opened(session_id)
+        return session_id, session.transcript.turn_id if session else ""
+
+    def protect() -> UndoProtection:
+        # Only sessions that change something pay for it.
+        from hermes.app.workspaces.undoing import undoing
+
+        return undoing(app).protection(workspace.root, where)
+
+    def warn(words: str) -> None:
+        if session := app.opened(session_id):
+            session.tell(words)
+
+    return Undoable(
+        workspace,
+        protect,
+        touched=partial(_touched, app, session_id, workspace.root),
+        warn=warn,
+        clean=app.secrecy.text,
+    )
+
+
+def _touched(app: App, session_id: str, root: str, effect: RunCommand) -> Intent:
+    """What the text of a command tells at a glance, or else what the rules found in it."""
+    from hermes.undo.intent import read_intent  # needed with the first command only
+
+    intent = read_intent(effect, app.person)
+    tuned = app.tuned.get(session_id)
+    if intent.complete or tuned is None:
+        return intent
+    verdict = tuned.rules.verdict(effect)
+    return intent.informed(reads_only=verdict.reads_only, touched=verdict.touched, root=root)
+
+
+async def preflight(workspace: Workspace, effect: Effect) -> tuple[str, ...]:
+    """What of an effect could not be taken back, one sentence each."""
+    if isinstance(workspace, Undoable):
+        return await workspace.preflight(effect)
+    return ()
+
+
+async def arrived(workspace: Workspace) -> Workspace:
+    """A far place is reached before a session begins in it; ConfigError says why it cannot be."""
+    if workspace.far:
+        from hermes.app.workspaces.backends import reach
+
+        await reach(workspace)
+    return workspace
+
+
+def root_of(app: App, cwd: str) -> str:
+    """Where a session goes on that began in this folder."""
+    if is_far(app.settings.terminal) or Path(cwd).is_dir():
+        return cwd
+    root = str(Path.cwd())
+    if cwd:
+        app.news.append(f"{cwd} is gone; this session goes on in {root}.")
+    return root
+
+
+def start_folder(terminal: TerminalSettings, wanted: str) -> str:
+    """The folder that a new session starts in; of a far place, as it is called there."""
+    if not is_far(terminal):
+        return str(Path(wanted or terminal.cwd).expanduser().resolve())
+    from hermes.app.workspaces.backends import far_folder
+
+    return far_folder(terminal)
+
+
+async def protection_of(app: App) -> Protection:
+    """What stands between commands and this machine, as a session that was opened now would have
+    it. Nothing is started or contacted."""
+    from hermes.workspaces.confinement.sandbox import Sandbox
+
+    terminal = app.settings.terminal
+    if is_far(terminal):
+        from hermes.app.workspaces.backends import far_protection
+
+        return far_protection(app)
+    commons, root = app.commons, start_folder(terminal, "")
+    sandbox = Sandbox(commons.confinement, root, app.home.sessions / "none", commons.child_env)
+    return await asyncio.to_thread(sandbox.protection)
+
+
+async def in_words(app: App) -> str:
+    """Where commands run and what holds them there, for a banner."""
+    if words := described(app.settings.terminal):
+        return words
+    found = await protection_of(app)
+    return f"commands confined ({found.kind})" if found.confined else "commands not confined"

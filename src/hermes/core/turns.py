@@ -1,0 +1,166 @@
+"""The turns of a session: one after the other, each with what the session has at that moment."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from hermes.codec.values import replace
+from hermes.core.budget import Budget
+from hermes.core.errors import JournalError
+from hermes.core.events import TurnStarted
+from hermes.core.gate import Gate
+from hermes.core.loop import run_turn
+from hermes.core.meter import SessionMeter
+from hermes.core.parts import Parts
+from hermes.core.ports import Provider
+from hermes.core.questions import Questions, unanswered
+from hermes.core.recorder import Recorder
+from hermes.core.stop import Stop
+from hermes.core.turn import Kept, Limits, Turn
+
+log = logging.getLogger(__name__)
+
+END_SECONDS = 5
+
+
+class Turns:
+    """`taking` is held while a message is taken for a turn; `kept` are the services of tools."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        recorder: Recorder,
+        gate: Gate,
+        questions: Questions,
+        meter: SessionMeter,
+    ) -> None:
+        self._parts = parts
+        self._recorder = recorder
+        self._gate = gate
+        self._questions = questions
+        self._meter = meter
+        self._way: tuple[Provider, Limits] | None = None
+        self.kept = Kept(parts.furnish)
+        self._hooks = parts.hooks(recorder)
+        self.running: Turn | None = None
+        self.stop = Stop()
+        self.taking = asyncio.Lock()
+        self._work: asyncio.Task[None] | None = None
+        self._closing = False
+
+    @property
+    def busy(self) -> bool:
+        return self._work is not None and not self._work.done()
+
+    @property
+    def way(self) -> tuple[Provider, Limits]:
+        """To the model that answers now."""
+        if self._way is None:
+            transcript = self._recorder.transcript
+            self.connect(transcript.model, transcript.provider)
+        assert self._way is not None
+        return self._way
+
+    def connect(self, model: str, provider: str) -> None:
+        self._way = self._parts.connect(model, provider, self._meter)
+
+    def disconnect(self) -> None:
+        """The next turn finds the way to its model anew."""
+        self._way = None
+
+    def start(self) -> None:
+        """Returns at once; nothing happens where turns run already."""
+        if not self.busy:
+            # Whoever says stop from now on means the turn that begins.
+            self.stop = Stop()
+            self._work = asyncio.ensure_future(self._work_off())
+
+    def interrupt(self) -> None:
+        if self.busy:
+            self.stop.set()
+
+    async def settled(self) -> None:
+        while self.busy:
+            assert self._work is not None
+            await asyncio.shield(self._work)
+
+    async def end(self) -> None:
+        """Stop what runs, and begin no other turn."""
+        self._closing = True
+        self.interrupt()
+        if self._work is not None and not self._work.done():
+            await asyncio.wait((self._work,), timeout=END_SECONDS)
+            self._work.cancel()
+
+    async def _work_off(self) -> None:
+        """Turn after turn until nothing waits."""
+        try:
+            await self._finish_open_turn()
+            while not self._closing and await self._take_next():
+                await self._run()
+        except JournalError as error:
+            # Without the journal nothing may go on; what was acknowledged is safe in it.
+            log.error("session stopped", extra={"why": str(error)})
+            raise
+
+    async def _finish_open_turn(self) -> None:
+        transcript = self._recorder.transcript
+        if transcript.turn_id:
+            for asked in tuple(transcript.asked.values()):
+                self._recorder.note(unanswered(asked))
+            self._recorder.begin_turn(transcript.turn_id)
+            await self._run()
+
+    async def _take_next(self) -> bool:
+        """Begin the turn of the oldest message that waits, if one does."""
+        async with self.taking:
+            n = self._recorder.transcript.next_turn()
+            if n is None:
+                return False
+            self._recorder.begin_turn(self._parts.world.new_id("turn"))
+            # Written with the booking of its first call. A turn that dies before that has done
+            # nothing, and its message still waits.
+            self._recorder.note(TurnStarted(takes=(n,)))
+            self._recorder.foresee()
+        self._parts.world.reach("turn.started")
+        await self._parts.world.pacer.turn()
+        return True
+
+    async def _run(self) -> None:
+        self.running = self._new_turn()
+        try:
+            await run_turn(self.running)
+            self._learn(self.running.window)
+        finally:
+            self.running = None
+            self.stop = Stop()
+
+    def _new_turn(self) -> Turn:
+        provider, limits = self.way
+        self._hooks = self._hooks or self._parts.hooks(self._recorder)
+        return Turn(
+            recorder=self._recorder,
+            provider=provider,
+            view=self._parts.view,
+            toolbox=self._parts.toolbox,
+            workspace=self._parts.workspace,
+            web=self._parts.web,
+            gate=self._gate,
+            questions=self._questions,
+            meter=self._meter,
+            kept=self.kept,
+            limits=limits,
+            budget=Budget(limits.max_steps, self._parts.budget),
+            world=self._parts.world,
+            stop=self.stop,
+            engine=self._parts.engine,
+            remark=self._parts.remark,
+            hooks=self._hooks,
+        )
+
+    def _learn(self, window: int) -> None:
+        """A window that turned out to be smaller stays so."""
+        if self._way is not None and window < self._way[1].window:
+            provider, limits = self._way
+            self._way = provider, replace(limits, window=window)

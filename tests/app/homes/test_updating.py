@@ -1,0 +1,92 @@
+"""A checkout that learns of newer commits and moves forward to them, and never over changes."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hermes.app.homes.updating import Installation, installation, news, update
+from hermes.core.errors import ConfigError
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
+    run = subprocess.run(
+        ["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return run.stdout.strip()
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Path:
+    folder = tmp_path / "upstream"
+    folder.mkdir()
+    git(folder, "init")
+    (folder / "a.txt").write_text("1\n")
+    git(folder, "add", "."), git(folder, "commit", "-m", "first")
+    return folder
+
+
+@pytest.fixture
+def here(tmp_path: Path, upstream: Path) -> Installation:
+    git(tmp_path, "clone", str(upstream), "here")
+    return Installation(kind="checkout", place=tmp_path / "here")
+
+
+def new_commit(upstream: Path) -> None:
+    (upstream / "a.txt").write_text("2\n")
+    git(upstream, "commit", "-a", "-m", "second: better")
+
+
+async def test_the_newest_has_no_news(here: Installation) -> None:
+    found = await news(here)
+    assert not found.is_new
+    assert found.changes == ()
+
+
+async def test_news_are_told_and_taken(here: Installation, upstream: Path) -> None:
+    new_commit(upstream)
+    found = await news(here)
+    assert found.is_new
+    assert found.changes == ("second: better",)
+    assert (here.place / "a.txt").read_text() == "1\n"
+    await update(here)
+    assert (here.place / "a.txt").read_text() == "2\n"
+    assert not (await news(here)).is_new
+
+
+async def test_commits_of_ones_own_are_not_news(here: Installation) -> None:
+    (here.place / "b.txt").write_text("mine\n")
+    git(here.place, "add", "."), git(here.place, "commit", "-m", "mine")
+    assert not (await news(here)).is_new
+
+
+async def test_changes_of_ones_own_stay(here: Installation, upstream: Path) -> None:
+    new_commit(upstream)
+    await news(here)
+    (here.place / "a.txt").write_text("mine\n")
+    with pytest.raises(ConfigError, match="has changes of its own"):
+        await update(here)
+    assert (here.place / "a.txt").read_text() == "mine\n"
+    git(here.place, "commit", "-a", "-m", "mine")
+    with pytest.raises(ConfigError, match="bring them together"):
+        await update(here)
+    assert (here.place / "a.txt").read_text() == "mine\n"
+
+
+async def test_a_remote_that_is_gone_is_told(here: Installation, upstream: Path) -> None:
+    git(here.place, "remote", "set-url", "origin", f"{upstream}-elsewhere")
+    with pytest.raises(ConfigError, match="git fetch failed"):
+        await news(here)
+
+
+async def test_a_branch_without_a_remote_is_told(here: Installation) -> None:
+    git(here.place, "checkout", "-b", "mine")
+    with pytest.raises(ConfigError, match="set-upstream-to"):
+        await news(here)
+
+
+def test_where_it_runs_from_is_known() -> None:
+    assert (installation().place / "src").is_dir() or installation().kind == "package"
