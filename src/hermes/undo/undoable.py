@@ -56,6 +56,10 @@ class Undoable(WrappedWorkspace):
         self._clean = clean
         self._one = asyncio.Lock()
 
+    def put_beneath(self, layer: Callable[[Workspace], Workspace]) -> None:
+        """What is done through this layer can be taken back as well."""
+        self._inner = layer(self._inner)
+
     @property
     def _protection(self) -> Protection:
         if self._made is None:

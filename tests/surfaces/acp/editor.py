@@ -116,6 +116,7 @@ class Editor:
         self, session_id: str, path: str, content: str, **_: Any
     ) -> WriteTextFileResponse:
         self.buffers[path] = content
+        await asyncio.to_thread(Path(path).write_text, content)
         return WriteTextFileResponse()
 
     async def create_terminal(

@@ -24,6 +24,8 @@ from hermes.testing.steps import calls, says
 from tests.mcp.conftest import LITTLE
 from tests.surfaces.acp.editor import Editor, editor
 
+WITH_TERMINALS = "acp: {use_client_terminal: true}\n"
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -191,6 +193,33 @@ async def test_files_that_are_open_in_the_editor_are_read_and_written_there(
         assert client.buffers[path] == "from the agent\n"
 
 
+async def test_what_was_done_through_the_editor_can_be_taken_back(
+    tmp_path: Path, project: Path
+) -> None:
+    steps = [
+        calls("read_file", path="notes.txt"),
+        calls("write_file", path="notes.txt", content="from the agent\n"),
+        calls("terminal", command="rm more.txt"),
+        says("Done."),
+    ]
+    (project / "more.txt").write_text("more\n")
+    home = tmp_path / "home"
+    async with (
+        ScriptedServer(steps) as server,
+        editor(home, server.url, files=True, terminal=True, settings=WITH_TERMINALS) as client,
+    ):
+        path = str(project / "notes.txt")
+        client.buffers[path] = "first\n"
+        session = await opened(client, project)
+        await client.agent.set_session_mode(session, "accept_edits")
+        await client.say(session, "go")
+        assert client.buffers[path] == "from the agent\n" and client.released
+        assert not (project / "more.txt").exists()
+        await client.say(session, "/rollback 1")
+        assert (project / "notes.txt").read_text() == "first\n"
+        assert (project / "more.txt").read_text() == "more\n"
+
+
 async def test_the_model_is_switched_and_the_conversation_stays(
     tmp_path: Path, project: Path
 ) -> None:
@@ -326,9 +355,6 @@ async def test_the_mode_that_was_chosen_is_told(tmp_path: Path, project: Path) -
         await client.agent.set_session_mode(session, "plan")
         told = [each for each in client.updates if isinstance(each, CurrentModeUpdate)]
         assert [each.current_mode_id for each in told] == ["plan"]
-
-
-WITH_TERMINALS = "acp: {use_client_terminal: true}\n"
 
 
 async def test_commands_run_in_terminals_of_the_editor_where_that_is_wanted(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import ChainMap
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,6 +79,14 @@ def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:
         warn=warn,
         clean=app.secrecy.text,
     )
+
+
+def within(workspace: Workspace, layer: Callable[[Workspace], Workspace]) -> Workspace:
+    """The workspace with another layer, beneath what protects it."""
+    if not isinstance(workspace, Undoable):
+        return layer(workspace)
+    workspace.put_beneath(layer)
+    return workspace
 
 
 def _touched(app: App, session_id: str, root: str, effect: RunCommand) -> Intent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from hermes.app.mcp.guests import Guests
 from hermes.app.models.shelf import Shelf
 from hermes.app.opening import Opening
 from hermes.app.sessions.library import SessionFilter
+from hermes.app.workspaces.workplace import within
 from hermes.codec.values import replace
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError
@@ -266,7 +268,8 @@ class EditorAgent:
         def arrange(session_id: str, parts: Parts) -> None:
             policies.append(Mannered(parts.policy))
             parts.policy = policies[0]
-            parts.workspace = self._place(parts.workspace, client, known_as or session_id)
+            place = partial(self._place, client, known_as or session_id)
+            parts.workspace = within(parts.workspace, place)
             if guests is not None:
                 guests.sit_down(parts)
 
@@ -285,7 +288,7 @@ class EditorAgent:
         self._app.attend(session)
         return seat
 
-    def _place(self, inner: Workspace, client: Client, session_id: str) -> Workspace:
+    def _place(self, client: Client, session_id: str, inner: Workspace) -> Workspace:
         wanted = self._app.settings.acp.use_client_terminal and self._able.terminal
         terminals = EditorTerminals(client, session_id) if wanted else None
         return EditorFiles(inner, client, session_id, self._able, terminals)
