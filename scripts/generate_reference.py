@@ -275,6 +275,8 @@ TERMINAL_VARIABLES = (
 )
 CHILD_VARIABLES = (
     ("HERMES_SESSION_ID", "The session that a command runs for. Commands on this machine see it."),
+    ("HERMES_SESSION_PLATFORM", "Where that session is talked in: `cli`, `acp`, `api`. As above."),
+    ("HERMES_INTERACTIVE", "`1` for commands of sessions in which somebody can answer."),
 )
 TEST_VARIABLES = (
     ("HERMES_TESTING", "`1` allows the next one."),

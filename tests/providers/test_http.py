@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -286,3 +288,24 @@ async def test_a_request_that_never_left_says_so(http: Http) -> None:
     with pytest.raises(ProviderError) as caught:
         await post(http, gone)
     assert caught.value.unsent
+
+
+@pytest.mark.parametrize(
+    ("only_ipv4", "family"), [(False, socket.AF_UNSPEC), (True, socket.AF_INET)]
+)
+async def test_a_name_leads_to_the_kind_of_address_that_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, only_ipv4: bool, family: int
+) -> None:
+    loop = asyncio.get_running_loop()
+    resolve, asked = loop.getaddrinfo, list[int]()
+
+    async def noted(host: str, port: int, *, family: int = 0, **more: Any) -> Any:
+        asked.append(family)
+        return await resolve(host, port, family=family, **more)
+
+    monkeypatch.setattr(loop, "getaddrinfo", noted)
+    http = Http(only_ipv4=only_ipv4)
+    async with listening(answering(OK)) as listener:
+        assert await post(http, listener.url.replace("127.0.0.1", "localhost")) == b"ok"
+        await http.aclose()
+    assert asked[0] == family

@@ -256,6 +256,7 @@ async def opened(config: Config, *, env: Mapping[str, str]) -> AsyncIterator[Acc
         proxy=network.proxy or None,
         no_proxy=network.no_proxy,
         ca_file=network.ca_bundle or None,
+        only_ipv4=network.force_ipv4,
     )
     accounts = Accounts(config, world=World(), http=http, env=env)
     try:

@@ -271,7 +271,7 @@ class App:
         opening = replace(opening, session_id=session_id)
         cwd, far = await self._own_folder(session_id, opening), None
         if is_far(self.settings.terminal):
-            far = await arrived(self._workspace(session_id, cwd))
+            far = await arrived(self._workspace(session_id, cwd, opening))
             cwd = far.root
         memory = await remembered(self, opening)
         text, tools = self.commons.beginning(opening, choice, cwd, memory.text)
@@ -293,7 +293,7 @@ class App:
         if personality := chosen_personality(self.settings):
             recorder.note(personality)
             recorder.foresee()
-        workspace = far or self._workspace(session_id, self._root(opened))
+        workspace = far or self._workspace(session_id, self._root(opened), opening)
         began = self.world.clock.now()
         parts = self._parts(session_id, opened, opening, workspace, began=began)
         arrange(session_id, parts)
@@ -314,7 +314,7 @@ class App:
             raise NotFound(f"Session {session_id} has lost its beginning; start a new one.")
         recorder = self._recorder(session_id, lease=lease, transcript=transcript)
         root = self.cwd(opening) if opening.stay else self._root(opened)
-        workspace = await arrived(self._workspace(session_id, root))
+        workspace = await arrived(self._workspace(session_id, root, opening))
         began, last = records[0].at, records[-1].n
         parts = self._parts(session_id, opened, opening, workspace, began=began, after=last)
         self.tuned[session_id].resume(transcript.tuned)
@@ -394,5 +394,5 @@ class App:
         connected, window = self.models.connect(model, provider, meter, tier=tier)
         return connected, limits_of(self.settings, window)
 
-    def _workspace(self, session_id: str, root: str) -> Workspace:
-        return workspace_of(self, session_id, root)
+    def _workspace(self, session_id: str, root: str, opening: Opening) -> Workspace:
+        return workspace_of(self, session_id, root, opening)

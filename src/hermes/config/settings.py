@@ -179,6 +179,7 @@ class NetworkSettings(Value):
     ca_bundle: Annotated[str, "A PEM file of certificates to trust instead of the system's."] = ""
     proxy: Annotated[str, "Proxy for requests that leave this machine."] = ""
     no_proxy: Annotated[str, "Hosts reached without the proxy, with commas between them."] = ""
+    force_ipv4: Annotated[bool, "Never IPv6, where that leads nowhere."] = False
     request_timeout_seconds: Annotated[Seconds, "Longest model request."] = 1800
     stream_read_timeout_seconds: Annotated[Seconds, "Longest wait for the next bytes."] = 120
     stream_stale_timeout_seconds: Annotated[Seconds, "Longest silence within a stream."] = 180

@@ -35,6 +35,7 @@ class Network(Value):
     proxy: str = ""
     no_proxy: str = ""
     ca_file: str = ""
+    only_ipv4: bool = False
 
 
 class Studio:
@@ -93,6 +94,7 @@ class Studio:
             proxy=network.proxy or None,
             no_proxy=network.no_proxy,
             ca_file=network.ca_file or None,
+            only_ipv4=network.only_ipv4,
         )
         try:
             yield http

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import time
 import zlib
@@ -138,11 +139,18 @@ tap_of_task: ContextVar[Tap | None] = ContextVar("tap_of_task", default=None)
 
 class Http:
     """Shared by all providers of a process. Connects on first use; certificates are loaded for
-    the first secure address only, and local hosts need no proxy."""
+    the first secure address only, and local hosts need no proxy. `only_ipv4` is for networks in
+    which the other kind of addresses leads nowhere."""
 
     def __init__(
-        self, *, proxy: str | None = None, no_proxy: str = "", ca_file: str | None = None
+        self,
+        *,
+        proxy: str | None = None,
+        no_proxy: str = "",
+        ca_file: str | None = None,
+        only_ipv4: bool = False,
     ) -> None:
+        self._family = socket.AF_INET if only_ipv4 else socket.AF_UNSPEC
         self._proxy = proxy or ""
         self._no_proxy = tuple(name.strip().lstrip(".") for name in no_proxy.split(",") if name)
         self._ca_file = ca_file
@@ -224,7 +232,7 @@ class Http:
             trust = self._trust() if address.secure else None
             if used is None:
                 with _translated(host_of(url), begun=False, unsent=True):
-                    connection = await _open(address, trust, timeouts.connect)
+                    connection = await _open(address, trust, timeouts.connect, self._family)
             else:
                 connection = used
             try:
@@ -304,14 +312,17 @@ class _Outlasting:
         return await self._patience.outlast(self._exchange.read)
 
 
-async def _open(address: Address, trust: ssl.SSLContext | None, seconds: float) -> Connection:
+async def _open(
+    address: Address, trust: ssl.SSLContext | None, seconds: float, family: int
+) -> Connection:
     """Some machines resolve `localhost` to an address where nobody listens, or not at all."""
     try:
-        return await open_connection(address, trust, seconds)
+        return await open_connection(address, trust, seconds, family=family)
     except (OSError, TimeoutError):
         if address.host != "localhost" or address.secure:
             raise
-        return await open_connection(replace(address, host="127.0.0.1"), trust, seconds)
+        here = replace(address, host="127.0.0.1")
+        return await open_connection(here, trust, seconds, family=family)
 
 
 @contextmanager

@@ -214,9 +214,10 @@ class Connection:
 
 
 async def open_connection(
-    address: Address, trust: ssl.SSLContext | None, seconds: float
+    address: Address, trust: ssl.SSLContext | None, seconds: float, *, family: int = 0
 ) -> Connection:
-    """Connect, through a proxy if there is one; TimeoutError, OSError, ProtocolError."""
+    """Connect, through a proxy if there is one; TimeoutError, OSError, ProtocolError. `family` is
+    the kind of addresses that a name may lead to, 0 for any."""
     async with asyncio.timeout(seconds):
         if not address.proxy:
             name = address.host if address.secure else None
@@ -226,11 +227,12 @@ async def open_connection(
                 ssl=trust,
                 server_hostname=name,
                 limit=PIECE_BYTES,
+                family=family,
             )
             return Connection(reader, writer, address)
         place = urlsplit(address.proxy)
         reader, writer = await asyncio.open_connection(
-            place.hostname, place.port or 3128, limit=PIECE_BYTES
+            place.hostname, place.port or 3128, limit=PIECE_BYTES, family=family
         )
         connection = Connection(reader, writer, address)
         if trust is not None:

@@ -13,7 +13,8 @@ from threading import Timer
 import pytest
 
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.commands.logs import Tail, age_seconds, parsed
+from hermes.surfaces.cli.commands.logs import age_seconds, parsed
+from hermes.surfaces.cli.commands.logs_tail import Tail
 from tests.surfaces.cli.terminal import Terminal
 
 
@@ -33,7 +34,7 @@ def texts(out: str) -> list[str]:
     return [found.partition("hermes.x: ")[2] or found for found in out.splitlines()]
 
 
-@pytest.mark.parametrize("name", ["agent", "errors", "list"])
+@pytest.mark.parametrize("name", ["agent", "errors", "mcp", "list"])
 def test_an_empty_home_has_no_logs_and_gets_none(hermes: Terminal, name: str) -> None:
     result = hermes("logs", name)
     assert (result.code, result.out) == (0, "")
@@ -92,6 +93,29 @@ def test_the_files_are_listed(hermes: Terminal, logs: Path) -> None:
         ("agent.log.1", 20),
     ]
     assert "agent.log.1" in hermes("logs", "list").out
+
+
+def test_what_servers_say_is_shown_by_server_masked_and_harmless(
+    hermes: Terminal, logs: Path
+) -> None:
+    (logs / "mcp").mkdir()
+    (logs / "mcp" / "files.log.1").write_text("first\n")
+    (logs / "mcp" / "files.log").write_text("second\nthird\x1b[2J\n")
+    (logs / "mcp" / "mail.log").write_text("key sk-or-v1-0123456789abcdef0123456789abcdef\n")
+    shown = hermes("logs", "mcp", "-n", "2")
+    assert shown.code == 0
+    first, second, third = shown.out.splitlines()
+    assert first == "[files] second"
+    assert second.startswith("[files] third")
+    assert "\x1b" not in shown.out
+    assert third.startswith("[mail] key ")
+    assert "0123456789abcdef0123" not in third
+    assert json.loads(hermes("logs", "mcp", "-n", "9", "--json").out.splitlines()[0]) == {
+        "server": "files",
+        "text": "first",
+    }
+    assert hermes("logs", "mcp", "--session", "x").code == 2
+    assert str(logs / "mcp" / "mail.log") in hermes("logs", "list").out
 
 
 def test_lines_that_are_no_log_are_passed_over() -> None:

@@ -264,7 +264,12 @@ def test_model_calls_are_written_down_without_secrets_on_request(
 def test_a_command_knows_the_session_that_it_runs_for(
     scripted: Program, model_server: ScriptedServer
 ) -> None:
-    model_server.add(calls("terminal", command="echo id=$HERMES_SESSION_ID"), says("Done."))
-    stream = lines(scripted("--json", "-z", "who am I?"))
+    script = (
+        'echo "$HERMES_SESSION_ID, $HERMES_HOME, $HERMES_SESSION_PLATFORM, $HERMES_INTERACTIVE."'
+    )
+    model_server.add(calls("terminal", command=script), says("Done."))
+    scripted("profile", "create", "work", "--clone")
+    stream = lines(scripted("-p", "work", "--json", "-z", "who am I?"))
     (result,) = [line for line in stream if line["type"] == "tool_finished"]
-    assert f"id={stream[0]['session_id']}" in json.dumps(result)
+    home = scripted.home / "profiles" / "work"
+    assert f"{stream[0]['session_id']}, {home}, cli, ." in json.dumps(result)

@@ -150,7 +150,12 @@ def studio_of(app: App) -> Studio:
         read=read,
         secret=app.config.secrets.get,
         settings=plain(app.settings.image_gen),
-        network=Network(proxy=network.proxy, no_proxy=network.no_proxy, ca_file=network.ca_bundle),
+        network=Network(
+            proxy=network.proxy,
+            no_proxy=network.no_proxy,
+            ca_file=network.ca_bundle,
+            only_ipv4=network.force_ipv4,
+        ),
         login=lambda name: _login(app, name),
         logged_in=lambda name: _is_logged_in(app, name),
     )

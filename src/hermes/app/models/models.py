@@ -65,6 +65,7 @@ class Models:
             proxy=network.proxy or None,
             no_proxy=network.no_proxy,
             ca_file=network.ca_bundle or None,
+            only_ipv4=network.force_ipv4,
         )
         self.accounts = Accounts(config, world=world, http=self.http, env=env)
         kept = Listings(config.home.cache, world.clock)

@@ -142,7 +142,7 @@ class Rehearsal(App):
     def _root(self, opened: SessionOpened) -> str:
         return self._facts.root or opened.cwd
 
-    def _workspace(self, session_id: str, root: str) -> Workspace:
+    def _workspace(self, session_id: str, root: str, opening: Opening) -> Workspace:
         if self._play.mode == "live" and self._play.copy is not None:
             return self._scratch(session_id, root, self._play.copy)
         self._played = PlayedWorkspace(

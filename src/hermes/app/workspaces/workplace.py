@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes.app.opening import Opening
 from hermes.app.workspaces.terminal import described, is_far, sudo_of
 from hermes.config.terminal_settings import TerminalSettings
 from hermes.core.effects import Effect, RunCommand
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
     from hermes.undo.protection import Protection as UndoProtection
     from hermes.workspaces.confinement.protection import Protection
 
-# By which a command knows the session that it runs for.
-SESSION = "HERMES_SESSION_ID"
+# By which a command knows the home and the session that it runs for, where that is talked in, and
+# whether anybody is there who could answer.
+HOME, SESSION = "HERMES_HOME", "HERMES_SESSION_ID"
+PLATFORM, INTERACTIVE = "HERMES_SESSION_PLATFORM", "HERMES_INTERACTIVE"
 
 
-def workspace_of(app: App, session_id: str, root: str) -> Workspace:
+def workspace_of(app: App, session_id: str, root: str, opening: Opening) -> Workspace:
     """The workspace of one session. Nothing is contacted yet: see `arrived`. Commands see no secret
     but those that are named in the settings or lent to the session."""
 
@@ -44,13 +47,22 @@ def workspace_of(app: App, session_id: str, root: str) -> Workspace:
         root,
         state=app.home.sessions / session_id,
         world=app.world,
-        env=ChainMap({SESSION: session_id}, app.commons.child_env),
+        env=ChainMap(_told(app, session_id, opening), app.commons.child_env),
         lent=lent,
         shell=app.commons.shell,
         confinement=app.commons.confinement,
         sudo=sudo_of(app, session_id),
     )
     return undoable(app, session_id, local)
+
+
+def _told(app: App, session_id: str, opening: Opening) -> dict[str, str]:
+    return {
+        HOME: str(app.home.root),
+        SESSION: session_id,
+        PLATFORM: opening.platform,
+        INTERACTIVE: "1" if opening.attended else "",
+    }
 
 
 def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 @click.command(help="Log in at a provider; without one: at the one in the settings.")
 @click.argument("provider", required=False, default="")
+@click.option("--provider", "named", default="", metavar="NAME", help="The same as the argument.")
 @click.option("--no-browser", is_flag=True, help="Only show the address to open.")
 @click.option("--label", default="", help="A name for a second login at the same provider.")
 @click.pass_context
-def command(ctx: click.Context, provider: str, no_browser: bool, label: str) -> None:
+def command(ctx: click.Context, provider: str, named: str, no_browser: bool, label: str) -> None:
+    provider = provider or named
     chosen = provider or config_of(ctx).settings.model.provider
 
     async def work(accounts: Accounts) -> AccountRow:

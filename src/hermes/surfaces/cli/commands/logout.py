@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 @click.command(help="Log out of a provider; without one: of the last that was logged in to.")
 @click.argument("provider", required=False, default="")
+@click.option("--provider", "named", default="", metavar="NAME", help="The same as the argument.")
 @click.pass_context
-def command(ctx: click.Context, provider: str) -> None:
-    log_out(ctx, provider)
+def command(ctx: click.Context, provider: str, named: str) -> None:
+    log_out(ctx, provider or named)
 
 
 def log_out(ctx: click.Context, provider: str) -> None:

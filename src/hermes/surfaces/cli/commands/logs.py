@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 
@@ -17,12 +15,12 @@ from hermes.codec.json import encode, plain
 from hermes.codec.values import Value
 from hermes.config.home import Home
 from hermes.core.errors import UsageError
+from hermes.surfaces.cli.commands.logs_tail import FOLLOW_SECONDS, Tail, rotated
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import Role, styled
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 COLOURS: dict[str, Role] = {"WARNING": "warn", "ERROR": "error", "CRITICAL": "error"}
-FOLLOW_SECONDS = 0.25
 _HEAD = re.compile(
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) ([A-Z]+) \[([^\]]*)\] ([^\s:]+): (.*)", re.DOTALL
 )
@@ -63,8 +61,8 @@ class Wanted(Value):
         )
 
 
-@click.command(help="Show the newest lines of a log file; `list` names the files.")
-@click.argument("name", type=click.Choice(["agent", "errors", "list"]), default="agent")
+@click.command(help="Show the newest lines of a log; `mcp`: what servers say; `list`: the files.")
+@click.argument("name", type=click.Choice(["agent", "errors", "mcp", "list"]), default="agent")
 @click.option("-n", "--lines", default=50, type=click.IntRange(min=0), help="How many entries.")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written from now on.")
 @click.option("--level", type=click.Choice(LEVELS, case_sensitive=False), default="DEBUG")
@@ -88,6 +86,9 @@ def command(
     if name == "list":
         _print_files(home, as_json)
         return
+    if name == "mcp":
+        _show_mcp(home, lines, follow, as_json, narrowed=bool(session or component or since))
+        return
     wanted = Wanted(
         level=level,
         session=session,
@@ -101,9 +102,19 @@ def command(
     with closing(Tail(path)) as tail:
         for entry in newest(path, wanted, lines):
             _print(entry, as_json)
-        for entry in tail.entries() if follow else ():
+        for entry in followed(tail) if follow else ():
             if entry in wanted:
                 _print(entry, as_json)
+
+
+def _show_mcp(home: Home, lines: int, follow: bool, as_json: bool, *, narrowed: bool) -> None:
+    if narrowed:
+        raise UsageError("Lines of servers have no date and no session; leave these options out.")
+    # What masks secrets takes a moment to load.
+    from hermes.surfaces.cli.commands.logs_mcp import show_mcp
+
+    if not show_mcp(home, lines=lines, follow=follow, as_json=as_json):
+        print(f"No server has written to {home.logs / 'mcp'} yet.", file=sys.stderr)
 
 
 def _moment(age: str) -> str:
@@ -127,16 +138,6 @@ def newest(path: Path, wanted: Wanted, count: int) -> list[Entry]:
         if len(found) >= count or (entries and entries[0].at < wanted.since):
             break
     return found[len(found) - count :] if count < len(found) else found
-
-
-def rotated(path: Path) -> Iterator[Path]:
-    """The file and its older parts, newest first."""
-    number = 0
-    file = path
-    while file.exists():
-        yield file
-        number += 1
-        file = path.with_name(f"{path.name}.{number}")
 
 
 def parsed(lines: Iterable[str]) -> Iterator[Entry]:
@@ -163,58 +164,13 @@ def _entry(block: str) -> Iterator[Entry]:
         )
 
 
-class Tail:
-    """What is written to a file from now on, wherever rotation moves it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._rest = b""
-        self._file: BinaryIO | None = None
-        self._open()
-        if self._file is not None:
-            self._file.seek(0, os.SEEK_END)
-
-    def entries(self) -> Iterator[Entry]:
-        while True:
-            lines = self.new_lines()
-            yield from parsed(lines)
-            if not lines:
-                time.sleep(FOLLOW_SECONDS)
-
-    def new_lines(self) -> list[str]:
-        """Whole lines only. A file that was set aside is read to its end before the next."""
-        if self._file is None:
-            self._open()
-        if self._file is None:
-            return []
-        moved = self._is_moved(self._file)
-        data = self._rest + self._file.read()
-        if moved:
-            self.close()
-            return _decoded(data) + self.new_lines()
-        whole, newline, self._rest = data.rpartition(b"\n")
-        return _decoded(whole + newline)
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        self._file, self._rest = None, b""
-
-    def _open(self) -> None:
-        try:
-            self._file = self._path.open("rb")
-        except OSError:
-            self._file = None
-
-    def _is_moved(self, file: BinaryIO) -> bool:
-        try:
-            return not os.path.samestat(self._path.stat(), os.fstat(file.fileno()))
-        except OSError:
-            return True
-
-
-def _decoded(data: bytes) -> list[str]:
-    return [f"{line}\n" for line in data.decode(errors="replace").split("\n") if line]
+def followed(tail: Tail) -> Iterator[Entry]:
+    """What is written from now on, for ever."""
+    while True:
+        lines = tail.new_lines()
+        yield from parsed(lines)
+        if not lines:
+            time.sleep(FOLLOW_SECONDS)
 
 
 def _print(entry: Entry, as_json: bool) -> None:
@@ -229,7 +185,8 @@ def _print(entry: Entry, as_json: bool) -> None:
 
 
 def _print_files(home: Home, as_json: bool) -> None:
-    paths = sorted(home.logs.glob("*.log*")) if home.logs.is_dir() else []
+    patterns = ("*.log*", "mcp/*.log*")
+    paths = [path for pattern in patterns for path in sorted(home.logs.glob(pattern))]
     for path in paths:
         size = path.stat().st_size
         if as_json:

@@ -1,0 +1,48 @@
+"""`hermes logs mcp`: what foreign servers have written to stderr, each in a file of its own."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from hermes.app.secrecy.secrecy import words_for
+from hermes.codec.json import encode
+from hermes.commands.visible import clean
+from hermes.config.home import Home
+from hermes.surfaces.cli.commands.logs_tail import FOLLOW_SECONDS, Tail, rotated
+
+
+def show_mcp(home: Home, *, lines: int, follow: bool, as_json: bool) -> bool:
+    """The newest lines of each server; whether there are any servers with such a file."""
+    files = sorted((home.logs / "mcp").glob("*.log"))
+    # What a server says is not ours: it may name a secret, or move the cursor.
+    mask = words_for(home)
+    with ExitStack() as stack:
+        tails = {file: stack.enter_context(closing(Tail(file))) for file in files}
+        for file in files:
+            for line in _newest(file, lines):
+                _print(file.stem, line, mask, as_json)
+        while follow and files:
+            new = [(file.stem, line) for file, tail in tails.items() for line in tail.new_lines()]
+            for server, line in new:
+                _print(server, line.rstrip("\n"), mask, as_json)
+            if not new:
+                time.sleep(FOLLOW_SECONDS)
+    return bool(files)
+
+
+def _newest(file: Path, count: int) -> list[str]:
+    kept: deque[str] = deque(maxlen=count)
+    for part in reversed([*rotated(file)]):
+        with part.open(encoding="utf-8", errors="replace") as stream:
+            kept.extend(line.rstrip("\n") for line in stream)
+    return list(kept)
+
+
+def _print(server: str, line: str, mask: Callable[[str], str], as_json: bool) -> None:
+    text = clean(mask(line))
+    shown = encode({"server": server, "text": text}).decode() if as_json else f"[{server}] {text}"
+    print(shown, flush=True)
