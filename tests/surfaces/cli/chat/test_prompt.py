@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from io import StringIO
 
+import pytest
 from prompt_toolkit.application import create_app_session
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
@@ -27,10 +29,11 @@ class Clerk:
         self.heard: asyncio.Queue[str] = asyncio.Queue()
         self.question_open = False
         self.drawn = asyncio.Event()
+        self.tail: list[str] = []
 
     def rows(self, width: int, height: int) -> list[str]:
         self.drawn.set()
-        return []
+        return self.tail
 
     def symbol(self) -> str:
         return "❯"
@@ -66,6 +69,19 @@ class Clerk:
         return [Suggestion(text=name, replaces=len(line) - 1) for name in fitting]
 
 
+class Window(StringIO):
+    """All that was ever written to a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read_upto = 0
+
+    def news(self) -> str:
+        text = self.getvalue()[self.read_upto :]
+        self.read_upto += len(text)
+        return text
+
+
 class Seat:
     """A prompt with a keyboard and a clock of its own."""
 
@@ -73,8 +89,9 @@ class Seat:
         self.now = 100.0
         self.clerk = Clerk()
         self._keyboard = keyboard
+        self.window = Window()
         self.screen = PromptScreen(
-            StringIO(),
+            self.window,
             term="xterm",
             lag_seconds=None,
             paint=Paint(colours=False),
@@ -207,3 +224,66 @@ async def test_tab_takes_the_only_completion_and_goes_on_behind_it() -> None:
             await here.press("\t")
             assert here.screen.draft == taken
             here.screen.draft = ""
+
+
+async def streamed(here: Seat, drawn: str, finished: str) -> str:
+    """What is written when a row that is drawn so is finished like that."""
+    here.clerk.tail = [drawn, ""]
+    here.screen._app._redraw()
+    here.window.news()
+    here.clerk.tail = [""]
+    here.screen.show(finished)
+    here.screen._print()
+    return here.window.news()
+
+
+def resize(here: Seat, columns: int) -> None:
+    """The terminal tells of its new size."""
+    here.screen._output._last_size = Size(rows=24, columns=columns)
+    here.screen._app._on_resize()
+
+
+async def test_of_a_row_that_stands_there_only_the_rest_is_written() -> None:
+    async with seat() as here:
+        written = await streamed(here, "one two", "one two three")
+        assert " three" in written
+        assert "two" not in written
+
+
+async def test_a_row_finished_while_the_window_got_narrower_is_written_again_and_once() -> None:
+    async with seat() as here:
+        await streamed(here, "one two", "one two three")
+        here.now += 0.05
+        resize(here, 10)
+        assert here.window.news().count("one two three\r\n") == 1
+        resize(here, 5)
+        assert "one" not in here.window.news()
+
+
+@pytest.mark.parametrize("columns", [13, 40, 120])
+async def test_a_row_that_fits_all_the_same_stays_as_it_is(columns: int) -> None:
+    async with seat() as here:
+        await streamed(here, "one two", "one two three")
+        resize(here, columns)
+        resize(here, 5)
+        assert "one" not in here.window.news()
+
+
+async def test_what_is_finished_next_comes_after_what_is_written_again() -> None:
+    async with seat() as here:
+        await streamed(here, "one two", "one two three")
+        here.screen._output._last_size = Size(rows=24, columns=10)
+        here.screen.show("four")
+        here.screen._print()
+        before, again, after = here.window.news().partition("one two three\r\n")
+        assert again
+        assert "four" not in before
+        assert "four\r\n" in after
+
+
+async def test_a_row_that_was_finished_long_before_stays_as_it_is() -> None:
+    async with seat() as here:
+        await streamed(here, "one two", "one two three")
+        here.now += 1.0
+        resize(here, 10)
+        assert "one" not in here.window.news()

@@ -69,7 +69,7 @@ class PromptScreen:
         self._prompt = self._new_prompt()
         self._app = self._prompt.app
         self._app.renderer = self._renderer = SteadyRenderer(
-            self._app.renderer.style, self._output, lag_seconds=lag_seconds
+            self._app.renderer.style, self._output, lag_seconds=lag_seconds, clock=clock
         )
         self._app.ttimeoutlen = 0.05
         self._app.min_redraw_interval = REDRAW_SECONDS
@@ -241,6 +241,8 @@ class PromptScreen:
         rows = "\n".join(self._unshown).split("\n")
         self._unshown.clear()
         with self._output.together():
+            if self._app.is_running:
+                self._renderer.say_again()
             if not (self._app.is_running and self._renderer.pass_on(rows)):
                 if self._app.is_running:
                     self._app.renderer.erase()

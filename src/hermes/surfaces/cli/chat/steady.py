@@ -4,10 +4,10 @@ it must be, and a narrower window leaves no remains of the live part behind."""
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Point, Size
@@ -19,6 +19,23 @@ from prompt_toolkit.styles import BaseStyle
 from prompt_toolkit.utils import get_cwidth
 
 from hermes.surfaces.cli.chat.thrift import Thrift
+
+# Rows that were finished where they stood within this many lags may have been finished in a window
+# that had changed already.
+DOUBT_LAGS = 5
+LEAST_DOUBT_SECONDS = 0.1
+
+
+class Passed(NamedTuple):
+    """A row that was finished where it stood, when, and in a window of which size. `widest` is
+    the widest of all rows that were drawn then; a `loose` one may have been joined to what is left
+    above it."""
+
+    row: str
+    at: float
+    size: Size
+    widest: int
+    loose: bool
 
 
 class SteadyOutput(Vt100_Output):
@@ -74,13 +91,22 @@ class SteadyRenderer(Renderer):
     it says so; one that never breaks rows anew has None."""
 
     def __init__(
-        self, style: BaseStyle, output: SteadyOutput, *, lag_seconds: float | None
+        self,
+        style: BaseStyle,
+        output: SteadyOutput,
+        *,
+        lag_seconds: float | None,
+        clock: Callable[[], float],
     ) -> None:
         super().__init__(style, output)
         self._lag_seconds = lag_seconds
+        self._clock = clock
         self._drawn_at = 0.0
+        self._passed: deque[Passed] = deque()
+        self._leaves_remains = False
 
     def render(self, app: Application[Any], layout: Layout, is_done: bool = False) -> None:
+        self.say_again()
         self._follow_reflow()
         output, before = self.output, self._last_screen
         assert isinstance(output, SteadyOutput)
@@ -88,7 +114,7 @@ class SteadyRenderer(Renderer):
             super().render(app, layout, is_done)
             now = self._last_screen
             output.calm = before is not None and now is not None and self._is_calm(before, now)
-        self._drawn_at = time.monotonic()
+        self._drawn_at = self._clock()
 
     def pass_on(self, rows: Sequence[str]) -> bool:
         """Let the first rows of what is drawn become finished ones, where they are the beginnings
@@ -102,7 +128,36 @@ class SteadyRenderer(Renderer):
                 return False
         self._complete(rows, [begun or "" for begun in drawn])
         self._move_down(len(rows), screen)
+        self._note_passed(rows, screen, size)
         return True
+
+    def say_again(self) -> None:
+        """Rows that were finished where they stood shortly before the window was found to have
+        changed may not have stood there any more: a narrower one breaks rows, and what is added to
+        a broken row is cut off or covered. They are written once more, whole: better twice than
+        not at all."""
+        self._drop_certain()
+        size = self.output.get_size()
+        before = [passed for passed in self._passed if passed.size != size]
+        if not before:
+            return
+        self._passed = deque(passed for passed in self._passed if passed.size == size)
+        doubtful = [each.row for each in before if each.loose or each.widest > size.columns]
+        if doubtful:
+            self.erase()
+            self.output.write_raw("".join(f"{row}\r\n" for row in doubtful))
+
+    def _note_passed(self, rows: Sequence[str], screen: Screen, size: Size) -> None:
+        drawn = (_used(screen, number) for number in range(screen.height))
+        widest = max((*drawn, *map(get_cwidth, rows)), default=0)
+        now, loose = self._clock(), self._leaves_remains
+        self._passed.extend(Passed(row, now, size, widest, loose) for row in rows)
+        self._leaves_remains = False
+
+    def _drop_certain(self) -> None:
+        doubt = max(LEAST_DOUBT_SECONDS, DOUBT_LAGS * (self._lag_seconds or 0.0))
+        while self._passed and self._clock() - self._passed[0].at > doubt:
+            self._passed.popleft()
 
     def _complete(self, rows: Sequence[str], drawn: Sequence[str]) -> None:
         for number, (row, begun) in enumerate(zip(rows, drawn, strict=True)):
@@ -148,7 +203,10 @@ class SteadyRenderer(Renderer):
     def _follow_reflow(self) -> None:
         columns = self.output.get_size().columns
         screen, size = self._last_screen, self._last_size
-        if screen is None or size is None or columns >= size.columns or not self._can_tell():
+        if screen is None or size is None or columns >= size.columns:
+            return
+        if not self._can_tell():
+            self._leaves_remains = True
             return
         x, y = self._cursor_pos
         above = sum(max(1, -(-_used(screen, row) // columns)) for row in range(y))
@@ -160,7 +218,7 @@ class SteadyRenderer(Renderer):
         """Whether the rows were drawn before the window changed, and broken anew by that. If they
         may have been drawn afterwards, a remainder is better than a finished row too few."""
         lag = self._lag_seconds
-        return lag is not None and time.monotonic() - self._drawn_at > lag
+        return lag is not None and self._clock() - self._drawn_at > lag
 
 
 def _is_plain(row: str, columns: int) -> bool:
