@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hermes import AIAgent
+from hermes.surfaces.python.options import SETTINGS, settings_of
 from hermes.testing.faults import hangs
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, calls_many, fails, says, thinks
@@ -193,3 +194,30 @@ def test_an_interrupt_from_another_thread_ends_the_turn(programs: Programs) -> N
     assert results[0]["interrupted"]
     assert results[0]["interrupt_message"] == "never mind"
     assert agent.chat("hello?") == "back"
+
+
+def test_another_model_goes_on_where_the_chosen_one_cannot(programs: Programs) -> None:
+    spare = {"provider": "custom", "model": "spare", "base_url": f"{programs.server.url}/v1"}
+    agent = programs.agent(fails(404), says("I do."), fallback_model=spare, quiet_mode=True)
+    result = agent.run_conversation("who answers?")
+    assert (result["final_response"], result["model"]) == ("I do.", "spare")
+
+
+def test_memory_is_left_out_and_the_session_knows_its_id(programs: Programs) -> None:
+    agent = programs.agent(says("yes"), skip_memory=True, pass_session_id=True)
+    agent.chat("do you remember?")
+    body = programs.server.requests[0].body
+    assert "memory" not in [tool["function"]["name"] for tool in body["tools"]]
+    assert agent.session_id is not None
+    assert agent.session_id in str(body["messages"][0])
+
+
+def test_what_is_not_chosen_is_left_to_the_settings() -> None:
+    names = dict.fromkeys((*SETTINGS, "reasoning_config", "fallback_model", "yolo", "skip_memory"))
+    assert settings_of(names) == {}
+    some = names | {"providers_order": ("a", "b"), "checkpoints_enabled": False, "yolo": True}
+    assert settings_of(some) == {
+        "provider_routing.order": ["a", "b"],
+        "checkpoints.enabled": False,
+        "approvals.mode": "off",
+    }

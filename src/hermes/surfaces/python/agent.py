@@ -20,12 +20,14 @@ from hermes.core.subscription import Subscription
 from hermes.surfaces.python.callbacks import Callback, Callbacks, Teller
 from hermes.surfaces.python.capturing import Capture
 from hermes.surfaces.python.loop_thread import LoopThread
+from hermes.surfaces.python.options import settings_of
 from hermes.surfaces.python.result import result_of
 
 
 class AIAgent:
     """One conversation. Thread-safe: `interrupt` and `steer` may come from any thread while
-    `run_conversation` waits in another; one turn runs at a time."""
+    `run_conversation` waits in another; one turn runs at a time. What is not given is as the
+    settings say. Nothing is ever printed, with or without `quiet_mode`."""
 
     def __init__(
         self,
@@ -37,12 +39,22 @@ class AIAgent:
         api_key: str | None = None,
         max_tokens: int | None = None,
         reasoning_config: JsonObject | None = None,
+        service_tier: str | None = None,
+        fallback_model: JsonObject | Sequence[JsonObject] | None = None,
+        providers_allowed: Sequence[str] | None = None,
+        providers_ignored: Sequence[str] | None = None,
+        providers_order: Sequence[str] | None = None,
+        provider_sort: str | None = None,
+        provider_require_parameters: bool | None = None,
+        provider_data_collection: str | None = None,
         max_iterations: int = 90,
         iteration_budget: Budget | None = None,
         enabled_toolsets: Sequence[str] | None = None,
         disabled_toolsets: Sequence[str] | None = None,
         ephemeral_system_prompt: str | None = None,
         skip_context_files: bool = False,
+        skip_memory: bool = False,
+        pass_session_id: bool = False,
         session_id: str | None = None,
         parent_session_id: str | None = None,
         platform: str | None = None,
@@ -50,6 +62,7 @@ class AIAgent:
         cwd: str | Path | None = None,
         yolo: bool = False,
         verbose_logging: bool = False,
+        quiet_mode: bool = False,
         stream_delta_callback: Callback = None,
         interim_assistant_callback: Callback = None,
         reasoning_callback: Callback = None,
@@ -66,23 +79,13 @@ class AIAgent:
         secret_capture_callback: Callback = None,
         sudo_password_callback: Callback = None,
         checkpoints_enabled: bool | None = None,
+        checkpoint_max_snapshots: int | None = None,
+        checkpoint_max_total_size_mb: int | None = None,
+        checkpoint_max_file_size_mb: int | None = None,
     ) -> None:
         given = dict(locals())
         told = {name[:-9]: given[name] for name in given if name.endswith("_callback")}
-        self._settings: dict[str, Any] = {
-            "model.default": model,
-            "model.provider": provider,
-            "model.api_mode": api_mode,
-            "model.base_url": base_url,
-            "model.api_key": api_key,
-            "model.max_tokens": max_tokens,
-            "agent.reasoning_effort": (reasoning_config or {}).get("effort"),
-            "agent.max_turns": max_iterations,
-            "toolsets": list(enabled_toolsets or ()),
-            "agent.disabled_toolsets": list(disabled_toolsets or ()),
-            "approvals.mode": "off" if yolo else None,
-            "checkpoints.enabled": checkpoints_enabled,
-        }
+        self._settings = settings_of(given)
         self._home, self._verbose, self._budget = home, verbose_logging, iteration_budget
         self._capture = told.pop("secret_capture")
         self._callbacks = Callbacks(**told)
@@ -95,6 +98,7 @@ class AIAgent:
             cwd=str(cwd) if cwd else "",
             resume=session_id or "",
             parent=parent_session_id or "",
+            tell_id=pass_session_id,
         )
         self._thread = LoopThread()
         self._app: App | None = None
@@ -198,10 +202,9 @@ class AIAgent:
 
     async def _open(self, system: str) -> Session:
         if self._app is None:
-            given = {k: value for k, value in self._settings.items() if value or value is False}
             self._app = start(
                 {"verbose": self._verbose},
-                settings=given,
+                settings=self._settings,
                 home=str(self._home) if self._home else None,
                 budget=self._budget,
             )
