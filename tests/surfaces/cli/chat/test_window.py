@@ -45,7 +45,7 @@ def test_a_window_that_changes_at_rest_leaves_nothing_behind(new_pane: NewPane) 
     pane.type("a draft that is long enough to need a second row in a narrow window")
     pane.wait_for("narrow window")
     for columns in (50, 30, 100):
-        time.sleep(0.3)  # tmux holds back changes that follow one another
+        time.sleep(0.6)  # tmux holds back changes that follow one another
         pane.resize(columns, 24)
         pane.wait_for("[░" if columns == 100 else "⚕ test │")
     shown = pane.everything().partition("❯ speak")[2]
