@@ -63,19 +63,19 @@ def _looks_back(_place: Place, arguments: JsonObject) -> tuple[Effect, ...]:
 @tool(effects=_looks_back, repeat="safe")
 async def session_search(
     ctx: ToolContext,
-    query: Annotated[str, "A question or words, as they come; omit to list recent sessions"] = "",
-    session_id: Annotated[str, "Look in this session only; without query: scroll in it"] = "",
-    around_message_id: Annotated[int, "Message number to scroll to"] = 0,
-    window: Annotated[int, "Messages around it"] = 5,
+    query: Annotated[str, "A question or words; omit to list recent sessions"] = "",
+    session_id: Annotated[str, "Only in this session; without query: scroll in it"] = "",
+    around_message_id: Annotated[int, "Message to scroll to"] = 0,
+    window: Annotated[int, "Around it"] = 5,
     limit: Annotated[int, "Sessions at most"] = 20,
     role_filter: Annotated[str, "Of user, assistant, tool"] = "user,assistant",
-    when: Annotated[str, "Only from then: 'May 2023', 'last week', '2024-02-01..2024-03-15'"] = "",
+    when: Annotated[str, "'May 2023', 'last week', '2024-02-01..2024-03-15'"] = "",
     sort: Literal["relevance", "newest", "oldest"] = "relevance",
-    include_current: Annotated[bool, "Also this conversation and its forks"] = False,
-    summarize: Annotated[bool | None, "A model recaps the best three"] = None,
+    include_current: Annotated[bool, "Also this conversation"] = False,
+    summarize: Annotated[bool | None, "Also recap the best three"] = None,
 ) -> ToolOutput:
-    """Find what was said in past sessions. Ask it before you say that you do not know something of
-    the past, and once more in other words if the answer is missing."""
+    """Find what was said in past sessions. Ask it before you say you do not know something of the
+    past, and again in other words if the answer is missing."""
     recall = ctx.kept(Recall)
     if recall.archive is None:
         raise ToolError(CLOSED)
