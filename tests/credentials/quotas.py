@@ -26,6 +26,9 @@ class Provider:
         self._used: Counter[tuple[str, int]] = Counter()
         self.answered: Counter[str] = Counter()
         self.refused: dict[str, list[tuple[float, str]]] = defaultdict(list)
+        # Who was served once has heard of every key before those that serve.
+        self.tried_again: dict[str, list[float]] = defaultdict(list)
+        self._served: set[str] = set()
 
     def answer(self, asked: Asked) -> Said:
         if not asked.path.endswith("/chat/completions"):
@@ -46,6 +49,7 @@ class Provider:
                 left = WINDOW_SECONDS - now % WINDOW_SECONDS
                 return self._refuse(key, session, _limited(_reset(key, left)))
         self.answered[key] += 1
+        self._served.add(session)
         return Said(200, _reply(), kind="text/event-stream")
 
     def _has_room(self, key: str, now: float) -> bool:
@@ -55,6 +59,8 @@ class Provider:
 
     def _refuse(self, key: str, session: str, said: Said) -> Said:
         self.refused[key].append((time.time(), session))
+        if session in self._served:
+            self.tried_again[key].append(time.time())
         return said
 
 

@@ -27,7 +27,7 @@ from tests.durability.observing import LOOK_SECONDS
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = str(Path(sys.executable).with_name("hermes"))
-SECONDS = 60.0
+SECONDS = 240
 KEY = "sk-test-0123456789"
 
 # The provider under which each wire format is reached; see `Stage.env` and `Stage.settings`.

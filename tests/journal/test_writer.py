@@ -23,11 +23,17 @@ class Points:
         self.commits = 0
         self.gate = threading.Event()
         self.gate.set()
+        self._is_held = threading.Event()
 
     def reach(self, name: str) -> None:
-        if name == "journal.before_commit":
-            self.gate.wait(10)
+        if name == "journal.before_commit" and not self.gate.is_set():
+            self._is_held.set()
+            self.gate.wait(60)
         self.commits += name == "journal.after_commit"
+
+    async def held(self) -> None:
+        """Until the writer stands before the closed gate."""
+        assert await asyncio.to_thread(self._is_held.wait, 60)
 
 
 def counted(home: Path) -> tuple[SqliteJournal, Points]:
@@ -96,7 +102,7 @@ async def test_a_bad_job_does_not_spoil_the_others(tmp_path: Path) -> None:
         # Too much for the caller's own thread.
         many = [said("0")] * (SMALL + 1)
         first = asyncio.create_task(journal.append(good, many))
-        await asyncio.sleep(0.02)
+        await points.held()
         tasks = [
             asyncio.create_task(journal.append(good, [said("1")])),
             asyncio.create_task(journal.append(void, [said("x")])),
@@ -121,7 +127,7 @@ async def test_a_job_whose_caller_gave_up_before_it_began_is_dropped(tmp_path: P
         points.gate.clear()
         many = [said(f"first {number}") for number in range(SMALL + 1)]
         first = asyncio.create_task(journal.append(lease, many))
-        await asyncio.sleep(0.02)
+        await points.held()
         second = asyncio.create_task(journal.append(lease, [said("second")]))
         await asyncio.sleep(0.02)
         second.cancel()

@@ -8,11 +8,19 @@ from urllib.parse import urlsplit
 import pytest
 
 from hermes.core.errors import ConfigError
+from hermes.providers import probe
 from hermes.providers.http import Http
 from hermes.providers.probe import Place, choose, find_local, first_model
 from hermes.providers.vendor import shipped
 from hermes.testing.server import ScriptedServer
 from tests.providers.asking import endpoint
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers of a test may be slower than those that are worth to be found."""
+    monkeypatch.setattr(probe, "_CONNECT_SECONDS", 30)
+    monkeypatch.setattr(probe, "_ANSWER_SECONDS", 30)
 
 
 def port_of(server: ScriptedServer) -> int:
@@ -68,7 +76,11 @@ async def test_a_doubtful_model_is_called_so(http: Http) -> None:
     assert found is not None and found.line.endswith("It may not be able to call tools.")
 
 
-async def test_a_port_where_something_else_listens_is_passed_over(http: Http) -> None:
+async def test_a_port_where_something_else_listens_is_passed_over(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()

@@ -19,7 +19,7 @@ from tests.safety.stage import Stage
 from tests.web.site import Site
 
 HERMES = str(Path(sys.executable).with_name("hermes"))
-SECONDS = 60
+SECONDS = 240
 
 
 def calls_of(home: Path) -> tuple[Call, ...]:

@@ -22,7 +22,7 @@ from tests.secrecy.canaries import CANARIES, CONFIGURED, Canary, found, told
 ROOT = Path(__file__).parents[2]
 PROGRAM = str(Path(sys.executable).with_name("hermes"))
 KEY = CONFIGURED[0].value
-SECONDS = 60
+SECONDS = 240
 # Where secrets are kept on purpose, what a background process writes by itself, and the copies of
 # the person's own files that undo puts back byte by byte.
 KEPT = (".env", "config.yaml", "auth.json", "processes", "checkpoints")

@@ -25,7 +25,7 @@ SKILLS = {
     path.parent.name: path.parent for root in (SHIPPED, OPTIONAL) for path in root.rglob(MAIN)
 }
 CLOSED = "http://127.0.0.1:9"
-SECONDS = 60
+SECONDS = 240
 
 
 class Case(NamedTuple):

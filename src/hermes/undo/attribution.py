@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from hermes.undo import writers
 from hermes.undo.calls import Change
-from hermes.undo.changes import Written, judged, mode_only
+from hermes.undo.changes import Place, Written, judged, mode_only
 from hermes.undo.intent import Intent
 from hermes.undo.windows import Window
 
@@ -30,10 +30,14 @@ def judge(
         for each in changes
         if each.after is not None and each.after.is_file and each.name not in named
     }
-    foreign = written & theirs
+    # Others who wrote again before they were noticed are noticed with the later time only.
+    newest: dict[Place, int] = {}
+    for device, inode, modified in theirs:
+        newest[device, inode] = max(modified, newest.get((device, inode), 0))
+    foreign = {each for each in written if newest.get(each[:2], 0) >= each[2]}
     # What others keep open was there before: logs, databases.
     old = {(each.before.device, each.before.inode) for each in changes if each.before is not None}
-    rest = {each[:2]: each for each in written - theirs if each[:2] in old}
+    rest = {each[:2]: each for each in written - foreign if each[:2] in old}
     foreign |= {rest[each] for each in writers.open_for_writing(window.others, rest)}
     return judged(changes, lambda each: _explains(intent, each), foreign)
 

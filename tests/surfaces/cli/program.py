@@ -17,7 +17,7 @@ from tests.surfaces.cli.terminal import Result, Terminal
 ROOT = Path(__file__).parents[3]
 PROGRAM = str(Path(sys.executable).with_name("hermes"))
 OFFLINE = ("--provider", "offline")
-SECONDS = 60
+SECONDS = 240
 
 
 class Program(Terminal):

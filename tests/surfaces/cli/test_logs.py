@@ -165,7 +165,7 @@ def test_following_goes_on_in_the_next_file(hermes: Terminal, logs: Path) -> Non
     env = {**os.environ, "PYTHONPATH": str(source), "HERMES_HOME": str(hermes.home)}
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        guard = Timer(30, process.kill)
+        guard = Timer(60, process.kill)
         guard.start()
         assert texts(process.stdout.readline()) == ["old"]
         path.rename(logs / "agent.log.1")

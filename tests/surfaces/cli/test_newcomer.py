@@ -18,7 +18,7 @@ from hermes.testing.steps import calls, says
 from tests.surfaces.cli.program import ROOT
 from tests.surfaces.cli.terminal import Result
 
-SECONDS = 60
+SECONDS = 240
 START = "import sys; from hermes.surfaces.cli.entry import main; sys.exit(main())"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
 from hermes.app.replay.begun import begin
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 # Nothing in a replay takes this long but real tools.
 PATIENCE_SECONDS = 3.0
 _LOOK_SECONDS = 0.005
+_NAP_SECONDS = 0.05
 _QUICK_LOOKS = 20
 # Answers that no person gave.
 _NOBODY = ("time", "stop", "restart")
@@ -156,7 +158,7 @@ class Conductor:
         elif due is not None and isinstance(command := command_of(due), BETWEEN_TURNS):
             in_time = await self._offer(place, command)
         else:
-            in_time = await self._wait()
+            in_time = await self._wait(place)
         if not in_time and self._score.place == place:
             self._miss("")
 
@@ -171,13 +173,16 @@ class Conductor:
                 return True
         return False
 
-    async def _wait(self) -> bool:
-        try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                await self._score.changed()
-        except TimeoutError:
-            return self.working > 0
-        return True
+    async def _wait(self, place: int) -> bool:
+        """In small waits, which take longer on a machine that is busy with something else."""
+        for _ in range(int(PATIENCE_SECONDS / _NAP_SECONDS)):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_NAP_SECONDS):
+                    await self._score.changed()
+                    return True
+            if self._score.place != place:
+                return True
+        return self.working > 0
 
     def _miss(self, why: str) -> None:
         recorded = bytes(self._score.lines[self._score.place].body)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 TMUX = shutil.which("tmux")
 HERMES = Path(sys.executable).with_name("hermes")
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 LOOK_SECONDS = 0.03
 
 # Whose values would change what the program does.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from functools import partial
 
 from hermes.testing.faults import paced
 from hermes.testing.steps import says
@@ -16,6 +17,11 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[a-z]+\d+", text)
 
 
+def has_bar(screen: str, *, wanted: bool) -> bool:
+    """Wide windows show how full the context is, narrow ones do not."""
+    return ("[░" in screen) == wanted
+
+
 def test_nothing_that_is_finished_is_lost_when_the_window_changes(new_pane: NewPane) -> None:
     paragraphs = [" ".join(f"word{n}" for n in range(k, k + 20)) for k in range(0, 140, 20)]
     text, reins = "\n\n".join(paragraphs), Reins()
@@ -23,11 +29,14 @@ def test_nothing_that_is_finished_is_lost_when_the_window_changes(new_pane: NewP
     pane.hermes()
     reins.pull()
     pane.say("write")
-    for number, columns in enumerate((60, 40, 90, 44, 120, 52)):
-        # It goes on while the window changes, but not until the word is out of sight.
+    given = 0
+    for number, columns in enumerate((60, 90, 40, 120, 44, 52)):
+        # What has been sent is there before the window changes, and it has changed before more is.
+        given += len(paragraphs[number]) // 16
         reins.let(len(paragraphs[number]) // 16)
-        pane.wait_for(f"word{20 * number + 3} ")
+        pane.wait_for(words_of(text[: 16 * given])[-2])
         pane.resize(columns, 20 + number)
+        pane.wait(partial(has_bar, wanted=columns >= 90))
     reins.release()
     pane.wait_for("word139")
     pane.wait_idle()
