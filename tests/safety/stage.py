@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
-from hermes.app.policy.witnessing import Witness, Witnessed
+from hermes.app.policy.sight import Witness
+from hermes.app.policy.witnessed import Witnessed
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, replace
 from hermes.core.commands import Answer, Say

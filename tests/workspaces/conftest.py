@@ -13,6 +13,8 @@ from tests.workspaces.fake_modal import FakeModal
 from tests.workspaces.places import (
     AnyPlace,
     Place,
+    apptainer_missing,
+    apptainer_place,
     confined_missing,
     container_place,
     daytona_place,
@@ -37,6 +39,7 @@ PLACES = (
     "landlock",
     "auto",
     "ssh",
+    pytest.param("apptainer", marks=pytest.mark.slow),
     pytest.param("container", marks=pytest.mark.slow),
     pytest.param("daytona", marks=pytest.mark.slow),
     pytest.param("modal", marks=pytest.mark.slow),
@@ -68,6 +71,10 @@ async def anyplace(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
             modal = FakeModal(tmp_path / "modal")
             request.addfinalizer(modal.stop)
             place = modal_place(tmp_path, modal)
+        case "apptainer":
+            if why := apptainer_missing():
+                pytest.skip(why)
+            place = apptainer_place(tmp_path)
         case "container":
             if isinstance(settings := usable(), str):
                 pytest.skip(settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult, ProcessInfo, Workspace
 from hermes.core.world import World
 from hermes.workspaces.confinement.sandbox import Confinement, Wanted, find_means
+from hermes.workspaces.far.apptainer import ApptainerEntrance, ApptainerSettings
 from hermes.workspaces.far.cli import CliMachine
 from hermes.workspaces.far.container import WORKSPACE, ContainerEntrance, ContainerSettings
 from hermes.workspaces.far.daytona import DaytonaMachine, DaytonaSettings
@@ -27,6 +29,8 @@ from tests.workspaces.fake_daytona import KEY, FakeDaytona
 from tests.workspaces.fake_modal import FakeModal
 from tests.workspaces.sshd import Sshd
 
+# An image or folder with bash, coreutils, findutils and grep, made with `apptainer build`.
+APPTAINER_IMAGE = os.environ.get("HERMES_TEST_APPTAINER_IMAGE", "")
 Lent = Callable[[], Mapping[str, str]]
 
 
@@ -202,6 +206,31 @@ def ssh_place(folder: Path, sshd: Sshd) -> AnyPlace:
         )
 
     return AnyPlace("ssh", new, home=str(sshd.home))
+
+
+def apptainer_missing() -> str:
+    if not (shutil.which("apptainer") or shutil.which("singularity")):
+        return "neither apptainer nor singularity is installed"
+    return "" if APPTAINER_IMAGE else "no image for it is named in HERMES_TEST_APPTAINER_IMAGE"
+
+
+def apptainer_place(folder: Path) -> AnyPlace:
+    key = f"test-{os.getpid()}-{time.time_ns()}"
+    settings = ApptainerSettings(image=APPTAINER_IMAGE)
+
+    def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
+        return FarWorkspace(
+            CliMachine(ApptainerEntrance(settings, key, folder, os.environ)),
+            WORKSPACE,
+            state=folder / key,
+            world=World(),
+            shell=shell,
+            sudo=sudo,
+            lent=lent,
+            make_root=True,
+        )
+
+    return AnyPlace("apptainer", new, home="/root")
 
 
 def container_place(folder: Path, settings: ContainerSettings) -> AnyPlace:

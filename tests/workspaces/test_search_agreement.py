@@ -66,7 +66,7 @@ PATTERNS = st.tuples(
 
 
 def _searcher(engine: EngineName) -> LocalSearch:
-    return LocalSearch({"PATH": os.defpath}, engine=engine, limits=SearchLimits())
+    return LocalSearch({"PATH": os.defpath}, engine=engine, limits=SearchLimits(seconds=20))
 
 
 async def _answers(query: SearchQuery) -> dict[str, SearchFound | str]:
@@ -142,9 +142,12 @@ def _match_the_same(pattern: str, context: int) -> None:
         (root / "corpus").write_bytes(CORPUS)
         query = SearchQuery(pattern=pattern, root=str(root), context=context)
         answers = asyncio.run(_answers(query))
-    first = answers[INSTALLED[0]]
+    # Some expressions take one engine a square of the time on a long line; it says that it was cut.
+    said = [each for each in answers.values() if isinstance(each, str) or not each.cut]
+    first = said[0]
     event("invalid" if isinstance(first, str) else f"{len(first.matches) // 10}x10 lines")
-    assert all(answer == first for answer in answers.values()), answers
+    event(f"{len(answers) - len(said)} cut")
+    assert all(answer == first for answer in said), answers
 
 
 quick = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

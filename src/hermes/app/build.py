@@ -348,7 +348,7 @@ class App:
     ) -> Parts:
         names = wanted_names(self.settings, platform=opening.platform)
         tools = self.tools.choose(opened.tools, names)
-        policy = session_rules(self, workspace, opening, began)
+        policy = session_rules(self, session_id, workspace, opening, began)
         taped = self._taped(session_id, opening, workspace, after)
         tuned = self.tuned[session_id] = Tuning(self.settings, policy)
         view = view_of(tools.specs, self.settings, source=opened.source, first=prefilled(self))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from hermes.codec.values import JsonObject, Value
 from hermes.core.messages import Message
+from hermes.core.ports import Workspace
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import ToolContext
 from hermes.mcp.server import Server
@@ -32,15 +34,29 @@ class Sample(Value):
 
 Sampler = Callable[[Server, SampleRequest], Awaitable[Sample]]
 KeepImage = Callable[[bytes, str], str]
+# Around a call with these arguments that may write files of this machine; True if it says that it
+# does not.
+Watch = Callable[[Workspace, JsonObject, bool], AbstractAsyncContextManager[None]]
+
+
+def _unwatched(_: Workspace, __: JsonObject, ___: bool) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
 
 
 class Hosting:
     """The means of one session; the program gives it those that need other rooms. Without a
-    sampler no server is answered by a model. `keep_image` stores a picture and says where."""
+    sampler no server is answered by a model. `keep_image` stores a picture and says where; `watch`
+    notes that files may be written."""
 
-    def __init__(self, sampler: Sampler | None = None, keep_image: KeepImage | None = None) -> None:
+    def __init__(
+        self,
+        sampler: Sampler | None = None,
+        keep_image: KeepImage | None = None,
+        watch: Watch = _unwatched,
+    ) -> None:
         self.sampler = sampler
         self.keep_image = keep_image
+        self.watch = watch
 
 
 class Caller:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Protocol
 
 from hermes.codec.json import encode
@@ -71,13 +72,22 @@ class ServerTool(Tool):
         try:
             if self._foreign.utility:
                 return await self._utility(link, reading, arguments)
-            result = await link.call(
-                lambda connection: connection.call(self._foreign.name, arguments, caller),
-                caller,
-            )
+            async with self._watched(ctx, arguments):
+                result = await link.call(
+                    lambda connection: connection.call(self._foreign.name, arguments, caller),
+                    caller,
+                )
         except ServerFault as fault:
             return _failed(link.server, fault)
         return await reading.output(result, structured=self._foreign.structured)
+
+    def _watched(
+        self, ctx: ToolContext, arguments: JsonObject
+    ) -> AbstractAsyncContextManager[None]:
+        """A program of this machine may write its files, whatever it says of itself."""
+        if not self._server.command:
+            return nullcontext()
+        return ctx.kept(Hosting).watch(ctx.workspace, arguments, self._foreign.read_only)
 
     async def _utility(self, link: Link, reading: Reading, arguments: JsonObject) -> ToolOutput:
         match self._foreign.name:

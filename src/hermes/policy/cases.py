@@ -34,13 +34,12 @@ from hermes.policy.findings import ONLY_ONCE, OUTWARD, Finding, Level, Verdict, 
 from hermes.policy.places.safe import SafeRoots
 from hermes.policy.shell.state import UNKNOWN
 from hermes.policy.sources import OPEN, PLUGIN, Sources, strangers
-from hermes.policy.written import NEVER, Written
+from hermes.policy.written import NEVER, Known, Texts, Written
 
 if TYPE_CHECKING:
     from hermes.policy.commands import Commands
     from hermes.policy.places.judging import Files
     from hermes.policy.rules import PolicySettings
-    from hermes.policy.suspects.suspects import Suspects
     from hermes.policy.urls.judging import Urls
     from hermes.policy.urls.resolver import Resolver
 
@@ -85,7 +84,8 @@ class Cases:
         far: bool = False,
         shipped: Callable[[str], bool] = lambda _: False,
         shell: Callable[[], ShellSetup] = ShellSetup,
-        suspects: Suspects | None = None,
+        suspects: Known | None = None,
+        texts: Texts | None = None,
     ) -> None:
         self._settings = settings
         self._shell = shell
@@ -97,7 +97,7 @@ class Cases:
         self._safe = SafeRoots(settings.safe_roots, far=far)
         self._sources = Sources(root, home, settings.trusted)
         since = NEVER if settings.since is None or far else settings.since
-        self._written = Written(since, None if far else suspects)
+        self._written = Written(since, suspects, texts)
         self._commands: Commands | None = None
         self._files: Files | None = None
         self._urls: Urls | None = None

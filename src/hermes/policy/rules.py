@@ -31,9 +31,9 @@ from hermes.policy.targets import target
 if TYPE_CHECKING:
     from hermes.policy.cases import Case, Cases
     from hermes.policy.places.judging import Files
-    from hermes.policy.suspects.suspects import Suspects
     from hermes.policy.urls.judging import Urls
     from hermes.policy.urls.resolver import Resolver
+    from hermes.policy.written import Known, Texts
 
 ALL_SCOPES: tuple[str, ...] = ("once", "session", "always")
 MOST_NAMED = 3
@@ -73,7 +73,8 @@ class Rules:
     """The rules of one session. `keep` stores what a person allowed for ever; `mask` takes the
     secrets out of it before. Of a workspace that is `far` nothing is looked up on this machine.
     `shipped` tells whether a file came with the program and is as it came: it may be run.
-    `suspects` knows the files that were written in sight of strangers."""
+    `suspects` knows the files that were written in sight of strangers, `texts` what they hold where
+    they do not lie on this machine."""
 
     def __init__(
         self,
@@ -89,7 +90,8 @@ class Rules:
         shipped: Callable[[str], bool] = lambda _: False,
         mask: Mask = masked,
         shell: Callable[[], ShellSetup] = ShellSetup,
-        suspects: Suspects | None = None,
+        suspects: Known | None = None,
+        texts: Texts | None = None,
     ) -> None:
         # A person may choose another one while the session goes on.
         self.mode = settings.mode
@@ -105,6 +107,7 @@ class Rules:
         self._resolver = resolver
         self._now = now
         self._suspects = suspects
+        self._texts = texts
         # Sources of strangers' text that effects were judged with, or that they brought.
         self.in_sight: frozenset[str] = frozenset()
         self._allowed_here: set[str] = set()
@@ -187,6 +190,7 @@ class Rules:
                 shipped=self._shipped,
                 shell=self._shell,
                 suspects=self._suspects,
+                texts=self._texts,
             )
         return self._made
 

@@ -7,12 +7,9 @@ import math
 import os
 import stat
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 from hermes.policy.shell.state import Stream
-
-if TYPE_CHECKING:
-    from hermes.policy.suspects.suspects import Suspects
 
 LARGEST = 256 * 1024
 NEVER = math.inf
@@ -36,13 +33,56 @@ MANIFESTS = (
 T = TypeVar("T")
 
 
+class Known(Protocol):
+    """Which files were written in sight of strangers, in whichever session."""
+
+    def exist(self) -> bool: ...
+
+    def sources(self, path: str) -> tuple[str, ...]: ...
+
+    def names(self, *folders: str) -> tuple[str, ...]: ...
+
+    def clear(self, paths: Iterable[str]) -> None: ...
+
+
+class Texts(Protocol):
+    """What files hold. A `stamp` is another one when a file holds something else."""
+
+    def text(self, path: str) -> str | None: ...
+
+    def stamp(self, path: str) -> tuple[str, int, int] | None: ...
+
+
+class Disk:
+    """Of this machine."""
+
+    def text(self, path: str) -> str | None:
+        try:
+            with open(path, "rb", opener=_opened) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return None
+                return file.read(LARGEST).decode("utf-8")
+        except (OSError, ValueError):
+            return None
+
+    def stamp(self, path: str) -> tuple[str, int, int] | None:
+        try:
+            seen = os.stat(path)  # noqa: PTH116
+        except OSError:
+            return None
+        return path, seen.st_ctime_ns, seen.st_size
+
+
 class Written:
     """New files are told by the time at which their inode last changed, which nobody can set back;
-    `known` tells of those that were written in sight of strangers, in whichever session."""
+    `known` tells of those that were written in sight of strangers, `texts` what is in a file."""
 
-    def __init__(self, since: float = NEVER, known: Suspects | None = None) -> None:
+    def __init__(
+        self, since: float = NEVER, known: Known | None = None, texts: Texts | None = None
+    ) -> None:
         self._since = since
         self._known = known
+        self._texts = texts or Disk()
 
     def is_new(self, path: str) -> bool:
         if self._since == NEVER:
@@ -73,13 +113,11 @@ class Written:
         for what is no text."""
         if not self.is_new(path) and not self.sources(path):
             return None
-        try:
-            with open(path, "rb", opener=_opened) as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    return None
-                return file.read(LARGEST).decode("utf-8")
-        except (OSError, ValueError):
-            return None
+        return self._texts.text(path)
+
+    def stamp(self, path: str) -> tuple[str, int, int] | None:
+        """Another one when the file holds something else; None where there is no such file."""
+        return self._texts.stamp(path)
 
     def manifests(self, *folders: str) -> tuple[str, ...]:
         """New lists of the code that the project in one of these folders needs."""

@@ -117,8 +117,10 @@ def skill_findings(config: Config) -> list[Finding]:
 
 def model_findings(config: Config) -> list[Finding]:
     """Whether a model is chosen and everything is there to ask it. Nothing is contacted."""
-    secret = Secrecy(config, {}).is_secret
-    why = explain_choice(Models(config, World(), env={}, is_secret=secret), config)
+    secrecy = Secrecy(config, {})
+    models = Models(config, World(), env={}, is_secret=secrecy.is_secret)
+    models.accounts.tell_secrets(secrecy.watch)
+    why = explain_choice(models, config)
     if why.winner is not None:
         return [_winner(why.winner)]
     if config.settings.local.model:

@@ -7,6 +7,7 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
+from hermes.app.mcp.watching import watch_of
 from hermes.app.models.auxiliary import MAIN, Auxiliary
 from hermes.codec.values import replace
 from hermes.config.model_settings import AuxiliaryTaskSettings
@@ -64,7 +65,11 @@ def hosting_of(app: App, session_id: str) -> Hosting:
             stop=STOPS.get(reply.message.stop, "endTurn"),
         )
 
-    return Hosting(sampler=sample, keep_image=lambda data, kind: _kept(app, data, kind))
+    return Hosting(
+        sampler=sample,
+        keep_image=lambda data, kind: _kept(app, data, kind),
+        watch=watch_of(app, session_id),
+    )
 
 
 def _model(server: Server, request: SampleRequest) -> str:

@@ -21,10 +21,19 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from hermes.app.build import App
+    from hermes.policy.written import Known
 
 
-def session_rules(app: App, workspace: Workspace, opening: Opening, began: float) -> Rules:
+def session_rules(
+    app: App, session_id: str, workspace: Workspace, opening: Opening, began: float
+) -> Rules:
     """`began` is when the session did, in seconds since 1970."""
+    suspects: Known = app.commons.suspects
+    copies = None
+    if workspace.far:
+        from hermes.app.policy.witnessing_far import copies_of  # few sessions work elsewhere
+
+        suspects = copies = copies_of(app, session_id)
     mode = app.settings.approvals.noninteractive_mode
     approved = not opening.attended and mode == "approve"
     return Rules(
@@ -38,7 +47,8 @@ def session_rules(app: App, workspace: Workspace, opening: Opening, began: float
         shipped=lambda path: seeds_of(app.home).is_as_shipped(Path(path)),
         mask=lambda text: app.secrecy.text(text, "log"),
         shell=lambda: workspace.shell,
-        suspects=app.commons.suspects,
+        suspects=suspects,
+        texts=copies,
     )
 
 

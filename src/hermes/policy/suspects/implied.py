@@ -149,11 +149,9 @@ class Implied:
         return [path for path in near if self._written.sources(path)][:MOST_FILES]
 
     def _inside(self, path: str) -> tuple[Finding, ...]:
-        try:
-            seen = os.stat(path)  # noqa: PTH116
-        except OSError:
+        stamp = self._written.stamp(path)
+        if stamp is None:
             return ()
-        stamp = (path, seen.st_ctime_ns, seen.st_size)
         if stamp not in self._looked:
             found = self._judged(path)
             self._looked[stamp] = tuple(_sent(each) for each in found if _is_serious(each))

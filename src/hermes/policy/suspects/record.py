@@ -7,6 +7,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
@@ -51,17 +52,21 @@ class Cleared(Value, tag="cleared"):
 Line = Began | Ended | Held | Cleared
 
 
-class Record:
-    """A line that was not written to its end counts for nothing: it is written before what it tells
-    of may happen. Whoever writes holds a lock, so that nobody writes into a file that is being
-    replaced."""
+L = TypeVar("L", bound=Value)
 
-    def __init__(self, path: Path) -> None:
+
+class Record(Generic[L]):
+    """Of lines of these `kinds`. A line that was not written to its end counts for nothing: it is
+    written before what it tells of may happen. Whoever writes holds a lock, so that nobody writes
+    into a file that is being replaced."""
+
+    def __init__(self, path: Path, kinds: Any) -> None:
         self._path = str(path)
+        self._kinds = kinds
         self._place = (0, 0)
         self._read = 0
 
-    def news(self) -> tuple[bool, list[Line]] | None:
+    def news(self) -> tuple[bool, list[L]] | None:
         """What was written since the last time; None for nothing, as there is in most homes. True
         with all that there is, where the file is another one."""
         try:
@@ -83,9 +88,9 @@ class Record:
         except OSError:
             return None
         self._place, self._read = place, start + len(whole[0]) + len(whole[1])
-        return afresh, list(_lines(whole[0]))
+        return afresh, list(self._lines(whole[0]))
 
-    def add(self, lines: Iterable[Line], *, safely: bool = False) -> None:
+    def add(self, lines: Iterable[L], *, safely: bool = False) -> None:
         """Blocks; OSError. `safely` means that it is there after the machine has lost its power."""
         # A line that somebody left unfinished must not swallow this one.
         data = b"".join(b"\n" + encode(line) + b"\n" for line in lines)
@@ -94,7 +99,7 @@ class Record:
             if safely:
                 os.fdatasync(descriptor)
 
-    def rewrite(self, lines: Iterable[Line], *, while_as_long: int) -> int:
+    def rewrite(self, lines: Iterable[L], *, while_as_long: int) -> int:
         """The same told in fewer lines, unless somebody has written more since it was read. How
         long it is then."""
         data = b"".join(encode(line) + b"\n" for line in lines)
@@ -115,6 +120,12 @@ class Record:
     def length(self) -> int:
         """How much of it was read."""
         return self._read
+
+    def _lines(self, data: bytes) -> Iterator[L]:
+        for line in data.split(b"\n"):
+            if line:
+                with contextlib.suppress(DecodeError):
+                    yield decode(self._kinds, line)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
@@ -143,10 +154,3 @@ def _is_same(descriptor: int, path: str) -> bool:
 def _write(descriptor: int, data: bytes) -> None:
     while data:
         data = data[os.write(descriptor, data) :]
-
-
-def _lines(data: bytes) -> Iterator[Line]:
-    for line in data.split(b"\n"):
-        if line:
-            with contextlib.suppress(DecodeError):
-                yield decode(Line, line)  # type: ignore[arg-type]

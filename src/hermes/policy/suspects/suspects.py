@@ -44,7 +44,7 @@ class Suspects:
         now_ns: Callable[[], int] = time.time_ns,
         is_alive: Callable[[int], bool] | None = None,
     ) -> None:
-        self._record = Record(path)
+        self._record: Record[Line] = Record(path, Line)
         self._now_ns = now_ns
         self._is_alive = is_alive or _is_alive
         self._lock = Lock()

@@ -61,7 +61,11 @@ class ApptainerEntrance:
 
     @property
     def words(self) -> tuple[str, ...]:
-        return (self._program(), "exec", f"instance://{self._name}", *BASH)
+        """What holds for the instance does not hold for who joins it: without these, commands get
+        the variables of this machine, and those of root all its rights."""
+        options = ("--cleanenv", "--no-privs", "--pwd", "/")
+        instance = f"instance://{self._name}"
+        return (self._program(), "--silent", "exec", *options, instance, *BASH)
 
     def _program(self) -> str:
         for name in ("apptainer", "singularity"):

@@ -1,0 +1,201 @@
+"""The witness of sessions that work on another machine, or in folders that such a one shares."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.app.policy.sight import Sight, Witness
+from hermes.app.policy.witnessed import Witnessed
+from hermes.core.errors import HermesError
+from hermes.core.ports import ProcessInfo, Workspace
+from hermes.policy.rules import Rules
+from hermes.policy.suspects.copies import FILE, LARGEST, Copies
+from hermes.policy.suspects.suspects import Suspects
+
+if TYPE_CHECKING:
+    from hermes.app.build import App
+    from hermes.core.parts import Parts
+
+log = logging.getLogger(__name__)
+
+# Each folder and each file is a question to the other machine.
+MOST_FOLDERS = 4
+MOST_FILES = 20
+Look = dict[str, tuple[int, int]]
+
+
+def copies_of(app: App, session_id: str) -> Copies:
+    return Copies(app.home.root / FILE, place_of(app, session_id))
+
+
+def place_of(app: App, session_id: str) -> str:
+    """A name for where the files of a session lie. A container or sandbox is its session's own,
+    unless it works in a folder of this machine."""
+    terminal = app.settings.terminal
+    if terminal.backend == "ssh":
+        return f"ssh {terminal.ssh_user}@{terminal.ssh_host}:{terminal.ssh_port}"
+    if terminal.docker_mount_cwd_to_workspace:
+        return f"folder {Path.cwd()}"
+    return f"{terminal.backend} {session_id}"
+
+
+def witness_far(app: App, session_id: str, parts: Parts) -> None:
+    rules, clean = app.tuned[session_id].rules, app.secrecy.text
+    far = parts.workspace
+    parts.workspace = Witnessed(far, FarWitness(rules, copies_of(app, session_id), far, clean))
+    for there, here in shared_folders(app).items():
+        shared = SharedWitness(
+            rules, app.commons.suspects, clean, there=there or far.root, here=here
+        )
+        parts.workspace = Witnessed(parts.workspace, shared)
+
+
+def shared_folders(app: App) -> dict[str, str]:
+    """What a container sees of this machine and may change, by its name there; "" is the folder
+    of the session."""
+    terminal = app.settings.terminal
+    if terminal.backend not in ("docker", "podman"):
+        return {}
+    found = {"": str(Path.cwd())} if terminal.docker_mount_cwd_to_workspace else {}
+    for volume in terminal.docker_volumes:
+        here, _, rest = volume.partition(":")
+        there, _, options = rest.partition(":")
+        if here.startswith(("/", "~")) and there and "ro" not in options.split(","):
+            found[there] = str(Path(here).expanduser())
+    return found
+
+
+class SharedWitness(Witness):
+    """For a folder that lies `here` and is called something else `there`."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        suspects: Suspects,
+        clean: Callable[[str], str],
+        *,
+        there: str,
+        here: str,
+    ) -> None:
+        super().__init__(rules, suspects, clean)
+        self._there, self._here = there.rstrip("/"), here
+
+    @asynccontextmanager
+    async def watching(
+        self, root: str, names: Iterable[str], *, look: bool = False, stays: bool = False
+    ) -> AsyncIterator[None]:
+        mine = [
+            self._here + name[len(self._there) :]
+            for name in names
+            if name == self._there or name.startswith(f"{self._there}/")
+        ]
+        async with super().watching(self._here, mine, look=look, stays=stays):
+            yield
+
+    async def follow(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
+        """Its number means nothing here: whatever is written until the session is left counts."""
+        if info.status == "running":
+            async with self.watching(root, names, stays=True):
+                pass
+
+
+class FarWitness(Sight):
+    """Keeps copies of what was written over there: what it holds is judged by them later. Files are
+    told by their names in a command, and by a look into the folder of the session before and
+    after it; what a program hides deeper is not seen."""
+
+    def __init__(
+        self, rules: Rules, copies: Copies, workspace: Workspace, clean: Callable[[str], str] = str
+    ) -> None:
+        super().__init__(rules, clean)
+        self._copies = copies
+        self._workspace = workspace
+        # Processes that go on, with what they may write and how the folders looked before.
+        self._going: dict[str, tuple[tuple[str, ...], Look]] = {}
+
+    @asynccontextmanager
+    async def writing(self, root: str, path: str, data: bytes) -> AsyncIterator[None]:
+        await self._kept({path: _text(data)})
+        yield
+
+    async def rewritten(self, paths: Iterable[str]) -> None:
+        await asyncio.to_thread(self._copies.drop, list(paths))
+
+    @asynccontextmanager
+    async def watching(
+        self, root: str, names: Iterable[str], *, look: bool = False, stays: bool = False
+    ) -> AsyncIterator[None]:
+        named = tuple(names)
+        before = await self._listed(root, named) if look else {}
+        await self._kept(dict.fromkeys(named))
+        try:
+            yield
+        finally:
+            if look:
+                await asyncio.shield(self._look(root, named, before))
+            if stays:
+                self._going[f"shell {len(self._going)}"] = named, before
+
+    async def follow(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
+        if info.id not in self._going and info.status == "running":
+            named = tuple(names)
+            self._going[info.id] = named, await self._listed(root, named)
+
+    async def seen(self, root: str, info: ProcessInfo) -> None:
+        if info.status == "exited" and (going := self._going.pop(info.id, None)):
+            await self._look(root, *going)
+
+    async def leaving(self, root: str) -> None:
+        for id_ in list(self._going):
+            await self._look(root, *self._going.pop(id_))
+
+    async def _kept(self, texts: dict[str, str | None]) -> None:
+        plain = {
+            path: text if text is None else self._clean(text)
+            for path, text in texts.items()
+            if self._clean(path) == path
+        }
+        await self._noted(lambda by: self._copies.keep(plain, by))
+
+    async def _look(self, root: str, names: tuple[str, ...], before: Look) -> None:
+        """A copy of each file that is another one now."""
+        after = await self._listed(root, names)
+        changed = (path for path, seen in after.items() if before.get(path) != seen)
+        texts: dict[str, str | None] = {}
+        gone: list[str] = []
+        for path in list(dict.fromkeys((*names, *changed)))[:MOST_FILES]:
+            try:
+                info = await self._workspace.stat(path)
+                if info is None or info.kind != "file":
+                    gone.append(path)
+                elif info.size <= LARGEST:
+                    texts[path] = _text(await self._workspace.read_bytes(path))
+            except HermesError as error:
+                log.warning("a file over there is not looked at", extra={"why": str(error)})
+        await self._kept(texts)
+        await self.rewritten(gone)
+
+    async def _listed(self, root: str, names: Iterable[str]) -> Look:
+        found: Look = {}
+        for folder in list(dict.fromkeys((root, *names)))[:MOST_FOLDERS]:
+            try:
+                entries = await self._workspace.list_folder(folder)
+            except HermesError:
+                # Most names are files, or are not there yet.
+                continue
+            found |= {e.path: (e.modified_ns, e.size) for e in entries if e.kind == "file"}
+        return found
+
+
+def _text(data: bytes) -> str | None:
+    if len(data) > LARGEST:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
