@@ -216,7 +216,7 @@ class Stage:
         try:
             yield session
         finally:
-            await _end_all(parts.workspace.processes)
+            await end_all(parts.workspace.processes)
             await session.close()
             await reading
             await journal.close()
@@ -302,7 +302,7 @@ class Stage:
         return [form for form in forms if form in heard]
 
 
-async def _end_all(processes: Processes) -> None:
+async def end_all(processes: Processes) -> None:
     """Background processes outlive a session, and must not outlive a test. They have the time to do
     harm before that."""
     left = await processes.list()

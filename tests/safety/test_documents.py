@@ -23,6 +23,7 @@ from hermes.testing.steps import Step
 from tests.mcp.conftest import LITTLE
 from tests.safety.adversary import ATTACKS, Attack, Obedient, Order, document
 from tests.safety.house import House
+from tests.safety.stage import end_all
 from tests.web.site import Site
 
 PLUGIN = """
@@ -148,6 +149,7 @@ async def obeyed(app: App, house: House, text: str, say: str) -> list[str]:
     await session.send(Say(text=called.text, origin=called.origin) if called else Say(text=say))
     await session.settled()
     records = await app.journal.read(session.id)
+    await end_all(session.workspace.processes)
     await app.leave(session)
     return [each.event.result.text for each in records if isinstance(each.event, ToolFinished)]
 
