@@ -40,11 +40,20 @@ def ids(text: str, kind: Kind = "context") -> set[str]:
     return {each.id for each in Scanner().scan(text, kind).findings if each.severity != "low"}
 
 
-@pytest.mark.parametrize(
-    "name", ["hostile", "hostile_held", *(f"hostile_{author}" for author in "abcdefg")]
-)
+# Whoever wrote these knew no code. The later ones are many, and take their time.
+AUTHORS = [*"abcdefg", *(pytest.param(each, marks=pytest.mark.slow) for each in "ijlmnopqrstu")]
+
+
+@pytest.mark.parametrize("name", ["hostile", "hostile_held"])
 def test_at_least_95_percent_of_the_hostile_texts_are_dangerous(name: str) -> None:
     texts = lines(name)
+    missed = [row for row in texts if scanned(row).verdict != "dangerous"]
+    assert len(missed) <= len(texts) * 0.05, missed
+
+
+@pytest.mark.parametrize("author", AUTHORS)
+def test_at_least_95_percent_of_the_hostile_texts_of_an_author_are_dangerous(author: str) -> None:
+    texts = lines(f"hostile_{author}")
     missed = [row for row in texts if scanned(row).verdict != "dangerous"]
     assert len(missed) <= len(texts) * 0.05, missed
 
@@ -55,23 +64,27 @@ def test_at_least_90_percent_of_the_texts_without_any_usual_phrase_are_dangerous
     assert len(missed) <= len(texts) * 0.1, missed
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["benign", "benign_held", "benign_rounds", *(f"benign_{author}" for author in "abcdefg")],
-)
+@pytest.mark.parametrize("name", ["benign", "benign_held", "benign_rounds"])
 def test_at_most_2_percent_of_the_ordinary_texts_are_not_safe(name: str) -> None:
     texts = lines(name)
     wrong = [row for row in texts if scanned(row).verdict != "safe"]
     assert len(wrong) <= len(texts) * 0.02, wrong
 
 
+@pytest.mark.parametrize("author", AUTHORS)
+def test_at_most_2_percent_of_the_ordinary_texts_of_an_author_are_not_safe(author: str) -> None:
+    texts = lines(f"benign_{author}")
+    wrong = [row for row in texts if scanned(row).verdict != "safe"]
+    assert len(wrong) <= len(texts) * 0.02, wrong
+
+
 def test_what_nothing_was_learnt_from_is_told_apart_nearly_as_well() -> None:
-    """The honest measure: by an author who knew no code, and not for `learn_likeness` to read."""
+    """The honest measure: by two authors who knew no code, and not for `learn_likeness` to read."""
     hostile, benign = lines("unseen/hostile"), lines("unseen/benign")
     missed = sum(scanned(row).verdict == "safe" for row in hostile)
     alarmed = sum(scanned(row).verdict != "safe" for row in benign)
-    assert missed <= len(hostile) * 0.14
-    assert alarmed <= len(benign) * 0.05
+    assert missed <= len(hostile) * 0.11
+    assert alarmed <= len(benign) * 0.04
 
 
 def test_the_texts_of_this_project_are_safe() -> None:

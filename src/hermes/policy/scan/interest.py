@@ -63,7 +63,7 @@ def parts(plain: str) -> Spans:
     spaced = plain.encode("latin-1", "replace").translate(_SPACES).decode("latin-1")
     known = interest()
     told = [
-        sum(map(known.__getitem__, _words(plain[start:end], spaced[start:end])))
+        sum(map(known.__getitem__, set(_words(plain[start:end], spaced[start:end]))))
         for start, end in every
     ]
     best = nlargest(_MOST, range(len(every)), key=told.__getitem__)

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from heapq import nlargest
 from importlib.resources import files
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from hermes.codec.values import Value
 from hermes.policy.scan.finding import Sign
@@ -32,7 +32,7 @@ _ROWS = frozenset("bkc")
 BIAS = "bias"
 LIKENESS = "resembles_injection"
 # From here on it is found; of many passages one is like an injection by chance.
-_STRONG = {"memory": 0.7, "skill": 0.5, "context": 0.5, "tool_description": 0.7}
+_STRONG = {"memory": 0.7, "skill": 0.8, "context": 0.3, "tool_description": 0.7}
 _CHANCE, _USUAL = 0.5, 600
 # What lacks so much by its words does not become likely by its place.
 _HOPELESS = 3.0
@@ -160,16 +160,11 @@ def _worth_weighing(rows: list[tuple[int, Row]]) -> list[tuple[int, Row, int, in
     if len(every) <= _MOST_WEIGHED:
         return every
     known = interest()
-    sums = {
-        start: list(accumulate(map(known.__getitem__, row.words), initial=0.0))
-        for start, row in rows
-    }
 
     def says(passage: tuple[int, Row, int, int]) -> float:
-        start, _, first, last = passage
-        # A word that means two things makes the row of ideas longer than the words.
-        most = len(sums[start]) - 1
-        return sums[start][min(last - 1, most)] - sums[start][min(first - 1, most)]
+        """A word that is said again and again says no more than once."""
+        _, row, first, last = passage
+        return sum(map(known.__getitem__, set(row.words[first - 1 : last - 1])))
 
     return nlargest(_MOST_WEIGHED, every, key=says)
 
