@@ -57,11 +57,13 @@ def members(root: int) -> list[Running]:
 
 def kill_now(root: int) -> list[Running]:
     """End the tree without asking, and without waiting for it to be gone; what was in it."""
-    killed: dict[int, Running] = {}
-    while fresh := [one for one in members(root) if one.pid not in killed]:
-        _signal(root, fresh, signal.SIGKILL)
-        killed |= {one.pid: one for one in fresh}
-    return list(killed.values())
+    found: dict[int, Running] = {}
+    # Who stands still starts nothing more, and stays the parent of what it has started.
+    while fresh := [one for one in members(root) if one.pid not in found]:
+        _signal(root, fresh, signal.SIGSTOP)
+        found |= {one.pid: one for one in fresh}
+    _kill(_alive(list(found.values())), signal.SIGKILL)
+    return list(found.values())
 
 
 async def end_tree(root: int, *, grace_seconds: float) -> None:
@@ -73,10 +75,10 @@ async def end_tree(root: int, *, grace_seconds: float) -> None:
             _signal(root, tree, signal.SIGTERM)
             await _gone(tree, grace_seconds)
     finally:
-        _kill(_alive(tree), signal.SIGKILL)
         # What joined meanwhile goes as well, unless the number belongs to another by now.
         if identity(root) in (None, was):
             tree += kill_now(root)
+        _kill(_alive(tree), signal.SIGKILL)
     await _gone(tree, KILL_SECONDS)
 
 

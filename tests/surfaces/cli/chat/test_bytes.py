@@ -23,6 +23,7 @@ from hermes.testing.faults import paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, says
 from tests.surfaces.cli.chat.pane import HERMES
+from tests.timing import Late, tries
 
 # How long an answer takes; a slow one has fewer words.
 SECONDS = 3.0
@@ -51,6 +52,7 @@ class Line:
 @contextmanager
 def line(tmp_path: Path, *steps: Step) -> Iterator[Line]:
     home = tmp_path / "home"
+    tmp_path.mkdir(exist_ok=True)
     home.mkdir(mode=0o700)
     (home / "config.yaml").write_text(SETTINGS)
     (home / "config.yaml").chmod(0o600)
@@ -96,12 +98,14 @@ def test_an_answer_costs_at_most_four_times_its_own_bytes(
     words = [f"w{n:03}" for n in range(tokens)]
     text = " ".join(words)
     step = paced(says(text), chunk=5, between_seconds=between_seconds)
-    with line(tmp_path, step) as opened:
-        opened.send("go\r")
-        # What moves while nothing is said yet is not counted.
-        opened.wait(words[0])
-        begun = len(opened.written)
-        opened.wait(words[-1], after=begun, seconds=120)
-        written = len(opened.written) - begun
-    times = written / len(text.encode())
-    assert times <= 4, f"{times:.1f} times their own bytes"
+    for one in tries():
+        with one, line(tmp_path / str(one.number), step) as opened:
+            opened.send("go\r")
+            # What moves while nothing is said yet is not counted.
+            opened.wait(words[0])
+            begun = len(opened.written)
+            opened.wait(words[-1], after=begun, seconds=120)
+            times = (len(opened.written) - begun) / len(text.encode())
+            # A busy machine takes longer to say it, and the clock on the screen goes on.
+            if times > 4:
+                raise Late(f"{times:.1f} times their own bytes")
