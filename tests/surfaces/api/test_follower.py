@@ -18,7 +18,7 @@ from hermes.core.events import (
 from hermes.core.events import Record as Recorded
 from hermes.core.messages import AssistantMessage, Text, ToolResult, Usage, user_says
 from hermes.core.prompt import ReasoningDelta, Restarted, TextDelta
-from hermes.surfaces.api.follower import Anew, Follower, Mark, Piece, parse_mark
+from hermes.surfaces.api.follower import Anew, Follower, Happened, Mark, Piece, parse_mark
 from hermes.surfaces.api.run import Run
 
 texts = st.lists(st.text(max_size=8), max_size=5)
@@ -144,3 +144,14 @@ def test_a_stream_that_starts_over_in_one_process_goes_on_behind_what_was_said()
 def test_only_marks_are_read_as_marks(text: str) -> None:
     mark = parse_mark(text)
     assert mark is None or parse_mark(str(mark)) is not None
+
+
+async def test_nothing_follows_the_end_although_the_last_words_were_never_written_down() -> None:
+    run = Run("run", "s", 0.0)
+    told = [
+        each for each in story([["one"]]) if isinstance(each.event, MessageReceived | TurnStarted)
+    ]
+    unwritten = record(0, TextDelta(text="two"))
+    run.take_all([*told, unwritten, record(3, TurnEnded(reason="interrupted", usage=Usage()))])
+    *_, last = Follower(run).read()
+    assert isinstance(last, Happened) and isinstance(last.record.event, TurnEnded)

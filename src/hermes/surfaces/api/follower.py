@@ -96,7 +96,9 @@ class Follower:
             self._index += 1
             self._n = record.n
             found.append(Happened(record=record, mark=self._mark()))
-        self._read_draft(self._run.draft, found)
+        # What was never written down is no part of a run that is over, and nothing follows its end.
+        if not self._run.is_over:
+            self._read_draft(self._run.draft, found)
         return found
 
     def _mark(self) -> Mark:
