@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes.app.prompt.harmless import Harmless
 from hermes.context.files import Scan, unscanned
 from hermes.core.effects import Allow, ReadPath
 from hermes.core.events import SessionOpened
@@ -53,12 +54,17 @@ def scan_of(app: App, cwd: str) -> Scan:
     if wanted == "block" and _is_trusted(cwd, app.settings.security.trusted_dirs):
         wanted = "warn"
 
+    harmless = Harmless(app.home)
+
     def scan(name: str, text: str) -> str:
-        # Few folders have such files.
+        if harmless.knows(text):
+            return text
+        # Few folders have such files, and fewer have new ones.
         from hermes.policy.scan.context import judge_context
 
         found = judge_context(text)
         if not found.suspicious:
+            harmless.keep(text)
             return text
         if wanted == "block":
             app.news.append(found.blocked(name))
