@@ -48,6 +48,8 @@ def started_with(argument: str) -> int:
 
 def members(root: int) -> list[Running]:
     """`root`, everything in its session or group, and all that any of these started."""
+    if root <= 1 or root == os.getpgrp():
+        raise ValueError(f"{root} is no process that was started here")
     table = {one.pid: one for one in (_scanned() if _has_proc() else listed_processes())}
     found = {pid for pid, one in table.items() if root in (pid, one.session, one.group)}
     while more := {p for p, one in table.items() if one.parent in found and p not in found}:

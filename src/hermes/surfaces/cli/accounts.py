@@ -11,6 +11,7 @@ import click
 
 from hermes.app.accounts import Accounts, opened
 from hermes.config.secrets import environment
+from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import styled
 
@@ -24,7 +25,7 @@ def with_accounts(ctx: click.Context, work: Callable[[Accounts], Coroutine[Any, 
         async with opened(config_of(ctx), env=environment()) as accounts:
             return await work(accounts)
 
-    return asyncio.run(whole())
+    return run(whole())
 
 
 class TerminalScreen:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -16,6 +15,7 @@ from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue, Value
 from hermes.commands.visible import one_line
+from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.place import tell_faults
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ def with_app(ctx: click.Context, work: Callable[[App], Coroutine[Any, Any, T]]) 
             tell_faults(ctx, app.config.findings)
             return await work(app)
 
-    return asyncio.run(whole())
+    return run(whole())
 
 
 def print_json(value: object) -> None:

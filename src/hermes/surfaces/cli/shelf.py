@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -13,6 +12,7 @@ from hermes.app.secrecy.secrecy import Secrecy
 from hermes.config.load import Config
 from hermes.config.secrets import environment
 from hermes.core.world import World
+from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.place import config_of
 
 T = TypeVar("T")
@@ -29,4 +29,4 @@ def with_models(ctx: click.Context, work: Callable[[Models, Config], Coroutine[A
         finally:
             await models.close()
 
-    return asyncio.run(whole())
+    return run(whole())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import click
 
 from hermes.app.homes.checkups import (
@@ -35,6 +33,7 @@ from hermes.surfaces.cli.checks import (
     program_findings,
     python_findings,
 )
+from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import mark, styled
 
@@ -51,7 +50,7 @@ def command(ctx: click.Context, mend: bool, as_json: bool) -> int:
         for line in mended(config.home):
             click.echo(f"{styled('mended', 'ok')} {line}", err=as_json)
         config = config_of(ctx, tell=False)
-    sections = asyncio.run(examined(config))
+    sections = run(examined(config))
     if as_json:
         print(encode([_plain(name, found) for name, group in sections for found in group]).decode())
     else:
@@ -88,8 +87,8 @@ def mended(home: Home) -> list[str]:
     done = [f"{path} is private now" for path in mend_permissions(home)]
     if migrate_file(home):
         done.append("config.yaml is of the newest version now; the old one is kept beside it")
-    if any(finding.level != "ok" for finding in asyncio.run(index_findings(home))):
-        asyncio.run(rebuild_index(home))
+    if any(finding.level != "ok" for finding in run(index_findings(home))):
+        run(rebuild_index(home))
         done.append("the search index was made anew")
     return done
 

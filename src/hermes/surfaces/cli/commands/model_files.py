@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 
 import click
@@ -23,6 +22,7 @@ from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.config.secrets import environment
 from hermes.core.errors import HermesError
+from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.output import columns, print_json
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark, styled
@@ -110,9 +110,7 @@ def _facts(known: Weights) -> JsonObject:
 def install(ctx: click.Context, name: str) -> None:
     meter = Meter()
     try:
-        path, was_there = asyncio.run(
-            install_model(home_of(ctx), name, env=environment(), progress=meter)
-        )
+        path, was_there = run(install_model(home_of(ctx), name, env=environment(), progress=meter))
     finally:
         meter.close()
     if was_there:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from hermes.app.homes.updating import installation, remove_package
 from hermes.config.home import Home, profile_home, root_home, unwritable
 from hermes.core.errors import ConfigError
 from hermes.surfaces.cli.asking import confirm_by_name
+from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark
 
@@ -40,7 +40,7 @@ def command(ctx: click.Context, full: bool, dry_run: bool, yes: bool) -> None:
     if goes:
         _remove(home)
     if here.kind == "package":
-        asyncio.run(remove_package(here))
+        run(remove_package(here))
     print(f"{mark('ok')} Removed.")
 
 

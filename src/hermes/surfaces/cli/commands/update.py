@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
 import click
@@ -11,6 +10,7 @@ from hermes.app.homes.backup import back_up, snapshot
 from hermes.app.homes.updating import News, installation, migrate_settings, news, update
 from hermes.config.load import Config
 from hermes.surfaces.cli.asking import confirm
+from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.output import as_json_option, print_json
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import mark
@@ -28,7 +28,7 @@ MOST = 10
 @click.pass_context
 def command(ctx: click.Context, check: bool, yes: bool, backup: bool | None, as_json: bool) -> None:
     here = installation()
-    found = asyncio.run(news(here))
+    found = run(news(here))
     if as_json:
         print_json(
             {
@@ -47,8 +47,8 @@ def command(ctx: click.Context, check: bool, yes: bool, backup: bool | None, as_
     config = config_of(ctx)
     if made := _backed_up(config, wanted=backup):
         click.echo(f"{mark('ok')} The home is backed up in {made}.", err=as_json)
-    asyncio.run(update(here))
-    asyncio.run(migrate_settings())
+    run(update(here))
+    run(migrate_settings())
     click.echo(f"{mark('ok')} Updated; the next `hermes` is the new one.", err=as_json)
 
 
