@@ -6,6 +6,7 @@ import gc
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # Collecting makes some millions of objects that live until the end: to look through them again and
 # again takes a third of the time of collecting, and later a part of every test.
@@ -29,14 +30,18 @@ def pytest_configure(config: pytest.Config) -> None:
         derandomize=not config.getoption("--explore"),
     )
     settings.load_profile("steady")
+    if not config.getoption("--explore"):
+        # They come from the modules that happen to be loaded, and to find them reads all of those.
+        assert callable(providers._get_local_constants)
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--slow"):
         return
-    for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(pytest.mark.skip(reason="long run; choose it with --slow"))
+    long = [item for item in items if "slow" in item.keywords]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if "slow" not in item.keywords]
 
 
 def pytest_collection_finish() -> None:
