@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +19,10 @@ pytest_plugins = ["tests.judges.plugin"]
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the long kill and scale tests")
     parser.addoption("--explore", action="store_true", help="property tests try new examples")
+
+
+# What is started in the background ignores Ctrl+C, and so would every program that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
