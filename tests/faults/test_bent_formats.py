@@ -11,6 +11,7 @@ import pytest
 from hermes.testing.faults import dripped, flawed, paced
 from hermes.testing.steps import Flaw, Step, calls_many, thinks
 from hermes.testing.wires.table import WireName
+from tests.faults.conftest import Share
 from tests.faults.ground import RIGHT, WIRES, Bend, Name, live
 
 FLAWS: tuple[Flaw, ...] = get_args(Flaw)
@@ -34,7 +35,7 @@ async def test_a_bent_format_is_understood(tmp_path: Path, wire: WireName) -> No
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_any_pace_is_understood(tmp_path: Path, wire: WireName) -> None:
+async def test_any_pace_is_understood(tmp_path: Path, wire: WireName, share: Share) -> None:
     bends: dict[str, Bend] = {
         "byte by byte": lambda step: dripped(both(step)),
         "in sevens": lambda step: dripped(both(step), size=7),
@@ -42,7 +43,7 @@ async def test_any_pace_is_understood(tmp_path: Path, wire: WireName) -> None:
         "in one piece": lambda step: paced(both(step), chunk=0),
         "bent too": lambda step: dripped(flawing("crlf", "keep_alive", "no_usage")(step), size=3),
     }
-    await _understood(tmp_path, bends, wire)
+    await _understood(tmp_path, share(bends, wire), wire)
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -10,6 +10,7 @@ import pytest
 from hermes.testing.faults import cut, fails_midway, garbled, hangs
 from hermes.testing.steps import Step
 from hermes.testing.wires.table import WireName
+from tests.faults.conftest import Share
 from tests.faults.ground import WIRES, Bend, live
 
 CHUNKS = (0, 1, 2, 3, 5, 8)
@@ -34,9 +35,9 @@ def breaking(how: str, chunks: int) -> Bend:
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_an_answer_that_breaks_once_is_asked_for_again(
-    tmp_path: Path, wire: WireName
+    tmp_path: Path, wire: WireName, share: Share
 ) -> None:
-    bends = {place: breaking(*place) for place in product(BREAKS, CHUNKS)}
+    bends = share({place: breaking(*place) for place in product(BREAKS, CHUNKS)}, wire)
     lived = await live(tmp_path, bends, wire)
     assert all(life.first.startswith(ENDS) for life in lived.values())
     assert {place: life.second for place, life in lived.items()} == dict.fromkeys(bends, "done")

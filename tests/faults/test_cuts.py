@@ -22,7 +22,7 @@ from tests.faults.ground import FIRST, RIGHT, SECOND, WHOLE, WIRES, HastyClock
 
 # Longer than the answer with the call in any format: cuts after its end are none.
 MOST_BYTES = 3_200
-STEP = 37
+STEP = 111
 
 
 class CutOnce:
@@ -68,14 +68,17 @@ async def _two_turns(app: App, folder: Path) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_cut_at_some_bytes(tmp_path: Path, wire: WireName) -> None:
-    places = range(0, MOST_BYTES, STEP)
+    """At other ones in each format."""
+    places = range(WIRES.index(wire) * STEP // len(WIRES), MOST_BYTES, STEP)
     await cut_all(tmp_path, wire, (cut(WHOLE, after_bytes=place) for place in places))
 
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_an_output_limit_at_some_letters(tmp_path: Path, wire: WireName) -> None:
     raw = '{"path": "out/right.txt", "content": "All of it'
-    answers = (calls_cut_short("write_file", raw[:size]) for size in range(0, len(raw), 5))
+    answers = (
+        calls_cut_short("write_file", raw[:size]) for size in range(WIRES.index(wire), len(raw), 12)
+    )
     await cut_all(tmp_path, wire, answers)
 
 

@@ -17,6 +17,7 @@ from hermes.testing.steps import (
     calls_raw,
 )
 from hermes.testing.wires.table import WireName
+from tests.faults.conftest import Share
 from tests.faults.ground import RIGHT, WIRES, Bend, live
 
 WRITE = "write_file"
@@ -57,8 +58,10 @@ def calling(step: Step) -> Bend:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_arguments_that_cannot_be_used_are_not_run(tmp_path: Path, wire: WireName) -> None:
-    bends = {name: calling(calls_raw(WRITE, raw)) for name, raw in UNUSABLE.items()}
+async def test_arguments_that_cannot_be_used_are_not_run(
+    tmp_path: Path, wire: WireName, share: Share
+) -> None:
+    bends = {name: calling(calls_raw(WRITE, raw)) for name, raw in share(UNUSABLE, wire).items()}
     lived = await live(tmp_path, bends, wire)
     assert {life.second for life in lived.values()} == {"done"}
     assert all(len(life.run) <= 1 for life in lived.values())
@@ -66,28 +69,28 @@ async def test_arguments_that_cannot_be_used_are_not_run(tmp_path: Path, wire: W
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_arguments_that_are_clear_all_the_same_are_run(
-    tmp_path: Path, wire: WireName
+    tmp_path: Path, wire: WireName, share: Share
 ) -> None:
-    bends = {name: calling(calls_raw(WRITE, raw)) for name, raw in USABLE.items()}
+    bends = {name: calling(calls_raw(WRITE, raw)) for name, raw in share(USABLE, wire).items()}
     lived = await live(tmp_path, bends, wire)
-    assert {name: len(life.run) for name, life in lived.items()} == dict.fromkeys(USABLE, 2)
+    assert {name: len(life.run) for name, life in lived.items()} == dict.fromkeys(bends, 2)
     assert {life.ends for life in lived.values()} == {("done", "done")}
 
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_arguments_cut_by_the_output_limit_are_not_run(
-    tmp_path: Path, wire: WireName
+    tmp_path: Path, wire: WireName, share: Share
 ) -> None:
     sizes = (0, 1, len(TEXT) // 2, len(TEXT) - 2, len(TEXT) - 1)
     bends = {size: calling(calls_cut_short(WRITE, TEXT[:size])) for size in sizes}
-    lived = await live(tmp_path, bends, wire)
+    lived = await live(tmp_path, share(bends, wire), wire)
     assert {life.second for life in lived.values()} == {"done"}
     assert all(len(life.run) <= 1 for life in lived.values())
 
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_each_call_has_an_id_of_its_own_whatever_the_model_gave(
-    tmp_path: Path, wire: WireName
+    tmp_path: Path, wire: WireName, share: Share
 ) -> None:
     ids = (("same", "same"), ("", ""), ("ok", ""), ("a b/ü", "a b/ü"), ("x" * 200, "x" * 200))
     read = {"path": "out/right.txt"}
@@ -95,30 +98,36 @@ async def test_each_call_has_an_id_of_its_own_whatever_the_model_gave(
         pair: calls_many(call(WRITE, RIGHT, id=pair[0]), call("read_file", read, id=pair[1]))
         for pair in ids
     }
-    lived = await live(tmp_path, {pair: calling(step) for pair, step in steps.items()}, wire)
+    bends = {pair: calling(step) for pair, step in share(steps, wire).items()}
+    lived = await live(tmp_path, bends, wire)
     names = [WRITE, "read_file"] * 2
     assert all([run.name for run in life.run] == names for life in lived.values())
     assert {life.ends for life in lived.values()} == {("done", "done")}
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_tool_that_does_not_exist_is_not_run(tmp_path: Path, wire: WireName) -> None:
+async def test_a_tool_that_does_not_exist_is_not_run(
+    tmp_path: Path, wire: WireName, share: Share
+) -> None:
     names = ("fly", "", " ", "a b ü!", "x" * 300, "rm -rf", "../write")
     steps = {name: Step(calls=(Call(name=name, arguments=RIGHT),)) for name in names}
-    lived = await live(tmp_path, {name: calling(step) for name, step in steps.items()}, wire)
+    bends = {name: calling(step) for name, step in share(steps, wire).items()}
+    lived = await live(tmp_path, bends, wire)
     assert all(life.run == [] for life in lived.values())
     assert {life.second for life in lived.values()} == {"done"}
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_several_calls_do_not_spoil_each_other(tmp_path: Path, wire: WireName) -> None:
+async def test_several_calls_do_not_spoil_each_other(
+    tmp_path: Path, wire: WireName, share: Share
+) -> None:
     broken = Call(name=WRITE, raw='{"path": "out/wr')
     many = (("read_file", {"path": f"{number}.txt"}) for number in range(100))
     bends = {
         "stuttered": calling(calls_many(*[(WRITE, RIGHT)] * 3)),
         "one of them broken": calling(calls_many(call(WRITE, RIGHT), broken)),
-        "a hundred": calling(calls_many(*many)),
     }
+    bends |= share({"a hundred": calling(calls_many(*many))}, wire)
     lived = await live(tmp_path, bends, wire)
     assert {life.second for life in lived.values()} == {"done"}
     assert len(lived["stuttered"].run) == 2

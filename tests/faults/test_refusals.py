@@ -8,6 +8,7 @@ import pytest
 
 from hermes.testing.steps import drops, fails, overflows
 from hermes.testing.wires.table import WireName
+from tests.faults.conftest import Share
 from tests.faults.ground import WIRES, Bend, live
 
 REASONS = {
@@ -48,19 +49,23 @@ def refusing(status: int, body: str | None = None) -> Bend:
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_refusal_has_its_reason_and_passes_if_it_can(
-    tmp_path: Path, wire: WireName
+    tmp_path: Path, wire: WireName, share: Share
 ) -> None:
-    lived = await live(tmp_path, {status: refusing(status) for status in REASONS}, wire)
-    failed = {status: f"failed: {reason}" for status, reason in REASONS.items()}
+    reasons = share(REASONS, wire)
+    lived = await live(tmp_path, {status: refusing(status) for status in reasons}, wire)
+    failed = {status: f"failed: {reason}" for status, reason in reasons.items()}
     assert {status: life.ends for status, life in lived.items()} == {
         status: (words, words if status in FINAL else "done") for status, words in failed.items()
     }
-    assert {status for status, life in lived.items() if not life.run} == set(FINAL)
+    assert {status for status, life in lived.items() if not life.run} == reasons.keys() & set(FINAL)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_refusal_in_any_words_is_understood_as_one(tmp_path: Path, wire: WireName) -> None:
-    lived = await live(tmp_path, {name: refusing(500, body) for name, body in BODIES.items()}, wire)
+async def test_a_refusal_in_any_words_is_understood_as_one(
+    tmp_path: Path, wire: WireName, share: Share
+) -> None:
+    bends = {name: refusing(500, body) for name, body in share(BODIES, wire).items()}
+    lived = await live(tmp_path, bends, wire)
     assert {life.ends for life in lived.values()} == {("failed: server_error", "done")}
 
 
