@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails, SchemaValidator, ValidationError
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.testing.wires.table import WireName
-from tests.judges.strict_types import TYPES, validator
+from tests.judges.strict_types import ITEMS, validator
 from tests.judges.vendors import VENDORS
 
 _SHOWN = 3
@@ -64,7 +64,7 @@ class Judge:
 
 
 def _pieces(wire: WireName, body: JsonObject) -> Iterator[Piece]:
-    items = TYPES[wire].items
+    items = ITEMS[wire]
     said = body.get(items)
     kind = "streamed" if body.get("stream") is True else "whole"
     if not isinstance(said, list):
@@ -77,7 +77,7 @@ def _pieces(wire: WireName, body: JsonObject) -> Iterator[Piece]:
 
 @cache
 def _validator(wire: WireName, kind: str, vendor: str) -> SchemaValidator:
-    return validator(getattr(TYPES[wire], kind), VENDORS[wire][vendor])
+    return validator(wire, kind, VENDORS[wire][vendor])
 
 
 def _errors(wire: WireName, kind: str, vendor: str, raw: bytes) -> list[ErrorDetails]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
-from anthropic.types import message_create_params
-from anthropic.types.message_param import MessageParam
-from openai.types.chat import ChatCompletionMessageParam, completion_create_params
-from openai.types.responses import ResponseInputItemParam, response_create_params
 from pydantic import TypeAdapter
 from pydantic_core import SchemaValidator
 
@@ -26,39 +23,54 @@ class Changes(NamedTuple):
 
 
 class WireTypes(NamedTuple):
-    """`items` is the field that holds the conversation, `item` the type of one of its entries."""
+    """`item` is the type of one entry of the conversation."""
 
-    items: str
     item: Any
     whole: Any
     streamed: Any
 
 
-TYPES: dict[WireName, WireTypes] = {
-    "chat": WireTypes(
-        "messages",
-        ChatCompletionMessageParam,
-        completion_create_params.CompletionCreateParamsNonStreaming,
-        completion_create_params.CompletionCreateParamsStreaming,
-    ),
-    "responses": WireTypes(
-        "input",
-        ResponseInputItemParam,
-        response_create_params.ResponseCreateParamsNonStreaming,
-        response_create_params.ResponseCreateParamsStreaming,
-    ),
-    "messages": WireTypes(
-        "messages",
-        MessageParam,
-        message_create_params.MessageCreateParamsNonStreaming,
-        message_create_params.MessageCreateParamsStreaming,
-    ),
-}
+# The field that holds the conversation.
+ITEMS: dict[WireName, str] = {"chat": "messages", "responses": "input", "messages": "messages"}
 
 
-def validator(kind: Any, changes: Changes) -> SchemaValidator:
-    schema: Schema = dict(TypeAdapter[Any](kind).core_schema)
-    return SchemaValidator(_Tightening(schema, changes).whole())
+def types_of(wire: WireName) -> WireTypes:
+    """Each library takes a second to load: whoever speaks one wire waits for no other."""
+    match wire:
+        case "chat":
+            from openai.types.chat import ChatCompletionMessageParam, completion_create_params
+
+            return WireTypes(
+                ChatCompletionMessageParam,
+                completion_create_params.CompletionCreateParamsNonStreaming,
+                completion_create_params.CompletionCreateParamsStreaming,
+            )
+        case "responses":
+            from openai.types.responses import ResponseInputItemParam, response_create_params
+
+            return WireTypes(
+                ResponseInputItemParam,
+                response_create_params.ResponseCreateParamsNonStreaming,
+                response_create_params.ResponseCreateParamsStreaming,
+            )
+        case "messages":
+            from anthropic.types import message_create_params
+            from anthropic.types.message_param import MessageParam
+
+            return WireTypes(
+                MessageParam,
+                message_create_params.MessageCreateParamsNonStreaming,
+                message_create_params.MessageCreateParamsStreaming,
+            )
+
+
+def validator(wire: WireName, kind: str, changes: Changes) -> SchemaValidator:
+    return SchemaValidator(_Tightening(_schema(wire, kind), changes).whole())
+
+
+@cache
+def _schema(wire: WireName, kind: str) -> Schema:
+    return dict(TypeAdapter[Any](getattr(types_of(wire), kind)).core_schema)
 
 
 class _Tightening:

@@ -217,14 +217,15 @@ def test_wrong_on_purpose(model_server):
 
 def test_a_wrong_request_fails_the_test_that_made_it(tmp_path: Path) -> None:
     (tmp_path / "test_guilty.py").write_text(GUILTY)
-    plugins = "-p no:hermes -p hermes.testing.fixtures -p tests.judges.plugin -p no:cacheprovider"
+    plugins = "-p hermes.testing.fixtures -p tests.judges.plugin -p no:cacheprovider"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-v", *plugins.split(), "--rootdir", ".", "."],
         cwd=tmp_path,
-        env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,
+        timeout=120,
     )
     told = "chat request 1: body.colour: Extra inputs are not permitted"
     assert done.stdout.count(f"\n{told}\n") == 2, done.stdout + done.stderr

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from hermes.codec.values import JsonObject, Value
 from hermes.testing.conversation import Said, said_in
 from hermes.testing.wires.table import WireName
 
 
-class Request(Value):
+class Request(Value, dict=True):
     """`n` counts from 1. `raw` is the body byte for byte; `body` is {} where it is not a JSON
     object. Header names are in lower case. `at` is the server's clock."""
 
@@ -29,7 +31,8 @@ class Request(Value):
         model = self.body.get("model")
         return model if isinstance(model, str) else ""
 
-    @property
+    # Scripts and tests ask for it again and again, and long conversations take long to go through.
+    @cached_property
     def said(self) -> tuple[Said, ...]:
         """The conversation in the same shape for every wire, system text first."""
         return tuple(said_in(self.wire, self.body)) if self.wire else ()

@@ -20,6 +20,7 @@ _EMOJI = "\u2600-\u27bf\U0001f300-\U0001faff"
 # Letters and digits; the vowel signs of India belong to a word, though they are no letters.
 _LETTER = f"(?:[^\\W_{_DENSE}]|[\u0900-\u0dff])"
 _BLOCK = 1_024
+_ASCII = re.compile("[\x00-\x7f]*")
 _ASCII_WORD = re.compile(f"[a-z0-9]{{1,{LONGEST}}}")
 _ASCII_REST = re.compile("[a-z0-9]*")
 
@@ -136,11 +137,25 @@ def _blocks(text: str) -> Iterator[int]:
 def _exact_origins(text: str, start: int, end: int) -> list[int]:
     """For each character of the folded stretch, where it comes from."""
     found: list[int] = []
-    for at in range(start + 1, end + 1):
-        if at == end or not _joins(text[at]):
-            found += [start] * len(fold(text[start:at]))
-            start = at
+    while start < end:
+        plain = _plain_end(text, start, end)
+        found += range(start, plain)
+        if (start := plain) == end:
+            break
+        after = start + 1
+        while after < end and _joins(text[after]):
+            after += 1
+        found += [start] * len(fold(text[start:after]))
+        start = after
     return found
+
+
+def _plain_end(text: str, start: int, end: int) -> int:
+    """Up to where each character folds into one; the one before another script may be joined by
+    it."""
+    run = _ASCII.match(text, start, end)
+    stop = run.end() if run else start
+    return stop if stop == end else max(start, stop - 1)
 
 
 def _joins(character: str) -> bool:
