@@ -67,12 +67,11 @@ class Long:
         return App(config, env=self.stage.env, world=World())
 
     async def command(self, name: str, text: str) -> None:
-        """A turn of the session in a process of its own, and a look at other things."""
+        """A turn of the session in a process of its own."""
         provider, model, _ = MODELS[name]
         words = ["-m", model, "--provider", provider, "--yolo", "-z", text]
-        for command in (["model", "list"], [*words, "--resume", self.session_id]):
-            done = await self.stage.run(*command)
-            assert done.code == 0, done.err
+        done = await self.stage.run(*words, "--resume", self.session_id)
+        assert done.code == 0, done.err
 
     @asynccontextmanager
     async def opened(self, name: str) -> AsyncIterator[Session]:
@@ -139,23 +138,29 @@ def hold(requests: Sequence[Request], *, most: int) -> None:
 # A conversation of so many messages has three that can carry a mark, whatever is in it.
 MANY = 12
 SEALED = re.compile(rb'"seal_[0-9a-f]{32}"')
+# Turns between two starts of the program.
+PART = 9
 WORDS = ("say", "think", "write", "both", "run", "wait")
 
 
+@pytest.mark.parametrize("turns", [18, pytest.param(54, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", MODELS)
-async def test_fifty_turns_share_their_beginning(name: str, tmp_path: Path) -> None:
+async def test_many_turns_share_their_beginning(name: str, turns: int, tmp_path: Path) -> None:
     chance = random.Random(name)
+    words = [word for _ in range(turns // len(WORDS)) for word in chance.sample(WORDS, len(WORDS))]
     async with ScriptedServer(model) as server:
         long = Long(tmp_path, server)
-        for start in range(0, 50, 10):
+        for start in range(0, turns, PART):
             async with long.opened(name) as session:
-                for number in range(start, start + 10):
-                    word = chance.choice(WORDS)
-                    await turn(session, f"{word} {number}", server)
+                for number in range(start, start + PART):
+                    await turn(session, f"{words[number]} {number}", server)
                     change_surroundings(long.stage, number)
             await long.command(name, "say from another process")
+            if not start:
+                # A look at other things.
+                assert (await long.stage.run("model", "list")).code == 0
         assert server.violations == []
-    assert len(server.requests) >= 55
+    assert len(server.requests) >= turns + turns // PART
     hold(server.requests, most=MODELS[name][2])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, note, settings
 
 from hermes.core.messages import Message
 from hermes.core.prompt import Prompt
@@ -30,9 +30,13 @@ VERSION = {"anthropic-version": "2023-06-01"}
 EACH = settings(
     max_examples=60,
     deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        # The pictures are the same for all examples.
+        HealthCheck.function_scoped_fixture,
+    ],
 )
-NAMES = [target.model for target in TARGETS]
 
 
 @pytest.fixture(autouse=True)
@@ -77,42 +81,41 @@ def types() -> Judge:
     return Judge()
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=NAMES)
-def test_any_transcript_is_accepted_and_told_whole(target: Target, types: Judge) -> None:
-    all_are_told(target, types, EACH)
+# Making up a transcript takes longest: each is told to all models.
+def test_any_transcript_is_accepted_and_told_whole(types: Judge) -> None:
+    all_are_told(types, EACH)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", TARGETS, ids=NAMES)
-def test_very_many_transcripts_are_accepted_and_told_whole(target: Target, types: Judge) -> None:
-    all_are_told(target, types, settings(EACH, max_examples=600))
+def test_very_many_transcripts_are_accepted_and_told_whole(types: Judge) -> None:
+    all_are_told(types, settings(EACH, max_examples=600))
 
 
-def all_are_told(target: Target, types: Judge, many: settings) -> None:
+def all_are_told(types: Judge, many: settings) -> None:
     @many
     @given(transcripts())
     def holds(messages: tuple[Message, ...]) -> None:
-        wire, held = wire_to(target)
-        body = accepted(target, encoded(messages, target, Grammar(), wire, held), types)
-        turns = read(body, target)
-        assert turns == told(messages, target)
-        seals = [part.seal for turn in turns for part in turn.parts if isinstance(part, Think)]
-        assert all(seal.startswith(f"{target.model}#") for seal in seals)
+        for target in TARGETS:
+            note(target.model)
+            wire, held = wire_to(target)
+            body = accepted(target, encoded(messages, target, Grammar(), wire, held), types)
+            turns = read(body, target)
+            assert turns == told(messages, target)
+            seals = [part.seal for turn in turns for part in turn.parts if isinstance(part, Think)]
+            assert all(seal.startswith(f"{target.model}#") for seal in seals)
 
     holds()
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=NAMES)
+@settings(EACH, max_examples=25)
+@given(messages=transcripts())
 def test_a_request_is_the_same_whether_or_not_its_beginning_was_sent_before(
-    target: Target,
+    messages: tuple[Message, ...],
 ) -> None:
-    @settings(EACH, max_examples=25)
-    @given(transcripts())
-    def holds(messages: tuple[Message, ...]) -> None:
+    for target in TARGETS:
+        note(target.model)
         grammar, (wire, held) = Grammar(), wire_to(target)
         for size in range(len(messages) + 1):
             grown = encoded(messages[:size], target, grammar, wire, held)
         assert grown == encoded(messages, target, Grammar(), *wire_to(target))
         assert json.loads(grown)
-
-    holds()
