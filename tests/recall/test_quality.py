@@ -43,8 +43,8 @@ def test_nothing_is_both_tuned_and_held_out() -> None:
     ("corpus", "named", "five", "shown"),
     [
         ("chats", True, 84.0, 90.0),
-        ("chats", False, 82.0, 84.0),
-        ("dialogues", True, 70.0, 88.0),
+        pytest.param("chats", False, 82.0, 84.0, marks=pytest.mark.slow),
+        pytest.param("dialogues", True, 70.0, 88.0, marks=pytest.mark.slow),
         ("dialogues", False, 58.0, 62.0),
         ("friends", True, 64.0, 88.0),
         ("lives", True, 83.0, 88.0),
