@@ -53,7 +53,7 @@ def escapes(form: Form) -> bool:
     return form.typed and form.name not in UNSAFE
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(forms, st.lists(a_call, min_size=1, max_size=3), cuts)
 def test_any_arguments_split_anywhere(form: Form, calls: list[Call], at: list[int]) -> None:
     if form.one:
@@ -73,7 +73,7 @@ def set_off(call: Call) -> Call:
     return name, {key: bare(v) if isinstance(v, str) else v for key, v in arguments.items()}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(any_text | st.sampled_from(MARKS), max_size=30), cuts)
 def test_any_text_is_said_as_it_is(pieces: list[str], at: list[int]) -> None:
     text = "".join(pieces)

@@ -17,7 +17,8 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import Restarted
 from tests.providers.asking import Heard
-from tests.providers.textcalls.forms import FORMS, WRITE, Call, Form
+from tests.providers.textcalls.each import every
+from tests.providers.textcalls.forms import WRITE, Call, Form
 from tests.providers.textcalls.hearing import after, calls_in, hear, texts_in
 
 HERMES = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>'
@@ -38,7 +39,6 @@ MISSES: dict[str, Call] = {
     "not one of the choices": ("todo", {"items": [], "mode": "burn"}),
     "no such truth": ("terminal", {"command": "ls", "background": "perhaps"}),
 }
-every = pytest.mark.parametrize("form", FORMS, ids=[form.name for form in FORMS])
 
 
 def is_text(heard: Heard, text: str) -> bool:
@@ -50,15 +50,14 @@ def is_text(heard: Heard, text: str) -> bool:
 
 
 @every
-@pytest.mark.parametrize("miss", MISSES)
-async def test_a_near_miss_is_text(form: Form, miss: str) -> None:
-    call = MISSES[miss]
-    if miss == "an object for a text" and not form.typed:
-        return
-    text = form.write([call])
-    for size in (len(text), 3):
-        heard = await hear([text[at : at + size] for at in range(0, len(text), size)])
-        assert is_text(heard, text)
+async def test_a_near_miss_is_text(form: Form) -> None:
+    for miss, call in MISSES.items():
+        if miss == "an object for a text" and not form.typed:
+            continue
+        text = form.write([call])
+        for size in (len(text), 3):
+            heard = await hear([text[at : at + size] for at in range(0, len(text), size)])
+            assert is_text(heard, text), miss
 
 
 @every

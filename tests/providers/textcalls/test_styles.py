@@ -6,16 +6,13 @@ import pytest
 
 from hermes.core.messages import Reasoning, ToolCall
 from hermes.core.prompt import CallNamed, Restarted
+from tests.providers.textcalls.each import every, with_each
 from tests.providers.textcalls.forms import EMPTY, FORMS, PLAN, READ, RUN, WRITE, Call, Form
 from tests.providers.textcalls.hearing import calls_in, hear, streamed, texts_in
 
-every = pytest.mark.parametrize("form", FORMS, ids=[form.name for form in FORMS])
-marked = pytest.mark.parametrize(
-    "form", [form for form in FORMS if not form.plain], ids=lambda form: form.name
-)
-plain = pytest.mark.parametrize(
-    "form", [form for form in FORMS if form.plain], ids=lambda form: form.name
-)
+STRIDE = 4
+marked = with_each([form for form in FORMS if not form.plain])
+plain = with_each([form for form in FORMS if form.plain])
 
 
 def expected(form: Form, calls: list[Call]) -> list[Call]:
@@ -23,13 +20,13 @@ def expected(form: Form, calls: list[Call]) -> list[Call]:
 
 
 @every
-@pytest.mark.parametrize("call", [READ, RUN, WRITE, PLAN, EMPTY], ids=lambda call: call[0])
-async def test_one_call(form: Form, call: Call) -> None:
-    heard = await hear([form.write([call])])
-    assert calls_in(heard) == [call]
-    assert texts_in(heard) == [] and heard.shown == ""
-    assert heard.whole.message.stop == "calls"
-    assert [d for d in heard.deltas if isinstance(d, CallNamed)] == [CallNamed(name=call[0])]
+async def test_one_call(form: Form) -> None:
+    for call in (READ, RUN, WRITE, PLAN, EMPTY):
+        heard = await hear([form.write([call])])
+        assert calls_in(heard) == [call]
+        assert texts_in(heard) == [] and heard.shown == ""
+        assert heard.whole.message.stop == "calls"
+        assert [d for d in heard.deltas if isinstance(d, CallNamed)] == [CallNamed(name=call[0])]
 
 
 @every
@@ -44,20 +41,30 @@ async def test_several_calls_in_order(form: Form) -> None:
 
 
 @every
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-async def test_in_small_pieces(form: Form, size: int) -> None:
+async def test_in_small_pieces(form: Form) -> None:
     text = form.write([WRITE, PLAN])
-    pieces = [text[at : at + size] for at in range(0, len(text), size)]
-    heard = await hear(pieces)
-    assert calls_in(heard) == expected(form, [WRITE, PLAN])
-    assert heard.shown == "" and not any(isinstance(d, Restarted) for d in heard.deltas)
+    for size in (1, 2, 3, 7):
+        heard = await hear([text[at : at + size] for at in range(0, len(text), size)])
+        assert calls_in(heard) == expected(form, [WRITE, PLAN]), size
+        assert heard.shown == "" and not any(isinstance(d, Restarted) for d in heard.deltas)
 
 
 @every
+async def test_split_at_some_places(form: Form) -> None:
+    """At others in each form."""
+    await understood_split(form, first=FORMS.index(form) % STRIDE, stride=STRIDE)
+
+
+@pytest.mark.slow
+@every
 async def test_split_at_every_place(form: Form) -> None:
+    await understood_split(form, first=0, stride=1)
+
+
+async def understood_split(form: Form, *, first: int, stride: int) -> None:
     before = "" if form.plain else "I will look.\n"
     text = before + form.write([READ, RUN])
-    for at in range(len(text) + 1):
+    for at in range(first, len(text) + 1, stride):
         heard = await hear([text[:at], text[at:]])
         assert calls_in(heard) == expected(form, [READ, RUN]), text[:at]
         assert heard.shown == before, text[:at]
