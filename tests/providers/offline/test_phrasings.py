@@ -139,8 +139,13 @@ async def understood(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", TABLES)
-async def test_a_wording_is_understood_and_leads_to_the_right_first_call(name: str) -> None:
-    assert [await understood(text) for text, _, _ in TABLES[name]] == TABLES[name]
+async def test_a_wording_is_understood_and_leads_to_the_right_first_call(
+    name: str, pytestconfig: pytest.Config
+) -> None:
+    """Of the largest table a part, in a long run all of it."""
+    few = name == "wordings.tsv" and not pytestconfig.getoption("--slow")
+    rows = TABLES[name][:: 3 if few else 1]
+    assert [await understood(text) for text, _, _ in rows] == rows
 
 
 def test_the_tables_have_hundreds_of_wordings_and_dozens_of_kinds() -> None:

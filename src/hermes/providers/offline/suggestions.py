@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from hermes.providers.offline.language import Kind, Language
 from hermes.providers.offline.understanding import understood_parts
 from hermes.providers.offline.voice import Voice, code
@@ -31,14 +33,17 @@ def not_understood(voice: Voice, text: str) -> str:
 def closest(language: Language, text: str) -> tuple[Kind, ...]:
     """The kinds whose examples share the rarest words with the text."""
     words = _words(text) - _empty_words(language)
-    uses = [
-        (kind, words & _words(" ".join((kind.title, *kind.examples))))
-        for kind in language.data.kinds
-    ]
+    uses = [(kind, words & used) for kind, used in _told(language)]
     spread = {word: sum(word in used for _, used in uses) for word in words}
     scored = [(sum(1 / spread[word] for word in used), kind) for kind, used in uses]
     scored.sort(key=lambda pair: -pair[0])
     return tuple(kind for score, kind in scored[:MAX_SUGGESTED] if score >= TELLING)
+
+
+@lru_cache(maxsize=2)
+def _told(language: Language) -> list[tuple[Kind, set[str]]]:
+    """The words with which each kind is explained."""
+    return [(kind, _words(" ".join((kind.title, *kind.examples)))) for kind in language.data.kinds]
 
 
 def _words(text: str) -> set[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from hermes.codec.values import replace
 from hermes.providers.offline.cutting import (
     MAX_STEPS,
@@ -110,12 +112,17 @@ def _corrected(language: Language, tokens: list[Token]) -> list[Token]:
     for token in tokens:
         if left and token.kind == "word" and token.word not in language.known:
             left -= 1
-            start = token.word[0]
-            candidates = language.vocabulary.get(start, [])
-            if len(token.word) > 1 and token.word[1] != start:
-                candidates = candidates + language.vocabulary.get(token.word[1], [])
-            near = near_words(token.word, candidates)
+            near = _near(language, token.word)
             found.append(replace(token, near=near) if near else token)
         else:
             found.append(token)
     return found
+
+
+# A request is looked at from several sides, each time with the same words.
+@lru_cache(maxsize=256)
+def _near(language: Language, word: str) -> tuple[str, ...]:
+    candidates = language.vocabulary.get(word[0], [])
+    if len(word) > 1 and word[1] != word[0]:
+        candidates = candidates + language.vocabulary.get(word[1], [])
+    return near_words(word, candidates)
