@@ -17,7 +17,7 @@ from tests.context.ground import Stage, compactions, say, stage
 
 # Of a window this large a threshold may be far below the share that small ones have.
 WIDE = 600_000
-LONG = "word " * 12_000
+LONG = "noun " * 24_000
 
 
 async def _hint(ground: Stage, platform: str) -> str:
@@ -66,7 +66,7 @@ async def test_model_thresholds_hold_for_the_models_they_name(
         memory__flush_min_turns=0,
     ) as ground:
         async with ground.session() as (app, session):
-            for number in range(6):
+            for number in range(3):
                 await say(session, f"Part {number}: {LONG}")
             records = await app.journal.read(session.id)
         assert min(1, len(compactions(records))) == shortened

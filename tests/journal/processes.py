@@ -8,6 +8,7 @@ from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+SECONDS = 240
 
 
 async def start(what: str, home: Path, session_id: str, *rest: str) -> Process:
@@ -29,7 +30,8 @@ async def start(what: str, home: Path, session_id: str, *rest: str) -> Process:
 
 async def line(process: Process) -> str:
     assert process.stdout is not None
-    return (await process.stdout.readline()).decode().strip()
+    async with asyncio.timeout(SECONDS):
+        return (await process.stdout.readline()).decode().strip()
 
 
 async def say(process: Process) -> None:
@@ -40,5 +42,10 @@ async def say(process: Process) -> None:
 
 async def end(process: Process) -> tuple[list[int], str]:
     """The record numbers that were said to be durable, and stderr."""
-    out, err = await process.communicate()
+    try:
+        async with asyncio.timeout(SECONDS):
+            out, err = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
     return [int(number) for number in out.split()], err.decode()

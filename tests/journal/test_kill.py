@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tests.journal.processes import end, line, start
 from tests.journal.samples import journal_in, said
 
 
-@pytest.mark.parametrize("commit", [1, 2, 7])
+@pytest.mark.parametrize("commit", [1, 7])
 async def test_death_before_the_commit_leaves_the_append_out(tmp_path: Path, commit: int) -> None:
     worker = await start("append", tmp_path, "one", "20", f"journal.before_commit:{commit}")
     told, _ = await end(worker)
@@ -26,7 +27,7 @@ async def test_death_before_the_commit_leaves_the_append_out(tmp_path: Path, com
         assert await verify(journal) == ()
 
 
-@pytest.mark.parametrize("commit", [1, 2, 7])
+@pytest.mark.parametrize("commit", [1, 7])
 async def test_death_after_the_commit_keeps_the_append(tmp_path: Path, commit: int) -> None:
     worker = await start("append", tmp_path, "one", "20", f"journal.after_commit:{commit}")
     told, _ = await end(worker)
@@ -54,13 +55,13 @@ async def _churn(home: Path, session_id: str, count: int, chance: random.Random)
     durable: set[int] = set()
     while len(durable) < count:
         worker = await start("append", home, session_id, str(count - len(durable)), "")
-        ending = asyncio.create_task(end(worker))
-        done, _ = await asyncio.wait({ending}, timeout=chance.uniform(0.3, 1.5))
-        if not done:
+        # However slow the machine is, each has done something before it dies.
+        first = [await line(worker) for _ in range(chance.randrange(1, count))]
+        with suppress(ProcessLookupError):
             worker.kill()
-        told, errors = await ending
+        told, errors = await end(worker)
         assert not errors
-        durable |= set(told)
+        durable |= {int(number) for number in first if number} | set(told)
     return durable
 
 

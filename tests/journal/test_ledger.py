@@ -247,7 +247,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
 TestLedger = LedgerMachine.TestCase
 TestLedger.settings = settings(
-    max_examples=30,
+    max_examples=15,
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -5,26 +5,36 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
 
 from hermes.testing.server import ScriptedServer
+from tests.durability.stage import finished
 from tests.learning.school import NAME, Pupil, School
 
-POINTS = (
-    "learning.claimed",
+# Before anything has come of it, and in the middle of the change.
+POINTS = ("learning.claimed", "skill.written")
+MORE = (
     "skill.intended",
     "learning.rehearsed",
-    "skill.written",
+    "skill.kept",
+    "learning.proposed",
+    "skill.settled",
+    "skill.settled:2",
+    "learning.done",
 )
-MORE = ("skill.kept", "learning.proposed", "skill.settled", "skill.settled:2", "learning.done")
 
 
 async def life(folder: Path, url: str, point: str = "", session: str = "") -> int:
     words = ("-m", "tests.learning.life", str(folder), url, point, session)
-    process = await asyncio.create_subprocess_exec(sys.executable, *words)
-    return await process.wait()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *words, stdin=PIPE, stdout=PIPE, stderr=PIPE
+    )
+    ended = await finished(process)
+    assert ended.err == ""
+    return ended.code
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ async def live(folder: Path, seed: int, statements: int) -> Life:
     return life
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 async def test_memory_is_what_the_oracle_says(tmp_path: Path, seed: int) -> None:
     life = await live(tmp_path, seed, 60)
     assert life.forgotten and life.checked > 120

@@ -105,7 +105,7 @@ def ground() -> Iterator[Ground]:
 def test_a_reply_is_read_back_as_it_was_given(
     wire: WireName, streams: bool, ground: Ground
 ) -> None:
-    @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
     @given(answers())
     @example(NESTED)
     def holds(step: Step) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from array import array
 from itertools import accumulate
 
@@ -14,7 +15,12 @@ from hermes.journal.index.docs import Docs
 COUNT = 3_000
 numbers = st.one_of(
     st.sets(st.integers(0, COUNT - 1), max_size=40),
-    st.sets(st.integers(0, COUNT - 1), min_size=128, max_size=180),
+    # Drawn one by one, so many numbers take longer to make up than to test.
+    st.builds(
+        lambda seed, size: set(random.Random(seed).sample(range(COUNT), size)),
+        st.integers(0, 10**6),
+        st.integers(128, 180),
+    ),
     st.sets(st.integers(0, 9), max_size=10).map(
         lambda kept: {n for n in range(COUNT) if n % 10 in kept}
     ),
