@@ -76,7 +76,7 @@ async def test_git_is_asked(place: tuple[Stage, App, Session]) -> None:
     made = await refer(app, session, "@diff")
     assert "git" in made.warnings[0].lower()
     for command in ("init -q", "add .", "-c user.name=n -c user.email=e commit -qm first"):
-        subprocess.run(["git", *command.split()], cwd=ground.project, check=True)  # noqa: ASYNC221
+        subprocess.run(["git", *command.split()], cwd=ground.project, check=True, timeout=60)  # noqa: ASYNC221
     (ground.project / "notes.txt").write_text("one\n2\nthree\n")
     made = await refer(app, session, "@diff and @git:1")
     assert "-two\n+2" in made.text

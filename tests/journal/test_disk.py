@@ -101,6 +101,7 @@ def test_a_limit_on_file_size_is_a_full_disk_too(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
+        timeout=120,
     )
     assert done.stdout == "full Space again"
 
@@ -186,6 +187,7 @@ def test_the_process_opens_the_file_through_sqlite_only(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
+        timeout=120,
     )
     assert done.stdout == "hermes.db.copy.lock hermes.db.lock"
 

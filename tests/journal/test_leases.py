@@ -45,10 +45,13 @@ async def test_a_process_that_was_stopped_for_long_comes_back_fenced(tmp_path: P
         fcntl.flock(lock, fcntl.LOCK_EX)
         worker.send_signal(signal.SIGSTOP)
     async with journal_in(tmp_path, HandClock(beats(tmp_path)[0][1] + 31)) as journal:
-        lease = await journal.acquire("one")
-        assert lease.fence == 2
-        await journal.append(lease, [said("Taken over")])
-        worker.send_signal(signal.SIGCONT)
+        try:
+            lease = await journal.acquire("one")
+            assert lease.fence == 2
+            await journal.append(lease, [said("Taken over")])
+        finally:
+            # Whatever happens, nobody is left standing.
+            worker.send_signal(signal.SIGCONT)
         await say(worker)
         assert await line(worker) == "fenced"
         await worker.wait()

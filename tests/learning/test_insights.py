@@ -125,7 +125,9 @@ def test_the_command_shows_and_tells_in_json(tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "HERMES_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
 
     def run(*words: str) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run((program, *words), env=env, capture_output=True, check=False)
+        return subprocess.run(
+            (program, *words), env=env, capture_output=True, check=False, timeout=120
+        )
 
     assert run("insights").stdout.decode().strip() == NOTHING
     assert run("-z", "list the files here").returncode == 0

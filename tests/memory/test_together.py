@@ -21,7 +21,8 @@ async def test_what_eight_processes_add_at_once_is_all_kept(tmp_path: Path) -> N
         )
         for number in range(PROCESSES)
     ]
-    assert [await process.wait() for process in running] == [0] * PROCESSES
+    async with asyncio.timeout(120):
+        assert [await process.wait() for process in running] == [0] * PROCESSES
     expected = {f"process {n} says {k}" for n in range(PROCESSES) for k in range(EACH)}
     notes = Notes(tmp_path)
     assert sorted(await notes.texts()) == sorted(expected)

@@ -223,7 +223,9 @@ def test_the_packed_catalogue_is_what_the_files_say() -> None:
 
 def test_the_shipped_catalogue_is_read_without_a_toml_parser() -> None:
     code = "import sys; from hermes.providers.vendor import shipped; shipped(); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
     assert {"tomllib", "asyncio", "ssl"}.isdisjoint(done.stdout.split())
 
 

@@ -114,7 +114,7 @@ async def test_requests_at_the_same_time_have_connections_of_their_own(http: Htt
 
 
 async def test_a_connection_that_was_closed_while_idle_is_replaced_at_once(http: Http) -> None:
-    async with listening(answering(OK)) as listener:
+    async with listening(answering(OK)) as listener, asyncio.timeout(60):
         assert await post(http, listener.url) == b"ok"
         await listener.left.wait()
         assert await post(http, listener.url) == b"ok"
@@ -227,7 +227,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1"
     names = ["-addext", "subjectAltName=IP:127.0.0.1"]
     files = ["-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
+    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True, timeout=120)
     return key, certificate
 
 
@@ -258,7 +258,9 @@ def test_no_http_library_is_loaded_before_it_is_needed() -> None:
         "import sys, hermes.providers.connect, hermes.providers.vendor, hermes.providers.probe;"
         "print([m for m in ('httpx2', 'httpcore2', 'anyio', 'h11') if m in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
     assert found.stdout.strip() == "[]"
 
 

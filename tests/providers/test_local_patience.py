@@ -114,7 +114,8 @@ async def deaf_server() -> AsyncIterator[int]:
     server = await asyncio.start_server(hold, "127.0.0.1", 0)
     try:
         yield server.sockets[0].getsockname()[1]
-        await gone.wait()
+        async with asyncio.timeout(60):
+            await gone.wait()
     finally:
         server.close()
 

@@ -117,5 +117,7 @@ def test_a_machine_without_servers_is_asked_without_any_http_library() -> None:
         "print(asyncio.run(find_local(Http(), shipped(), places=places)))\n"
         "print([m for m in ('httpx2', 'httpcore2', 'anyio') if m in sys.modules])\n"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
     assert found.stdout.split("\n")[:2] == ["None", "[]"]

@@ -34,6 +34,7 @@ def start(home: Path) -> list[str]:
         check=True,
         capture_output=True,
         text=True,
+        timeout=120,
     )
     return done.stdout.split()
 

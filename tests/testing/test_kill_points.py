@@ -37,6 +37,7 @@ def run(setting: str, effects: Path) -> int:
         [sys.executable, "-c", PROGRAM, setting, str(effects)],
         env={"PYTHONPATH": str(SOURCE)},
         check=False,
+        timeout=120,
     )
     return done.returncode
 
@@ -78,6 +79,6 @@ def test_the_effect_of_a_shell_command_is_counted(tmp_path: Path) -> None:
     effects = EffectLog(tmp_path / "a folder" / "effects")
     assert effects.count("x") == 0
     effects.path.parent.mkdir()
-    subprocess.run(["bash", "-c", effects.shell("it's sent")], check=True)
+    subprocess.run(["bash", "-c", effects.shell("it's sent")], check=True, timeout=120)
     effects.add("it's sent")
     assert effects.counts() == {"it's sent": 2}

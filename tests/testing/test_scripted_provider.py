@@ -163,7 +163,8 @@ async def test_silence_ends_with_its_listener() -> None:
                 arrived.set()
 
     task = asyncio.create_task(listen())
-    await arrived.wait()
+    async with asyncio.timeout(60):
+        await arrived.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -74,6 +74,7 @@ def test_the_command_refuses_a_bad_script(tmp_path: Path, content: str | None, r
         capture_output=True,
         text=True,
         check=False,
+        timeout=120,
     )
     assert done.returncode == 2
     assert reason in done.stderr

@@ -14,7 +14,12 @@ from hermes.core.errors import ConfigError
 def git(folder: Path, *words: str) -> str:
     who = ("-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
     run = subprocess.run(
-        ["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True
+        ["git", *who, *words],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     return run.stdout.strip()
 

@@ -291,7 +291,8 @@ async def test_a_run_with_known_servers_does_not_load_the_library(talk: Talk) ->
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        out, err = await process.communicate()
+        async with asyncio.timeout(120):
+            out, err = await process.communicate()
     assert out.decode().strip() == "Hello."
     loaded = {line.rpartition("|")[2].strip() for line in err.decode().splitlines()}
     assert "hermes.mcp.servers" in loaded

@@ -23,6 +23,7 @@ def scanned(tmp_path: Path) -> bool:
         check=True,
         capture_output=True,
         text=True,
+        timeout=120,
     )
     return "hermes.policy.scan.scanner" in done.stderr
 

@@ -287,4 +287,4 @@ async def test_what_a_turn_did_can_be_taken_back_without_being_asked_for(stage: 
 
 def git(folder: Path, *words: str) -> None:
     names = ("-c", "user.name=A", "-c", "user.email=a@b.example")
-    subprocess.run(("git", *names, *words), cwd=folder, check=True)
+    subprocess.run(("git", *names, *words), cwd=folder, check=True, timeout=120)

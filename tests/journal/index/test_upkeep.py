@@ -150,7 +150,7 @@ async def test_a_journal_that_was_set_back_is_followed(
 async def test_processes_do_not_index_the_same_rows_twice(diary: Diary, index_path: Path) -> None:
     ids = diary.say_all([f"note {number}" for number in range(6_000)])
     processes = [spawned(diary, index_path, "note") for _ in range(3)]
-    outputs = [process.communicate()[0] for process in processes]
+    outputs = [process.communicate(timeout=120)[0] for process in processes]
     assert outputs == [b"960\n"] * 3 or outputs == [b"1000\n"] * 3
     assert indexed_ids(index_path) == ids
 

@@ -97,7 +97,8 @@ async def test_the_process_ends_with_ours(played: Played, tmp_path: Path) -> Non
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE, env={"PYTHONPATH": path}
     )
-    out, _ = await process.communicate()
+    async with asyncio.timeout(120):
+        out, _ = await process.communicate()
     await asyncio.to_thread(wait_for_end, int(out))
 
 

@@ -139,7 +139,8 @@ async def test_an_interrupt_is_felt_at_once_by_us_and_by_the_model(model: Embedd
         with one:
             begun = asyncio.Event()
             listening = asyncio.create_task(listen(begun))
-            await begun.wait()
+            async with asyncio.timeout(120):
+                await begun.wait()
             start = time.monotonic()
             listening.cancel()
             with pytest.raises(asyncio.CancelledError):

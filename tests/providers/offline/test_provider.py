@@ -176,7 +176,11 @@ def test_loading_it_loads_nothing_heavy() -> None:
         "print(*sorted({n.split('.')[0] for n in set(sys.modules) - before}))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
     )
     loaded = set(done.stdout.split())
     assert loaded.isdisjoint({"httpx2", "rich", "click", "asyncio", "csv", "tomllib", "json"})
