@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unjudged
 
 
 @pytest.mark.parametrize(
-    ("turns", "restarts"), [(90, 2), pytest.param(400, 8, marks=pytest.mark.slow)]
+    ("turns", "restarts"), [(75, 2), pytest.param(400, 8, marks=pytest.mark.slow)]
 )
 async def test_a_long_project_keeps_its_rules_and_finds_its_facts(
     tmp_path: Path, turns: int, restarts: int
@@ -40,7 +40,7 @@ async def test_a_long_project_keeps_its_rules_and_finds_its_facts(
 async def test_it_goes_on_without_anybody_to_summarise(tmp_path: Path) -> None:
     model, planted = Model(), facts(24)
     async with stage(tmp_path, model, window=WINDOW, notes=None) as ground:
-        session_id = await _work(ground, User(80, planted), 1)
+        session_id = await _work(ground, User(50, planted), 1)
         async with ground.session(session_id) as (app, session):
             made = compactions(await app.journal.read(session_id))
             lost = [fact for fact in planted if not await _found(ground, session, fact)]
