@@ -115,6 +115,20 @@ async def test_any_byte_of_the_first_page_may_be_wrong(
         assert len(await index.search("common", limit=200)) == 60
 
 
+async def test_names_in_the_file_need_not_be_text_any_more(
+    diary: Diary, index: SearchIndex, index_path: Path
+) -> None:
+    fill(diary, 60)
+    before = await answers(index)
+    # A table of such a name that is not made as tables are.
+    spoilt = read(index_path).replace(b"tableblocks", b"tableb\xbdocks")
+    spoilt = spoilt.replace(b"CREATE TABLE blocks", b"CREATE TXBLE blocks")
+    assert spoilt.count(b"\xbdocks") == spoilt.count(b"TXBLE") == 1
+    write(index_path, spoilt)
+    assert await answers(index) == before
+    assert await index.check() == []
+
+
 async def test_damage_is_told_once_and_the_index_is_sound_afterwards(
     diary: Diary, index: SearchIndex, index_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -149,6 +149,9 @@ class IndexFile:
             yield
         except sqlite3.Error as error:
             raise self._told(error) from error
+        except UnicodeDecodeError as error:
+            # SQLite names what is wrong in the bytes of the file, which need not be text any more.
+            raise Damaged("the schema cannot be read") from error
 
     def _told(self, error: sqlite3.Error) -> Damaged | Unavailable:
         kind = Unavailable if self._is_out_of_reach(error) else Damaged
