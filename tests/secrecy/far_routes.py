@@ -103,9 +103,9 @@ def reports_of_crashes(stage: Stage) -> None:
     stage.talk([calls("terminal", command="cat notes.txt"), says(text)], say=text, more=kept)
     stage.talk([fails(500, message=text)] * 8, say=text, more=kept)
     assert list((stage.home / "logs/requests").iterdir())
-    stage.run("logs")
-    stage.run("doctor")
-    stage.run("dump")
+    stage.look("logs")
+    stage.look("doctor")
+    stage.look("dump")
 
 
 def the_name_of_a_model(stage: Stage) -> None:
@@ -113,14 +113,14 @@ def the_name_of_a_model(stage: Stage) -> None:
     names = [canary.text.split("\n")[0] for canary in stage.canaries if "pem" not in canary.name]
     # One of each kind is enough where all are there.
     for name in (*names[:1], *names[20:24]):
-        done = stage.run("-m", name, "--provider", "custom", "-z", "hi")
+        done = stage.look("-m", name, "--provider", "custom", "-z", "hi")
         assert (done.returncode, b"looks like a key" in done.stderr) == (2, True), done
-        assert stage.run("model", "set", name, "--provider", "custom").returncode == 2
+        assert stage.look("model", "set", name, "--provider", "custom").returncode == 2
     if names:
         config = stage.home / "config.yaml"
         before = config.read_text()
         config.write_text(before + f"model: {{default: '{names[-1]}', provider: custom}}\n")
-        assert b"looks like a key" in stage.run("-z", "hi").stderr
+        assert b"looks like a key" in stage.look("-z", "hi").stderr
         for words in ("status", "dump", "doctor", "prompt-size"):
-            stage.run(words)
+            stage.look(words)
         config.write_text(before)
