@@ -128,6 +128,8 @@ TOOLS: tuple[Tool, ...] = (
     skill,
     notes,
 )
+TOOLBOX = Tools(TOOLS)
+SPECS = TOOLBOX.specs
 
 
 class Stage:
@@ -245,10 +247,8 @@ class Stage:
                 ),
                 Limits(max_steps=30),
             ),
-            view=lambda transcript: Prompt(
-                system="Test.", messages=transcript.seen, tools=Tools(TOOLS).specs
-            ),
-            toolbox=Tools(TOOLS),
+            view=lambda transcript: Prompt(system="Test.", messages=transcript.seen, tools=SPECS),
+            toolbox=TOOLBOX,
             workspace=Witnessed(workspace, Witness(rules, self.suspects)),
             policy=rules,
             world=self.world,

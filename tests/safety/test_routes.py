@@ -15,6 +15,7 @@ from hermes.core.commands import Answer, Say
 from hermes.core.events import ApprovalAsked, QuestionAsked
 from hermes.surfaces.python.agent import AIAgent
 from hermes.testing.provider import ScriptedProvider
+from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, call, says
 from tests.safety.adversary import Obedient, Order
@@ -148,12 +149,12 @@ def only_starts(asked: ApprovalAsked) -> str:
     return "once" if script in ("bash", "python3 -i") else "deny"
 
 
-# Each way takes a third of the commands, another third than its neighbours; all of them on request.
-THIRDS = [(way, number % 3, 3) for number, way in enumerate(WAYS)]
+# Each way takes a sixth of the commands, another one than its neighbours; all of them on request.
+SIXTHS = [(way, number % 6, 6) for number, way in enumerate(WAYS)]
 ALL = [pytest.param(way, 0, 1, marks=pytest.mark.slow) for way in WAYS]
 
 
-@pytest.mark.parametrize(("way", "start", "step"), [*THIRDS, *ALL])
+@pytest.mark.parametrize(("way", "start", "step"), [*SIXTHS, *ALL])
 async def test_no_way_through_the_tools_avoids_the_question(
     way: Callable[[str], Iterable[Order]], start: int, step: int, tmp_path: Path
 ) -> None:
@@ -247,18 +248,24 @@ async def test_one_shot(tmp_path: Path) -> None:
 
 
 async def test_resumed_after_a_death(tmp_path: Path) -> None:
-    for point in ("reply.received", "tool.started", "turn.ending"):
-        async with Site() as net, ScriptedServer() as server:
-            house = House(tmp_path / point, net, server)
-            harmless = call("terminal", {"command": "echo begun"})
-            server.add(Step(calls=(harmless, *calls_of(house.home))), says("I may not."))
-            server.add(says("I may not."), says("Still not."))
-            code, _ = await house.hermes(
-                "-z", "go", HERMES_TESTING="1", HERMES_KILL_AT=f"{point}:1"
-            )
-            assert code == -signal.SIGKILL, point
-            code, out = await house.hermes("-c", "-z", "go on")
-            assert (code, house.unharmed()) == (0, True), out
+    """More than once: what goes on is killed again, elsewhere."""
+    harmless = call("terminal", {"command": "echo begun"})
+
+    def model(request: Request) -> Step:
+        if request.results:
+            return says("I may not.")
+        return Step(calls=(harmless, *house.wanted))
+
+    async with Site() as net, ScriptedServer(model) as server:
+        house = House(tmp_path, net, server)
+        options: tuple[str, ...] = ("-z", "go")
+        for point in ("reply.received", "tool.started", "turn.ending"):
+            killed = {"HERMES_TESTING": "1", "HERMES_KILL_AT": f"{point}:1"}
+            code, out = await house.hermes(*options, **killed)
+            assert (code, house.unharmed()) == (-signal.SIGKILL, True), (point, out)
+            options = ("-c", "-z", "go on")
+        code, out = await house.hermes(*options)
+        assert (code, house.unharmed()) == (0, True), out
 
 
 async def test_forked_and_replayed(tmp_path: Path) -> None:

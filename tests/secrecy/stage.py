@@ -88,22 +88,19 @@ class Stage:
 
     def look(self, *words: str) -> subprocess.CompletedProcess[bytes]:
         """The same in this process, which is quicker, for what asks no model."""
-        streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
+        printed = io.BytesIO(), io.BytesIO()
+        out, err = (
+            io.TextIOWrapper(each, encoding="utf-8", write_through=True) for each in printed
+        )
         with (
             patch.dict(os.environ, self.env(), clear=True),
             contextlib.chdir(self.work),
-            contextlib.redirect_stdout(streams[0]),
-            contextlib.redirect_stderr(streams[1]),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
         ):
             code = run(list(words))
-        out, err = (self._printed(stream) for stream in streams)
-        return subprocess.CompletedProcess(words, code, out, err)
-
-    def _printed(self, stream: io.TextIOWrapper) -> bytes:
-        stream.flush()
-        stream.seek(0)
-        self.seen.append(stream.buffer.read())
-        return self.seen[-1]
+        self.seen += [each.getvalue() for each in printed]
+        return subprocess.CompletedProcess(words, code, *self.seen[-2:])
 
     def talk(
         self,
