@@ -12,7 +12,7 @@ from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, fails, says
 from tests.images.fakes import B64, Reply, faking
 from tests.secrecy.canaries import told
-from tests.secrecy.stage import PROGRAM, Stage
+from tests.secrecy.stage import PROGRAM, SECONDS, Stage
 from tests.surfaces.acp.editor import Editor
 
 
@@ -41,9 +41,12 @@ def an_editor(stage: Stage) -> None:
 async def _edited(stage: Stage, model: ScriptedServer) -> None:
     client: Any = Editor()
     client.answers = ["deny"] * 9
-    async with spawn_agent_process(
-        client, PROGRAM, "acp", env=stage.env(model), use_unstable_protocol=True
-    ) as (agent, _process):
+    async with (
+        asyncio.timeout(SECONDS),
+        spawn_agent_process(
+            client, PROGRAM, "acp", env=stage.env(model), use_unstable_protocol=True
+        ) as (agent, _process),
+    ):
         client.agent = agent
         files = FileSystemCapabilities(read_text_file=True, write_text_file=True)
         await agent.initialize(PROTOCOL_VERSION, ClientCapabilities(fs=files, terminal=False))
