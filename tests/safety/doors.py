@@ -303,20 +303,20 @@ def _over_http(house: House, serving: Serving) -> None:
             ("/v1/chat/completions", {"model": "m", "messages": said, "stream": True}),
             ("/v1/responses", {"model": "m", "input": "go"}),
         )
-        for path, body in bodies:
-            wants(house)
+        for number, (path, body) in enumerate(bodies):
+            wants(house, *house.wanted[number::3])
             answer = client.post(path, json=body)
             assert answer.status_code == 200, answer.text
             assert "may" in answer.text
-        for way in ("chat", "chat/stream"):
-            wants(house)
+        for number, way in enumerate(("chat", "chat/stream")):
+            wants(house, *house.wanted[number::3])
             made = client.post("/api/sessions", json={}).json()
             id = made.get("id") or made["session"]["id"]
             answer = client.post(f"/api/sessions/{id}/{way}", json={"input": "go"})
             assert answer.status_code == 200, answer.text
         fork = client.post(f"/api/sessions/{id}/fork", json={})
         assert fork.status_code < 300, fork.text
-        wants(house)
+        wants(house, *house.wanted[::3])
         run = client.post("/v1/runs", json={"input": "go"}).json()["run_id"]
         _deny_run(client, run)
 
@@ -344,7 +344,7 @@ async def by_an_editor(house: House) -> None:
 async def _in_editor(house: House, client: Editor, answers: list[str]) -> None:
     client.answers = answers
     session = (await client.agent.new_session(str(house.project), mcp_servers=[])).session_id
-    wants(house)
+    wants(house, *house.wanted[::2])
     await client.say(session, "go")
     wants(house, *_every_tool(house)[::3])
     # Whatever else asks the model beside the turn gets an answer, too.

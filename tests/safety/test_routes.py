@@ -22,7 +22,6 @@ from tests.safety.adversary import Obedient, Order
 from tests.safety.dangers import dangers
 from tests.safety.house import House, calls_of
 from tests.safety.stage import Stage
-from tests.surfaces.api.serving import Serving
 from tests.web.site import Site
 
 
@@ -254,7 +253,7 @@ async def test_resumed_after_a_death(tmp_path: Path) -> None:
     def model(request: Request) -> Step:
         if request.results:
             return says("I may not.")
-        return Step(calls=(harmless, *house.wanted))
+        return Step(calls=(harmless, *house.wanted[::3]))
 
     async with Site() as net, ScriptedServer(model) as server:
         house = House(tmp_path, net, server)
@@ -271,7 +270,7 @@ async def test_resumed_after_a_death(tmp_path: Path) -> None:
 async def test_forked_and_replayed(tmp_path: Path) -> None:
     async with Site() as net, ScriptedServer() as server:
         house = House(tmp_path, net, server)
-        server.add(says("Hello."), Step(calls=calls_of(house.home)), says("I may not."))
+        server.add(says("Hello."), Step(calls=house.wanted[::3]), says("I may not."))
         _, out = await house.hermes("-z", "hi", "--json", HERMES_RECORD="1")
         session = json.loads(out.splitlines()[0])["session_id"]
         _, made = await house.hermes("sessions", "fork", session, "--json")
@@ -330,21 +329,3 @@ def test_a_python_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             assert agent.chat("go") == "I may not."
             agent.close()
             assert house.unharmed()
-
-
-def test_the_server_of_the_api(tmp_path: Path) -> None:
-    """Nobody can be asked through a completion, so everything dangerous is refused."""
-    with ScriptedServer.in_thread() as server:
-        house = House(tmp_path, Site(), server)
-        server.add(Step(calls=calls_of(house.home)), says("I may not."))
-        serving = Serving(house.stage.state, env=house.env())
-        serving.up()
-        try:
-            body = {"model": "m", "messages": [{"role": "user", "content": "go"}]}
-            with serving.client() as client:
-                answer = client.post("/v1/chat/completions", json=body)
-        finally:
-            serving.down()
-        (house.home / "serve.err").unlink()
-        assert "I may not." in answer.text
-        assert house.unharmed()
