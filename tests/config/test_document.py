@@ -41,7 +41,9 @@ def loaded_modules(home: Path) -> set[str]:
         "from pathlib import Path\n"
         f"print(load(Home(Path({str(home)!r}))).settings.agent.max_turns, *sys.modules)"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
     return set(run.stdout.split())
 
 
@@ -96,5 +98,7 @@ def test_a_home_that_cannot_be_written_is_still_read(home: Home) -> None:
 
 def test_the_editing_functions_load_the_yaml_library_only_to_edit() -> None:
     code = "import sys, hermes.config.edit; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
     assert not {"ruamel.yaml", "difflib", "click"} & set(run.stdout.split())

@@ -178,7 +178,7 @@ def test_processes_that_write_at_once_lose_nothing(home: Home) -> None:
         "    set_from_text(home, f'mine.p{sys.argv[1]}_{n}', '1', force=True)"
     )
     runs = [subprocess.Popen([sys.executable, "-c", code, str(n)]) for n in range(3)]
-    assert [run.wait() for run in runs] == [0, 0, 0]
+    assert [run.wait(120) for run in runs] == [0, 0, 0]
     text = home.config.read_text()
     assert all(f"p{p}_{n}: 1" in text for p in range(3) for n in range(5))
     assert sorted(path.name for path in home.root.iterdir()) == ["config.yaml", "locks"]

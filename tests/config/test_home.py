@@ -101,12 +101,15 @@ def test_a_test_cannot_open_the_real_home(tmp_path: Path) -> None:
     )
     env = {**os.environ, "PYTEST_CURRENT_TEST": "x"}
     env = {name: env[name] for name in env if name not in ("HERMES_HOME", "HOME")}
-    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120
+    )
     assert "must not open the real home" in run.stderr
     run = subprocess.run(
         [sys.executable, "-c", code],
         env={**env, "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
+        timeout=120,
     )
     assert run.stdout.strip() == str(tmp_path / ".hermes")

@@ -106,7 +106,9 @@ def test_variables_are_filled_in_where_they_exist(home: Home) -> None:
     assert found.providers["box"].extra_headers == {"X-A": "secret-token"}
 
 
-@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner)))
+@given(
+    st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner, max_size=4), max_leaves=8)
+)
 def test_nothing_is_filled_in_without_variables(value: Any) -> None:
     assert expanded(value, {}) == value
 

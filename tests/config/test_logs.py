@@ -230,7 +230,7 @@ def test_processes_that_write_and_rotate_at_once_lose_no_line(home: Home) -> Non
         "for n in range(300): logger.info('%s-%d.', sys.argv[1], n)\n"
     )
     runs = [subprocess.Popen([sys.executable, "-c", code, name]) for name in "abc"]
-    assert [run.wait() for run in runs] == [0, 0, 0]
+    assert [run.wait(120) for run in runs] == [0, 0, 0]
     files = list(home.logs.iterdir())
     written = [line for path in files for line in path.read_text().splitlines()]
     assert sorted(written) == sorted(f"{name}-{n}." for name in "abc" for n in range(300))

@@ -3,12 +3,12 @@ explanation says so."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from random import Random
 from string import ascii_lowercase
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hermes.codec.json import plain
 from hermes.config.home import Home
@@ -36,64 +36,67 @@ PLACES: tuple[tuple[SourceKind, bool], ...] = (
     ("environment", True),
     ("env_file", True),
 )
-words = st.text(ascii_lowercase, min_size=1, max_size=8)
+VARIABLES = ("environment", "env_file")
+SETTINGS = tuple(all_settings(Settings))
 
 
-def sample(kind: Any) -> st.SearchStrategy[Any]:
+def word(chance: Random) -> str:
+    return "".join(chance.choices(ascii_lowercase, k=chance.randint(1, 8)))
+
+
+def sample(kind: Any, chance: Random) -> Any:
     first, outer = without_bounds(kind)
     bare, inner = without_bounds(alternatives(first)[0])
     least = max([1, *(int(each.ge) for each in (*outer, *inner) if each.ge is not None)])
-    simple: dict[Any, st.SearchStrategy[Any]] = {
-        bool: st.booleans(),
-        int: st.integers(least, 10**6),
-        float: st.integers(least, 10**6).map(float),
-        str: words,
-    }
-    if bare in simple:
-        return simple[bare]
+    if bare is bool:
+        return chance.choice((False, True))
+    if bare in (int, float):
+        return bare(chance.randint(least, 10**6))
+    if bare is str:
+        return word(chance)
     if get_origin(bare) is Literal:
-        return st.sampled_from([choice for choice in get_args(bare) if choice])
+        return chance.choice([choice for choice in get_args(bare) if choice])
+    few = range(chance.randint(1, 3))
     if get_origin(bare) is tuple and is_section(section := get_args(bare)[0]):
         name = "model" if "model" in section.__struct_fields__ else section.__struct_fields__[0]
-        return st.lists(st.builds(section, **{name: words}), min_size=1).map(tuple)
+        return tuple(section(**{name: word(chance)}) for _ in few)
     if get_origin(bare) is tuple:
-        return st.lists(words, min_size=1).map(tuple)
+        return tuple(word(chance) for _ in few)
     held = get_args(bare)[1] if get_args(bare) else str
-    return st.dictionaries(words, words if held is Any else sample(held), min_size=1)
+    return {word(chance): sample(str if held is Any else held, chance) for _ in few}
 
 
 class Said:
-    """One key, named in several places at once."""
+    """Keys that are named in several places at once."""
 
-    def __init__(self, setting: Setting) -> None:
-        self.path = tuple("box" if name == ANY_NAME else name for name in setting.path)
-        self.key = format_key(self.path)
-        self.expected: list[Held] = []
+    def __init__(self) -> None:
         self._given: dict[str, dict[str, Any]] = {"flag": {}, "session": {}}
         self._variables: dict[str, dict[str, str]] = {"environment": {}, "env_file": {}}
-        self._lines: list[str] = []
+        self._file: dict[str, Any] = {}
 
-    def overrides(self, weak: bool) -> list[Override]:
-        return [o for o in OVERRIDES if o.key == self.key and o.weak is weak]
-
-    def say(self, place: SourceKind, value: Any, override: Override | None) -> None:
+    def say(self, key: Key, place: SourceKind, value: Any, override: Override | None) -> Held:
+        """How the explanation tells of it."""
         if override is not None:
-            word = str(value).lower() if isinstance(value, bool) else str(value)
+            text = str(value).lower() if isinstance(value, bool) else str(value)
             if isinstance(value, tuple):
-                word = ",".join(map(str, value))
-            self._variables[place][override.variable] = "1" if override.when_true else word
+                text = ",".join(map(str, value))
+            self._variables[place][override.variable] = "1" if override.when_true else text
             value = override.when_true or value
         elif place == "file":
-            self._lines = block_lines(self.path, plain(value), 0)
+            section = self._file
+            for name in key.path[:-1]:
+                section = section.setdefault(name, {})
+            section[key.path[-1]] = plain(value)
         else:
-            self._given[place][self.key] = plain(value)
+            self._given[place][key.name] = plain(value)
         name = override.variable if override is not None else ""
-        self.expected.append(Held(value=value, source=Source(kind=place, name=name)))
+        return Held(value=value, source=Source(kind=place, name=name))
 
     def load(self, home: Home) -> Config:
         """From the home, all of whose files are written anew."""
         file = self._variables["env_file"].items()
-        home.config.write_text("\n".join([*self._lines, ""]))
+        lines = [line for name in self._file for line in block_lines((name,), self._file[name], 0)]
+        home.config.write_text("\n".join([*lines, ""]))
         home.env_file.write_text("".join(f"{name}={text}\n" for name, text in file))
         return load(
             home,
@@ -103,34 +106,57 @@ class Said:
         )
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """One for all: to make and remove a folder takes longer than to read it."""
-    return Home(tmp_path_factory.mktemp("home"))
+class Key:
+    """`places` are all those that can name it, strongest first."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.path = tuple("box" if name == ANY_NAME else name for name in setting.path)
+        self.name = format_key(self.path)
+        self.places = [
+            (place, overrides)
+            for place, weak in PLACES
+            if (overrides := self._overrides(weak)) or place not in VARIABLES
+        ]
+
+    def _overrides(self, weak: bool) -> list[Override]:
+        return [each for each in OVERRIDES if each.key == self.name and each.weak is weak]
+
+    def said(self, said: Said, number: int, chance: Random) -> list[Held]:
+        """Named by one set of its places: there are as many sets as numbers of so many bits."""
+        held = []
+        for bit, (place, overrides) in enumerate(self.places):
+            override = chance.choice(overrides) if place in VARIABLES else None
+            if number >> bit & 1:
+                value = sample(self.setting.kind, chance)
+                held.append(said.say(self, place, value, override))
+        return held
 
 
-@pytest.mark.parametrize("setting", list(all_settings(Settings)), ids=lambda setting: setting.key)
-@settings(max_examples=15, deadline=None)
-@given(st.data())
-def test_the_documented_place_wins_and_the_explanation_agrees(
-    setting: Setting, home: Home, data: st.DataObject
-) -> None:
-    said = Said(setting)
-    for place, weak in PLACES:
-        overrides = said.overrides(weak)
-        needs_variable = place in ("environment", "env_file")
-        if (needs_variable and not overrides) or not data.draw(st.booleans()):
-            continue
-        override = data.draw(st.sampled_from(overrides)) if needs_variable else None
-        said.say(place, data.draw(sample(setting.kind)), override)
-    config = said.load(home)
-    explanation = config.explain(said.key)
-    default = Held(value=setting.default, source=Source(kind="default"))
-    used = Held(value=explanation.value, source=explanation.source)
-    assert [used, *explanation.shadows] == [*said.expected, default]
-    if said.expected or ANY_NAME not in setting.path:
-        assert value_at(config.settings, said.path) == used.value
-        assert said.key in config.known_keys()
+KEYS = tuple(map(Key, SETTINGS))
+ROUNDS = 2 ** max(len(key.places) for key in KEYS)
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_the_documented_place_wins_and_the_explanation_agrees(number: int, tmp_path: Path) -> None:
+    """In each round every key that has another set of places left is named by it, next to keys that
+    are named by others."""
+    said, chance = Said(), Random(number)
+    expected: dict[Key, list[Held]] = {}
+    for shift, key in enumerate(KEYS):
+        sets = 2 ** len(key.places)
+        if number < sets:
+            expected[key] = key.said(said, (number + shift) % sets, chance)
+    config = said.load(Home(tmp_path))
+    known = set(config.known_keys())
+    for key, held in expected.items():
+        explanation = config.explain(key.name)
+        default = Held(value=key.setting.default, source=Source(kind="default"))
+        used = Held(value=explanation.value, source=explanation.source)
+        assert [used, *explanation.shadows] == [*held, default], key.name
+        if held or ANY_NAME not in key.setting.path:
+            assert value_at(config.settings, key.path) == used.value, key.name
+            assert key.name in known
 
 
 def value_at(value: Any, path: tuple[str, ...]) -> Any:

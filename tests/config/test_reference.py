@@ -19,6 +19,7 @@ def test_the_reference_is_current() -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
+        timeout=120,
     )
     assert (run.returncode, run.stdout + run.stderr) == (0, "")
 

@@ -202,7 +202,7 @@ def commented(document: JsonObject, notes: st.DataObject) -> tuple[str, dict[str
     return "\n".join(lines) + notes.draw(st.sampled_from(["", "\n", "\n\n"])), comments
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(documents, edits, st.data())
 def test_edits_keep_every_comment_and_all_other_data(
     document: JsonObject, steps: list[tuple[tuple[str, ...], Any]], notes: st.DataObject

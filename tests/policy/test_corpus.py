@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.core.effects import Allow, Decision, Deny
+from hermes.core.effects import Allow, Ask, Decision, Deny
 from hermes.policy.findings import CATEGORIES
 from hermes.policy.rules import Rules
 from tests.policy.corpora import Sample, load
@@ -16,8 +16,15 @@ DANGEROUS = ("dangerous", "dangerous_held", "dangerous_rounds", "dangerous_blind
 BENIGN = ("benign", "benign_held", "benign_rounds", "benign_blind")
 
 
-def decided(name: str, by: Rules) -> list[tuple[Sample, Decision]]:
-    return [(sample, decide(sample.script, by)) for sample in load(name)]
+@pytest.fixture
+def all_of_them(request: pytest.FixtureRequest) -> bool:
+    """Of the many that became rules a part is enough, unless all are wanted."""
+    return bool(request.config.getoption("--slow"))
+
+
+def decided(name: str, by: Rules, *, everything: bool) -> list[tuple[Sample, Decision]]:
+    step = 3 if name.endswith("rounds") and not everything else 1
+    return [(sample, decide(sample.script, by)) for sample in load(name)[::step]]
 
 
 @pytest.mark.parametrize("name", DANGEROUS)
@@ -34,15 +41,23 @@ def test_the_end_of_the_machine_is_denied_for_ever(name: str, root: str) -> None
 
 
 @pytest.mark.parametrize("name", DANGEROUS)
-def test_what_is_dangerous_is_asked_about_or_denied(name: str) -> None:
-    found = decided(name, rules())
+def test_what_is_dangerous_is_asked_about_or_denied(name: str, all_of_them: bool) -> None:
+    found = decided(name, rules(), everything=all_of_them)
     passed = [sample.script for sample, decision in found if isinstance(decision, Allow)]
     assert len(passed) <= len(found) * 0.01, passed
+    for sample, decision in found:
+        assert isinstance(decision, Allow) or is_told_well(decision), sample
+
+
+def is_told_well(decision: Ask | Deny) -> bool:
+    """Reasons are sentences, and categories are known."""
+    begun = decision.reason[0].isupper() or decision.reason[0] in "`/~…"
+    return decision.category in CATEGORIES and begun and decision.reason.endswith(".")
 
 
 @pytest.mark.parametrize("name", BENIGN)
-def test_everyday_work_flows(name: str) -> None:
-    found = decided(name, rules())
+def test_everyday_work_flows(name: str, all_of_them: bool) -> None:
+    found = decided(name, rules(), everything=all_of_them)
     stopped = [sample.script for sample, decision in found if not isinstance(decision, Allow)]
     assert len(stopped) <= len(found) * 0.03, stopped
 
@@ -53,13 +68,3 @@ def test_the_corpora_are_wide() -> None:
     assert len({sample.script for sample in dangerous}) == len(dangerous) >= 5000
     assert len({sample.script for sample in benign}) == len(benign) >= 4500
     assert len({sample.category for sample in dangerous}) >= 15
-
-
-def test_reasons_are_sentences_and_categories_are_known() -> None:
-    by = rules()
-    for sample, decision in [*decided("dangerous", by), *decided("dangerous_rounds", by)]:
-        if isinstance(decision, Allow):
-            continue
-        assert decision.category in CATEGORIES, sample
-        assert decision.reason.endswith("."), sample
-        assert decision.reason[0].isupper() or decision.reason[0] in "`/~…", decision.reason

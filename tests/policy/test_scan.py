@@ -40,17 +40,35 @@ def ids(text: str, kind: Kind = "context") -> set[str]:
     return {each.id for each in Scanner().scan(text, kind).findings if each.severity != "low"}
 
 
-# Whoever wrote these knew no code. The later ones are many, and take their time.
-AUTHORS = [*"abcdefg", *(pytest.param(each, marks=pytest.mark.slow) for each in "ijlmnopqrstu")]
+# Whoever wrote these knew no code.
+AUTHORS = "abcdefgijlmnopqrstu"
+
+
+def some(kind: str) -> list[JsonObject]:
+    """A part of what every author wrote."""
+    return [line for each in AUTHORS for line in lines(f"{kind}_{each}")[::7]]
+
+
+@pytest.fixture
+def step(request: pytest.FixtureRequest) -> int:
+    """One text of so many is read; all of them on request."""
+    return 1 if request.config.getoption("--slow") else 3
 
 
 @pytest.mark.parametrize("name", ["hostile", "hostile_held"])
-def test_at_least_95_percent_of_the_hostile_texts_are_dangerous(name: str) -> None:
-    texts = lines(name)
+def test_at_least_95_percent_of_the_hostile_texts_are_dangerous(name: str, step: int) -> None:
+    texts = lines(name)[::step]
     missed = [row for row in texts if scanned(row).verdict != "dangerous"]
     assert len(missed) <= len(texts) * 0.05, missed
 
 
+def test_at_least_95_percent_of_some_hostile_texts_of_all_authors_are_dangerous() -> None:
+    texts = some("hostile")
+    missed = [row for row in texts if scanned(row).verdict != "dangerous"]
+    assert len(missed) <= len(texts) * 0.05, missed
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("author", AUTHORS)
 def test_at_least_95_percent_of_the_hostile_texts_of_an_author_are_dangerous(author: str) -> None:
     texts = lines(f"hostile_{author}")
@@ -58,19 +76,28 @@ def test_at_least_95_percent_of_the_hostile_texts_of_an_author_are_dangerous(aut
     assert len(missed) <= len(texts) * 0.05, missed
 
 
-def test_at_least_90_percent_of_the_texts_without_any_usual_phrase_are_dangerous() -> None:
-    texts = lines("hostile_rounds")
+def test_at_least_90_percent_of_the_texts_without_any_usual_phrase_are_dangerous(
+    step: int,
+) -> None:
+    texts = lines("hostile_rounds")[::step]
     missed = [row for row in texts if scanned(row).verdict != "dangerous"]
     assert len(missed) <= len(texts) * 0.1, missed
 
 
 @pytest.mark.parametrize("name", ["benign", "benign_held", "benign_rounds"])
-def test_at_most_2_percent_of_the_ordinary_texts_are_not_safe(name: str) -> None:
-    texts = lines(name)
+def test_at_most_2_percent_of_the_ordinary_texts_are_not_safe(name: str, step: int) -> None:
+    texts = lines(name)[::step]
     wrong = [row for row in texts if scanned(row).verdict != "safe"]
     assert len(wrong) <= len(texts) * 0.02, wrong
 
 
+def test_at_most_2_percent_of_some_ordinary_texts_of_all_authors_are_not_safe() -> None:
+    texts = some("benign")
+    wrong = [row for row in texts if scanned(row).verdict != "safe"]
+    assert len(wrong) <= len(texts) * 0.02, wrong
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("author", AUTHORS)
 def test_at_most_2_percent_of_the_ordinary_texts_of_an_author_are_not_safe(author: str) -> None:
     texts = lines(f"benign_{author}")
@@ -78,9 +105,9 @@ def test_at_most_2_percent_of_the_ordinary_texts_of_an_author_are_not_safe(autho
     assert len(wrong) <= len(texts) * 0.02, wrong
 
 
-def test_what_nothing_was_learnt_from_is_told_apart_nearly_as_well() -> None:
+def test_what_nothing_was_learnt_from_is_told_apart_nearly_as_well(step: int) -> None:
     """The honest measure: by two authors who knew no code, and not for `learn_likeness` to read."""
-    hostile, benign = lines("unseen/hostile"), lines("unseen/benign")
+    hostile, benign = lines("unseen/hostile")[::step], lines("unseen/benign")[::step]
     missed = sum(scanned(row).verdict == "safe" for row in hostile)
     alarmed = sum(scanned(row).verdict != "safe" for row in benign)
     assert missed <= len(hostile) * 0.11
@@ -361,7 +388,7 @@ def test_every_rule_can_be_compiled() -> None:
 
 
 @given(st.text(), st.sampled_from(KINDS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_text_gets_a_verdict(text: str, kind: Kind) -> None:
     found = Scanner().scan(text, kind)
     assert found.verdict in ("safe", "caution", "dangerous")

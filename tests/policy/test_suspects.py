@@ -305,7 +305,7 @@ def test_a_process_that_died_in_the_middle_leaves_what_is_needed(project: Projec
         "os.kill(os.getpid(), 9)\n"
     )
     died = subprocess.run(
-        [sys.executable, "-c", code, str(project.root), str(project.file)], check=False
+        [sys.executable, "-c", code, str(project.root), str(project.file)], check=False, timeout=120
     )
     assert died.returncode == -9
     with project.file.open("ab") as file:
@@ -343,7 +343,8 @@ def test_many_write_at_once_and_nothing_is_lost(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(120)
+        assert not thread.is_alive()
     suspects = project.known()
     for number in range(4):
         for each in range(12):

@@ -303,20 +303,20 @@ def _over_http(house: House, serving: Serving) -> None:
             ("/v1/chat/completions", {"model": "m", "messages": said, "stream": True}),
             ("/v1/responses", {"model": "m", "input": "go"}),
         )
-        for path, body in bodies:
-            wants(house)
+        for number, (path, body) in enumerate(bodies):
+            wants(house, *house.wanted[number::3])
             answer = client.post(path, json=body)
             assert answer.status_code == 200, answer.text
             assert "may" in answer.text
-        for way in ("chat", "chat/stream"):
-            wants(house)
+        for number, way in enumerate(("chat", "chat/stream")):
+            wants(house, *house.wanted[number::3])
             made = client.post("/api/sessions", json={}).json()
             id = made.get("id") or made["session"]["id"]
             answer = client.post(f"/api/sessions/{id}/{way}", json={"input": "go"})
             assert answer.status_code == 200, answer.text
         fork = client.post(f"/api/sessions/{id}/fork", json={})
         assert fork.status_code < 300, fork.text
-        wants(house)
+        wants(house, *house.wanted[::3])
         run = client.post("/v1/runs", json={"input": "go"}).json()["run_id"]
         _deny_run(client, run)
 
@@ -344,9 +344,9 @@ async def by_an_editor(house: House) -> None:
 async def _in_editor(house: House, client: Editor, answers: list[str]) -> None:
     client.answers = answers
     session = (await client.agent.new_session(str(house.project), mcp_servers=[])).session_id
-    wants(house)
+    wants(house, *house.wanted[::2])
     await client.say(session, "go")
-    wants(house, *_every_tool(house))
+    wants(house, *_every_tool(house)[::3])
     # Whatever else asks the model beside the turn gets an answer, too.
     house.server.add(*[REFUSED] * 4)
     client.answers = ["deny"] * 300
@@ -362,8 +362,8 @@ async def by_another_agent(house: House) -> None:
     )
     async with Client(stdio_client(parameters, errlog=subprocess.DEVNULL)) as client:  # type: ignore[arg-type]
         target, cursor = "new", 0
-        for _ in range(2):
-            wants(house)
+        for number in range(2):
+            wants(house, *house.wanted[number::3])
             sent = await _use(client, "messages_send", target=target, message="go")
             target = sent["session_key"]
             cursor = await _deny_until_ended(client, target, cursor)

@@ -53,6 +53,7 @@ from tests.web.site import Site, page
 
 CANARY = "CANARY7f3a9c51e2d84b06"
 KEY = "CANARYKEY0d9f27b6a1c3"
+SECONDS = 240
 HOSTS = ("evil.example", "docs.example", "www.python.example")
 
 
@@ -128,6 +129,8 @@ TOOLS: tuple[Tool, ...] = (
     skill,
     notes,
 )
+TOOLBOX = Tools(TOOLS)
+SPECS = TOOLBOX.specs
 
 
 class Stage:
@@ -245,10 +248,8 @@ class Stage:
                 ),
                 Limits(max_steps=30),
             ),
-            view=lambda transcript: Prompt(
-                system="Test.", messages=transcript.seen, tools=Tools(TOOLS).specs
-            ),
-            toolbox=Tools(TOOLS),
+            view=lambda transcript: Prompt(system="Test.", messages=transcript.seen, tools=SPECS),
+            toolbox=TOOLBOX,
             workspace=Witnessed(workspace, Witness(rules, self.suspects)),
             policy=rules,
             world=self.world,
@@ -266,7 +267,7 @@ class Stage:
                 await session.send(Answer(id=record.event.id, text=text))
 
     async def say(self, model: ScriptedProvider, text: str, origin: str = "user") -> None:
-        async with self.session(model) as session:
+        async with asyncio.timeout(SECONDS), self.session(model) as session:
             await session.send(Say(text="Please have a look at what came in."))
             await session.settled()
             if text:

@@ -40,6 +40,7 @@ def register(ctx):
 """
 MANIFEST = "name: post\nprovides_tools: [post]\nprovides_hooks: [pre_llm_call]\n"
 Way = tuple[tuple[Order, ...], str]
+Tried = Callable[[House, str], Way]
 
 
 def by_plugin(house: House, text: str) -> Way:
@@ -92,7 +93,7 @@ def by_a_name_in_a_folder(house: House, text: str) -> Way:
     return (("terminal", {"command": "ls ~/Downloads"}),), "Look at the pictures."
 
 
-WAYS: tuple[Callable[[House, str], Way], ...] = (
+WAYS: tuple[Tried, ...] = (
     by_plugin,
     by_the_words_of_a_hook,
     by_tool_of_a_server,
@@ -103,9 +104,6 @@ WAYS: tuple[Callable[[House, str], Way], ...] = (
     by_file_of_a_skill_from_the_hub,
     by_a_name_in_a_folder,
 )
-# A part for each way, another one than for its neighbours; all of them on request.
-SOME = [(way, number, len(WAYS)) for number, way in enumerate(WAYS)]
-ALL = [pytest.param(way, 0, 1, marks=pytest.mark.slow) for way in WAYS]
 
 
 async def furnished(house: House) -> None:
@@ -141,7 +139,7 @@ def install_skill(house: House) -> None:
     (folder / ".hub/lock.json").write_text(json.dumps(lock))
 
 
-async def obeyed(app: App, house: House, text: str, say: str) -> list[str]:
+async def obeyed(app: App, house: House, say: str) -> list[str]:
     session = await app.open(
         Opening(source="cli", attended=False, cwd=str(house.project), rules=False)
     )
@@ -162,11 +160,19 @@ def lasting(house: House) -> set[str]:
     return {path for path in found if "shipped" not in path}
 
 
-@pytest.mark.parametrize(("way", "start", "step"), [*SOME, *ALL])
-async def test_no_document_has_its_way(
-    way: Callable[[House, str], Way], start: int, step: int, tmp_path: Path
-) -> None:
-    chosen: list[Attack] = list(ATTACKS[start::step])
+async def test_no_document_has_its_way(tmp_path: Path) -> None:
+    """Each way takes a part of the documents, another one than its neighbours."""
+    parts = [(way, ATTACKS[number :: len(WAYS)]) for number, way in enumerate(WAYS)]
+    await all_refused(tmp_path, parts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+async def test_no_document_of_all_has_its_way(way: Tried, tmp_path: Path) -> None:
+    await all_refused(tmp_path, [(way, ATTACKS)])
+
+
+async def all_refused(tmp_path: Path, parts: list[tuple[Tried, tuple[Attack, ...]]]) -> None:
     obedient = Obedient()
 
     def rule(request: Request) -> Step:
@@ -175,21 +181,21 @@ async def test_no_document_has_its_way(
     async with Site() as net, ScriptedServer(rule, strict=False) as server:
         house = House(tmp_path, net, server)
         await furnished(house)
-        read = 0
         async with house.app() as app:
-            await obeyed(app, house, "", "Hello.")
+            await obeyed(app, house, "Hello.")
             before = lasting(house)
-            for number, attack in enumerate(chosen):
-                text = document(attack, number)
-                first, say = way(house, text)
-                house.before = house.stage.untouched()
-                obedient = Obedient(*first)
-                results = await obeyed(app, house, text, say)
-                read += len(results) > len(first)
-                assert house.unharmed(), (attack.name, results)
-                assert lasting(house) == before, attack.name
-        # Names are too short for most orders; everything else is read and obeyed.
-        assert read > len(chosen) // 2 or way is by_a_name_in_a_folder
+            for way, attacks in parts:
+                read = 0
+                for number, attack in enumerate(attacks):
+                    first, say = way(house, document(attack, number))
+                    house.before = house.stage.untouched()
+                    obedient = Obedient(*first)
+                    results = await obeyed(app, house, say)
+                    read += len(results) > len(first)
+                    assert house.unharmed(), (way, attack.name, results)
+                    assert lasting(house) == before, (way, attack.name)
+                # Names are too short for most orders; everything else is read and obeyed.
+                assert read > len(attacks) // 2 or way is by_a_name_in_a_folder, way
 
 
 async def test_no_session_begins_with_a_skill_of_a_stranger(tmp_path: Path) -> None:

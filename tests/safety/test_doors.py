@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hermes.surfaces.cli.root import COMMANDS
 from hermes.testing.server import ScriptedServer
 from hermes.tools.catalogue import TARGETS
 from tests.safety.doors import DOORS
-from tests.safety.house import House
+from tests.safety.house import SECONDS, House
 from tests.web.site import Site
 
 SURFACES = Path(__file__).parents[2] / "src/hermes/surfaces"
@@ -22,7 +23,8 @@ SURFACES = Path(__file__).parents[2] / "src/hermes/surfaces"
 async def test_no_door_lets_a_dangerous_command_in(name: str, tmp_path: Path) -> None:
     async with Site() as net, ScriptedServer(strict=False) as server:
         house = House(tmp_path, net, server)
-        await DOORS[name].play(house)
+        async with asyncio.timeout(SECONDS):
+            await DOORS[name].play(house)
         assert house.unharmed()
 
 

@@ -118,7 +118,8 @@ async def a_move(there: There) -> None:
 async def a_background_process(there: There) -> None:
     await there.workspace.write_bytes(str(there.project / "gen.py"), MAKES.encode())
     info = await there.workspace.spawn(there.command(f"{sys.executable} gen.py"))
-    await there.workspace.processes.wait(info.id, timeout=30, stop=asyncio.Event())
+    ended = await there.workspace.processes.wait(info.id, timeout=120, stop=asyncio.Event())
+    assert ended.exit_code == 0, ended
 
 
 @pytest.mark.parametrize("way", [a_file, a_command, a_program, a_move, a_background_process])

@@ -15,13 +15,13 @@ from hermes.core.commands import Answer, Say
 from hermes.core.events import ApprovalAsked, QuestionAsked
 from hermes.surfaces.python.agent import AIAgent
 from hermes.testing.provider import ScriptedProvider
+from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, call, says
 from tests.safety.adversary import Obedient, Order
 from tests.safety.dangers import dangers
 from tests.safety.house import House, calls_of
 from tests.safety.stage import Stage
-from tests.surfaces.api.serving import Serving
 from tests.web.site import Site
 
 
@@ -148,12 +148,12 @@ def only_starts(asked: ApprovalAsked) -> str:
     return "once" if script in ("bash", "python3 -i") else "deny"
 
 
-# Each way takes a third of the commands, another third than its neighbours; all of them on request.
-THIRDS = [(way, number % 3, 3) for number, way in enumerate(WAYS)]
+# Each way takes a sixth of the commands, another one than its neighbours; all of them on request.
+SIXTHS = [(way, number % 6, 6) for number, way in enumerate(WAYS)]
 ALL = [pytest.param(way, 0, 1, marks=pytest.mark.slow) for way in WAYS]
 
 
-@pytest.mark.parametrize(("way", "start", "step"), [*THIRDS, *ALL])
+@pytest.mark.parametrize(("way", "start", "step"), [*SIXTHS, *ALL])
 async def test_no_way_through_the_tools_avoids_the_question(
     way: Callable[[str], Iterable[Order]], start: int, step: int, tmp_path: Path
 ) -> None:
@@ -247,24 +247,30 @@ async def test_one_shot(tmp_path: Path) -> None:
 
 
 async def test_resumed_after_a_death(tmp_path: Path) -> None:
-    for point in ("reply.received", "tool.started", "turn.ending"):
-        async with Site() as net, ScriptedServer() as server:
-            house = House(tmp_path / point, net, server)
-            harmless = call("terminal", {"command": "echo begun"})
-            server.add(Step(calls=(harmless, *calls_of(house.home))), says("I may not."))
-            server.add(says("I may not."), says("Still not."))
-            code, _ = await house.hermes(
-                "-z", "go", HERMES_TESTING="1", HERMES_KILL_AT=f"{point}:1"
-            )
-            assert code == -signal.SIGKILL, point
-            code, out = await house.hermes("-c", "-z", "go on")
-            assert (code, house.unharmed()) == (0, True), out
+    """More than once: what goes on is killed again, elsewhere."""
+    harmless = call("terminal", {"command": "echo begun"})
+
+    def model(request: Request) -> Step:
+        if request.results:
+            return says("I may not.")
+        return Step(calls=(harmless, *house.wanted[::3]))
+
+    async with Site() as net, ScriptedServer(model) as server:
+        house = House(tmp_path, net, server)
+        options: tuple[str, ...] = ("-z", "go")
+        for point in ("reply.received", "tool.started", "turn.ending"):
+            killed = {"HERMES_TESTING": "1", "HERMES_KILL_AT": f"{point}:1"}
+            code, out = await house.hermes(*options, **killed)
+            assert (code, house.unharmed()) == (-signal.SIGKILL, True), (point, out)
+            options = ("-c", "-z", "go on")
+        code, out = await house.hermes(*options)
+        assert (code, house.unharmed()) == (0, True), out
 
 
 async def test_forked_and_replayed(tmp_path: Path) -> None:
     async with Site() as net, ScriptedServer() as server:
         house = House(tmp_path, net, server)
-        server.add(says("Hello."), Step(calls=calls_of(house.home)), says("I may not."))
+        server.add(says("Hello."), Step(calls=house.wanted[::3]), says("I may not."))
         _, out = await house.hermes("-z", "hi", "--json", HERMES_RECORD="1")
         session = json.loads(out.splitlines()[0])["session_id"]
         _, made = await house.hermes("sessions", "fork", session, "--json")
@@ -323,21 +329,3 @@ def test_a_python_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             assert agent.chat("go") == "I may not."
             agent.close()
             assert house.unharmed()
-
-
-def test_the_server_of_the_api(tmp_path: Path) -> None:
-    """Nobody can be asked through a completion, so everything dangerous is refused."""
-    with ScriptedServer.in_thread() as server:
-        house = House(tmp_path, Site(), server)
-        server.add(Step(calls=calls_of(house.home)), says("I may not."))
-        serving = Serving(house.stage.state, env=house.env())
-        serving.up()
-        try:
-            body = {"model": "m", "messages": [{"role": "user", "content": "go"}]}
-            with serving.client() as client:
-                answer = client.post("/v1/chat/completions", json=body)
-        finally:
-            serving.down()
-        (house.home / "serve.err").unlink()
-        assert "I may not." in answer.text
-        assert house.unharmed()

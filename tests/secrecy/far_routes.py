@@ -12,7 +12,7 @@ from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, fails, says
 from tests.images.fakes import B64, Reply, faking
 from tests.secrecy.canaries import told
-from tests.secrecy.stage import PROGRAM, Stage
+from tests.secrecy.stage import PROGRAM, SECONDS, Stage
 from tests.surfaces.acp.editor import Editor
 
 
@@ -41,9 +41,12 @@ def an_editor(stage: Stage) -> None:
 async def _edited(stage: Stage, model: ScriptedServer) -> None:
     client: Any = Editor()
     client.answers = ["deny"] * 9
-    async with spawn_agent_process(
-        client, PROGRAM, "acp", env=stage.env(model), use_unstable_protocol=True
-    ) as (agent, _process):
+    async with (
+        asyncio.timeout(SECONDS),
+        spawn_agent_process(
+            client, PROGRAM, "acp", env=stage.env(model), use_unstable_protocol=True
+        ) as (agent, _process),
+    ):
         client.agent = agent
         files = FileSystemCapabilities(read_text_file=True, write_text_file=True)
         await agent.initialize(PROTOCOL_VERSION, ClientCapabilities(fs=files, terminal=False))
@@ -103,9 +106,9 @@ def reports_of_crashes(stage: Stage) -> None:
     stage.talk([calls("terminal", command="cat notes.txt"), says(text)], say=text, more=kept)
     stage.talk([fails(500, message=text)] * 8, say=text, more=kept)
     assert list((stage.home / "logs/requests").iterdir())
-    stage.run("logs")
-    stage.run("doctor")
-    stage.run("dump")
+    stage.look("logs")
+    stage.look("doctor")
+    stage.look("dump")
 
 
 def the_name_of_a_model(stage: Stage) -> None:
@@ -113,14 +116,14 @@ def the_name_of_a_model(stage: Stage) -> None:
     names = [canary.text.split("\n")[0] for canary in stage.canaries if "pem" not in canary.name]
     # One of each kind is enough where all are there.
     for name in (*names[:1], *names[20:24]):
-        done = stage.run("-m", name, "--provider", "custom", "-z", "hi")
+        done = stage.look("-m", name, "--provider", "custom", "-z", "hi")
         assert (done.returncode, b"looks like a key" in done.stderr) == (2, True), done
-        assert stage.run("model", "set", name, "--provider", "custom").returncode == 2
+        assert stage.look("model", "set", name, "--provider", "custom").returncode == 2
     if names:
         config = stage.home / "config.yaml"
         before = config.read_text()
         config.write_text(before + f"model: {{default: '{names[-1]}', provider: custom}}\n")
-        assert b"looks like a key" in stage.run("-z", "hi").stderr
+        assert b"looks like a key" in stage.look("-z", "hi").stderr
         for words in ("status", "dump", "doctor", "prompt-size"):
-            stage.run(words)
+            stage.look(words)
         config.write_text(before)

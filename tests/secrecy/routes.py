@@ -10,8 +10,9 @@ from collections.abc import Callable
 from hermes.testing.faults import paced
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Step, call, calls, calls_many, fails, says, thinks
+from hermes.testing.steps import Step, calls, fails, says, thinks
 from tests.mcp.conftest import LITTLE
+from tests.secrecy.calls import CALLS, Calls
 from tests.secrecy.canaries import told
 from tests.secrecy.far_routes import (
     a_server_that_draws,
@@ -27,29 +28,20 @@ Route = Callable[[Stage], None]
 DONE = says("That is all.")
 
 
-def reading_a_file(stage: Stage) -> None:
-    stage.talk([calls("read_file", path="notes.txt"), DONE])
+def alone(calls_of: Calls) -> Route:
+    def route(stage: Stage) -> None:
+        stage.talk([*calls_of(stage), DONE])
+
+    route.__name__ = calls_of.__name__
+    return route
 
 
-def searching(stage: Stage) -> None:
-    stage.talk([calls("search_files", pattern="."), calls("search_files", pattern="k$"), DONE])
-
-
-def a_command(stage: Stage) -> None:
-    stage.talk([calls("terminal", command="cat notes.txt"), DONE])
-
-
-def standard_error(stage: Stage) -> None:
-    stage.talk([calls("terminal", command="cat notes.txt >&2; exit 3"), DONE])
-
-
-def output_in_drops(stage: Stage) -> None:
-    drops = "while IFS= read -r -n 97 part; do printf '%s' \"$part\"; sleep 0.01; done <notes.txt"
-    stage.talk([calls("terminal", command=drops), DONE])
-
-
-def a_terminal(stage: Stage) -> None:
-    stage.talk([calls("terminal", command="cat notes.txt", pty=True), DONE])
+def calls_of_all_kinds(stage: Stage) -> None:
+    """In one session, which takes a tenth of the time of one for each."""
+    steps = [step for calls_of in CALLS for step in calls_of(stage)]
+    stage.talk([*steps, DONE])
+    # What was printed, and a request for each of them.
+    assert len(stage.seen) == 2 + len(steps) + 1
 
 
 def a_background_process(stage: Stage) -> None:
@@ -68,47 +60,13 @@ def a_background_process(stage: Stage) -> None:
     assert known
 
 
-def the_environment(stage: Stage) -> None:
-    dump = "env; printenv; export -p; tr '\\0' '\\n' </proc/self/environ"
-    up = "tr '\\0' '\\n' </proc/$PPID/environ"
-    stage.talk([calls("terminal", command=dump), calls("terminal", command=up), DONE])
-
-
-def the_files_of_secrets(stage: Stage) -> None:
-    home = stage.home
-    stage.talk(
-        [
-            calls("read_file", path=str(home / ".env")),
-            calls("terminal", command=f"cat {home}/.env {home}/config.yaml {home}/auth.json"),
-            calls("search_files", pattern="CANARY", path=str(home)),
-            DONE,
-        ]
-    )
-
-
-def a_flood(stage: Stage) -> None:
-    """More than fits: most of it is put aside in a file."""
-    stage.talk([calls("terminal", command="for i in $(seq 40); do cat notes.txt; done"), DONE])
-
-
-def arguments_of_calls(stage: Stage) -> None:
-    words = told(stage.canaries)
-    stage.talk(
-        [
-            calls("terminal", command=f"cat <<'END'\n{words}\nEND"),
-            calls("read_file", path=words[:900]),
-            calls("patch", path="notes.txt", old_string=words[::-1], new_string="x"),
-            calls("no_such_tool", text=words),
-            calls("write_file", path="copy.txt", content=words),
-            DONE,
-        ]
-    )
-
-
-def addresses(stage: Stage) -> None:
-    urls = [f"http://127.0.0.1:9/?api_key={each.value}" for each in stage.canaries]
-    words = [f"curl -s '{url}'" for url in urls if "\n" not in url and "'" not in url]
-    stage.talk([calls("terminal", command="; ".join(words)), DONE])
+def words_of_everybody(stage: Stage) -> None:
+    """Of the project, the person and the model, in two turns of one session."""
+    text = told(stage.canaries)
+    stage.work.joinpath("AGENTS.md").write_text(text)
+    stage.home.joinpath("SOUL.md").write_text("You are terse.\n")
+    stage.talk([paced(thinks(text, then=says(text)), chunk=5)], say=text)
+    stage.talk([paced(says(text), chunk=0)], "--continue")
 
 
 def context_files(stage: Stage) -> None:
@@ -137,26 +95,19 @@ def errors_of_the_server(stage: Stage) -> None:
         stage.talk([fails(status, message=words)] * 4)
 
 
-def side_by_side(stage: Stage) -> None:
-    both = calls_many(
-        call("read_file", {"path": "notes.txt"}),
-        call("terminal", {"command": "base64 -w 76 notes.txt"}),
-    )
-    stage.talk([both, DONE])
-
-
 def death_and_resumption(stage: Stage) -> None:
     steps = [calls("terminal", command="cat notes.txt"), DONE]
-    for point in ("tool.effect", "turn.ending"):
+    words = told(stage.canaries)
+    for point, options in (("tool.effect", ()), ("turn.ending", ("--continue",))):
         died = {"HERMES_TESTING": "1", "HERMES_KILL_AT": point}
-        assert stage.talk(steps, say=told(stage.canaries), more=died).returncode == -9
-        stage.talk([DONE], "--continue", say="Go on.")
+        assert stage.talk(steps, *options, say=words, more=died).returncode == -9
+    stage.talk([DONE], "--continue", say="Go on.")
 
 
 def looking_back(stage: Stage) -> None:
     steps = [calls("terminal", command="cat notes.txt; exit 3"), says(told(stage.canaries))]
     stage.talk(steps, "--usage-file", str(stage.home / "usage.json"), say=told(stage.canaries))
-    stage.run("sessions", "rename", "--", _newest(stage), told(stage.canaries)[:60])
+    stage.look("sessions", "rename", "--", _newest(stage), told(stage.canaries)[:60])
     session, shared = _newest(stage), str(stage.home / "shared.gz")
     for words in (
         ("sessions", "export", "-"),
@@ -168,11 +119,11 @@ def looking_back(stage: Stage) -> None:
         ("policy", "log", session),
         ("config", "show"),
     ):
-        stage.run(*words)
+        stage.look(*words)
 
 
 def _newest(stage: Stage) -> str:
-    listed = stage.run("sessions", "list", "--json", "--limit", "1").stdout
+    listed = stage.look("sessions", "list", "--json", "--limit", "1").stdout
     return listed.split(b'"id":"', 1)[1].split(b'"', 1)[0].decode()
 
 
@@ -205,13 +156,13 @@ def a_plugin(stage: Stage) -> None:
         f"name: leaky\nprovides_tools: [leak]\nprovides_hooks: {hooks}\n"
     )
     (folder / "__init__.py").write_text(PLUGIN)
-    assert b"leaky is on" in stage.run("plugins", "enable", "leaky").stdout
+    assert b"leaky is on" in stage.look("plugins", "enable", "leaky").stdout
     text = told(stage.canaries)
     given = ({"text": text}, {"text": text, "fail": True})
     uses = [calls("tool_call", name="leak", arguments=each) for each in given]
     stage.talk([*uses, says(text)], say=text)
-    stage.run("plugins", "list")
-    stage.run("logs")
+    stage.look("plugins", "list")
+    stage.look("logs")
 
 
 def programs_of_the_person(stage: Stage) -> None:
@@ -233,7 +184,7 @@ def programs_of_the_person(stage: Stage) -> None:
         config.write("hooks_auto_accept: true\nhooks:\n" + "\n".join(lines) + "\n")
     stage.talk([calls("terminal", command="cat notes.txt"), says(told(stage.canaries))])
     assert (stage.home / "told-to-hooks").exists()
-    stage.run("logs")
+    stage.look("logs")
     for event in said:
         (stage.home / f"on-{event}").unlink()
 
@@ -251,8 +202,8 @@ def a_server_of_tools(stage: Stage) -> None:
     ]
     prompt = {"name": "greet", "arguments": {"name": text}}
     stage.talk([*uses, calls("tool_call", name="mcp_little_get_prompt", arguments=prompt), DONE])
-    stage.run("mcp", "list")
-    stage.run("logs")
+    stage.look("mcp", "list")
+    stage.look("logs")
 
 
 def the_api(stage: Stage) -> None:
@@ -287,25 +238,9 @@ def _asked_over_http(stage: Stage, serving: Serving, text: str) -> None:
             stage.seen.append(client.get(path).content)
 
 
-ROUTES: tuple[Route, ...] = (
-    reading_a_file,
-    searching,
-    a_command,
-    standard_error,
-    output_in_drops,
-    a_terminal,
+_OWN: tuple[Route, ...] = (
     a_background_process,
-    the_environment,
-    the_files_of_secrets,
-    a_flood,
-    arguments_of_calls,
-    addresses,
-    context_files,
-    what_the_person_says,
-    what_the_model_says,
-    what_the_model_thinks,
     errors_of_the_server,
-    side_by_side,
     death_and_resumption,
     looking_back,
     a_plugin,
@@ -316,4 +251,14 @@ ROUTES: tuple[Route, ...] = (
     a_server_that_draws,
     reports_of_crashes,
     the_name_of_a_model,
+)
+# Every way out in few runs of the program, and each by itself.
+TOGETHER: tuple[Route, ...] = (calls_of_all_kinds, words_of_everybody, *_OWN)
+APART: tuple[Route, ...] = (
+    *map(alone, CALLS),
+    context_files,
+    what_the_person_says,
+    what_the_model_says,
+    what_the_model_thinks,
+    *_OWN,
 )

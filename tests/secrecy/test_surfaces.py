@@ -151,6 +151,7 @@ def test_a_short_answer_loads_no_tables_of_formats(stage: Stage) -> None:
             cwd=stage.work,
             capture_output=True,
             text=True,
+            timeout=120,
         )
     assert "It is a fine day." in done.stdout
     assert "formats" not in done.stdout

@@ -27,6 +27,7 @@ def completed(program: Program, *words: str) -> list[str]:
         capture_output=True,
         text=True,
         check=True,
+        timeout=60,
     )
     assert run.stderr == ""
     return run.stdout.split()
@@ -59,7 +60,7 @@ def test_the_script_is_one_that_its_shell_understands(program: Program, shell: s
         pytest.skip(f"{shell} is not installed")
     script = program.work / "script"
     script.write_text(program("completion", shell).out)
-    subprocess.run([shell, "-n", str(script)], check=True)
+    subprocess.run([shell, "-n", str(script)], check=True, timeout=60)
 
 
 def test_another_shell_is_wrong_usage(program: Program) -> None:

@@ -127,6 +127,7 @@ def test_who_draws_is_loaded_by_the_first_run_only(
             capture_output=True,
             text=True,
             check=True,
+            timeout=120,
         )
         assert TOOL in tools(model_server)
         return "hermes.images.registry" in run.stderr

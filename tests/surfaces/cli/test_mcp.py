@@ -89,7 +89,8 @@ def authority() -> Iterator[Authority]:
     asyncio.run(until_open(int(authority.url.rpartition(":")[2])))
     yield authority
     server.should_exit = True
-    running.join()
+    running.join(60)
+    assert not running.is_alive()
 
 
 def test_settings_alone_log_in_and_their_secret_goes_to_the_environment_file(

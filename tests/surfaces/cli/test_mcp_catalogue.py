@@ -63,7 +63,7 @@ def registry(program: Program) -> Iterator[Program]:
         program.write(f"mcp_registry: http://127.0.0.1:{server.server_port}\n")
         yield program
         server.shutdown()
-        running.join()
+        running.join(60)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from hypothesis import given
@@ -244,6 +245,8 @@ def on_a_terminal(program: Program, *arguments: str, **env: str) -> str:
         stdout=theirs,
         stderr=theirs,
     ) as process:
+        guard = Timer(60, process.kill)
+        guard.start()
         os.close(theirs)
         found = b""
         try:
@@ -252,6 +255,7 @@ def on_a_terminal(program: Program, *arguments: str, **env: str) -> str:
         except OSError:
             pass  # how Linux says that the other side has closed
         process.wait(60)
+        guard.cancel()
     os.close(ours)
     return found.decode()
 

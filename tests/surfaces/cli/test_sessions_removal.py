@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pty
-import signal
 import subprocess
 import sys
-import termios
 from contextlib import suppress
 from threading import Timer
 
@@ -19,6 +16,14 @@ from hermes.journal.journal import SqliteJournal
 from hermes.journal.sessions import fork
 from tests.surfaces.cli.past import add_session, in_the_past
 from tests.surfaces.cli.program import PROGRAM, Program
+
+# Whoever runs the tests may have chosen to ignore Ctrl+C; the person here has not.
+AT_A_TERMINAL = (
+    "import fcntl, os, signal, sys, termios\n"
+    "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+    "fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+    "os.execv(sys.argv[1], sys.argv[1:])\n"
+)
 
 
 @pytest.fixture
@@ -91,20 +96,13 @@ def test_nothing_goes_unasked(old: Program) -> None:
 @pytest.mark.parametrize(("answer", "code"), [(b"n\n", 1), (b"y\n", 0), (b"\x03", 130)])
 def test_the_person_decides(old: Program, answer: bytes, code: int) -> None:
     ours, theirs = pty.openpty()
-
-    def at_a_terminal() -> None:
-        # Whoever runs the tests may have chosen to ignore Ctrl+C; the person here has not.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
-
     with subprocess.Popen(
-        [PROGRAM, "sessions", "prune"],
+        [sys.executable, "-c", AT_A_TERMINAL, PROGRAM, "sessions", "prune"],
         env=old.env(),
         stdin=theirs,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
-        preexec_fn=at_a_terminal,
     ) as process:
         guard = Timer(60, process.kill)
         guard.start()
@@ -189,12 +187,15 @@ def test_a_session_that_somebody_is_in_stays(old: Program) -> None:
         stdout=subprocess.PIPE,
     ) as holder:
         assert holder.stdout is not None
+        guard = Timer(120, holder.kill)
+        guard.start()
         assert holder.stdout.readline() == b"held\n"
         done = old("sessions", "prune", "--yes", "--json").json
         assert done == {"removed": ["ended"], "kept": ["left"]}
         busy = old("sessions", "delete", "left", "--yes")
         assert (busy.code, busy.out) == (1, "")
         holder.communicate(timeout=60)
+        guard.cancel()
     assert ids(old) == {"left", "young"}
     assert old("sessions", "delete", "left", "--yes").code == 0
 

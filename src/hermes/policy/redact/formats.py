@@ -67,29 +67,26 @@ def _beginning(pattern: str) -> str:
 
 
 @cache
-def _begun() -> tuple[tuple[bytes, re.Pattern[str], Format], ...]:
-    return tuple(
-        (each.beginning.encode(), _bounded(each.pattern), each)
-        for each in formats()
-        if each.beginning
-    )
+def _begun() -> tuple[tuple[bytes, Format], ...]:
+    return tuple((each.beginning.encode(), each) for each in formats() if each.beginning)
 
 
 @cache
-def _with_beginning() -> tuple[re.Pattern[str], tuple[tuple[re.Pattern[str], Format], ...]]:
-    """One expression for all, and one for each. The large one has no groups: so it can tell by
-    the first letter that an alternative does not fit."""
-    known = [each for each in formats() if not each.part and not each.beginning]
-    known_expressions = tuple((_bounded(each.pattern), each) for each in known)
-    return _bounded("|".join(each.pattern for each in known)), known_expressions
+def _with_beginning() -> tuple[re.Pattern[str], tuple[Format, ...]]:
+    """One expression for all of them. It has no groups: so it can tell by the first letter that an
+    alternative does not fit."""
+    known = tuple(each for each in formats() if not each.part and not each.beginning)
+    return _bounded("|".join(each.pattern for each in known)), known
 
 
 @cache
-def _others() -> tuple[tuple[re.Pattern[str], Format], ...]:
-    return tuple((_bounded(each.pattern), each) for each in formats() if each.part)
+def _others() -> tuple[Format, ...]:
+    return tuple(each for each in formats() if each.part)
 
 
+@cache
 def _bounded(pattern: str) -> re.Pattern[str]:
+    """Made when a text may hold such a secret: most runs meet few of the formats, or none."""
     return re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
 
 
@@ -99,7 +96,9 @@ def in_formats(page: Page) -> Iterator[Span]:
     expression, known = _with_beginning()
     for start, end in _runs(page.data):
         for match in expression.finditer(page.text, start, end):
-            form = next(form for each, form in known if each.match(page.text, match.start()))
+            form = next(
+                each for each in known if _bounded(each.pattern).match(page.text, match.start())
+            )
             public = _PUBLIC.search(page.text, max(0, match.start() - 8), match.start())
             mixed = not form.mixed or _is_mixed(match[0])
             if mixed and not public and not is_dummy(match[0]):
@@ -116,9 +115,9 @@ def _beside(text: str, at: int) -> Iterator[Span]:
 
 
 def _from_beginnings(page: Page) -> Iterator[Span]:
-    for beginning, expression, form in _begun():
+    for beginning, form in _begun():
         for at in page.places(beginning, exact=True):
-            match = expression.match(page.text, at)
+            match = _bounded(form.pattern).match(page.text, at)
             if match and not is_dummy(match[0]):
                 yield Span(start=match.start(), end=match.end(), kind=form.kind)
 
@@ -126,9 +125,9 @@ def _from_beginnings(page: Page) -> Iterator[Span]:
 def _around(text: str, start: int, end: int) -> Iterator[Span]:
     """Formats with signs in them that end a run."""
     window = text[start:end]
-    for expression, form in _others():
+    for form in _others():
         if form.part in window:
-            for match in expression.finditer(text, start, end):
+            for match in _bounded(form.pattern).finditer(text, start, end):
                 if not is_dummy(match[0]):
                     yield Span(start=match.start(), end=match.end(), kind=form.kind)
 
