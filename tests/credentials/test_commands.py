@@ -13,6 +13,7 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,11 @@ import pytest
 from hermes.config.home import Home
 from tests.credentials.authority import Authority
 from tests.credentials.bench import START, Bench, failed, write_login
+from tests.durability.stage import heed_signals
 from tests.surfaces.cli.terminal import Result, Terminal
 
 PROGRAM = str(Path(sys.executable).with_name("hermes"))
+SECONDS = 60
 
 
 @pytest.fixture
@@ -157,29 +160,31 @@ async def run(home: Path, *words: str) -> asyncio.subprocess.Process:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env={**os.environ, "HERMES_HOME": str(home)},
+        preexec_fn=heed_signals,
     )
 
 
-def test_a_key_that_is_typed_in_is_not_echoed(hermes: Terminal) -> None:
-    ours, theirs = os.openpty()
-    program = subprocess.Popen(
-        [PROGRAM, "auth", "add", "openrouter"],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        env={**os.environ, "HERMES_HOME": str(hermes.home)},
-    )
-    os.close(theirs)
-    shown = b""
-    while b"(not shown)" not in shown:
-        shown += os.read(ours, 1000)
-    os.write(ours, b"sk-or-typed-in\n")
-    assert program.wait(timeout=60) == 0
-    shown += os.read(ours, 10_000)
-    os.close(ours)
-    assert b"is number 1" in shown
-    assert b"sk-or-typed-in" not in shown
+async def ended(process: asyncio.subprocess.Process) -> str:
+    """All that it has said."""
+    try:
+        async with asyncio.timeout(SECONDS):
+            return (await process.communicate())[0].decode()
+    finally:
+        if process.returncode is None:
+            process.kill()
+
+
+async def test_a_key_that_is_typed_in_is_not_echoed(hermes: Terminal) -> None:
+    keyboard = Keyboard(hermes.home, "auth", "add", "openrouter")
+    try:
+        shown = await keyboard.until("(not shown)")
+        keyboard.type("sk-or-typed-in\n")
+        shown += await keyboard.until("is number 1")
+        assert await asyncio.to_thread(keyboard.program.wait, 60) == 0
+        shown += await keyboard.rest()
+    finally:
+        await keyboard.leave()
+    assert "sk-or-typed-in" not in shown
     assert "sk-or-typed-in" in (hermes.home / "auth.json").read_text()
 
 
@@ -188,7 +193,7 @@ async def test_a_person_logs_in_and_out(hermes: Terminal, authority: Authority) 
     authority.answers = ["authorization_pending"] * 3
     write_login(Home(hermes.home), "vendor", authority.url, "device", label="Vendor")
     login = await run(hermes.home, "login", "vendor", "--no-browser")
-    out = (await login.communicate())[0].decode()
+    out = await ended(login)
     assert login.returncode == 0, out
     assert "WXYZ-1234" in out
     assert f"{authority.url}/activate" in out
@@ -197,7 +202,7 @@ async def test_a_person_logs_in_and_out(hermes: Terminal, authority: Authority) 
     token = stored["credential_pool"]["vendor"][0]["access_token"]
     assert token not in out
     logout = await run(hermes.home, "logout")
-    out = (await logout.communicate())[0].decode()
+    out = await ended(logout)
     assert "logged out of vendor (Vendor), and the provider has taken the token back" in out
     assert "refresh" not in (hermes.home / "auth.json").read_text()
 
@@ -209,9 +214,10 @@ async def test_a_login_ends_at_once_when_it_is_interrupted(
     write_login(Home(hermes.home), "vendor", authority.url, "device")
     login = await run(hermes.home, "login", "vendor")
     assert login.stdout is not None
-    await login.stdout.readuntil(b"Ctrl+C")
+    async with asyncio.timeout(SECONDS):
+        await login.stdout.readuntil(b"Ctrl+C")
     login.send_signal(signal.SIGINT)
-    out = (await login.communicate())[0].decode()
+    out = await ended(login)
     assert login.returncode == 130
     assert "Traceback" not in out
     assert not (hermes.home / "auth.json").exists()
@@ -236,10 +242,18 @@ class Keyboard:
 
     async def until(self, words: str) -> str:
         """All that was shown up to these words, which are then behind."""
-        while words.encode() not in self._shown:
-            self._shown += await asyncio.to_thread(os.read, self._ours, 10_000)
+        async with asyncio.timeout(SECONDS):
+            while words.encode() not in self._shown:
+                self._shown += await asyncio.to_thread(os.read, self._ours, 10_000)
         before, _, self._shown = self._shown.partition(words.encode())
         return before.decode("utf-8", "replace")
+
+    async def rest(self) -> str:
+        """What a program has shown last that has ended."""
+        with suppress(OSError):
+            while more := await asyncio.to_thread(os.read, self._ours, 10_000):
+                self._shown += more
+        return self._shown.decode("utf-8", "replace")
 
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())

@@ -90,7 +90,7 @@ class Stage:
             stdout=PIPE,
             stderr=PIPE,
             start_new_session=True,
-            preexec_fn=_heed_signals,
+            preexec_fn=heed_signals,
         )
 
     async def run(self, *words: str, kill_at: str = "") -> Ended:
@@ -143,7 +143,7 @@ class Stage:
                 await asyncio.sleep(LOOK_SECONDS)
 
 
-def _heed_signals() -> None:
+def heed_signals() -> None:
     """Whoever runs the tests in the background has made them deaf, and their children too."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
