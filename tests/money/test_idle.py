@@ -18,11 +18,14 @@ from hermes.testing.steps import says
 DAY_SECONDS = 86_400
 
 
-class MinuteClock(VirtualClock):
-    """Whoever looks around many times in a second looks once in a minute: a day is long."""
+LOOK_SECONDS = 600.0
+
+
+class PatientClock(VirtualClock):
+    """Whoever looks around many times in a second looks a few times in an hour: a day is long."""
 
     async def sleep(self, seconds: float) -> None:
-        await super().sleep(max(60.0, seconds))
+        await super().sleep(max(LOOK_SECONDS, seconds))
 
 
 async def test_an_idle_day_costs_nothing(tmp_path: Path) -> None:
@@ -30,17 +33,18 @@ async def test_an_idle_day_costs_nothing(tmp_path: Path) -> None:
         home = Home(tmp_path / "home")
         env = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "k", "HOME": str(tmp_path)}
         config = load(home, env=env, flags={"model.default": "scripted"})
-        clock = MinuteClock(settle_seconds=0.001)
+        clock = PatientClock(settle_seconds=0.001)
         async with App(config, env=env, world=World(clock=clock)) as app:
             session = await app.open(Opening(source="test", attended=True, cwd=str(tmp_path)))
             app.attend(session)
             await session.send(Say(text="Hi"))
             await session.settled()
             # The session gets its title.
-            await clock.advance(600)
-            while not session.transcript.title or session.transcript.open_calls:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-            await clock.advance(600)
+            await clock.advance(LOOK_SECONDS)
+            async with asyncio.timeout(60):
+                while not session.transcript.title or session.transcript.open_calls:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            await clock.advance(LOOK_SECONDS)
             asked = (server.received.count, server.probed.count)
             before = (await app.library.spending(), await app.journal.read(session.id))
             await clock.advance(DAY_SECONDS)
