@@ -44,6 +44,11 @@ PLACES = (
     pytest.param("daytona", marks=pytest.mark.slow),
     pytest.param("modal", marks=pytest.mark.slow),
 )
+# Files are reached from the program itself, so for them a confined place is the local one.
+CONFINED = ("bubblewrap", "landlock", "auto")
+PLACES_OF_FILES = tuple(
+    pytest.param(place, marks=pytest.mark.slow) if place in CONFINED else place for place in PLACES
+)
 
 
 @pytest.fixture(scope="session")

@@ -150,10 +150,10 @@ class AnyPlace(Inhabited):
     async def running(self) -> int:
         """How many processes sleep `long`, as seen from inside."""
         word = self.long
-        # Split, so that the counting shell does not count itself.
+        # Split, so that the counting shell does not count itself, and listed before grep is there.
         script = (
-            f"w={word[0]}; w=$w'{word[1:]}'; n=0; for f in /proc/[0-9]*/cmdline; do "
-            '{ grep -qzx -- "$w" $f; } 2>/dev/null && n=$((n+1)); done; echo $n'
+            f"w={word[0]}; w=$w'{word[1:]}'; set -- /proc/[0-9]*/cmdline; "
+            'grep -lzx -- "$w" "$@" 2>/dev/null | wc -l'
         )
         return int(await self.output(script))
 

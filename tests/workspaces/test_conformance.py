@@ -20,9 +20,12 @@ from hermes.core.ports import (
 )
 from hermes.workspaces.shell import ShellSettings
 from tests.timing import check_in_time, leap, tries
+from tests.workspaces.conftest import PLACES_OF_FILES
 
 if TYPE_CHECKING:
     from tests.workspaces.places import AnyPlace
+
+about_files = pytest.mark.parametrize("anyplace", PLACES_OF_FILES, indirect=True)
 
 
 async def until(place: AnyPlace, path: str) -> str:
@@ -237,11 +240,13 @@ async def test_without_persistence_every_command_starts_afresh(anyplace: AnyPlac
     assert await anyplace.output("pwd; echo [$A]") == f"{anyplace.root}\n[]\n"
 
 
+@about_files
 async def test_a_nul_byte_is_told(anyplace: AnyPlace) -> None:
     with pytest.raises(ToolError, match="NUL"):
         await anyplace.run("echo \0")
 
 
+@about_files
 async def test_files_are_written_whole_and_read_back(anyplace: AnyPlace) -> None:
     workspace, path = anyplace.workspace, f"{anyplace.root}/new folder/it's.bin"
     data = bytes(range(256)) * 400
@@ -263,6 +268,7 @@ async def test_files_are_written_whole_and_read_back(anyplace: AnyPlace) -> None
     assert await workspace.list_folder(anyplace.root) == ()
 
 
+@about_files
 async def test_folders_are_listed_by_name(anyplace: AnyPlace) -> None:
     await anyplace.run("mkdir b; touch a .hidden; ln -s nowhere broken; ln -s b link")
     listed = await anyplace.workspace.list_folder(anyplace.root)
@@ -275,6 +281,7 @@ async def test_folders_are_listed_by_name(anyplace: AnyPlace) -> None:
     ]
 
 
+@about_files
 async def test_what_cannot_be_done_with_files_is_told(anyplace: AnyPlace) -> None:
     workspace, root = anyplace.workspace, anyplace.root
     await anyplace.run("mkdir full; touch full/x; mkfifo pipe")
@@ -295,6 +302,7 @@ async def test_what_cannot_be_done_with_files_is_told(anyplace: AnyPlace) -> Non
         await workspace.write_bytes(f"{root}/full/x/y", b"x")
 
 
+@about_files
 async def test_paths_are_resolved_against_the_shell_with_links_followed(
     anyplace: AnyPlace,
 ) -> None:
@@ -307,12 +315,14 @@ async def test_paths_are_resolved_against_the_shell_with_links_followed(
     assert workspace.resolve("/usr/../etc/") == "/etc"
 
 
+@about_files
 async def test_writing_through_a_link_keeps_the_link(anyplace: AnyPlace) -> None:
     await anyplace.run("echo old > real; ln -s real link")
     await anyplace.workspace.write_bytes(f"{anyplace.root}/link", b"new\n")
     assert await anyplace.output("cat real; readlink link") == "new\nreal\n"
 
 
+@about_files
 async def test_search_finds_lines_and_files(anyplace: AnyPlace) -> None:
     await anyplace.run(
         "git init -q . 2>/dev/null || mkdir .git; mkdir src build;"
@@ -340,6 +350,7 @@ async def test_search_finds_lines_and_files(anyplace: AnyPlace) -> None:
         await search(SearchQuery(pattern="x", root=f"{root}/none"))
 
 
+@about_files
 async def test_scratch_is_outside_of_the_project(anyplace: AnyPlace) -> None:
     path = await anyplace.workspace.scratch("call/1.txt", b"kept")
     assert not path.startswith(anyplace.root + "/")
@@ -420,6 +431,7 @@ async def test_processes_outlive_hermes_and_are_taken_up_again(anyplace: AnyPlac
         assert (await anext(stream)).text.endswith("Output: before\ngot again]")
 
 
+@about_files
 async def test_unknown_processes_are_told(anyplace: AnyPlace) -> None:
     with pytest.raises(NotFound):
         await anyplace.workspace.processes.poll("proc_x")

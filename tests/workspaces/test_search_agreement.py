@@ -150,7 +150,7 @@ def _match_the_same(pattern: str, context: int) -> None:
     assert all(answer == first for answer in said), answers
 
 
-quick = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 long = settings(max_examples=1_000, deadline=None, suppress_health_check=list(HealthCheck))
 
 test_engines_choose_the_same_files = quick(TREES(_choose_the_same))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from hermes.codec.values import Value
 from hermes.core.caps import Caps
@@ -13,6 +12,9 @@ from hermes.core.effects import Decision, Effect, FetchUrl, Principal, RunComman
 from hermes.core.events import CallSettled, DurableEvent, ModelCalled, Record
 from hermes.core.messages import Usage
 from hermes.core.prompt import Delta, Prompt, Reply
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Provider(Protocol):

@@ -1,0 +1,66 @@
+"""The work of the process that searches with nothing but Python: reads files, prints what matches.
+
+Loads little, for every such search starts it anew."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+from hermes.codec.json import decode
+from hermes.codec.values import Value
+from hermes.core.ports import SearchQuery
+from hermes.workspaces.search.dialects import for_python
+from hermes.workspaces.search.pattern import parse
+from hermes.workspaces.search.selection import Selection
+from hermes.workspaces.search.texts import is_text
+
+
+class Task(Value):
+    query: SearchQuery
+    line_bytes: int
+
+
+def main(task: str) -> None:
+    """Prints matches as grep does."""
+    work = decode(Task, task)
+    pattern = for_python(parse(work.query.pattern))
+    for path in Selection(work.query).walk():
+        if is_text(path):
+            _search_file(path, pattern, work, sys.stdout.buffer)
+
+
+def _search_file(path: str, pattern: re.Pattern[str], work: Task, out: BinaryIO) -> None:
+    name = path.encode()
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            for number, is_match, line in _chosen(file, pattern.search, work.query.context):
+                sign = b":" if is_match else b"-"
+                text = line[: work.line_bytes + 1]
+                out.write(b"%b\0%d%b%b\n" % (name, number, sign, text))
+    except OSError:
+        return
+    out.flush()
+
+
+def _chosen(
+    file: BinaryIO, matches: Callable[[str], object], context: int
+) -> Iterator[tuple[int, bool, bytes]]:
+    """Numbered lines that match or stand near one that does, each once."""
+    before: deque[tuple[int, bool, bytes]] = deque(maxlen=context)
+    after = 0
+    for number, raw in enumerate(file, 1):
+        line = raw.removesuffix(b"\n")
+        if matches(line.decode("utf-8", "surrogateescape")):
+            yield from before
+            before.clear()
+            yield number, True, line
+            after = context
+        elif after:
+            yield number, False, line
+            after -= 1
+        else:
+            before.append((number, False, line))
