@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import inspect
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 # Which call of the host is being answered, wherever the plugin's code runs.
 within: contextvars.ContextVar[int] = contextvars.ContextVar("within", default=0)
@@ -15,13 +17,15 @@ within: contextvars.ContextVar[int] = contextvars.ContextVar("within", default=0
 
 class Loop:
     """One event loop for all async code of a plugin, in a thread of its own that begins with the
-    first such call."""
+    first such call. Nothing of it is loaded before: it is half of what a plugin's start takes."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._one = threading.Lock()
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        import asyncio
+
         return asyncio.run_coroutine_threadsafe(work, self._started()).result()
 
     def close(self) -> None:
@@ -29,6 +33,8 @@ class Loop:
             self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _started(self) -> asyncio.AbstractEventLoop:
+        import asyncio
+
         with self._one:
             if self._loop is None:
                 self._loop = loop = asyncio.new_event_loop()
@@ -38,6 +44,8 @@ class Loop:
 
 
 def _forever(loop: asyncio.AbstractEventLoop) -> None:
+    import asyncio
+
     try:
         loop.run_forever()
     finally:
