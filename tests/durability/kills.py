@@ -21,6 +21,7 @@ from hermes.core.events import (
     TurnStarted,
 )
 from hermes.core.transcript import fold
+from hermes.skills.seeding import OPT_OUT
 from hermes.testing.kill import walk
 from hermes.testing.server import ScriptedServer
 from hermes.testing.wires.table import WireName
@@ -86,6 +87,7 @@ async def survive(new: NewScenario, root: Path, death: Death) -> bool:
     a commit, so not every run passes the same points."""
     async with ScriptedServer(lambda request: scenario.step(request)) as server:
         stage = Stage(root, server)
+        without_skills(stage.home)
         scenario = new(stage.work, death.seed)
         try:
             died = await _die_and_go_on(stage, scenario, death)
@@ -170,6 +172,13 @@ def check_journal(records: Sequence[Record]) -> None:
 
 def _events(records: Sequence[Record], kind: type[Kind]) -> list[Kind]:
     return [record.event for record in records if isinstance(record.event, kind)]
+
+
+def without_skills(home: Path) -> None:
+    """Those that come with the program are not put into this home: nobody uses them there, and to
+    copy them takes a third of a short run."""
+    (home / "skills").mkdir(parents=True)
+    (home / "skills" / OPT_OUT).touch()
 
 
 def end_processes(home: Path) -> None:

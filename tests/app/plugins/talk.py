@@ -22,6 +22,7 @@ from hermes.core.session import Session
 from hermes.surfaces.cli.root import root
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls
+from tests.durability.kills import without_skills
 
 PAGE = Path(__file__).parents[3] / "docs" / "plugins.md"
 _FILE = re.compile(r"<!-- file: (\S+) -->\n```\w+\n(.*?)\n```", re.DOTALL)
@@ -31,7 +32,7 @@ SAMPLES = {name: text + "\n" for name, text in _FILE.findall(PAGE.read_text())}
 class Talk:
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.home.mkdir()
+        without_skills(self.home)
         self.news: list[str] = []
         self.arrange: Callable[[App], None] = lambda _app: None
 
@@ -69,6 +70,12 @@ class Talk:
         return session
 
     def point_to(self, url: str) -> None:
+        if not (config := self.home / "config.yaml").exists():
+            config.write_text(
+                f'model: {{default: scripted, provider: custom, base_url: "{url}/v1"}}\n'
+                "auxiliary: {title_generation: {provider: none}}\n"
+            )
+            return
         write_settings(
             Home(self.home),
             {

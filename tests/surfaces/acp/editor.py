@@ -39,6 +39,8 @@ from acp.schema import (
     WriteTextFileResponse,
 )
 
+from tests.durability.kills import without_skills
+
 
 class Editor:
     """`answers` are the ids of options to choose, in order; then nothing is chosen any more."""
@@ -191,7 +193,8 @@ async def editor(
 
 
 def configure(home: Path, model_url: str, settings: str) -> None:
-    home.mkdir(exist_ok=True)
+    if not home.exists():
+        without_skills(home)
     (home / "config.yaml").write_text(
         f'model: {{default: scripted, provider: custom, base_url: "{model_url}/v1"}}\n'
         f"auxiliary: {{title_generation: {{provider: none}}}}\n{settings}"
