@@ -21,8 +21,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--explore", action="store_true", help="property tests try new examples")
 
 
-# What is started in the background ignores Ctrl+C, and so would every program that tests start.
+# What is started in the background is deaf, and so would every program be that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_configure(config: pytest.Config) -> None:

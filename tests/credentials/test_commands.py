@@ -21,7 +21,6 @@ import pytest
 from hermes.config.home import Home
 from tests.credentials.authority import Authority
 from tests.credentials.bench import START, Bench, failed, write_login
-from tests.durability.stage import heed_signals
 from tests.surfaces.cli.terminal import Result, Terminal
 
 PROGRAM = str(Path(sys.executable).with_name("hermes"))
@@ -160,7 +159,6 @@ async def run(home: Path, *words: str) -> asyncio.subprocess.Process:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env={**os.environ, "HERMES_HOME": str(home)},
-        preexec_fn=heed_signals,
     )
 
 

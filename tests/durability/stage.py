@@ -90,7 +90,6 @@ class Stage:
             stdout=PIPE,
             stderr=PIPE,
             start_new_session=True,
-            preexec_fn=heed_signals,
         )
 
     async def run(self, *words: str, kill_at: str = "") -> Ended:
@@ -141,12 +140,6 @@ class Stage:
                 if sum(isinstance(record.event, TurnEnded) for record in records) >= turns:
                     return
                 await asyncio.sleep(LOOK_SECONDS)
-
-
-def heed_signals() -> None:
-    """Whoever runs the tests in the background has made them deaf, and their children too."""
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
 
 
 async def line(process: Process, *, err: bool = False, seconds: float = SECONDS) -> str:
