@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import multiprocessing
 import signal
 from pathlib import Path
 
@@ -21,6 +21,9 @@ NEW = {
     "references/b.md": b"new b",
     "scripts/run.sh": b"echo new",
 }
+# Forked by a process that has no threads: those of the tests may hold a lock in that moment.
+CHILDREN = multiprocessing.get_context("forkserver")
+CHILDREN.set_forkserver_preload([__name__])
 WHATS = ("create", "patch", "replace", "delete", "propose", "revert")
 
 
@@ -46,16 +49,12 @@ def work(folder: Path, point: str, what: str) -> None:
             bench.shelf.revert("deploy", first.id, cause)
 
 
-def run(folder: Path, point: str, what: str) -> int:
+def run(folder: Path, point: str, what: str) -> int | None:
     """How a process ends that does this and dies at the point."""
-    child = os.fork()
-    if not child:
-        try:
-            work(folder, point, what)
-        finally:
-            os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
+    process = CHILDREN.Process(target=work, args=(folder, point, what))
+    process.start()
+    process.join(60)
+    return process.exitcode
 
 
 def prepared(folder: Path, what: str) -> Bench:
