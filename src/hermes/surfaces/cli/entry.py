@@ -25,9 +25,13 @@ def main() -> int:
         # While modules load there is nothing to put in order: Ctrl+C ends the process at once.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(NEW_OBJECTS)
+    from hermes.codec import expressions
+
+    expressions.remember()
     from hermes.surfaces.cli.running import run
 
     code = run(arguments)
+    expressions.keep()
     sys.stdout.flush()
     sys.stderr.flush()
     # All is written and closed; taking the modules apart one by one would only cost time.
