@@ -41,7 +41,7 @@ def ids(text: str, kind: Kind = "context") -> set[str]:
 
 
 # Whoever wrote these knew no code.
-AUTHORS = "abcdefgijlmnopqrstu"
+AUTHORS = "abcdefgijlmnopqrstuvwxyz"
 
 
 def some(kind: str) -> list[JsonObject]:
@@ -105,9 +105,9 @@ def test_at_most_2_percent_of_the_ordinary_texts_of_an_author_are_not_safe(autho
     assert len(wrong) <= len(texts) * 0.02, wrong
 
 
-def test_what_nothing_was_learnt_from_is_told_apart_nearly_as_well(step: int) -> None:
+def test_what_nothing_was_learnt_from_is_told_apart_nearly_as_well() -> None:
     """The honest measure: by two authors who knew no code, and not for `learn_likeness` to read."""
-    hostile, benign = lines("unseen/hostile")[::step], lines("unseen/benign")[::step]
+    hostile, benign = lines("unseen/hostile"), lines("unseen/benign")
     missed = sum(scanned(row).verdict == "safe" for row in hostile)
     alarmed = sum(scanned(row).verdict != "safe" for row in benign)
     assert missed <= len(hostile) * 0.11
