@@ -40,8 +40,8 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     re.purge()
 
 
-def loaded(shelf: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("told", shelf / "told.py")
+def loaded(shelf: Path, name: str = "told") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, shelf / "told.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -86,6 +86,13 @@ def test_modules_of_a_home_are_not_kept(shelf: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(expressions, "INSTALLED", ("/nowhere",))
     expressions.remember()
     loaded(shelf)
+    expressions.keep()
+    assert not expressions.FILE.exists()
+
+
+def test_what_the_program_itself_makes_is_not_kept(shelf: Path) -> None:
+    expressions.remember()
+    loaded(shelf, "__main__")
     expressions.keep()
     assert not expressions.FILE.exists()
 

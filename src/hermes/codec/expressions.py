@@ -106,7 +106,9 @@ def _is_loading() -> bool:
         frame = frame.f_back
     for _ in range(NEAR):
         if frame.f_code.co_name == "<module>":
-            return frame.f_code.co_filename.startswith(INSTALLED)
+            # The body of the program itself does not load: the work is done in it.
+            is_program = frame.f_globals.get("__name__") == "__main__"
+            return not is_program and frame.f_code.co_filename.startswith(INSTALLED)
         if frame.f_back is None:
             break
         frame = frame.f_back
