@@ -119,6 +119,23 @@ def test_our_own_state_is_refused_but_for_what_tools_left_there(home: Path) -> N
     assert isinstance(files(home).write(str(home / ".hermes/sessions/1/out.txt")), Deny)
 
 
+def test_homes_of_others_are_asked_about() -> None:
+    assert isinstance(FILES.read("/home/anna/Documents/tax.pdf"), Ask)
+    assert isinstance(FILES.read("/root/notes.txt"), Ask)
+    for path in ("/home/me/other/a.txt", "/home/linuxbrew/.linuxbrew/bin/jq", "/usr/share/x"):
+        assert isinstance(FILES.read(path), Allow), path
+    # A container's person is often another one than the owner of the project.
+    inside = Files("/home/dev/app", "/root", "/root/.hermes")
+    assert isinstance(inside.read("/home/dev/lib/a.py"), Allow)
+    assert isinstance(inside.read("/home/anna/a.py"), Ask)
+
+
+def test_sessions_are_not_sent_without_a_word(home: Path) -> None:
+    state = home / ".hermes"
+    assert isinstance(files(home).attach(str(state / "sessions/1/out.txt")), Ask)
+    assert isinstance(files(home).attach(str(state / "cache/images/1.png")), Allow)
+
+
 def test_a_project_in_a_system_folder_is_a_project() -> None:
     there = Files("/usr/src/app", "/root", "/root/.hermes")
     assert isinstance(there.write("main.py"), Allow)

@@ -59,6 +59,10 @@ class Files:
                 category=holding.category,
                 scopes=("once",),
             )
+        # Who has a home on another machine is not known here.
+        if not self._far and any(map(self.places.of_another_person, found.all_)):
+            reason = f"{found.plain} belongs to another person."
+            return Ask(reason=reason, category="outside", scopes=("once", "session"))
         return Allow(harmless=True)
 
     def write(self, text: str, cwd: str = "") -> Decision:
@@ -90,8 +94,7 @@ class Files:
         found = self._candidates(text, cwd)
         if refused := self._guarded(found, readable=True) or self._given_away(found):
             return refused
-        state = self.places.readable_state(found.plain)
-        if self._here(found) or state:
+        if self._here(found) or self.places.made_to_be_sent(found.plain):
             return Allow()
         reason = f"{found.plain} is outside the workspace and would be sent."
         return Ask(reason=reason, category="outside", scopes=("once",))

@@ -46,6 +46,10 @@ class Places:
         low = path.lower()
         return any(_inside(low, each) for each in self._own)
 
+    def made_to_be_sent(self, path: str) -> bool:
+        """A picture, a sound or another file that a tool has put into our state."""
+        return self.readable_state(path) and "/cache/" in path
+
     def readable_state(self, path: str) -> bool:
         """Part of our state that tools left there to be read again."""
         for state in (self.state, posixpath.join(self.home, ".hermes")):
@@ -72,6 +76,13 @@ class Places:
             return None
         words = self._store(low) or _by_name(name)
         return Holding(category="credentials", words=words) if words else None
+
+    def of_another_person(self, path: str) -> bool:
+        """Below a home in which neither the person nor the workspace is."""
+        found = _HOMES.match(path.lower())
+        if not found or found[1] in reserved.SHARED_HOMES:
+            return False
+        return not any(_inside(each.lower(), found[1]) for each in (self.home, self.root))
 
     def device(self, path: str) -> Holding | None:
         """What is no file at all: devices, sockets, windows into processes and the kernel."""

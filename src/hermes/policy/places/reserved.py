@@ -131,6 +131,8 @@ PUBLIC_PROC_SYS = listed(
     /proc/sys/kernel/hostname | /proc/sys/kernel/osrelease | /proc/sys/fs
     """
 )
+# Homes of nobody, in which there is something for all.
+SHARED_HOMES = frozenset({"/home/linuxbrew", "/home/shared", "/users/shared", "/users/public"})
 WINDOWS_DEVICES = frozenset(
     listed(
         """
