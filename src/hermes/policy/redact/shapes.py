@@ -29,6 +29,10 @@ _STATIC = re.compile(
     r"-{4,5} ?BEGIN (?:OpenVPN Static key V\d|SSH2 ENCRYPTED PRIVATE KEY) ?-{4,5}"
     r"(?P<secret>[\s\S]{20,8192}?)(?:-{4,5} ?END|\Z)"
 )
+# Name and password of a connection, a line each.
+_USER_PASS = re.compile(
+    r"<auth-user-pass>\s{0,4}\n[^\n]{1,128}\n[ \t]{0,8}(?P<secret>[^\n<]{4,256})"
+)
 _DIGEST = re.compile(r"(?i)digest [^\n]{0,600}?\bresponse=[\"']?(?P<secret>[0-9a-f]{32,128})")
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){2,4}")
 _JWK = re.compile(r'"(?:d|p|q|dp|dq|qi|k)"\s*:\s*"(?P<secret>[A-Za-z0-9_-]{16,})"')
@@ -86,6 +90,8 @@ def key_blocks(page: Page) -> Iterator[Span]:
             yield _span(match, group, "private_key")
     if "OpenVPN Static" in text or "BEGIN SSH2" in text:
         yield from _secrets(_STATIC, text, "private_key")
+    if "<auth-user-pass>" in text:
+        yield from _secrets(_USER_PASS, text, "password")
 
 
 def signed_tokens(page: Page) -> Iterator[Span]:

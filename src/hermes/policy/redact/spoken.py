@@ -70,8 +70,8 @@ _OF = (
 )
 _SAID = re.compile(
     rf"[^\W\d_]{{0,6}}[\"'`)*_]?(?:{_OF}|\s[^\W\d_]{{3,12}})?[\s*_\"'`]{{0,3}}"
-    r"(?:[:：=]|(?:\s*(?:is|are|was|lautet|ist|es|est|é|è|e|fue|war|är|er|on|jest|je|to|этот|это|là"
-    r"|是|为|為|は|：|가|는|은|هي|הוא|היא|है|คือ|la|adalah)\b:?))"
+    r"(?:[:：=]|(?:\s*(?:(?<!\w)(?:is|are|was|lautet|ist|es|est|é|è|e|fue|war|är|er|on|jest|je|to|этот"
+    r"|это|là|la|adalah)\b|是|为|為|は|：|가|는|은|هي|הוא|היא|है|คือ):?))"
     r"\s{0,4}[\"'`“«「*]{0,2}(?P<secret>[^\s\"'`”»」<>，。、]{5,256})"
 )
 _SAID_OF = re.compile(
@@ -83,6 +83,8 @@ _APP = re.compile(
     r"(?i)app(?:lication)?[ _-]?pass\w{0,5}\W{1,6}(?:is\W{1,3})?"
     r"(?P<secret>(?-i:[a-z]{4}(?: [a-z]{4}){3}))\b"
 )
+# Where no space is written between words, the sentence goes on right behind the secret.
+_SENTENCE = re.compile(r"(?<=[!-~])[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{1,8}$")
 # Right behind the word, in quotation marks.
 _QUOTED = re.compile(r"\s+(?P<quote>[\"'`“«])(?P<secret>[^\s\"'`”»<>]{5,128})[\"'`”»]")
 
@@ -120,7 +122,7 @@ def _after(text: str, at: int, said: re.Pattern[str]) -> Iterator[Span]:
     match = said.match(text, at) or _QUOTED.match(text, at)
     if match is None:
         return
-    secret = match["secret"].rstrip(".,;:!?)*")
+    secret = _SENTENCE.sub("", match["secret"]).rstrip(".,;:!?)*")
     start = match.start("secret")
     if is_no_secret(secret) or is_prose(secret) or is_code(secret):
         return
