@@ -23,6 +23,6 @@ def test_no_secret_gets_out_by(route: Route, tmp_path: Path) -> None:
 def test_no_single_secret_gets_out_by(route: Route, tmp_path: Path) -> None:
     for canaries in (CANARIES, *((canary,) for canary in CANARIES)):
         names = "+".join(canary.name for canary in canaries[:1])
-        stage = Stage(tmp_path / f"{len(canaries)} {names}", canaries)
+        stage = Stage(tmp_path / f"{len(canaries)}-{names}", canaries)
         route(stage)
         assert stage.leaks() == {}, names
