@@ -29,7 +29,7 @@ def _perf(call: Call) -> Stream | None:
 def _texts(call: Call) -> Stream | None:
     """hyperfine: each word is a script."""
     options = call.options(
-        "-w -m -M -r -s -p -c -P -D -L -N -n -u -i -S --warmup --min-runs --max-runs --runs "
+        "-w -m -M -r -s -p -c -P -D -L -n -u -S --warmup --min-runs --max-runs --runs "
         "--setup --prepare --cleanup --conclude --parameter-list --parameter-scan --shell "
         "--command-name --export-json --export-markdown --export-csv --time-unit --input"
     )

@@ -80,6 +80,10 @@ def check_path_program(call: Call) -> Stream | None:
     """A program given by its path: the project's own, or somebody else's."""
     path = call.path(call.name)
     stream = call.state.files.get(path)
+    first_word, _, rest = call.name.partition(" ")
+    if rest and call.follower.knows(first_word):
+        # A whole command in the place of a name: whoever takes it hands it to a shell.
+        return call.runs_text(call.name)
     if stream is not None and stream.known and stream.text:
         first = stream.text.split("\n", 1)[0]
         interpreter = first.removeprefix("#!").split()[-1:] if first.startswith("#!") else ["sh"]

@@ -9,6 +9,7 @@ from hermes.policy.options import Options
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.programs.workers import ask_elsewhere, check_worker
+from hermes.policy.programs.wrappers import check_cargo_watch
 from hermes.policy.shell.state import Stream
 
 NEW = "package_install"
@@ -27,6 +28,8 @@ def _cargo(call: Call) -> Stream | None:
     if words[:1] == ["publish"] and "-n" in words:
         call.work("network", "It only shows what it would do.")
         return None
+    if words[:1] == ["watch"]:
+        return check_cargo_watch(call.part(words))
     return _CARGO(call.part(words, name="cargo"))
 
 

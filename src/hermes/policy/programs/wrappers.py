@@ -37,8 +37,7 @@ PLAIN: dict[str, tuple[str, int]] = {
     "noglob": ("", 0),
     "nocorrect": ("", 0),
     "entr": ("", 0),
-    "watchexec": ("-e -w -i -f -d -s --exts --watch --ignore --filter --debounce --signal", 0),
-    "cargo-watch": ("-x -w -i -d", 0),
+    "watchexec": ("-e -w -i -f -d -s --exts --watch --ignore --filter --debounce --signal --shell", 0),
     "reflex": ("-r -R -g -G -d", 0),
     "strace": ("-e -o -p -s -a -u -E -P -I -O -S -X", 0),
     "ltrace": ("-e -o -p -s -a -u -n -l -x", 0),
@@ -108,7 +107,14 @@ def _plain(call: Call) -> Stream | None:
                 call.ask("shell_escape", "It gives what it finds out to another program.")
                 call.runs_text(name[1:])
             call.writes(name)
-    return call.runs(inner) if inner else None
+    return _given(call, inner)
+
+
+def _given(call: Call, words: list[str]) -> Stream | None:
+    """Words with blanks in them, alone behind the options, are a script for a shell."""
+    if len(words) == 1 and " " in words[0].strip():
+        return call.runs_text(words[0])
+    return call.runs(words) if words else None
 
 
 def _rights(call: Call) -> Stream | None:
@@ -246,14 +252,27 @@ def _filled(word: str, value: str) -> str:
     return re.sub(r"\{[^{}]*\}", lambda _: value, word)
 
 
-def _text_after(taking: str) -> Check:
-    """The words after the options are a script: watch, tmux and others."""
+def _watch(call: Call) -> Stream | None:
+    options = call.options("-n -q -s --interval --equexit --shotsdir", permute=False)
+    words = options.operands
+    # Without -x the words become one text, in which quotes around a script are gone.
+    quoted = len(words) > 1 and any(" " in word for word in words)
+    out = call.runs(words) if words and (quoted or options.has("-x", "--exec")) else None
+    if words and not options.has("-x", "--exec"):
+        return call.runs_text(" ".join(words))
+    return out
 
-    def check(call: Call) -> Stream | None:
-        words = call.options(taking, permute=False).operands
-        return call.runs_text(" ".join(words)) if words else None
 
-    return check
+def check_cargo_watch(call: Call) -> Stream | None:
+    """Behind `--` and -s stands a command, behind -x one of cargo."""
+    options = call.options("-x -s -w -i -d -C --exec --shell --watch --ignore --delay --workdir")
+    for text in options.values("-s", "--shell"):
+        call.runs_text(text)
+    for text in options.values("-x", "--exec"):
+        call.runs_text(f"cargo {text}")
+    words = options.operands[options.operands[:1] == ["watch"] :]
+    call.work(reason="It works again when files change.")
+    return _given(call, words)
 
 
 def _flock(call: Call) -> Stream | None:
@@ -292,7 +311,8 @@ WRAPPERS: dict[str, Check] = {
     "xargs": _xargs,
     "gxargs": _xargs,
     **dict.fromkeys(("parallel", "rush"), _parallel),
-    "watch": _text_after("-n -q --interval"),
+    "watch": _watch,
+    "cargo-watch": check_cargo_watch,
     "flock": _flock,
     "script": _script,
     "systemd-run": _systemd_run,
