@@ -19,7 +19,8 @@ RUNS = frozenset(("run", "serve", "test", "bench", "compile", "check"))
 def check_deno(call: Call) -> Stream | None:
     options = call.options(TAKING)
     verb, names = (options.operands[:1] or [""])[0], options.operands[1:]
-    if any("://" in word or word.startswith(("npm:", "jsr:")) for word in names):
+    named = names[1:] if verb in CODE else names
+    if any("://" in word or word.startswith(("npm:", "jsr:")) for word in named):
         call.ask("remote_code", "It runs code from elsewhere.")
     call.work(reason="It runs code of the project.")
     if verb in CODE:

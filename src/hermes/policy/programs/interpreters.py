@@ -7,7 +7,8 @@ import re
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
 from hermes.policy.programs.deno import check_deno
-from hermes.policy.programs.python_code import check_python, strings
+from hermes.policy.programs.editors import EDITORS, check_editor
+from hermes.policy.programs.python_code import check_python
 from hermes.policy.programs.running import ask_ended, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.stream_editors import check_awk, check_sed
@@ -225,7 +226,7 @@ def _compiled(call: Call) -> Stream | None:
     if call.name == "jshell" and call.stdin.text.strip() and words[:1] != ["--version"]:
         return _from_input(call)
     for code in codes:
-        check_code(call, code, backticks=False)
+        check_code(call, code, backticks=call.name == "crystal")
     return None if codes else check_worker(call)
 
 
@@ -234,64 +235,6 @@ def _osascript(call: Call) -> Stream | None:
     for text in call.options("-e -l").values("-e"):
         check_code(call, text, backticks=False)
     return None
-
-
-PLAIN_EDITS = re.compile(
-    r"^(?:ert-run-\S+|batch-byte-\S+|checkdoc\S*|package-lint\S*)$"
-    r"|^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g/|v/|\$|normal |sort|retab|noh)"
-)
-TOLD = (
-    "-c",
-    "--cmd",
-    "--eval",
-    "-eval",
-    "-execute",
-    "-S",
-    "-u",
-    "-l",
-    "--load",
-    "-f",
-    "--execute",
-    "-s",
-)
-
-
-def _editor(call: Call) -> Stream | None:
-    """vim, ex, emacs and others, which can do anything when told by an option."""
-    # To ed and ex, -s is silence, not a file with orders.
-    quiet = call.name in ("ed", "ex", "red")
-    told, names = _told([word for word in call.arguments if not (quiet and word == "-s")])
-    for text in told:
-        if call.name == "emacs" and text.endswith(".el") and UNKNOWN not in text:
-            own_program(call, text)
-        elif not PLAIN_EDITS.match(text) and text not in ("NONE", "NORC", "DEFAULTS"):
-            call.ask("shell_escape", "It makes an editor run a command.")
-            call.runs_text(text.partition("!")[2] or ":")
-            check_code(call, text, backticks=False)
-            if "delete-directory" in text or "delete-file" in text:
-                call.deletes(*(each for each in strings(text) if each), recursive=True)
-    call.writes(*names)
-    for line in call.stdin.text.split("\n") if call.stdin.known else ():
-        if line.lstrip(":").startswith("!"):
-            call.ask("shell_escape", "It makes an editor run a command.")
-            call.runs_text(line.lstrip(":!"))
-    return None
-
-
-def _told(words: list[str]) -> tuple[list[str], list[str]]:
-    """What an editor is told to do, and the files it opens."""
-    told, names = list[str](), list[str]()
-    for place, word in enumerate(words):
-        before = words[place - 1] if place else ""
-        if word.startswith("+"):
-            told.append(word[1:])
-        elif before in TOLD:
-            told.append(word)
-        elif word.startswith(("--eval=", "--load=", "--cmd=", "--execute=")):
-            told.append(word.partition("=")[2])
-        elif not word.startswith("-"):
-            names.append(word)
-    return told, names
 
 
 def _r(call: Call) -> Stream | None:
@@ -342,15 +285,15 @@ INTERPRETERS: dict[str, Check] = {
             "erl",
             "ghci",
             "ocaml",
-            "swipl",
             "octave",
             "gnuplot",
             "nim",
-            "raku",
             "janet",
         ),
         _inline("-e --eval -eval -E -c", "-l -r -m"),
     ),
+    "raku": _inline("-e", "-I -M", backticks=True),
+    "swipl": _inline("-g -t", "-s -f -o -p"),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), check_awk),
     **dict.fromkeys(("sed", "gsed", "ssed"), check_sed),
     **dict.fromkeys(("swift", "kotlin", "ghc", "rust-script", "dotnet-script"), _compiled),
@@ -358,28 +301,6 @@ INTERPRETERS: dict[str, Check] = {
     "jshell": _compiled,
     "osascript": _osascript,
     "deno": check_deno,
-    **dict.fromkeys(
-        (
-            "vim",
-            "vi",
-            "nvim",
-            "ex",
-            "view",
-            "gvim",
-            "emacs",
-            "nano",
-            "pico",
-            "micro",
-            "ed",
-            "joe",
-            "helix",
-            "hx",
-            "vimdiff",
-            "rvim",
-            "rview",
-            "evim",
-        ),
-        _editor,
-    ),
+    **dict.fromkeys(EDITORS, check_editor),
     **dict.fromkeys(("R", "Rscript", "littler"), _r),
 }

@@ -8,7 +8,9 @@ from itertools import islice
 from hermes.policy.call import Call
 from hermes.policy.exposure import shown_secrets
 from hermes.policy.hosts import far
+from hermes.policy.programs.code_texts import check_taken_in, usual_quotes
 from hermes.policy.programs.python_code import strings
+from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import UNKNOWN
 
 QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
@@ -18,12 +20,19 @@ RUNNER = r"""(?: \b(?: system | exec | execSync | execFile | execFileSync | exec
     | os\.execute | io\.popen | capture2e? | capture3 | Open3\.\w+ | Kernel\.\w+ | run | shell
     | Deno\.Command | getRuntime\(\)\.exec | ProcessBuilder | shell-command
     | sh | Sys\.command | exec\.Command | Process\.\w+ | Command::new
-    | shell-command-to-string | call-process | start-process | System\.cmd | os:cmd )
+    | shell-command-to-string | call-process | start-process | System\.(?:cmd|shell) | os[:.]cmd
+    | pipe | unix | run-program | launch-program | open_process\w* | callCommand | readProcess
+    | system\* | open-(?:input-|output-|input-output-)?pipe )
     | do\s+shell\s+script )"""
 STRING = r"""(?: '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )"""
 RUNS = re.compile(
     rf"(?x) {RUNNER} \s* [(\[{{,]* \s* [(\[]* \s*"
     rf"({STRING} (?: [\s,\[\]{{]* (?:\w+\s*:)? [\s\[]* {STRING} )*)"
+)
+# The same, with the command before the word that runs it.
+SENT = re.compile(
+    rf"(?x) ({STRING} (?: \s*,\s* {STRING} ){{0,12}}) \s* \]? \s*"
+    r"\. \s* (?: execute\s*\( | !!? (?![=\w]) )"
 )
 QW = re.compile(rf"(?x) {RUNNER} \s* \(? \s* qw \s* [(\[{{<|/] ([^)\]}}>|/]*(?:/[^)\]}}>|]*)*)")
 # Code that can start programs, by whatever name it calls the function then.
@@ -33,7 +42,7 @@ STARTS = re.compile(
     r"|\bexec\w*\b"
 )
 BACKTICKS = re.compile(
-    r"`([^`]*)`|(?:\bqx|%x)\s*(?:\{([^}]*)\}|\(([^)]*)\)|\[([^\]]*)\]|<([^>]*)>|([/|!#~])(.*?)\6)",
+    r"`([^`]*)`|(?:\bqq?x|%x)\s*(?:\{([^}]*)\}|\(([^)]*)\)|\[([^\]]*)\]|<([^>]*)>|([/|!#~])(.*?)\6)",
     re.DOTALL,
 )
 SAID: tuple[tuple[str, str, str], ...] = (
@@ -120,7 +129,8 @@ PUT_IN = re.compile(r"\$\{([^{}]*)\}")
 JOINED = re.compile(r"\s*(?P<sign>\+|\.{1,2}|,|<>|(?=\())\s*(?P<rest>(?![\s'\"{])[^;)\]}]*)")
 # What a command tells becomes code.
 RUNS_OUTPUT = re.compile(
-    r"\b(?:load|loadstring|eval|exec|dofile|Function|source|parse|instance_eval)\b\s*\(?[^\n;]{0,80}?"
+    r"(?:(?<![.\w])(?:load|source|parse)|\b(?:loadstring|eval|exec|dofile|Function|instance_eval))\b"
+    r"\s*\(?[^\n;]{0,80}?"
     r"(?:popen|shell_exec|execSync|spawnSync|execFileSync|\bsystem\b|\bqx\b|%x|`)"
 )
 # Words that many languages have for deleting files, and for other things too.
@@ -144,10 +154,11 @@ PATTERNS = tuple((re.compile(pattern), category, reason) for pattern, category, 
 def check_code(call: Call, code: str, *, backticks: bool) -> None:
     """`backticks` run a command in the language; elsewhere they only quote."""
     call.work(reason=f"It runs a piece of code with {call.name}.")
+    code = usual_quotes(call.name, code)
     bare = QUOTED.sub(lambda found: found[0][0] + found[0][-1], code)
     if not backticks:
         bare = re.sub(r"`[^`]*`", "``", bare)
-    ran = _run_texts(call, code, backticks=backticks)
+    ran, fetches = _run_texts(call, code, backticks=backticks)
     if STARTS.search(code):
         if not ran:
             call.ask("shell_escape", "Its code runs other commands.")
@@ -155,6 +166,7 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
     _look_for_patterns(call, code, bare, ran=ran)
     shown_secrets(call, code)
     _removed(call, code, bare)
+    check_taken_in(call, code, bare, fetches=fetches)
     if RUNS_OUTPUT.search(bare):
         call.ask("obfuscated", "Its code runs what another command tells it.")
     if BY_NAME.search(code):
@@ -163,7 +175,9 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
         call.ask("package_install", "Its code installs packages from elsewhere.")
     if call.name == "tclsh":
         for found in re.finditer(r"\bexec\s+([^\n;\]]+)", code):
-            call.runs_text(found[1])
+            call.runs_text(re.sub(r"\{([^{}']*)\}", r"'\1'", found[1]))
+        for found in re.finditer(r"\bsource\s+([/~][^\s;\]]+)", code):
+            own_program(call, found[1])
     if call.name == "ruby" and SERVES.search(code):
         call.ask("network_listen", "It shows files to everybody on the network.")
     if MODULES.search(code) and not _all_near(code):
@@ -172,6 +186,9 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
         call.ask("network_out", "Its code talks to another machine.")
     if PERL_OPEN.search(code):
         call.ask("shell_escape", "Its code opens a command or a file to write.")
+        for text in strings(code):
+            if text.strip()[:1] == "|" or text.strip()[-1:] == "|":
+                call.runs_text(text.strip(" |") or ":")
         call.writes(*(text.lstrip("+> ") for text in strings(code) if OPENED.match(text)))
     _look_for_paths(call, code, backticks=backticks)
 
@@ -213,9 +230,13 @@ def _probe(call: Call, code: str) -> None:
         call.probes(" ".join(texts))
 
 
-def _run_texts(call: Call, code: str, *, backticks: bool) -> bool:
-    """Follows the commands that stand there in plain text; False when one does not."""
+def _run_texts(call: Call, code: str, *, backticks: bool) -> tuple[bool, bool]:
+    """Follows the commands that stand there in plain text; whether all do, and whether one
+    fetches something from elsewhere."""
     found = [_words(call, code, match) for match in RUNS.finditer(code)]
+    found += [list(strings(match[1])) for match in SENT.finditer(code)]
+    if call.name == "gnuplot":
+        found += [[text.lstrip("<|")] for text in strings(code) if text[:1] in ("<", "|")]
     found += [match[1].split() for match in QW.finditer(code)]
     if backticks:
         quoted = [[max(filter(None, each.groups()), key=len)] for each in BACKTICKS.finditer(code)]
@@ -225,13 +246,16 @@ def _run_texts(call: Call, code: str, *, backticks: bool) -> bool:
     else:
         tagged = islice(TAGGED.finditer(code), MOST_PLACES)
         found += [[_filled(call, match[1])] for match in tagged]
+    outputs = []
     for words in found:
         plain = [_unknown_parts(word) for word in words]
         if len(plain) > 1:
-            call.runs(plain)
+            outputs.append(call.runs(plain))
         # The first word alone may be a whole script, with other things behind it.
-        call.runs_text(plain[0] if plain else UNKNOWN)
-    return bool(found) and not re.search(r"['\"]\s*[+.]\s*\w|\bENV\b|process\.env", code)
+        outputs.append(call.runs_text(plain[0] if plain else UNKNOWN))
+    joined = re.search(r"['\"]\s*[+.]\s*\w|\bENV\b|process\.env", code)
+    fetches = any(each.origin == "network" for each in outputs)
+    return bool(found) and not joined, fetches
 
 
 def _words(call: Call, code: str, runner: re.Match[str]) -> list[str]:

@@ -37,7 +37,10 @@ PLAIN: dict[str, tuple[str, int]] = {
     "noglob": ("", 0),
     "nocorrect": ("", 0),
     "entr": ("", 0),
-    "watchexec": ("-e -w -i -f -d -s --exts --watch --ignore --filter --debounce --signal --shell", 0),
+    "watchexec": (
+        "-e -w -i -f -d -s --exts --watch --ignore --filter --debounce --signal --shell",
+        0,
+    ),
     "reflex": ("-r -R -g -G -d", 0),
     "strace": ("-e -o -p -s -a -u -E -P -I -O -S -X", 0),
     "ltrace": ("-e -o -p -s -a -u -n -l -x", 0),

@@ -1,0 +1,84 @@
+"""Texts in code, however its language quotes them, and code that is taken in from elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.call import Call
+from hermes.policy.hosts import far
+from hermes.policy.programs.python_code import strings
+from hermes.policy.programs.running import own_program
+
+LUA = frozenset(("lua", "luajit", "texlua"))
+LONG = re.compile(r"\[(=*)\[((?:[^\[\]]|\[(?!=*\[)|\](?!=*\])){0,2000})\]\1\]")
+SIGIL = (
+    r"(?:\(([^()]{0,2000})\)|\{([^{}]{0,2000})\}|\[([^\[\]]{0,2000})\]|<([^<>]{0,2000})>"
+    r"|([|/!])((?:(?!\5).){0,2000})\5)"
+)
+# Only where a text may begin: `s/q(x)/y/` and `$h{q}` hold none.
+BEGINS = r"(?:(?<=[\s(,=\[{])|^)"
+SIGILS: dict[str, re.Pattern[str]] = {
+    **dict.fromkeys(("perl", "raku"), re.compile(rf"{BEGINS}qq?\s?{SIGIL}")),
+    "ruby": re.compile(rf"{BEGINS}\*?%[qQ]{SIGIL}"),
+    **dict.fromkeys(("elixir", "iex"), re.compile(rf"{BEGINS}~[csCS]{SIGIL}")),
+}
+WORDS = re.compile(rf"{BEGINS}\*?%[wW]{SIGIL}")
+PREFIX = re.compile(r"~[csCS](?=['\"])")
+# What runs a text as code.
+EVALUATES = re.compile(
+    r"(?<![.\w:])(?:load|loadstring|loadfile|dofile|source|evaluate)\b"
+    r"|\b(?:eval\w*|EVAL|instance_eval|class_eval|include_string|Function|load-string|eval-string"
+    r"|Code\.(?:eval|compile)\w*|vm\.run\w*)\b"
+)
+EVALUATED = re.compile(r"(?<![.\w:])(?:evaluate|eval\w*)\s*\(")
+# A file whose code is run.
+TAKEN_IN = re.compile(
+    r"(?<![.\w])(?:load|dofile|loadfile|source|include(?:_once)?|require(?:_once|_relative)?|import|do)"
+    r"\s*\(?\s*(['\"])((?:/|~/|\.\./)[^'\"]*)\1"
+)
+IMPORTS = re.compile(
+    r"\b(?:import|from|require|Worker|importScripts|include|source|dofile)\b\s*\(?\s*(?:new\s+URL\s*\()?"
+    r"\s*['\"]((https?:|npm:|jsr:|data:|blob:)[^'\"]*)['\"]"
+)
+# A function whose name is put together from pieces.
+PIECED = re.compile(
+    r"\$(\w+)\s*=\s*['\"][^;]{0,500};.{0,2000}?\$\1\s*\("
+    r"|\(\s*['\"]\w*['\"]\s*\.\s*['\"][^()]{0,200}\)\s*\(",
+    re.DOTALL,
+)
+
+
+def usual_quotes(name: str, code: str) -> str:
+    """The code with its texts in the quotes that all languages share."""
+    if name in LUA:
+        return LONG.sub(lambda found: _quoted(found[2]), code)
+    if name == "ruby":
+        code = WORDS.sub(lambda found: ", ".join(map(_quoted, _inside(found).split())), code)
+    if sigil := SIGILS.get(name):
+        return sigil.sub(lambda found: _quoted(_inside(found)), PREFIX.sub("", code))
+    return code
+
+
+def _inside(found: re.Match[str]) -> str:
+    return next((found[place] for place in (1, 2, 3, 4, 6) if found[place] is not None), "")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "; ")
+    return f'"{escaped}"'
+
+
+def check_taken_in(call: Call, code: str, bare: str, *, fetches: bool) -> None:
+    """Code that is run and stands elsewhere; `fetches` says that its commands fetch something."""
+    for found in TAKEN_IN.finditer(code):
+        own_program(call, found[2])
+    urls = (text for text in strings(code) if re.match(r"(?:https?|ftp)://", text) and far(text))
+    imports = IMPORTS.search(code)
+    if imports and imports[2] in ("data:", "blob:"):
+        call.ask("obfuscated", "Its code runs code that is hidden in an address.")
+    elif imports and (imports[2] in ("npm:", "jsr:") or far(imports[1])):
+        call.ask("remote_code", "Its code runs code from elsewhere.")
+    elif (fetches and EVALUATES.search(bare)) or (EVALUATED.search(bare) and any(urls)):
+        call.ask("remote_code", "Its code runs what it fetches from elsewhere.")
+    if call.name == "php" and PIECED.search(code):
+        call.ask("obfuscated", "Its code calls a function by a name that it puts together.")

@@ -1,0 +1,132 @@
+"""Editors, which can run any command when an option or their input tells them to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hermes.policy.call import Call
+from hermes.policy.programs.python_code import strings
+from hermes.policy.programs.running import own_program
+from hermes.policy.programs.script_code import check_code
+from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
+
+LIKE_VI = frozenset("vim vi nvim ex view gvim vimdiff rvim rview evim".split())
+EDITORS = LIKE_VI | frozenset("emacs nano pico micro ed joe helix hx".split())
+PLAIN_EDITS = re.compile(
+    r"^:?(%?s\W|\d+$|wq?a?!?$|qa?!?$|x$|set |g!?/|v/|\$|normal |sort|retab|noh)"
+)
+# Functions of emacs that turn the file it has opened into another, or check it.
+PLAIN_FUNCTIONS = re.compile(
+    r"(?:ert-run-\S+|batch-(?:byte|native)-\S+|checkdoc\S*|package-lint\S*|byte-compile-file"
+    r"|byte-recompile-\S+|org-[\w-]+-export-(?:to|as)-[\w-]+|org-export-dispatch|save-buffer"
+    r"|kill-emacs|indent-region|untabify|whitespace-cleanup|delete-trailing-whitespace)"
+)
+LIBRARIES = re.compile(r"ert|org|ox(?:-\w+)*|bytecomp|package-lint|checkdoc")
+PLAIN_FORM = re.compile(
+    rf"\(\s*(?:require\s+'[\w-]+|{PLAIN_FUNCTIONS.pattern}(?:\s+[\w.\"/:'-]+)*)\s*\)"
+)
+TOLD = frozenset("-c --cmd --eval -eval -execute -S -u -l --load -f --funcall --execute -s".split())
+TOLD_AT_ONCE = ("--eval=", "--load=", "--cmd=", "--execute=", "--funcall=")
+# To vi and its relatives, -c may stand behind other letters and before its value: -sc, -cx.
+GROUPED = re.compile(r"-[eEsnNRmMbZv]*c(.*)", re.DOTALL)
+SUBSTITUTION = re.compile(
+    r"s([^\w\s\\|\"])((?:\\.|(?!\1)[^\\])*)\1((?:\\.|(?!\1)[^\\])*)(?:\1[&cegiInp#lr]*|$)"
+)
+# A command behind `!`: alone, for some lines to go through, or for what is read and written.
+RUN = re.compile(
+    r"(?m)(?:^|(?<=[|:]))[ \t]*(?:sil\w*!?[ \t]+)?"
+    r"(?P<lines>(?:[%.$\d,;+-]|'[a-z<>\[\]]|/[^/\n]*/)*)[ \t]*"
+    r"(?:(?:r|re|rea|read|e|edit)[ \t]*|(?:w|wr|write)[ \t]+)?!+[ \t]*(?P<command>[^\s!].*)"
+)
+# For which lines an order is: `g/pattern/`.
+CHOOSING = re.compile(r"(?m)(^|[|:])[ \t]*[%\d,.$]*[gv]!?/(?:\\.|[^/\\\n])*/")
+# What may start programs from within an order that looks like plain editing.
+STARTS = re.compile(
+    r"(?m)(?:^|[|:])[ \t]*"
+    r"(?:exe\w*|ter\w*|te|lua\w*|py\w*|perl\w*|ruby\w*|tcl\w*|so(?:urce)?|call?)\b"
+    r"|\b(?:system|systemlist|job_start|jobstart|termopen|libcall)\("
+)
+
+
+def check_editor(call: Call) -> Stream | None:
+    # To ed and ex, -s is silence, not a file with orders.
+    quiet = call.name in ("ed", "ex")
+    words = [word for word in call.arguments if not (quiet and word == "-s")]
+    told, names = _told(words, grouped=call.name in LIKE_VI)
+    for text in told:
+        _order(call, text)
+    call.writes(*names)
+    if call.stdin.known:
+        for lines, command in commands_in(call.stdin.text):
+            _runs(call, command, filters=lines)
+    return None
+
+
+def _order(call: Call, text: str) -> None:
+    if call.name == "emacs" and text.endswith(".el") and UNKNOWN not in text:
+        own_program(call, text)
+        return
+    found = list(commands_in(text)) if call.name != "emacs" else []
+    for lines, command in found:
+        _runs(call, command, filters=lines)
+    if not (found or _plain(call.name, text)) or _starts(text):
+        call.ask("shell_escape", "It makes an editor run a command.")
+        check_code(call, text, backticks=False)
+        if "delete-directory" in text or "delete-file" in text:
+            call.deletes(*(each for each in strings(text) if each), recursive=True)
+
+
+def _runs(call: Call, command: str, *, filters: bool) -> None:
+    """Lines that go through a command are edited by it; any other command is beside the work."""
+    if not filters:
+        call.ask("shell_escape", "It makes an editor run a command.")
+    call.runs_text(command, ANYTHING)
+
+
+def commands_in(text: str) -> Iterator[tuple[bool, str]]:
+    """The commands that an order to vi, ex or ed runs, and whether lines go through them."""
+    for found in RUN.finditer(_bare(text)):
+        yield bool(found["lines"]), found["command"]
+
+
+def _bare(text: str) -> str:
+    """Without the patterns, which hold signs that mean something else outside of them."""
+    return CHOOSING.sub(r"\1", SUBSTITUTION.sub("s///", text))
+
+
+def _plain(name: str, text: str) -> bool:
+    if text in ("NONE", "NORC", "DEFAULTS"):
+        return True
+    if name == "emacs":
+        named = PLAIN_FUNCTIONS.fullmatch(text) or LIBRARIES.fullmatch(text)
+        return bool(named or PLAIN_FORM.fullmatch(text.strip()))
+    return bool(PLAIN_EDITS.match(text))
+
+
+def _starts(text: str) -> bool:
+    """Plain editing that is more than it looks like."""
+    replaced = "".join(found[3] for found in SUBSTITUTION.finditer(text))
+    bare = _bare(text)
+    typed = bare.lstrip(":").startswith("norm") and re.search(r"[:!]", bare.lstrip(":"))
+    return bool("\\=" in replaced or typed or STARTS.search(bare))
+
+
+def _told(words: list[str], *, grouped: bool) -> tuple[list[str], list[str]]:
+    """What an editor is told to do, and the files it opens."""
+    told, names = list[str](), list[str]()
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        together = GROUPED.fullmatch(word) if grouped else None
+        if word.startswith("+"):
+            told.append(word[1:])
+        elif together and together[1]:
+            told.append(together[1])
+        elif (word in TOLD or together) and rest:
+            told.append(rest.pop(0))
+        elif word.startswith(TOLD_AT_ONCE):
+            told.append(word.partition("=")[2])
+        elif not word.startswith("-"):
+            names.append(word)
+    return told, names
