@@ -36,6 +36,8 @@ MOST_WORDS = 5_000
 # A pattern in the place of a command: how many programs are tried, and which if more fit.
 MOST_GUESSES = 60
 MOST_FOLDERS = 12
+# Programs that hand on what they are given as it is.
+UNCHANGED = ("cat", "tee", "pv")
 WORST = ("rm", "dd", "find", "mkfs", "chmod", "chown", "mv", "shutdown", "reboot", "sh", "bash")
 
 
@@ -327,6 +329,9 @@ class Walk:
         if out is None:
             return ANYTHING
         self._decoded = self._decoded or out.origin == "decoded"
+        if out.origin == "own" and bare not in UNCHANGED:
+            # What comes out of a program is no file of the project, though it may be made of one.
+            return replace(out, origin="file")
         return out
 
     def _new(self, path: str, stream: Stream, call: Call) -> None:

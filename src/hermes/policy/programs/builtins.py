@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from hermes.policy.call import Call, Check
 from hermes.policy.findings import LOOKING, Finding, Level
-from hermes.policy.programs.running import run_file, run_stream
+from hermes.policy.programs.running import check_title, run_file, run_stream
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
 from hermes.policy.shell.words import ansi
 from hermes.policy.surroundings import check_variable
@@ -162,7 +162,10 @@ def _alias(call: Call) -> Stream:
 
 
 def _exec(call: Call) -> Stream | None:
-    words = call.options("-a", permute=False).operands
+    options = call.options("-a", permute=False)
+    words = options.operands
+    for title in options.values("-a"):
+        check_title(call, title, words)
     return call.runs(words) if words else NOTHING
 
 

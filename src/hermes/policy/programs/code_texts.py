@@ -47,6 +47,11 @@ PIECED = re.compile(
     re.DOTALL,
 )
 
+# The name under which the process is shown.
+TITLE = re.compile(
+    r"(?<![\w$])\$0\s*=(?!=|~)|\$PROGRAM_NAME\s*=(?!=)|\b\w*set_?proc(?:ess_)?_?title\s*\(|\bprocess\.title\s*=(?!=)"
+)
+
 
 def usual_quotes(name: str, code: str) -> str:
     """The code with its texts in the quotes that all languages share."""
@@ -80,5 +85,7 @@ def check_taken_in(call: Call, code: str, bare: str, *, fetches: bool) -> None:
         call.ask("remote_code", "Its code runs code from elsewhere.")
     elif (fetches and EVALUATES.search(bare)) or (EVALUATED.search(bare) and any(urls)):
         call.ask("remote_code", "Its code runs what it fetches from elsewhere.")
+    if TITLE.search(bare):
+        call.ask("obfuscated", "Its code takes another name among the processes.")
     if call.name == "php" and PIECED.search(code):
         call.ask("obfuscated", "Its code calls a function by a name that it puts together.")

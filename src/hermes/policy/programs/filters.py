@@ -194,9 +194,7 @@ def _tr(call: Call) -> Stream:
     sets = [_characters(each) for each in options.operands]
     text, origin = call.stdin.text, call.stdin.origin
     if not call.stdin.known or not sets or options.has("-c", "-C", "--complement"):
-        # Other signs make another text of a file: it is the project's no more.
-        made = "" if origin == "own" and len(sets) == 2 else origin
-        return Stream(text=text if SOME in text else UNKNOWN, origin=made)
+        return Stream(text=text if SOME in text else UNKNOWN, origin=origin)
     if options.has("-d", "--delete"):
         return Stream(text="".join(sign for sign in text if sign not in sets[0]), origin=origin)
     if len(sets) < 2 or not sets[1]:

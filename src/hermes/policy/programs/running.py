@@ -91,6 +91,8 @@ def check_path_program(call: Call) -> Stream | None:
         if program.endswith("sh"):
             return run_stream(call, stream)
         return call.runs([program, call.name, *call.arguments])
+    if stream is not None and not stream.known and stream.origin not in ("own", "network"):
+        call.ask("obfuscated", f"It runs {call.name}, whose text is only known when it is written.")
     if own_program(call, call.name):
         call.work(reason=f"It runs the project's own {call.name}.")
         program = path.rpartition("/")[2]
@@ -111,6 +113,12 @@ def ask_ended(call: Call, arguments: list[str]) -> None:
     """Orders to the project's own programs that their names give away."""
     if order := destroying([each for each in arguments if not each.startswith("-")][:2]):
         call.ask("database", f"`{order}` sounds as if it deletes something for good.")
+
+
+def check_title(call: Call, title: str, words: list[str]) -> None:
+    """A program that is shown under the name of another."""
+    if words and title.rpartition("/")[2].lstrip("-") != words[0].rpartition("/")[2]:
+        call.ask("obfuscated", f"It makes {words[0]} look like `{title}` among the processes.")
 
 
 def check_shell(call: Call) -> Stream | None:

@@ -6,7 +6,7 @@ import re
 import shlex
 
 from hermes.policy.call import Call, Check, shown
-from hermes.policy.programs.running import run_stream
+from hermes.policy.programs.running import check_title, run_stream
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
 from hermes.policy.surroundings import check_variable
 
@@ -159,6 +159,7 @@ def _su(call: Call) -> Stream | None:
 
 def _env(call: Call) -> Stream | None:
     words = list(call.arguments)
+    title: str | None = None
     while words:
         word = words[0]
         if word in ("-u", "-C", "--unset", "--chdir") and len(words) > 1:
@@ -167,6 +168,11 @@ def _env(call: Call) -> Stream | None:
         elif word.startswith(("--chdir=", "-C")):
             _enter(call, word.removeprefix("--chdir=").removeprefix("-C"))
             del words[0]
+        elif word in ("-a", "--argv0") and len(words) > 1:
+            title = words[1]
+            del words[:2]
+        elif word.startswith("--argv0="):
+            title = words.pop(0).partition("=")[2]
         elif word in ("-S", "--split-string") or word.startswith(("-S", "--split-string=")):
             text = word.removeprefix("--split-string=").removeprefix("-S")
             rest = words[1:] if text and text != "--split-string" else words[2:]
@@ -179,6 +185,8 @@ def _env(call: Call) -> Stream | None:
             check_variable(call.follower, name, (value,), call.state)
             del words[0]
         else:
+            if title is not None:
+                check_title(call, title, words)
             return call.runs(words)
     return Stream(origin="environment")
 
