@@ -8,6 +8,7 @@ from hermes.policy.call import Call, Check
 from hermes.policy.exposure import SECRET_NAME, shown_secrets
 from hermes.policy.programs.filters import key_like
 from hermes.policy.programs.running import fetched, own_program
+from hermes.policy.programs.stages import for_tests
 from hermes.policy.programs.tool_names import READERS, WORKERS
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.programs.workers import OUTWARD, check_worker, foreign
@@ -177,9 +178,11 @@ def _maven(call: Call) -> Stream | None:
 
 
 def _rake(call: Call) -> Stream | None:
-    check_worker(call)
+    testing = for_tests(call)
+    kept = [word for word in call.arguments if not (testing and word.startswith("db:"))]
+    check_worker(call.part(kept))
     for word in call.arguments:
-        if re.match(
+        if not testing and re.match(
             r"db:(drop|reset|purge|truncate\w*|schema:load|setup|rollback|migrate:reset|migrate:down)",
             word,
         ):
@@ -204,10 +207,15 @@ def _rake(call: Call) -> Stream | None:
     return None
 
 
+# They choose the database by the stage; others have one address for all.
+STAGED = ("knex", "sequelize")
+
+
 def _migrations(call: Call) -> Stream | None:
     """alembic, prisma, knex and others."""
     text = " ".join(call.arguments)
-    if re.search(
+    testing = call.name in STAGED and for_tests(call)
+    if not testing and re.search(
         r"\b(downgrade|down|reset|rollback|drop|fresh|refresh|wipe|undo|revert|clean|push)\b", text
     ):
         call.ask("database", "It takes changes of the database back, and data with them.")
@@ -216,9 +224,9 @@ def _migrations(call: Call) -> Stream | None:
 
 
 def _php_tool(call: Call) -> Stream | None:
-    if re.search(
-        r"\b(migrate:(fresh|reset|refresh|rollback)|db:wipe|tinker)\b", " ".join(call.arguments)
-    ):
+    text = " ".join(call.arguments)
+    losing = re.search(r"\b(migrate:(fresh|reset|refresh|rollback)|db:wipe)\b", text)
+    if "tinker" in call.arguments or (losing and not for_tests(call)):
         call.ask("database", "It deletes data of the project's database.")
     return check_worker(call)
 

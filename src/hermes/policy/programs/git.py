@@ -8,6 +8,7 @@ from hermes.policy.options import Options
 from hermes.policy.programs.git_copies import check_archive, check_clone, check_worktree
 from hermes.policy.programs.git_settings import check_config, check_setting
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
+from hermes.policy.touching import REGENERABLE
 
 READS = frozenset(
     """
@@ -142,8 +143,17 @@ def _reset(call: Call, options: Options) -> Stream | None:
 def _clean(call: Call, options: Options) -> Stream | None:
     if options.has("-n", "--dry-run"):
         return None
+    ignored = options.has("-X") and not options.has("-x")
+    if ignored and options.operands and all(map(_made_again, options.operands)):
+        call.deletes(*options.operands, recursive=True)
+        return None
     call.ask(LOST, "It deletes files that git does not know, for good.")
     return None
+
+
+def _made_again(path: str) -> bool:
+    """A folder that tools make, given by its own name."""
+    return bool(REGENERABLE.match(path.rstrip("/").rpartition("/")[2]))
 
 
 def _checkout(call: Call, options: Options) -> Stream | None:
@@ -311,6 +321,7 @@ TAKING = {
     "tag": "-m -F -u --message --file --sort --format",
     "branch": "-u --set-upstream-to --sort --format",
     "stash": "-m --message",
+    "clean": "-e --exclude",
 }
 CHECKS = {
     "push": _push,

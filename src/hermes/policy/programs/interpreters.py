@@ -11,6 +11,7 @@ from hermes.policy.programs.editors import EDITORS, check_editor
 from hermes.policy.programs.python_code import check_python
 from hermes.policy.programs.running import ask_ended, own_program
 from hermes.policy.programs.script_code import check_code
+from hermes.policy.programs.stages import for_tests
 from hermes.policy.programs.stream_editors import check_awk, check_sed
 from hermes.policy.programs.workers import check_worker, foreign
 from hermes.policy.shell.state import UNKNOWN, Stream
@@ -136,9 +137,8 @@ def _django(call: Call, arguments: list[str]) -> None:
     text = " ".join(arguments[1:])
     if verb.startswith("shell") and re.search(r"\.(delete|update|bulk_\w+|raw|execute)\(", text):
         call.ask("database", "Its code deletes or changes data of the project's database.")
-    if verb in ("flush", "reset_db", "sqlflush", "dbshell") or (
-        verb == "migrate" and arguments[-1:] == ["zero"]
-    ):
+    losing = verb in ("flush", "reset_db") or (verb == "migrate" and arguments[-1:] == ["zero"])
+    if verb in ("sqlflush", "dbshell") or (losing and not for_tests(call)):
         call.ask("database", f"`{verb}` deletes or changes data of the project's database.")
 
 

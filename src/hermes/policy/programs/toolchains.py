@@ -7,6 +7,7 @@ import re
 from hermes.policy.call import Call, Check
 from hermes.policy.options import Options
 from hermes.policy.programs.running import own_program
+from hermes.policy.programs.stages import for_tests
 from hermes.policy.programs.verbs import Verbs, verbs
 from hermes.policy.programs.workers import ask_elsewhere, check_worker
 from hermes.policy.programs.wrappers import check_cargo_watch
@@ -129,6 +130,28 @@ def _versions(reads: str, works: str = "") -> Check:
     return checked
 
 
+_MIX = verbs(
+    Verbs(
+        reads="help deps hex.info hex.outdated xref",
+        works="",
+        asks={
+            "remote_state": "hex.publish",
+            "package_install": "archive.install local.hex",
+            "database": "ecto.drop ecto.reset ecto.rollback",
+        },
+        otherwise="",
+        bare="work",
+    )
+)
+
+
+def _mix(call: Call) -> Stream | None:
+    if call.arguments[:1] and call.arguments[0].startswith("ecto.") and for_tests(call):
+        call.work(reason="It works on the database of the tests.")
+        return None
+    return _MIX(call)
+
+
 _CONAN = _system("search list inspect", "build")
 
 
@@ -182,19 +205,7 @@ TOOLCHAINS: dict[str, Check] = {
     "corepack": _system(""),
     "volta": _system("list which"),
     "fnm": _system("list current ls", "use"),
-    "mix": verbs(
-        Verbs(
-            reads="help deps hex.info hex.outdated xref",
-            works="",
-            asks={
-                "remote_state": "hex.publish",
-                "package_install": "archive.install local.hex",
-                "database": "ecto.drop ecto.reset ecto.rollback",
-            },
-            otherwise="",
-            bare="work",
-        )
-    ),
+    "mix": _mix,
     "opam": _system("list show switch:list env config var"),
     "pod": _system("env", "install update"),
     "luarocks": _system("list show"),

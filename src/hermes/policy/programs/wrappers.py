@@ -183,6 +183,8 @@ def _env(call: Call) -> Stream | None:
         elif "=" in word:
             name, _, value = word.partition("=")
             check_variable(call.follower, name, (value,), call.state)
+            call.state = call.state.copy()
+            call.state.set(name, (value,))
             del words[0]
         else:
             if title is not None:
