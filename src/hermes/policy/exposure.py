@@ -21,6 +21,10 @@ UNREAD = frozenset(
     sh bash zsh dash timeout nohup nice time exec parallel watch man
     """.split()
 )
+# They look at a text that is made for them, and open nothing that it names.
+COMPARES = frozenset("diff colordiff comm cmp cat head tail wc sort uniq join paste less".split())
+MOST_LISTED = 4_000
+PATHS = re.compile(r"(?:^|(?<=[\s'\"=:]))(?:/|~/)[^\s'\"]+")
 # They show what they are given.
 SHOWS = frozenset("echo printf print cat tee printenv".split())
 SECRET_NAME = re.compile(
@@ -78,6 +82,15 @@ def named_files(call: Call) -> None:
             for piece in SIGNS.split(argument):
                 if piece[:1] in ("/", "~") or piece.rpartition("/")[2].startswith((".env", "id_")):
                     call.reads(piece)
+        if argument.startswith("/dev/fd/") and call.name not in COMPARES:
+            _listed_files(call, argument)
+
+
+def _listed_files(call: Call, path: str) -> None:
+    """A text that is made for the program in place may be a list of the files that it opens."""
+    stream = call.state.files.get(path)
+    if stream is not None and stream.known and len(stream.text) < MOST_LISTED:
+        call.reads(*PATHS.findall(stream.text))
 
 
 def shown_secrets(call: Call, code: str) -> None:
