@@ -56,6 +56,9 @@ MUCH = {
     "stars for names": "* " * 30 + "x",
     "long python": "python -c '" + "x=1\n" * 5_000 + "'",
     "patterns that go back": "x=" + "a" * 5_000 + "; echo ${x//a*a*a*a*b/}",
+    "code full of open brackets": "lua -e '" + "[[" * 30_000 + "'",
+    "code full of lists": "scala -e '" + '"a",' * 10_000 + "'",
+    "orders full of patterns": "ex -c '" + ":g/" * 20_000 + "' x",
     "code full of texts": 'node -e \'require("child_process");' + '"a b",' * 3_000 + "'",
 }
 

@@ -118,7 +118,8 @@ def ask_ended(call: Call, arguments: list[str]) -> None:
 def check_title(call: Call, title: str, words: list[str]) -> None:
     """A program that is shown under the name of another."""
     if words and title.rpartition("/")[2].lstrip("-") != words[0].rpartition("/")[2]:
-        call.ask("obfuscated", f"It makes {words[0]} look like `{title}` among the processes.")
+        known = title.replace(UNKNOWN, "…")
+        call.ask("obfuscated", f"It shows {words[0]} as `{known}` among the processes.")
 
 
 def check_shell(call: Call) -> Stream | None:
