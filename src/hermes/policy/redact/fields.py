@@ -306,6 +306,9 @@ class _Field:
         if environment:
             end -= len(match["value"]) - len(match["value"].rstrip(",;"))
         value = self.text[start:end]
+        if " " in value and self.text[start - 1 : start] == "`" and "phrase" not in self.name:
+            # In prose, what stands between such marks and has several words is a command.
+            return None
         weighed = found or self.found
         if not is_secret(value, self.name, weighed, quoted=quoted, environment=environment):
             return None

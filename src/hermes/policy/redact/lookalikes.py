@@ -73,6 +73,10 @@ _PATH = re.compile(
     r"|private)|[:,])+)?$"
     r"|^[A-Za-z]:\\|^(?:https?|ssh|git|s3|gs|file)://[^@]*$"
 )
+# How a secret is called, or a name that is given the value of a variable.
+_CALLED = re.compile(
+    r"^[a-z][a-z0-9]*(?:_[a-z0-9]+)+_(?:key|secret|token|password|file|path)$|^\w+=\$"
+)
 _NUMBER = re.compile(r"^[-+]?\d{1,7}(?:\.\d+)?(?:[a-z%]{0,3})?$")
 _MASKED = re.compile(
     r"^\*+$|\.\.\.|^\[(?:secret|redacted|phone|email|id)|^\**redacted|^•+$|^x+$", re.I
@@ -98,6 +102,7 @@ def is_no_secret(value: str) -> bool:
         or bool(_HASHED.match(bare))
         or bool(_PUBLISHED.match(bare))
         or bool(_PATH.match(bare))
+        or bool(_CALLED.match(bare))
         or is_dummy(bare)
     )
 
