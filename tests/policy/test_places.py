@@ -134,6 +134,8 @@ def test_sessions_are_not_sent_without_a_word(home: Path) -> None:
     state = home / ".hermes"
     assert isinstance(files(home).attach(str(state / "sessions/1/out.txt")), Ask)
     assert isinstance(files(home).attach(str(state / "cache/images/1.png")), Allow)
+    elsewhere = Files(str(home / "project"), str(home), "/data/cache/hermes")
+    assert isinstance(elsewhere.attach("/data/cache/hermes/sessions/1/out.txt"), Ask)
 
 
 def test_a_project_in_a_system_folder_is_a_project() -> None:

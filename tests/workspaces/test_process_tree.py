@@ -64,3 +64,9 @@ def test_the_table_of_ps_says_the_same() -> None:
         time.sleep(0.001)
     assert leader.pid not in {one.pid for one in listed_processes()}
     leader.wait()
+
+
+def test_a_tree_is_never_everybody() -> None:
+    for root in (0, 1, os.getpgrp()):
+        with pytest.raises(ValueError, match="no process that was started here"):
+            kill_now(root)

@@ -48,7 +48,9 @@ class Places:
 
     def made_to_be_sent(self, path: str) -> bool:
         """A picture, a sound or another file that a tool has put into our state."""
-        return self.readable_state(path) and "/cache/" in path
+        states = (self.state, posixpath.join(self.home, ".hermes"))
+        cached = any(_inside(path, posixpath.join(each, "cache")) for each in states)
+        return cached and self.readable_state(path)
 
     def readable_state(self, path: str) -> bool:
         """Part of our state that tools left there to be read again."""

@@ -81,6 +81,8 @@ _QUOTED = re.compile(
     r"""(?x) [ \t]* [rbuf@$]{0,2} (?P<quote>\\{0,7}(?:\"\"\"|'''|["'`]))
     (?P<value>(?:(?!(?P=quote))[^\n]){0,2048}?) (?P=quote)"""
 )
+# What prose puts between such marks: a program with one word, or with the address of a secret.
+_COMMAND = re.compile(r"[a-z][a-z-]+ (?:[a-z-]+|[a-z -]*[a-z]+://[\w./-]+)")
 _BARE = re.compile(r"""[ \t]*(?P<value>[^\s"'`,;<>()\[\]{}&|\\][^\s"'`,;<>\[\]{}&|\\]*)""")
 _ENVIRONMENT = re.compile(r"""(?P<value>[^\s"'`;<>|&][^\s"'`]{0,2047})""")
 _BLOCK = re.compile(r"[ \t]*[|>][-+]?[ \t]*\n[ \t]+(?P<value>\S{1,2048})")
@@ -306,8 +308,7 @@ class _Field:
         if environment:
             end -= len(match["value"]) - len(match["value"].rstrip(",;"))
         value = self.text[start:end]
-        if " " in value and self.text[start - 1 : start] == "`" and "phrase" not in self.name:
-            # In prose, what stands between such marks and has several words is a command.
+        if self.text[start - 1 : start] == "`" and _COMMAND.fullmatch(value):
             return None
         weighed = found or self.found
         if not is_secret(value, self.name, weighed, quoted=quoted, environment=environment):

@@ -75,7 +75,8 @@ _PATH = re.compile(
 )
 # How a secret is called, or a name that is given the value of a variable.
 _CALLED = re.compile(
-    r"^[a-z][a-z0-9]*(?:_[a-z0-9]+)+_(?:key|secret|token|password|file|path)$|^\w+=\$"
+    r"^(?:[a-z]+\d{0,5}_){2,}(?:key|secret|token|password|file|path)$"
+    r"|^\w+=\$\{?[A-Za-z_]\w*\}?$"
 )
 _NUMBER = re.compile(r"^[-+]?\d{1,7}(?:\.\d+)?(?:[a-z%]{0,3})?$")
 _MASKED = re.compile(

@@ -25,8 +25,10 @@ _LINE_COMMAND = re.compile(r"(?m)^[^\n]*\s-\w+[^\n]*\Z")
 # What follows in the same line tells whether something before it is secret.
 _LATER_TOLD = re.compile(
     r"(?i)(?:\|[^\n]*|[^\n]*(?:\becho |\bprintf |mnemonic|phrase|app.?pass|jwt\.|bcrypt\."
-    r"|getconnection|\bvariable )[^\n]*)\Z"
+    r"|getconnection|\bvariable |2fa|otp|authenticator|two.factor|mfa|setup key)[^\n]*)\Z"
 )
+# After these words a key in groups may stand in the next line, too.
+_TOLD_BEFORE = re.compile(r"(?i)2fa|otp|authenticator|two.factor|mfa|setup key")
 
 
 class RedactedStream:
@@ -92,7 +94,8 @@ class RedactedStream:
         if len(self._held) > LONGEST_HELD:
             return None
         line = text.rfind("\n") + 1
-        if _LATER_TOLD.match(text, line) is None:
+        before = text.rfind("\n", 0, max(0, line - 1)) + 1
+        if _LATER_TOLD.match(text, line) is None and not _TOLD_BEFORE.search(text, before, line):
             return None
         return max(0, line - len(self._context))
 
