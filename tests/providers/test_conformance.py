@@ -28,6 +28,7 @@ from hermes.core.messages import (
 from hermes.core.prompt import CallNamed, ReasoningDelta, TextDelta
 from hermes.providers.http import USER_AGENT, Http, Timeouts
 from hermes.providers.profile import WireName
+from hermes.providers.wire.together import MOST_CHARS
 from hermes.testing.faults import cut, dripped, fails_midway, flawed, garbled, hangs, paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import (
@@ -87,10 +88,11 @@ def line(wire: WireName, streams: bool, server: ScriptedServer, http: Http) -> L
 
 
 async def test_text_comes_whole_and_in_deltas(line: Line) -> None:
-    # More pieces than are ever joined, however many come in one read.
-    heard = await line.hears(paced(says(TEXT), chunk=1))
-    assert heard.shown == TEXT
-    assert heard.whole.message == AssistantMessage(parts=(Text(text=TEXT),))
+    # Longer than what is ever joined, however much comes in one read.
+    text = TEXT * (2 * MOST_CHARS // len(TEXT) + 1)
+    heard = await line.hears(paced(says(text), chunk=8))
+    assert heard.shown == text
+    assert heard.whole.message == AssistantMessage(parts=(Text(text=text),))
     assert (heard.whole.model, heard.whole.provider) == ("scripted", "scripted")
     assert (len(heard.deltas) > 1) == line.streams
 

@@ -11,6 +11,7 @@ import base64
 import select
 import ssl
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
@@ -47,7 +48,7 @@ class Chunks:
     def feed(self, data: bytes) -> bytes:
         data = self._rest + data
         found: list[bytes] = []
-        at = 0
+        at = self._whole_chunks(data, found) if self._awaits == "size" else 0
         while not self.done:
             if self._awaits == "data":
                 piece = data[at : at + self._left]
@@ -66,6 +67,18 @@ class Chunks:
         if len(self._rest) > HEAD_BYTES:
             raise ProtocolError("a chunk has no end")
         return b"".join(found)
+
+    def _whole_chunks(self, data: bytes, found: list[bytes]) -> int:
+        """Take the chunks that have come whole; where the first other one begins."""
+        at = 0
+        while (end := data.find(b"\r\n", at)) >= 0:
+            size = _chunk_size(data[at:end])
+            after = end + 2 + size
+            if not size or data[after : after + 2] != b"\r\n":
+                break
+            found.append(data[end + 2 : after])
+            at = after + 2
+        return at
 
     def _take_line(self, line: bytes) -> None:
         if self._awaits == "trailer":
@@ -297,7 +310,9 @@ def _length(text: str) -> int:
     return int(text)
 
 
+@lru_cache(maxsize=512)
 def _chunk_size(line: bytes) -> int:
+    """Servers that send each event as a chunk send few sizes, again and again."""
     digits = line.split(b";", 1)[0].strip()
     if not digits or digits.strip(b"0123456789abcdefABCDEF"):
         raise ProtocolError("the size of a chunk is not a number")

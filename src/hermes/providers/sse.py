@@ -32,12 +32,11 @@ class SseReader:
         if not self._begun:
             self._drop_bom()
         events: list[SseEvent] = []
-        while (end := self._buffer.find(b"\n\n", max(0, self._searched - 1))) >= 0:
-            block = bytes(self._buffer[:end])
+        end = self._buffer.rfind(b"\n\n", max(0, self._searched - 1))
+        if end >= 0:
+            whole = bytes(self._buffer[:end])
             del self._buffer[: end + 2]
-            self._searched = 0
-            if event := _event(block):
-                events.append(event)
+            events = [event for block in whole.split(b"\n\n") if (event := _event(block))]
         self._searched = len(self._buffer)
         if self._searched > self._max:
             raise ProviderError(
@@ -75,6 +74,9 @@ class SseReader:
 
 
 def _event(block: bytes) -> SseEvent | None:
+    if block.startswith(b"data: ") and b"\n" not in block:
+        # So are most events of most streams.
+        return SseEvent("", block[6:])
     name = ""
     data: list[bytes] = []
     for line in block.split(b"\n"):

@@ -80,7 +80,7 @@ async def test_a_call_in_the_imposed_form_is_a_real_call(played: Played) -> None
 
 
 async def test_an_answer_in_the_imposed_form_is_streamed_words(played: Played) -> None:
-    text = "Two files, and many more words than are ever joined to one piece. " * 8
+    text = "Two files, and many more words than are ever joined to one piece. " * 64
     items = await heard(played.model([{"content": json.dumps({"text": text})}]), ASKED)
     texts = [item.text for item in items if isinstance(item, TextDelta)]
     assert len(texts) > 1

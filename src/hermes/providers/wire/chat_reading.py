@@ -13,6 +13,7 @@ from hermes.providers.sse import SseEvent
 from hermes.providers.wire.chat_calls import CallAssembly
 from hermes.providers.wire.draft import Draft
 from hermes.providers.wire.loose import documents, object_of, objects_of, text_of
+from hermes.providers.wire.plain import chat_words
 from hermes.providers.wire.usage import chat_usage
 
 _STOPS: dict[str, StopReason] = {
@@ -39,6 +40,10 @@ class ChatReader:
         self._thoughts: list[str] = []
         self._details: list[JsonObject] = []
         self._signatures: JsonObject = {}
+
+    def words(self, event: SseEvent) -> str | None:
+        # Until the first chunk has told who answers, all of it counts.
+        return chat_words(event.data) if self.model else None
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         if event.data.strip() == b"[DONE]":

@@ -42,6 +42,11 @@ class Reader(Protocol):
     @property
     def usage(self) -> Usage | None: ...
 
+    def words(self, event: SseEvent) -> str | None:
+        """What the draft is to say of an event that tells nothing else; None when there may be
+        more to it, and it must be fed."""
+        ...
+
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         """Raises ProviderError when the event tells of one or cannot be read."""
         ...

@@ -12,6 +12,7 @@ from hermes.providers.failures import classify_event, malformed
 from hermes.providers.sse import SseEvent
 from hermes.providers.wire.draft import Draft, Thought, Wish
 from hermes.providers.wire.loose import documents, object_of, objects_of, text_of
+from hermes.providers.wire.plain import messages_words
 from hermes.providers.wire.usage import messages_usage
 
 _STOPS: dict[str, StopReason] = {
@@ -41,6 +42,9 @@ class MessagesReader:
     @property
     def usage(self) -> Usage | None:
         return messages_usage(self._counts)
+
+    def words(self, event: SseEvent) -> str | None:
+        return messages_words(event.data)
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         for document in documents(event):

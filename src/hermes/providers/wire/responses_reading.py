@@ -12,6 +12,7 @@ from hermes.providers.failures import classify_event, malformed
 from hermes.providers.sse import SseEvent
 from hermes.providers.wire.draft import Draft, Wish
 from hermes.providers.wire.loose import documents, object_of, objects_of, text_of
+from hermes.providers.wire.plain import responses_words
 from hermes.providers.wire.usage import responses_usage
 
 _TEXT = ("response.output_text.delta", "response.refusal.delta")
@@ -34,6 +35,10 @@ class ResponsesReader:
         self._spoken: set[str] = set()
         self._thought: set[str] = set()
         self._open: set[str] = set()
+
+    def words(self, event: SseEvent) -> str | None:
+        found = responses_words(event.data)
+        return found[0] if found is not None and found[1] in self._spoken else None
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         for document in documents(event):

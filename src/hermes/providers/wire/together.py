@@ -10,28 +10,47 @@ from hermes.providers.sse import SseEvent
 from hermes.providers.wire.format import Reader
 
 # Whoever passes deltas on lets others work between them; a long read must leave room for that.
-MOST_PIECES = 32
+MOST_CHARS = 2_000
 
 
 def read_together(reader: Reader, events: Iterable[SseEvent]) -> Iterator[Delta]:
     """The deltas of events that came together. What came before a failure is told before it."""
     kind: type[TextDelta | ReasoningDelta] = TextDelta
     pieces: list[str] = []
+    size = 0
     failed: ProviderError | None = None
     try:
-        for event in events:
-            for delta in reader.feed(event):
-                if pieces and (type(delta) is not kind or len(pieces) == MOST_PIECES):
-                    yield kind(text="".join(pieces))
-                    pieces = []
-                if isinstance(delta, TextDelta | ReasoningDelta):
-                    kind = type(delta)
-                    pieces.append(delta.text)
-                else:
-                    yield delta
+        for delta in _deltas(reader, events):
+            if pieces and (type(delta) is not kind or size >= MOST_CHARS):
+                yield kind(text="".join(pieces))
+                pieces, size = [], 0
+            if isinstance(delta, TextDelta | ReasoningDelta):
+                kind = type(delta)
+                pieces.append(delta.text)
+                size += len(delta.text)
+            else:
+                yield delta
     except ProviderError as error:
         failed = error
     if pieces:
         yield kind(text="".join(pieces))
     if failed is not None:
         raise failed
+
+
+def _deltas(reader: Reader, events: Iterable[SseEvent]) -> Iterator[Delta]:
+    """Events of nothing but words are read as one."""
+    said: list[str] = []
+    size = 0
+    for event in events:
+        words = reader.words(event)
+        if words is not None:
+            said.append(words)
+            size += len(words)
+        if said and (words is None or size >= MOST_CHARS):
+            yield from reader.draft.say("".join(said))
+            said, size = [], 0
+        if words is None:
+            yield from reader.feed(event)
+    if said:
+        yield from reader.draft.say("".join(said))
