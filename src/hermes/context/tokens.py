@@ -17,7 +17,7 @@ from hermes.core.messages import (
     ToolMessage,
     UserMessage,
 )
-from hermes.core.prompt import Prompt, ToolSpec
+from hermes.core.prompt import Prompt, ToolSpec, tool_sizes
 from hermes.core.transcript import Transcript
 
 CHARS_PER_TOKEN = 4
@@ -65,8 +65,8 @@ class Gauge:
         """Of the system text and the tools."""
         system, tools, tokens = self._fixed
         if prompt.system is not system or prompt.tools is not tools:
-            sizes = (len(encode(spec)) for spec in prompt.tools)
-            tokens = text_tokens(prompt.system) + sum(-(-size // CHARS_PER_TOKEN) for size in sizes)
+            tokens = text_tokens(prompt.system)
+            tokens += sum([-(-size // CHARS_PER_TOKEN) for size in tool_sizes(prompt.tools)])
             self._fixed = prompt.system, prompt.tools, tokens
         return tokens
 

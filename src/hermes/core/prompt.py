@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hermes.codec.identity import ByIdentity
+from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.messages import AssistantMessage, Message, Usage
 
@@ -12,6 +14,14 @@ class ToolSpec(Value):
     name: str
     description: str
     parameters: JsonObject
+
+
+def _sizes(tools: tuple[ToolSpec, ...]) -> tuple[int, ...]:
+    return tuple([len(encode(tool)) for tool in tools])
+
+
+tool_sizes: ByIdentity[tuple[ToolSpec, ...], tuple[int, ...]] = ByIdentity(_sizes)
+"""How many bytes of JSON each of these tools is."""
 
 
 class Prompt(Value):

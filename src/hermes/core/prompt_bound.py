@@ -17,7 +17,7 @@ from hermes.core.messages import (
     ToolMessage,
     UserMessage,
 )
-from hermes.core.prompt import Prompt
+from hermes.core.prompt import Prompt, tool_sizes
 
 # No tokenizer makes more tokens of a text than it has bytes, so bytes are a bound for any model.
 # What vendors add around the parts, and to offer tools at all, is far below these.
@@ -39,7 +39,7 @@ class PromptBound:
         for known, tokens in reversed(self._known):
             if _begins(prompt, known):
                 return tokens + _all(prompt.messages[len(known.messages) :])
-        fixed = FIXED_TOKENS + _bytes(prompt.system) + len(encode(prompt.tools))
+        fixed = FIXED_TOKENS + _bytes(prompt.system) + sum(tool_sizes(prompt.tools))
         return fixed + PART_TOKENS * len(prompt.tools) + _all(prompt.messages)
 
     def learn(self, prompt: Prompt, tokens: int) -> None:

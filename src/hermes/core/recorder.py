@@ -19,7 +19,7 @@ from hermes.core.events import (
 )
 from hermes.core.messages import Usage
 from hermes.core.ports import Journal, Lease
-from hermes.core.subscription import Subscription
+from hermes.core.subscription import Listener, Subscription
 from hermes.core.transcript import Transcript
 from hermes.core.veil import Bare, Veil
 from hermes.core.world import World
@@ -51,7 +51,7 @@ class Recorder:
         self._noted: list[DurableEvent] = []
         self._foreseen: dict[int, DurableEvent] = {}
         self._turn = asyncio.Lock()
-        self._readers: list[Subscription] = []
+        self._readers: list[Listener] = []
         # May refuse to let the session begin: what it opens with can be out of date by then.
         self.before_opening: Callable[[], None] = lambda: None
         if opening is not None and lease is None:
@@ -60,9 +60,16 @@ class Recorder:
             self.transcript.model, self.transcript.provider = opening.model, opening.provider
 
     def subscribe(self) -> Subscription:
-        reader = Subscription(self._leave)
-        self._readers.append(reader)
+        reader = Subscription(self.detach)
+        self.attach(reader)
         return reader
+
+    def attach(self, reader: Listener) -> None:
+        self._readers.append(reader)
+
+    def detach(self, reader: Listener) -> None:
+        if reader in self._readers:
+            self._readers.remove(reader)
 
     def begin_turn(self, turn_id: str) -> None:
         """Events from here on belong to this turn."""
@@ -174,10 +181,6 @@ class Recorder:
     def _publish(self, record: Record) -> None:
         for reader in self._readers:
             reader.push(record)
-
-    def _leave(self, reader: Subscription) -> None:
-        if reader in self._readers:
-            self._readers.remove(reader)
 
 
 class Booking(NamedTuple):

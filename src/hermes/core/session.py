@@ -49,7 +49,7 @@ from hermes.core.ports import Fetcher, Meter, ProcessNotice, Workspace
 from hermes.core.prompt import Notice
 from hermes.core.questions import Questions
 from hermes.core.recorder import Recorder
-from hermes.core.subscription import Subscription
+from hermes.core.subscription import Listener, Subscription
 from hermes.core.transcript import Transcript
 from hermes.core.turn import ContextEngine, Kept, Occasion
 from hermes.core.turns import Turns
@@ -128,6 +128,13 @@ class Session:
 
     def subscribe(self) -> Subscription:
         return self._recorder.subscribe()
+
+    def attach(self, listener: Listener) -> None:
+        """Like a subscription, for those who need no queue."""
+        self._recorder.attach(listener)
+
+    def detach(self, listener: Listener) -> None:
+        self._recorder.detach(listener)
 
     async def send(self, command: Command) -> None:
         """Durable when it returns, if it is something to keep. UsageError when it cannot be."""

@@ -1,14 +1,26 @@
-"""A reader's view of a session that never slows the session down."""
+"""Those who hear what happens in a session, none of whom slows it down."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from typing import Protocol
 
 from hermes.codec.values import replace
+from hermes.core.bell import Bell
 from hermes.core.events import Event, Record, ToolProgress
 from hermes.core.prompt import ReasoningDelta, TextDelta
+
+
+class Listener(Protocol):
+    """Is told of each record while it is published, so it must be quick and never fail."""
+
+    def push(self, record: Record) -> None: ...
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        ...
 
 
 class Subscription:
@@ -17,7 +29,7 @@ class Subscription:
 
     def __init__(self, leave: Callable[[Subscription], None]) -> None:
         self._waiting: deque[Record] = deque()
-        self._news = asyncio.Event()
+        self._news = Bell()
         self._closed = False
         self._leave = leave
         self._idle = asyncio.Event()
@@ -28,13 +40,13 @@ class Subscription:
             self._waiting[-1] = replace(self._waiting[-1], event=merged)
         else:
             self._waiting.append(record)
-        self._news.set()
+        self._news.ring()
         self._idle.clear()
 
     def close(self) -> None:
         """What waits is still read, then the reader's loop ends."""
         self._closed = True
-        self._news.set()
+        self._news.ring()
         self._idle.set()
         self._leave(self)
 
@@ -49,7 +61,6 @@ class Subscription:
         while not self._waiting:
             if self._closed:
                 raise StopAsyncIteration
-            self._news.clear()
             self._idle.set()
             await self._news.wait()
         return self._waiting.popleft()

@@ -16,9 +16,9 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from hermes.codec.values import Value
+from hermes.providers.line import Line
 
 HEAD_BYTES = 128 * 1024
-PIECE_BYTES = 256 * 1024
 
 
 class ProtocolError(Exception):
@@ -141,8 +141,7 @@ class Exchange:
         while not self._body.done:
             data, self._begun = self._begun, b""
             if not data:
-                async with asyncio.timeout(seconds):
-                    data = await self._connection.reader.read(PIECE_BYTES)
+                data = await self._connection.read(seconds)
             if not data:
                 if self._body.by_end:
                     self._body.done = True
@@ -156,22 +155,20 @@ class Exchange:
 class Connection:
     """An open connection. After an exchange that was read to its end it can be used again."""
 
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: Address
-    ) -> None:
-        self.reader = reader
+    def __init__(self, line: Line, address: Address) -> None:
         self.idle_since = 0.0
+        self.read = line.read
         self._begun = b""
-        self._writer = writer
+        self._line = line
         self._address = address
 
     @property
     def alive(self) -> bool:
         """Nothing has come for an idle connection: what would is its end, heard of or not yet."""
-        if self._writer.is_closing() or self.reader.at_eof():
+        if not self._line.is_quiet:
             return False
         waiting = select.poll()
-        waiting.register(self._writer.get_extra_info("socket"), select.POLLIN)
+        waiting.register(self._line.transport.get_extra_info("socket"), select.POLLIN)
         return not waiting.poll(0)
 
     async def request(
@@ -195,35 +192,34 @@ class Connection:
         lines += [f"{name}: {_line(value)}" for name, value in headers.items()]
         if body or method == "POST":
             lines.append(f"content-length: {len(body)}")
-        self._writer.write("\r\n".join((*lines, "", "")).encode("latin-1") + body)
-        async with asyncio.timeout(seconds):
-            await self._writer.drain()
+        await self._line.write("\r\n".join((*lines, "", "")).encode("latin-1") + body, seconds)
 
     async def head(self, seconds: float) -> Exchange:
         """Wait for the head of the response. After a TimeoutError this may be called again."""
-        async with asyncio.timeout(seconds):
-            while True:
-                end = self._begun.find(b"\r\n\r\n")
-                if end >= 0:
-                    status, headers = parse_head(self._begun[:end])
-                    self._begun = self._begun[end + 4 :]
-                    if status >= 200:
-                        rest, self._begun = self._begun, b""
-                        return Exchange(self, status, headers, rest)
-                    continue
-                if len(self._begun) > HEAD_BYTES:
-                    raise ProtocolError("the head of the answer has no end")
-                more = await self.reader.read(PIECE_BYTES)
-                if not more:
-                    raise ProtocolError("the connection ended before the answer began")
-                self._begun += more
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
+        while True:
+            end = self._begun.find(b"\r\n\r\n")
+            if end >= 0:
+                status, headers = parse_head(self._begun[:end])
+                self._begun = self._begun[end + 4 :]
+                if status >= 200:
+                    rest, self._begun = self._begun, b""
+                    return Exchange(self, status, headers, rest)
+                continue
+            if len(self._begun) > HEAD_BYTES:
+                raise ProtocolError("the head of the answer has no end")
+            more = await self.read(due - loop.time())
+            if not more:
+                raise ProtocolError("the connection ended before the answer began")
+            self._begun += more
 
     def close(self) -> None:
-        self._writer.close()
+        self._line.close()
 
     def abort(self) -> None:
         """Drop the connection at once, with whatever is on its way."""
-        self._writer.transport.abort()
+        self._line.abort()
 
 
 async def open_connection(
@@ -231,45 +227,46 @@ async def open_connection(
 ) -> Connection:
     """Connect, through a proxy if there is one; TimeoutError, OSError, ProtocolError. `family` is
     the kind of addresses that a name may lead to, 0 for any."""
+    loop = asyncio.get_running_loop()
     async with asyncio.timeout(seconds):
         if not address.proxy:
-            name = address.host if address.secure else None
-            reader, writer = await asyncio.open_connection(
+            _, line = await loop.create_connection(
+                lambda: Line(loop),
                 address.connect or address.host,
                 address.port,
                 ssl=trust,
-                server_hostname=name,
-                limit=PIECE_BYTES,
+                server_hostname=address.host if address.secure else None,
                 family=family,
             )
-            return Connection(reader, writer, address)
+            return Connection(line, address)
         place = urlsplit(address.proxy)
-        reader, writer = await asyncio.open_connection(
-            place.hostname, place.port or 3128, limit=PIECE_BYTES, family=family
+        _, line = await loop.create_connection(
+            lambda: Line(loop), place.hostname or "", place.port or 3128, family=family
         )
-        connection = Connection(reader, writer, address)
         if trust is not None:
-            await _tunnel(reader, writer, address, trust)
-        return connection
+            try:
+                await _tunnel(line, address, trust, seconds)
+            except BaseException:
+                line.abort()
+                raise
+        return Connection(line, address)
 
 
-async def _tunnel(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    address: Address,
-    trust: ssl.SSLContext,
-) -> None:
+async def _tunnel(line: Line, address: Address, trust: ssl.SSLContext, seconds: float) -> None:
     """Ask the proxy for a way through, then speak TLS with who is at its end."""
     target = f"{address.host}:{address.port}"
     lines = [f"CONNECT {target} HTTP/1.1", f"host: {target}"]
     lines += [f"{name}: {value}" for name, value in _proxy_headers(address.proxy).items()]
-    writer.write("\r\n".join((*lines, "", "")).encode("latin-1"))
-    head = await reader.readuntil(b"\r\n\r\n")
+    await line.write("\r\n".join((*lines, "", "")).encode("latin-1"), seconds)
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        if len(head) > HEAD_BYTES or not (more := await line.read(seconds)):
+            raise ProtocolError("the proxy did not answer")
+        head += more
     status, _ = parse_head(head[:-4])
     if status != 200:
-        writer.close()
         raise ProtocolError(f"the proxy refused with status {status}")
-    await writer.start_tls(trust, server_hostname=address.host)
+    await line.secure(trust, address.host)
 
 
 def parse_head(data: bytes) -> tuple[int, dict[str, str]]:

@@ -384,3 +384,25 @@ def test_requests_of_a_session_share_their_beginning(wire: WireName, marks: bool
             before = text
 
     shared()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_sessions_that_begin_alike_send_the_same_and_others_do_not(name: WireName) -> None:
+    """What is encoded once is shared by the sessions of an endpoint."""
+    profile = ModelProfile(effort="responses", replay="sealed")
+    at = Endpoint(name="t", wire=name, url="http://127.0.0.1/v1", model="scripted", profile=profile)
+    other = replace(at, model="another")
+
+    def sent(endpoint: Endpoint, prompt: Prompt, life: MarkLife = "5m") -> bytes:
+        wire = WIRES[name](endpoint, endpoint.profile, life=life, pictures=Pictures())
+        return wire.encode(prompt, prompt.messages)
+
+    first = sent(at, HI)
+    assert sent(at, HI) == first
+    assert json.loads(sent(other, HI))["model"] == "another"
+    assert b"Be long." in sent(at, replace(HI, system="Be long."))
+    fresh = replace(at, profile=replace(profile, marks="explicit"))
+    assert (b"cache_control" in sent(fresh, HI, "1h")) == (name != "responses")
+    assert (b'"1h"' in sent(fresh, HI, "1h")) == (name != "responses")
+    assert b'"1h"' not in sent(fresh, HI)
+    assert sent(at, HI) == first

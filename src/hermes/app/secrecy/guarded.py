@@ -8,37 +8,36 @@ from typing import Any
 from msgspec import Struct
 
 from hermes.app.secrecy.secrecy import Secrecy
+from hermes.codec.identity import ByIdentity
 from hermes.codec.values import replace
 from hermes.core.messages import Image, Message, Reasoning
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply, ToolSpec
 
 Tools = tuple[ToolSpec, ...]
-# Sessions with the same tools share them, so there are few sets of tools in a run.
-_MOST_SETS = 16
 
 
 class Guard:
-    """Guards every way to a model of one run. Tools are the same in many sessions, and long: what
-    was seen in them is shared."""
+    """Guards every way to a model of one run. System text and tools are the same in many sessions,
+    and long: what was seen in them is shared."""
 
     def __init__(self, secrecy: Secrecy) -> None:
         self.secrecy = secrecy
         self._known = (0, False)
-        self._tools: dict[int, tuple[Tools, Tools]] = {}
+        self._tools: ByIdentity[Tools, Tools] = ByIdentity(self.cleaned)
+        self._systems: ByIdentity[str, str] = ByIdentity(secrecy.known)
 
     def __call__(self, inner: Provider) -> Guarded:
         return Guarded(inner, self)
 
-    def tools(self, tools: Tools, known: int) -> Tools:
-        """Without the values, of which so many are `known` now."""
+    def fixed(self, system: str, tools: Tools, known: int) -> tuple[str, Tools]:
+        """System text and tools without the values, of which so many are `known` now."""
         state = known, self.secrecy.is_loaded
-        if state != self._known or len(self._tools) > _MOST_SETS:
-            self._known, self._tools = state, {}
-        seen = self._tools.get(id(tools))
-        if seen is None or seen[0] is not tools:
-            seen = self._tools[id(tools)] = (tools, self.cleaned(tools))
-        return seen[1]
+        if state != self._known:
+            self._known = state
+            self._tools.clear()
+            self._systems.clear()
+        return self._systems(system), self._tools(tools)
 
     def cleaned(self, value: Any) -> Any:
         """The same object where nothing is to be hidden."""
@@ -83,7 +82,6 @@ class Guarded:
         self._secrecy = guard.secrecy
         self._known = 0
         self._seen: list[tuple[Message, Message]] = []
-        self._system = ("", "")
 
     def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         return self._inner.reply(self._clean(prompt))
@@ -94,21 +92,14 @@ class Guarded:
             return prompt
         if count != self._known:
             self._known, self._seen = count, []
-            self._system = ("", "")
         if len(prompt.messages) > 1 and not self._seen:
             # A history that was not looked at while it came into being.
             self._secrecy.load()
-        if prompt.system is not self._system[0]:
-            self._system = (prompt.system, self._secrecy.known(prompt.system))
-        tools = self._guard.tools(prompt.tools, count)
+        system, tools = self._guard.fixed(prompt.system, prompt.tools, count)
         messages = self._messages(prompt.messages)
-        if (
-            messages is prompt.messages
-            and self._system[1] == prompt.system
-            and tools is prompt.tools
-        ):
+        if messages is prompt.messages and system == prompt.system and tools is prompt.tools:
             return prompt
-        return replace(prompt, system=self._system[1], tools=tools, messages=messages)
+        return replace(prompt, system=system, tools=tools, messages=messages)
 
     def _messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """A history that only grows is looked at where it has grown."""

@@ -63,6 +63,7 @@ class Secrecy:
         self._redactor: Redactor | None = None
         self._lock = Lock()
         self._clean: dict[tuple[str, str], str] = {}
+        self._harmless: set[str] = set()
         self._seconds = 0.0
         self._due = 0.0
 
@@ -86,6 +87,7 @@ class Secrecy:
             with self._lock:
                 self._values |= fresh
                 self._clean.clear()
+                self._harmless.clear()
                 if self._redactor is not None:
                     self._redactor.know(fresh)
 
@@ -142,13 +144,19 @@ class Secrecy:
 
     def is_secret(self, name: str) -> bool:
         """For a name that is kept and shown as it is: whether it is a value, or looks like one."""
+        self.catch_up()
+        if name in self._harmless:
+            return False
         # Hardly any name deserves the proper look, and that takes long to load.
         from hermes.policy.redact.glance import is_plain
 
-        if not is_plain(name):
-            return self.text(name) != name
-        self.catch_up()
-        return self.known(name) != name
+        look = self.known if is_plain(name) else self.clean
+        if look(name) != name:
+            return True
+        if len(self._harmless) >= _REMEMBERED:
+            self._harmless.clear()
+        self._harmless.add(name)
+        return False
 
     def marks(self, text: str) -> list[tuple[int, int, str]]:
         """Where secrets begin and end, and what `text` puts in their place."""

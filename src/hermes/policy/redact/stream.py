@@ -28,8 +28,10 @@ _LATER_TOLD = re.compile(
     r"|getconnection|\bvariable |2fa|otp|authenticator|two.factor|mfa|setup key)[^\n]*)\Z"
 )
 # What the expressions around this look for: it is cheaper to see that nothing of it is there.
-_TELLING = ("|", "echo ", "printf ", "mnemonic", "phrase", "pass", "jwt", "bcrypt", "getconnection")
-_TELLING += ("variable ", "2fa", "otp", "authenticator", "two", "mfa", "setup key")
+_TELLING = (
+    *("|", "echo ", "printf ", "mnemonic", "phrase", "pass", "jwt", "bcrypt", "getconnection"),
+    *("variable ", "2fa", "otp", "authenticator", "two", "mfa", "setup key"),
+)
 # After these words a key in groups may stand in the next line, too.
 _TOLD_BEFORE = re.compile(r"(?i)2fa|otp|authenticator|two.factor|mfa|setup key")
 

@@ -54,7 +54,7 @@ class ChatWire:
         self._profile = profile
         self._life: MarkLife = life
         self._pictures = pictures
-        self._head = Head(self._opening)
+        self._head = Head(self._opening, endpoint, profile, life)
         self._conversation = Conversation(endpoint, profile)
         # A mark needs a part to sit on, so with marks all content is a list of parts.
         self._marks = profile.marks != "off"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from hermes.codec.json import encode_sorted
 from hermes.codec.values import JsonObject
 from hermes.core.messages import AssistantMessage, Message, Reasoning, Usage
 from hermes.core.prompt import Delta, Prompt
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.profile import ModelProfile
+from hermes.providers.profile import MarkLife, ModelProfile
 from hermes.providers.scrub import clean_text
 from hermes.providers.sse import SseEvent
 from hermes.providers.wire.draft import Draft
@@ -82,20 +83,62 @@ class Wire(Protocol):
     def reader(self, *, taken: set[str], place: int) -> Reader: ...
 
 
-class Head:
-    """The beginning of a request, encoded anew only when system text or tools change."""
+class _Made(NamedTuple):
+    """A beginning, and all that it was made of."""
 
-    def __init__(self, build: Callable[[Prompt], bytes]) -> None:
+    endpoint: Endpoint
+    profile: ModelProfile
+    life: MarkLife
+    prompt: Prompt
+    data: bytes
+
+
+class Head:
+    """The beginning of a request, encoded anew only when system text or tools change. Sessions that
+    begin alike share it."""
+
+    _newest: ClassVar[deque[_Made]] = deque(maxlen=4)
+
+    def __init__(
+        self,
+        build: Callable[[Prompt], bytes],
+        endpoint: Endpoint,
+        profile: ModelProfile,
+        life: MarkLife,
+    ) -> None:
         self._build = build
-        self._of: Prompt | None = None
-        self._bytes = b""
+        self._endpoint = endpoint
+        self._profile = profile
+        self._life = life
+        self._made: _Made | None = None
 
     def __call__(self, prompt: Prompt) -> bytes:
-        old = self._of
-        if old is None or old.system != prompt.system or old.tools != prompt.tools:
-            self._bytes = self._build(prompt)
-            self._of = prompt
-        return self._bytes
+        made = self._made
+        if made is None or not _alike(made.prompt, prompt):
+            made = self._made = self._shared(prompt) or self._new(prompt)
+        return made.data
+
+    def _shared(self, prompt: Prompt) -> _Made | None:
+        for made in self._newest:
+            if (
+                made.endpoint is self._endpoint
+                and made.profile is self._profile
+                and made.life == self._life
+                and _alike(made.prompt, prompt)
+            ):
+                return made
+        return None
+
+    def _new(self, prompt: Prompt) -> _Made:
+        data = self._build(prompt)
+        bare = Prompt(system=prompt.system, messages=(), tools=prompt.tools)
+        made = _Made(self._endpoint, self._profile, self._life, bare, data)
+        self._newest.append(made)
+        return made
+
+
+def _alike(one: Prompt, other: Prompt) -> bool:
+    return one.system == other.system and one.tools == other.tools
 
 
 def opening(fields: JsonObject, list_name: str, first: bytes, profile: ModelProfile) -> bytes:

@@ -57,7 +57,7 @@ class MessagesWire:
         self._profile = profile
         self._life: MarkLife = life
         self._pictures = pictures
-        self._head = Head(self._opening)
+        self._head = Head(self._opening, endpoint, profile, life)
         self._conversation = Conversation(endpoint, profile)
 
     @property

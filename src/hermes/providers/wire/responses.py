@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from hermes.codec.json import encode
+from hermes.codec.identity import ByIdentity
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.messages import (
     AssistantMessage,
@@ -40,6 +40,9 @@ from hermes.providers.wire.pictures import Pictures, label
 from hermes.providers.wire.responses_reading import ResponsesReader
 from hermes.providers.wire.schemas import tool_schema
 
+# Requests with one key go to the machine that has their beginning in its cache.
+_cache_key: ByIdentity[bytes, str] = ByIdentity(lambda head: hashlib.sha256(head).hexdigest())
+
 
 class ResponsesWire:
     def __init__(
@@ -49,9 +52,8 @@ class ResponsesWire:
         self._endpoint = endpoint
         self._profile = profile
         self._pictures = pictures
-        self._head = Head(self._opening)
+        self._head = Head(self._opening, endpoint, profile, life)
         self._conversation = Conversation(endpoint, profile)
-        self._cache_key = ""
 
     @property
     def url(self) -> str:
@@ -65,7 +67,7 @@ class ResponsesWire:
         self._conversation.goes_on(prompt, messages)
         head = self._head(prompt)
         fragments = self.fragments.of(messages)
-        return framed(head, fragments, closing(self._fields(prompt), self._profile))
+        return framed(head, fragments, closing(self._fields(prompt, head), self._profile))
 
     def reader(self, *, taken: set[str], place: int) -> ResponsesReader:
         draft = Draft(issuer=self._endpoint.issuer, taken=taken, place=place)
@@ -74,8 +76,6 @@ class ResponsesWire:
     def _opening(self, prompt: Prompt) -> bytes:
         system = system_text(prompt, self._endpoint, self._profile)
         tools = [self._tool(tool) for tool in prompt.tools]
-        # Requests with one key go to the machine that has their beginning in its cache.
-        self._cache_key = hashlib.sha256(encode([system, tools])).hexdigest()
         fields: JsonObject = {"model": self._endpoint.model}
         if system.strip():
             fields["instructions"] = system
@@ -92,8 +92,8 @@ class ResponsesWire:
             "strict": False,
         }
 
-    def _fields(self, prompt: Prompt) -> JsonObject:
-        fields: JsonObject = {"store": False, "prompt_cache_key": self._cache_key}
+    def _fields(self, prompt: Prompt, head: bytes) -> JsonObject:
+        fields: JsonObject = {"store": False, "prompt_cache_key": _cache_key(head)}
         if prompt.tools:
             choice = "none" if prompt.words_only else "auto"
             fields |= {"tool_choice": choice, "parallel_tool_calls": True}

@@ -18,7 +18,7 @@ from hermes.core.events import SessionOpened
 from hermes.core.session import Session
 from hermes.surfaces.api.errand import Errand, may_speak, resumption, words_of
 from hermes.surfaces.api.refusals import Refusal
-from hermes.surfaces.api.run import Run
+from hermes.surfaces.api.run import Ear, Run
 from hermes.surfaces.api.seat import Seat, take_turn
 from hermes.surfaces.api.store import Store
 
@@ -299,23 +299,23 @@ class Desk:
         return False
 
     async def _follow(self, run: Run, session: Session, errand: Errand) -> None:
-        heard = session.subscribe()
+        ear = Ear(run)
+        session.attach(ear)
         run.session = session
         try:
             if not await self._say(run, session, errand):
                 return
             run.accept()
-            async for record in heard:
-                run.take(record)
-                if run.is_over:
-                    run.message_count = len(session.transcript.messages)
-                    return
-                if run.is_stopping and run.turn_id and record.n:
+            while not run.is_over:
+                await ear.bell.wait()
+                if ear.is_closed and not run.is_over:
+                    run.fail(HermesError("The session was closed before the turn ended."))
+                elif run.is_stopping and run.turn_id and not run.is_over:
                     await session.send(Interrupt())
-            run.fail(HermesError("The session was closed before the turn ended."))
+            run.message_count = len(session.transcript.messages)
         finally:
             run.session = None
-            heard.close()
+            session.detach(ear)
 
     async def _say(self, run: Run, session: Session, errand: Errand) -> bool:
         """Whether there is a turn to be followed."""

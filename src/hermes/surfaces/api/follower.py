@@ -82,11 +82,11 @@ class Follower:
             await self._news.wait()
 
     def wake(self) -> None:
-        self._news.set()
+        self._news.ring()
 
     def read(self) -> list[Moment]:
         """All that is new, as few pieces as possible."""
-        self._news.clear()
+        self._news.hush()
         found: list[Moment] = []
         records = self._run.records
         while self._index < len(records):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from hermes.commands.drawn import drawn
+from hermes.core.bell import Bell
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -78,7 +79,7 @@ class Run:
         self._accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._message = 0
         self._last = 0
-        self._readers: set[asyncio.Event] = set()
+        self._readers: set[Bell] = set()
 
     @property
     def is_over(self) -> bool:
@@ -173,12 +174,12 @@ class Run:
             self._accepted.exception()
         self._tell()
 
-    def subscribe(self) -> asyncio.Event:
-        news = asyncio.Event()
+    def subscribe(self) -> Bell:
+        news = Bell()
         self._readers.add(news)
         return news
 
-    def unsubscribe(self, news: asyncio.Event) -> None:
+    def unsubscribe(self, news: Bell) -> None:
         self._readers.discard(news)
 
     @property
@@ -219,4 +220,24 @@ class Run:
 
     def _tell(self) -> None:
         for news in self._readers:
-            news.set()
+            news.ring()
+
+
+class Ear:
+    """Hears a session for a run. The bell rings for whoever carries the run: at its end, and when
+    it is to be stopped."""
+
+    def __init__(self, run: Run) -> None:
+        self.bell = Bell()
+        self.is_closed = False
+        self._run = run
+
+    def push(self, record: Record) -> None:
+        run = self._run
+        run.take(record)
+        if run.is_over or (run.is_stopping and run.turn_id and record.n):
+            self.bell.ring()
+
+    def close(self) -> None:
+        self.is_closed = True
+        self.bell.ring()

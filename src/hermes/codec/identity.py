@@ -1,0 +1,31 @@
+"""What was worked out for an object once is there for whoever has the very same object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+# Sessions share what they have in common, so there are few different ones in a run.
+FEW = 16
+
+
+class ByIdentity(Generic[K, V]):
+    """Keeps the newest few, and the objects with them: so no other can have their place."""
+
+    def __init__(self, work_out: Callable[[K], V]) -> None:
+        self._work_out = work_out
+        self._known: dict[int, tuple[K, V]] = {}
+
+    def __call__(self, key: K) -> V:
+        found = self._known.get(id(key))
+        if found is None:
+            if len(self._known) >= FEW:
+                self._known.clear()
+            found = self._known[id(key)] = (key, self._work_out(key))
+        return found[1]
+
+    def clear(self) -> None:
+        self._known.clear()
