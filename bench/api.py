@@ -1,10 +1,12 @@
-"""The HTTP server: start, idle size, many streams at once, and turns per second next to a Starlette
-server that streams the same bytes and one that does the least a turn needs."""
+"""The HTTP server: start, idle size, many streams at once, and turns per second next to Starlette
+servers: one that streams the same answers word by word, as models do, or just the bytes that are
+left when words that come together are joined; and one that does the least a turn needs."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import re
 import subprocess
@@ -16,9 +18,11 @@ from pathlib import Path
 
 from bench.measure import HERMES, PYTHON, ROOT, report, rounded
 from bench.serving import served
+from hermes.testing.request import Request
 from hermes.testing.steps import Pace, Step
 
-STREAMED = b'{"stream":true,"messages":[{"role":"user","content":"talk"}]}'
+WORD = "word "
+STREAMED = b'{"stream":true,"messages":[{"role":"user","content":"%s"}]}'
 SETTINGS = "api_server: {max_concurrent_runs: 0}\nauxiliary: {title_generation: {provider: none}}\n"
 AT_ONCE = 16
 ROUNDS = 3
@@ -104,29 +108,30 @@ def floor(folder: Path, port: int, model: str) -> Iterator[Target]:
     )
     target = Target(process.pid, port, "")
     try:
-        asyncio.run(_until_up(target))
+        asyncio.run(_until_up(target, process))
         yield target
     finally:
         process.kill()
         process.wait()
 
 
-async def _until_up(target: Target) -> None:
-    while True:
+async def _until_up(target: Target, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
         try:
-            await target.ask(STREAMED)
+            await target.get("/")
             return
         except ConnectionError:
             await asyncio.sleep(0.1)
+    raise RuntimeError("the server to compare with did not start")
 
 
-async def rate(target: Target, count: int) -> tuple[float, float]:
+async def rate(target: Target, asked: bytes, count: int) -> tuple[float, float]:
     """Requests per second of wall time, and CPU milliseconds of the server for each."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one() -> None:
         async with gate:
-            answer = await target.ask(STREAMED)
+            answer = await target.ask(asked)
             assert b" 200 " in answer[:20] and b"[DONE]" in answer, answer[:500]
 
     await asyncio.gather(*(one() for _ in range(AT_ONCE)))
@@ -136,28 +141,46 @@ async def rate(target: Target, count: int) -> tuple[float, float]:
     return count / seconds, (target.cpu() - cpu) / count * 1000
 
 
-def compare(own: Target, folder: Path, model: str, count: int) -> None:
+def compare(own: Target, folder: Path, model: str, words: int, count: int) -> None:
     """The best of a few rounds of each, in turns: all meet the same state of the machine."""
-    (folder / "bytes").write_bytes(_events(asyncio.run(own.ask(STREAMED))))
+    asked = STREAMED % str(words).encode()
+    said = _events(asyncio.run(own.ask(asked)))
+    (folder / "joined").write_bytes(said)
+    (folder / str(words)).write_bytes(_word_by_word(said, words))
     with floor(folder, 18_650, "") as bare, floor(folder, 18_651, model) as asking:
-        found: list[list[tuple[float, float]]] = [[], [], []]
+        cases = (own, asked), (bare, asked), (bare, STREAMED % b"joined"), (asking, asked)
+        found: list[list[tuple[float, float]]] = [[] for _ in cases]
         for _ in range(ROUNDS):
-            for target, rates in zip((own, bare, asking), found, strict=True):
-                rates.append(asyncio.run(rate(target, count)))
-    ours, bare_rate, asking_rate = (max(r for r, _ in rates) for rates in found)
-    our_cpu, bare_cpu, asking_cpu = (min(cpu for _, cpu in rates) for rates in found)
+            for (target, question), rates in zip(cases, found, strict=True):
+                rates.append(asyncio.run(rate(target, question, count)))
+    best = [max(each for each, _ in case) for case in found]
+    cpu = [rounded(min(each for _, each in case), 2) for case in found]
     report(
         "api_rate",
-        requests_per_second=rounded(ours, 1),
-        cpu_ms=rounded(our_cpu, 2),
-        bare_starlette=rounded(bare_rate, 1),
-        bare_cpu_ms=rounded(bare_cpu, 2),
-        asking_starlette=rounded(asking_rate, 1),
-        asking_cpu_ms=rounded(asking_cpu, 2),
-        ratio_to_asking=rounded(ours / asking_rate, 3),
-        ratio=rounded(ours / bare_rate, 3),
+        words=words,
+        requests_per_second=rounded(best[0], 1),
+        cpu_ms=cpu[0],
+        bare_starlette=rounded(best[1], 1),
+        bare_cpu_ms=cpu[1],
+        joined_starlette=rounded(best[2], 1),
+        joined_cpu_ms=cpu[2],
+        asking_starlette=rounded(best[3], 1),
+        asking_cpu_ms=cpu[3],
+        ratio=rounded(best[0] / best[1], 3),
+        ratio_to_joined=rounded(best[0] / best[2], 3),
+        ratio_to_asking=rounded(best[0] / best[3], 3),
         goal="ratio >= 0.5",
     )
+
+
+def _word_by_word(said: bytes, words: int) -> bytes:
+    """The same answer, an event for each word, as the model says it."""
+    events = said.split(b"\n\n")
+    chunk = json.loads(next(e for e in events if b'"content":"word' in e).removeprefix(b"data: "))
+    chunk["choices"][0]["delta"]["content"] = WORD
+    word = b"data: " + json.dumps(chunk, separators=(",", ":")).encode()
+    ends = [event for event in events if b'"finish_reason":"' in event or b"[DONE]" in event]
+    return b"\n\n".join([events[0], *[word] * words, *ends, b""])
 
 
 def _events(answer: bytes) -> bytes:
@@ -169,7 +192,7 @@ def _events(answer: bytes) -> bytes:
 async def crowd(target: Target, streams: int) -> None:
     before = target.resident()
     begun = time.perf_counter()
-    answers = await asyncio.gather(*(target.ask(STREAMED) for _ in range(streams)))
+    answers = await asyncio.gather(*(target.ask(STREAMED % b"60") for _ in range(streams)))
     seconds = time.perf_counter() - begun
     broken = sum(b"[DONE]" not in answer or b'"error"' in answer for answer in answers)
     found = re.search(r"lag_seconds ([0-9.e-]+)", await target.get("/metrics"))
@@ -185,16 +208,20 @@ async def crowd(target: Target, streams: int) -> None:
     )
 
 
+def _said(request: Request) -> Step:
+    """So many words as are asked for, an event for each."""
+    return Step(text=WORD * int(request.said[-1].text), pace=Pace(chunk=len(WORD)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--streams", type=int, default=256)
     parser.add_argument("--requests", type=int, default=400)
-    parser.add_argument("--words", type=int, default=60)
+    parser.add_argument("--words", type=int, nargs="+", default=[60, 200])
     options = parser.parse_args()
-    answer = Step(text="word " * options.words, pace=Pace(chunk=24))
     with (
         tempfile.TemporaryDirectory() as name,
-        served([answer], loop=True) as model,
+        served(_said) as model,
         hermes(Path(name), model) as (own, seconds),
     ):
         report(
@@ -204,10 +231,11 @@ def main() -> None:
             idle_mb=rounded(own.resident(), 1),
             goal="seconds <= 1, mb <= 80",
         )
-        asyncio.run(own.ask(STREAMED))
+        asyncio.run(own.ask(STREAMED % b"60"))
         for _ in range(2):
             asyncio.run(crowd(own, options.streams))
-        compare(own, Path(name), model, options.requests)
+        for words in options.words:
+            compare(own, Path(name), model, words, options.requests)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Servers to compare with: Starlette under uvicorn that streams an answer it has ready, and one
-that does the least a turn needs. It streams what the same model says and keeps one row of it."""
+"""Servers to compare with: Starlette under uvicorn that streams answers it has ready, and one that
+does the least a turn needs. It streams what the same model says and keeps one row of it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ from starlette.routing import Route
 Talk = Callable[[bytes], AsyncIterator[bytes]]
 
 
-def idle(answer: bytes) -> Talk:
-    """The same bytes in the same pieces, whatever is asked."""
-    pieces = [piece + b"\n\n" for piece in answer.split(b"\n\n") if piece]
+def idle(folder: Path) -> Talk:
+    """What the file says whose name is the question, in its pieces."""
+    known: dict[str, list[bytes]] = {}
 
-    async def talk(_: bytes) -> AsyncIterator[bytes]:
-        for piece in pieces:
+    async def talk(asked: bytes) -> AsyncIterator[bytes]:
+        name = json.loads(asked)["messages"][0]["content"]
+        if name not in known:
+            whole = (folder / name).read_bytes()
+            known[name] = [piece + b"\n\n" for piece in whole.split(b"\n\n") if piece]
+        for piece in known[name]:
             yield piece
 
     return talk
@@ -35,7 +39,7 @@ def asking(model: str, file: Path) -> Talk:
     db = sqlite3.connect(file, isolation_level=None)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
-    db.execute("CREATE TABLE turns(id INTEGER PRIMARY KEY, asked TEXT, answer TEXT)")
+    db.execute("CREATE TABLE IF NOT EXISTS turns(id INTEGER PRIMARY KEY, asked TEXT, answer TEXT)")
     client = httpx2.AsyncClient()
 
     async def talk(asked: bytes) -> AsyncIterator[bytes]:
@@ -57,7 +61,7 @@ def asking(model: str, file: Path) -> Talk:
 
 def main() -> None:
     port, folder, model = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    talk = asking(model, folder / "floor.db") if model else idle((folder / "bytes").read_bytes())
+    talk = asking(model, folder / "floor.db") if model else idle(folder)
 
     async def serve(request: Request) -> StreamingResponse:
         return StreamingResponse(talk(await request.body()), media_type="text/event-stream")

@@ -12,6 +12,8 @@ from hermes.surfaces.api.house import House, Leaving
 from hermes.surfaces.api.refusals import Headers
 from hermes.surfaces.api.run import Run
 
+# An answer whose first words are about to come begins with them, in one piece.
+HELD_SECONDS = 0.05
 KEEPALIVE_SECONDS = 15.0
 KEEPALIVE = b": keepalive\n\n"
 # A reader that takes nothing for so long has gone without saying so.
@@ -47,17 +49,17 @@ class _Pulse:
         self._wake = wake
         self._stuck = stuck
         self._last = self._loop.time()
+        self._patience = HELD_SECONDS
         self._is_sending = False
-        self._timer = self._loop.call_later(KEEPALIVE_SECONDS, self._beat)
+        self._timer = self._loop.call_later(HELD_SECONDS, self._beat)
 
     @property
     def is_silent(self) -> bool:
-        return self._loop.time() >= self._last + KEEPALIVE_SECONDS
+        return self._loop.time() >= self._last + self._patience
 
     async def send(self, call: Call, data: bytes, *, last: bool = False) -> None:
-        if not data and not last:
-            return
         self._last, self._is_sending = self._loop.time(), True
+        self._patience = KEEPALIVE_SECONDS
         await call.send({"type": "http.response.body", "body": data, "more_body": not last})
         self._is_sending = False
 
@@ -66,7 +68,7 @@ class _Pulse:
 
     def _beat(self) -> None:
         now = self._loop.time()
-        due = self._last + (STUCK_SECONDS if self._is_sending else KEEPALIVE_SECONDS)
+        due = self._last + (STUCK_SECONDS if self._is_sending else self._patience)
         if now >= due and self._is_sending:
             self._stuck.reschedule(now)
             return
@@ -116,14 +118,19 @@ async def _pour(
     gone: asyncio.Future[None],
     headers: Headers,
 ) -> None:
-    await call.send({"type": "http.response.start", "status": 200, "headers": [*EVENTS, *headers]})
-    await pulse.send(call, teller.begin())
+    start = {"type": "http.response.start", "status": 200, "headers": [*EVENTS, *headers]}
+    beginning, is_begun = teller.begin(), False
     while not gone.done():
         told = b"".join([teller.tell(moment) for moment in follower.read()])
-        if not told and pulse.is_silent:
+        is_done = follower.is_done
+        if not is_begun and (told or is_done or pulse.is_silent):
+            await call.send(start)
+            told, is_begun = beginning + told, True
+        elif not told and not is_done and pulse.is_silent:
             told = KEEPALIVE
-        await pulse.send(call, told)
-        if follower.is_done:
+        if told:
+            await pulse.send(call, told)
+        if is_done:
             await run.settled.wait()
             await pulse.send(call, teller.end(run), last=True)
             return
