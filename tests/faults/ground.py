@@ -30,6 +30,7 @@ WHOLE = calls("write_file", **RIGHT)
 
 # A model that is silent for so long counts as stuck.
 STALE_SECONDS = 20.0
+PAUSE_SECONDS = 0.02
 STALE = f"agent: {{local_stream_stale_timeout: {STALE_SECONDS}}}\n"
 
 Bend = Callable[[Step], Step]
@@ -45,15 +46,18 @@ class HastyClock(LeapingClock):
 
 class Silence(SystemClock):
     """The clock of a model that waits only where it falls silent: there it is silent for too long
-    at once. On a busy machine any other may be late as well, and is not taken for a stuck one."""
+    as soon as somebody waits for it, and again as long as it stays so. On a busy machine any other
+    may be late as well, and is not taken for a stuck one."""
 
     def __init__(self, listener: LeapingClock) -> None:
         self._listener = listener
 
     async def sleep(self, seconds: float) -> None:
-        if seconds:
+        while seconds > 0:
+            pause = min(seconds, PAUSE_SECONDS)
+            await super().sleep(pause)
             self._listener.leap(STALE_SECONDS)
-        await super().sleep(seconds)
+            seconds -= pause
 
 
 class Bent:

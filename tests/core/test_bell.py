@@ -1,0 +1,56 @@
+"""No ring is lost, and none counts twice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from hermes.core.bell import Bell
+
+
+async def heard(bell: Bell, rounds: int = 3) -> bool:
+    """Whether a wait ends without another ring."""
+    waiting = asyncio.ensure_future(bell.wait())
+    for _ in range(rounds):
+        await asyncio.sleep(0)
+    ended = waiting.done()
+    waiting.cancel()
+    await asyncio.wait((waiting,))
+    return ended
+
+
+async def test_a_ring_before_the_wait_ends_it_and_only_it() -> None:
+    bell = Bell()
+    bell.ring()
+    bell.ring()
+    assert await heard(bell)
+    assert not await heard(bell)
+
+
+async def test_a_ring_ends_a_wait_that_has_begun() -> None:
+    bell = Bell()
+    waiting = asyncio.ensure_future(bell.wait())
+    await asyncio.sleep(0)
+    bell.ring()
+    bell.ring()
+    await asyncio.wait_for(waiting, 60)
+    assert not await heard(bell)
+
+
+async def test_a_ring_that_is_hushed_is_forgotten() -> None:
+    bell = Bell()
+    bell.ring()
+    bell.hush()
+    assert not await heard(bell)
+
+
+async def test_a_ring_after_a_wait_that_was_given_up_is_kept() -> None:
+    bell = Bell()
+    waiting = asyncio.ensure_future(bell.wait())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    bell.ring()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert await heard(bell)
