@@ -191,6 +191,7 @@ class Secrecy:
         with self._lock:
             if self._redactor is None:
                 self._redactor = Redactor(self._values, formats=self._formats)
+                self._harmless.clear()
             return self._redactor
 
     def _configured(self) -> Iterable[str]:
