@@ -75,7 +75,7 @@ class SqliteJournal:
         def work(tx: Transaction) -> tuple[Lease, tuple[int, ...]]:
             tx.check_titles(0, items)
             session = tx.create(session_id, parent=opening.parent, parent_n=opening.parent_n)
-            lease = leases.take(tx, session, session_id, self.writer.owner, now)
+            lease = leases.own(tx, session, session_id, self.writer.owner, now)
             return lease, tx.write(session, items, turn_id=turn_id, at=now)
 
         lease, numbers = await self.writing(work)

@@ -20,21 +20,26 @@ def lock_folder(home: Path) -> Path:
 def take(tx: Transaction, session: int, session_id: str, owner: Owner, now: float) -> Lease:
     """Own the session from now on; SessionBusy while another owner lives."""
     check_free(tx, session, session_id, owner, now)
+    return own(tx, session, session_id, owner, now)
+
+
+def own(tx: Transaction, session: int, session_id: str, owner: Owner, now: float) -> Lease:
+    """The same for a session that nobody can own, because it is new."""
     if not owner.is_proven:
         owner.prove()
         tx.db.execute("DELETE FROM owners WHERE beat < ?", (now - 2 * STALE_SECONDS,))
-    # With every lease: a process that owned nothing for a while has not beaten either.
-    beat(tx, owner, now)
-    tx.db.execute(
+    if not tx.has_beaten:
+        # A process that owned nothing for a while has not beaten either.
+        beat(tx, owner, now)
+    (fence,) = tx.db.execute(
         "INSERT INTO leases VALUES (?, ?, 1) ON CONFLICT(session) DO UPDATE SET"
-        " owner = excluded.owner, fence = fence + 1",
+        " owner = excluded.owner, fence = fence + 1 RETURNING fence",
         (session, owner.name),
-    )
-    query = "SELECT fence FROM leases WHERE session = ?"
-    fence = int(tx.db.execute(query, (session,)).fetchone()[0])
+    ).fetchone()
     tx.refresh(session)
     tx.taken.add(session)
     tx.freed.discard(session)
+    tx.leases[session_id] = (session, owner.name, fence)
     return Lease(session_id=session_id, owner=owner.name, fence=fence)
 
 
@@ -65,7 +70,9 @@ def give_back(tx: Transaction, lease: Lease) -> None:
     tx.db.execute("UPDATE leases SET owner = '' WHERE session = ?", (session,))
     tx.freed.add(session)
     tx.taken.discard(session)
+    tx.leases.pop(lease.session_id, None)
 
 
 def beat(tx: Transaction, owner: Owner, now: float) -> None:
     tx.db.execute("INSERT OR REPLACE INTO owners VALUES (?, ?)", (owner.name, now))
+    tx.has_beaten = True

@@ -42,6 +42,11 @@ _JOB = (
     " tokens = tokens + excluded.tokens, cost = cost + excluded.cost"
 )
 _KEY = "INSERT OR IGNORE INTO message_keys VALUES (?, ?, ?)"
+_NEW_KEY = f"""
+INSERT OR IGNORE INTO message_keys SELECT ?, ?, ? WHERE NOT EXISTS (
+    {ABOVE} SELECT 1 FROM above JOIN message_keys AS k USING (session)
+    WHERE k.key = ? AND k.n <= shared)
+"""
 
 Changed = tuple[Summary, Change]
 
@@ -67,8 +72,17 @@ def charge(db: sqlite3.Connection, changed: Sequence[Changed]) -> None:
     _charge_sessions(db, changed)
     counted = [(summary, each) for summary, each in changed if each.spent or each.assumed]
     if counted:
-        db.executemany(_DAILY, [(c.day, s.principal, c.tokens, c.cost) for s, c in counted])
-        db.executemany(_JOB, [(s.job, c.tokens, c.cost) for s, c in counted])
+        db.executemany(_DAILY, _sums(((c.day, s.principal), c) for s, c in counted))
+        db.executemany(_JOB, _sums(((s.job,), c) for s, c in counted))
+
+
+def _sums(changes: Iterable[tuple[tuple[object, ...], Change]]) -> list[tuple[object, ...]]:
+    """What was spent, a row for each key."""
+    found: dict[tuple[object, ...], tuple[int, int]] = {}
+    for key, change in changes:
+        tokens, cost = found.get(key, (0, 0))
+        found[key] = tokens + change.tokens, cost + change.cost
+    return [(*key, *spent) for key, spent in found.items()]
 
 
 def _charge_sessions(db: sqlite3.Connection, changed: Sequence[Changed]) -> None:
@@ -101,17 +115,7 @@ def _raise_row(session: int, raised: CapRaised) -> tuple[object, ...]:
 
 def remember_key(db: sqlite3.Connection, session: int, key: str, n: int) -> bool:
     """False when the session, or a parent in the records they share, has the key already."""
-    if _is_inherited(db, session, key):
-        return False
-    return db.execute(_KEY, (session, key, n)).rowcount == 1
-
-
-def _is_inherited(db: sqlite3.Connection, session: int, key: str) -> bool:
-    query = (
-        "SELECT 1 FROM above JOIN message_keys AS k USING (session)"
-        " WHERE k.key = ? AND k.n <= shared"
-    )
-    return db.execute(f"{ABOVE} {query}", (session, key)).fetchone() is not None
+    return db.execute(_NEW_KEY, (session, key, n, session, key)).rowcount == 1
 
 
 def rebuild(db: sqlite3.Connection) -> None:

@@ -20,6 +20,23 @@ _INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _NEWEST = "SELECT hash FROM log WHERE session = ? ORDER BY n DESC LIMIT 1"
 
 
+Held = tuple[int, str, int]
+"""The number of a session, who owns it, and its fence."""
+
+
+class InFile:
+    """What is known to stand in the file, as long as nobody else writes there: leases by the ids of
+    their sessions, and the newest id of a record, 0 when it is not known."""
+
+    def __init__(self) -> None:
+        self.leases: dict[str, Held] = {}
+        self.last_id = 0
+
+    def forget(self) -> None:
+        self.leases.clear()
+        self.last_id = 0
+
+
 class Head:
     """The end of a session's records: what the next one is chained to and adds up to."""
 
@@ -38,9 +55,14 @@ class Transaction:
     """Lives between BEGIN and COMMIT in the writer's thread. Work that raises HermesError does so
     before it has written anything, so that the others in the same transaction are not touched."""
 
-    def __init__(self, db: sqlite3.Connection, heads: dict[int, Head], owner: str) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, heads: dict[int, Head], in_file: InFile, owner: str
+    ) -> None:
         self.db = db
         self.owner = owner
+        self.leases = in_file.leases
+        self.has_beaten = False
+        self._in_file = in_file
         self.heads: dict[int, Head] = {}
         self.taken: set[int] = set()
         self.freed: set[int] = set()
@@ -49,7 +71,6 @@ class Transaction:
         self._rows: list[tuple[object, ...]] = []
         self._changed: list[tuple[Summary, Change]] = []
         self._dirty: set[int] = set()
-        self._next_id = 0
 
     def session(self, session_id: str) -> int:
         """The number of a session; NotFound."""
@@ -60,14 +81,15 @@ class Transaction:
 
     def create(self, session_id: str, *, parent: str = "", parent_n: int = 0) -> int:
         """A session without records yet; a fork is joined to its parent."""
-        if self.db.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone():
-            raise JournalError(f"There is a session {session_id} already; choose another id.")
         above = self._parent(parent, parent_n) if parent else None
-        found = self.db.execute(
-            "INSERT INTO sessions(id, parent, parent_n) VALUES (?, ?, ?)",
+        row = self.db.execute(
+            "INSERT INTO sessions(id, parent, parent_n) VALUES (?, ?, ?)"
+            " ON CONFLICT(id) DO NOTHING RETURNING session",
             (session_id, above, parent_n),
-        ).lastrowid
-        assert found is not None
+        ).fetchone()
+        if row is None:
+            raise JournalError(f"There is a session {session_id} already; choose another id.")
+        found = int(row[0])
         summary = Summary(found, parent_n, session_id)
         summary.inherited = shared_messages(self.db, found) if parent_n else 0
         self.heads[found] = Head(parent_n, seed(session_id), summary)
@@ -75,18 +97,16 @@ class Transaction:
 
     def held(self, lease: Lease) -> int:
         """The number of the session that the lease is for; Fenced when it is void."""
-        row = self.db.execute(
-            "SELECT session, owner, fence FROM sessions JOIN leases USING (session) WHERE id = ?",
-            (lease.session_id,),
-        ).fetchone()
-        if row is None or row[1:] != (lease.owner, lease.fence):
-            if row is not None:
-                self._known.pop(int(row[0]), None)
+        known = self.leases.get(lease.session_id) or self._held_in_file(lease.session_id)
+        if known is None or known[1:] != (lease.owner, lease.fence):
+            if known is not None:
+                self._known.pop(known[0], None)
             raise Fenced(
                 f"Session {lease.session_id} was taken over by another process; nothing was "
                 "written here. Open it again to go on."
             )
-        return int(row[0])
+        self.leases[lease.session_id] = known
+        return known[0]
 
     def write(
         self, session: int, events: Sequence[Stored], *, turn_id: str, at: float
@@ -123,6 +143,8 @@ class Transaction:
         """The session is gone or was written past this transaction's back."""
         self.heads.pop(session, None)
         self._known.pop(session, None)
+        for id in [id for id, held in self.leases.items() if held[0] == session]:
+            del self.leases[id]
 
     def put(self, session: int, item: Stored, *, turn_id: str, at: float, n: int = 0) -> int:
         """Add one record without a look at titles, with a number of its own if it has one."""
@@ -154,17 +176,23 @@ class Transaction:
                 staged = {self.heads[other].summary.title: other for other in self._dirty}
                 titles.check_free(self.db, item.event.title, session, staged)
 
+    def _held_in_file(self, session_id: str) -> Held | None:
+        query = "SELECT session, owner, fence FROM sessions JOIN leases USING (session)"
+        row = self.db.execute(f"{query} WHERE id = ?", (session_id,)).fetchone()
+        return (int(row[0]), row[1], row[2]) if row else None
+
     def _new_id(self) -> int:
         # Ids are never used twice, not even after the newest records were deleted: the search
         # index goes by them.
-        if not self._next_id:
+        known = self._in_file
+        if not known.last_id:
             query = (
                 "SELECT max(coalesce((SELECT max(id) FROM log), 0),"
                 " coalesce((SELECT value FROM meta WHERE name = 'last_removed_id'), 0))"
             )
-            self._next_id = int(self.db.execute(query).fetchone()[0])
-        self._next_id += 1
-        return self._next_id
+            known.last_id = int(self.db.execute(query).fetchone()[0])
+        known.last_id += 1
+        return known.last_id
 
     def _parent(self, parent: str, parent_n: int) -> int | None:
         query = "SELECT session, parent_n FROM sessions WHERE id = ?"

@@ -20,7 +20,7 @@ from hermes.journal import leases, mending, opening
 from hermes.journal.checkpoints import Checkpointer
 from hermes.journal.faults import is_damage, journal_error
 from hermes.journal.locks import Owner, WriteLock
-from hermes.journal.transaction import Head, Transaction
+from hermes.journal.transaction import Head, InFile, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +69,8 @@ class Writer:
         self._lock = WriteLock(path.with_name(f"{path.name}.lock"))
         self._checkpointer = Checkpointer(path)
         self._heads: dict[int, Head] = {}
+        self._in_file = InFile()
+        self._version = -1
         self._db: sqlite3.Connection | None = None
         self._beaten_at = 0.0
         self._queue: SimpleQueue[Job[Any] | None] = SimpleQueue()
@@ -215,8 +217,9 @@ class Writer:
             self._checkpointer.begin(self._db)
         is_beat_due = self._is_beat_due()
         self._db.execute("BEGIN IMMEDIATE")
+        self._look_for_others(self._db)
         changes = self._db.total_changes
-        tx = Transaction(self._db, self._heads, self.owner.name)
+        tx = Transaction(self._db, self._heads, self._in_file, self.owner.name)
         for job in jobs:
             try:
                 job.error, job.result = None, job.work(tx)
@@ -240,6 +243,13 @@ class Writer:
         _deliver(jobs)
         self._keep(tx)
 
+    def _look_for_others(self, db: sqlite3.Connection) -> None:
+        """What is known of the file holds as long as nobody else has written into it."""
+        version = int(db.execute("PRAGMA data_version").fetchone()[0])
+        if version != self._version:
+            self._version = version
+            self._in_file.forget()
+
     def _tidy_up(self) -> None:
         if self._db:
             self._checkpointer.finish(self._db)
@@ -262,6 +272,7 @@ class Writer:
         self._checkpointer.count(rows_bytes=tx.written_bytes, sessions=len(tx.heads))
 
     def _roll_back(self) -> None:
+        self._in_file.forget()
         try:
             if self._db is not None and self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -284,6 +295,8 @@ class Writer:
 
     def _reopen_later(self) -> None:
         """A connection that met a failing disk is not trusted again."""
+        self._in_file.forget()
+        self._version = -1
         if self._db is not None:
             self._db.close()
             self._db = None
