@@ -75,6 +75,49 @@ async def test_a_fenced_owner_sees_what_others_wrote_when_it_owns_again(tmp_path
         assert record.n == 4
 
 
+async def test_an_owner_who_has_just_written_is_fenced_by_any_other_hand(tmp_path: Path) -> None:
+    """What it knows of its lease ends with the first commit of somebody else."""
+    async with journal_in(tmp_path) as journal:
+        lease, _ = await journal.create("one", [opened()])
+        other, _ = await journal.create("two", [opened()])
+        await journal.append(lease, [said("mine")])
+        with sqlite3.connect(tmp_path / "hermes.db") as db:
+            db.execute("UPDATE leases SET owner = 'somebody', fence = fence + 1 WHERE session = 1")
+        db.close()
+        with pytest.raises(Fenced):
+            await journal.append(lease, [said("lost")])
+        await journal.append(other, [said("still mine")])
+        assert [record.event for record in await journal.read("one")] == [opened(), said("mine")]
+
+
+async def test_a_lease_is_void_once_it_is_given_back(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as journal:
+        lease, _ = await journal.create("one", [opened()])
+        await journal.append(lease, [said("a")])
+        await journal.release(lease)
+        with pytest.raises(Fenced):
+            await journal.append(lease, [said("lost")])
+        again = await journal.acquire("one")
+        with pytest.raises(Fenced):
+            await journal.append(lease, [said("lost")])
+        await journal.append(again, [said("b")])
+        events = [record.event for record in await journal.read("one")]
+        assert events == [opened(), said("a"), said("b")]
+
+
+async def test_two_who_write_in_turns_give_every_record_an_id_of_its_own(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as first, journal_in(tmp_path) as second:
+        one, _ = await first.create("one", [opened()])
+        two, _ = await second.create("two", [opened()])
+        for number in range(5):
+            await first.append(one, [said(f"a{number}")])
+            await second.append(two, [said(f"b{number}"), said(f"c{number}")])
+        with sqlite3.connect(tmp_path / "hermes.db") as db:
+            ids = [id for (id,) in db.execute("SELECT id FROM log ORDER BY id")]
+        db.close()
+        assert len(await first.read("one")) + len(await second.read("two")) == len(ids) == 17
+
+
 async def test_a_closed_journal_gives_its_sessions_up(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as first:
         await first.create("one", [opened()])
