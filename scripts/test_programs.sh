@@ -1,6 +1,6 @@
 # Programs that tests run besides what Python brings: `prepare_programs FOLDER`. Sourced by
-# ../test. Where root has apt-get, as in a container, they are installed; elsewhere what is missing
-# is named, and the tests that need it are skipped.
+# ../test. Where root has apt-get, as in a container, they are installed; elsewhere, or without a
+# network, what is missing is named, and the tests that need it are skipped.
 
 # command:package
 PROGRAMS="bwrap:bubblewrap sshd:openssh-server ssh:openssh-client rg:ripgrep zsh:zsh fish:fish
@@ -16,17 +16,18 @@ prepare_programs() {
     lacking=$(missing_packages)
     if [ -n "$lacking" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
         echo "Installing $lacking…" >&2
-        apt-get update -qq >&2
+        apt-get update -qq >&2 || true
         # shellcheck disable=SC2086
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $lacking \
-            >/dev/null
+            >/dev/null || true
         lacking=$(missing_packages)
     fi
-    if command -v npm >/dev/null 2>&1; then
-        sh "$1/scripts/install_protocol_clients.sh" >/dev/null
+    if command -v npm >/dev/null 2>&1 &&
+        ! sh "$1/scripts/install_protocol_clients.sh" >/dev/null; then
+        lacking="$lacking (npm) protocol clients"
     fi
     if [ -n "$lacking" ]; then
-        echo "Tests that need one of these are skipped (apt-get install …): $lacking" >&2
+        echo "Tests that need one of these are skipped; install them to run all: $lacking" >&2
         return 0
     fi
     touch "$stamp"
