@@ -1,4 +1,4 @@
-"""The order of rooms: imports go up the list only, inside functions too, and never in a circle."""
+"""The order of packages: imports go up the list only, inside functions too, without cycles."""
 
 from __future__ import annotations
 
@@ -14,35 +14,40 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "hermes"
 
-# Who may import whom. Nothing imports surfaces; surfaces do not import each other.
-ROOMS: dict[str, set[str]] = {
-    "codec": set(),
-    "core": {"codec"},
-    "config": {"codec", "core"},
-    "policy": {"codec", "core"},
-    "journal": {"codec", "core"},
-    "providers": {"codec", "core"},
-    "credentials": {"codec", "core", "config", "providers"},
-    "workspaces": {"codec", "core"},
-    "web": {"codec", "core", "policy", "providers"},
-    "speech": {"codec", "core"},
-    "cron": {"codec", "core"},
-    "undo": {"codec", "core", "workspaces"},
-    "tools": {"codec", "core", "workspaces"},
-    "recall": {"codec", "core", "journal"},
-    "memory": {"codec", "core"},
-    "skills": {"codec", "core"},
-    "context": {"codec", "core"},
-    "mcp": {"codec", "core"},
-    "images": {"codec", "core", "policy", "providers", "web"},
-    "plugins": {"codec", "core", "images", "providers", "workspaces"},
-    "learning": {"codec", "core", "skills", "memory"},
-    "hooks": {"codec", "core"},
-    "testing": {"codec", "core", "images"},
-}
-ROOMS["app"] = set(ROOMS)
-ROOMS["commands"] = {"app", "core", "codec"}
-SURFACE = {"commands", "app", "core", "codec", "config"}
+# A package imports only packages above it in this list. Surfaces do not import each other.
+ORDER = (
+    "codec",
+    "core",
+    "net",
+    "config",
+    "policy",
+    "journal",
+    "providers",
+    "credentials",
+    "models",
+    "workspaces",
+    "undo",
+    "web",
+    "speech",
+    "images",
+    "cron",
+    "tools",
+    "recall",
+    "memory",
+    "skills",
+    "context",
+    "mcp",
+    "hooks",
+    "plugins",
+    "replay",
+    "learning",
+    "homes",
+    "testing",
+    "app",
+    "hosting",
+    "commands",
+    "surfaces",
+)
 
 
 @cache
@@ -93,22 +98,33 @@ def edges() -> dict[str, set[str]]:
     }
 
 
-def room(module: str) -> str:
+def package(module: str) -> str:
     parts = module.split(".")
-    if len(parts) < 2 or module == "hermes.version":
-        return ""
-    return f"surfaces.{parts[2]}" if parts[1] == "surfaces" and len(parts) > 2 else parts[1]
+    return parts[1] if len(parts) > 1 and module != "hermes.version" else ""
 
 
-def test_a_module_imports_only_rooms_above_its_own() -> None:
-    found = []
-    for module, targets in edges().items():
-        own = room(module)
-        allowed = SURFACE if own.startswith("surfaces") else ROOMS.get(own, set())
-        for target in targets if own else ():
-            there = room(target)
-            if there not in (own, "") and there not in allowed:
-                found.append(f"{module} imports {target}")
+def test_a_module_imports_only_packages_above_its_own() -> None:
+    rank = {name: number for number, name in enumerate(ORDER)}
+    found = [
+        f"{module} imports {target}"
+        for module, targets in edges().items()
+        for target in targets
+        if package(module) and package(target) and rank[package(target)] > rank[package(module)]
+    ]
+    assert found == []
+
+
+def test_surfaces_do_not_import_each_other() -> None:
+    def surface(module: str) -> str:
+        parts = module.split(".")
+        return parts[2] if package(module) == "surfaces" and len(parts) > 2 else ""
+
+    found = [
+        f"{module} imports {target}"
+        for module, targets in edges().items()
+        for target in targets
+        if surface(module) and surface(target) and surface(module) != surface(target)
+    ]
     assert found == []
 
 
@@ -151,7 +167,7 @@ def _own_or_standard(name: str) -> bool:
     return top == "hermes" or top in sys.stdlib_module_names
 
 
-def test_the_environment_is_read_in_one_room() -> None:
+def test_only_config_and_testing_read_the_environment() -> None:
     found = []
     for path in modules().values():
         if path.relative_to(SOURCE).parts[0] in ("config", "testing"):
@@ -161,8 +177,8 @@ def test_the_environment_is_read_in_one_room() -> None:
     assert found == []
 
 
-def test_every_room_is_in_the_table_that_newcomers_read() -> None:
+def test_contributing_lists_every_package_in_import_order() -> None:
     page = (SOURCE.parent.parent / "CONTRIBUTING.md").read_text()
-    told = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    rooms = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
-    assert sorted(told) == sorted(rooms)
+    listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    present = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
+    assert listed == [name for name in ORDER if name in present]

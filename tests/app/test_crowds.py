@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.moments import expect_crowd
+from hermes.app.commons import enable_burst_caching
 from hermes.app.opening import Opening
-from hermes.app.secrecy.secrecy import Secrecy
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.world import World
+from hermes.credentials.redaction import Secrecy
 
 LONG = 3_600.0
 WISH = Opening(source="test", attended=False)
@@ -38,11 +38,11 @@ async def system_of(app: App, wish: Opening, folder: Path) -> str:
 
 
 async def test_a_crowd_sees_a_change_when_its_moment_is_over(app: App, tmp_path: Path) -> None:
-    expect_crowd(app, LONG)
+    enable_burst_caching(app, LONG)
     before = await system_of(app, WISH, tmp_path)
     (tmp_path / "AGENTS.md").write_text("Mind the gap.")
     assert await system_of(app, WISH, tmp_path) == before
-    expect_crowd(app, 0)
+    enable_burst_caching(app, 0)
     assert "Mind the gap." in await system_of(app, WISH, tmp_path)
 
 
@@ -53,20 +53,20 @@ async def test_without_a_crowd_every_change_counts_at_once(app: App, tmp_path: P
 
 
 async def test_in_a_crowd_everybody_has_their_own_words(app: App, tmp_path: Path) -> None:
-    expect_crowd(app, LONG)
+    enable_burst_caching(app, LONG)
     texts = [await system_of(app, WISH.with_extra(extra), tmp_path) for extra in ("one", "two")]
     assert ["one" in texts[0], "two" in texts[1], texts[0] == texts[1]] == [True, True, False]
 
 
 async def test_in_a_crowd_everybody_knows_their_own_id(app: App, tmp_path: Path) -> None:
-    expect_crowd(app, LONG)
+    enable_burst_caching(app, LONG)
     wish = replace(WISH, tell_id=True)
     texts = [await system_of(app, replace(wish, session_id=id), tmp_path) for id in ("a1", "b2")]
     assert ["a1" in texts[0], "b2" in texts[1]] == [True, True]
 
 
 async def test_in_a_crowd_each_folder_has_its_own_rules(app: App, tmp_path: Path) -> None:
-    expect_crowd(app, LONG)
+    enable_burst_caching(app, LONG)
     for name in ("left", "right"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "AGENTS.md").write_text(f"Keep {name}.")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.prompt.personalities import overlay
-from hermes.app.prompt.soul import STARTER
 from hermes.config.settings import Settings
 from hermes.context.personalities import BUILT_IN, find, words
+from hermes.context.personality_choice import overlay
 from hermes.context.platforms import platform_hint
+from hermes.context.soul import STARTER
 from hermes.context.system import (
     DEFAULT_IDENTITY,
     SLOT_CHARS,

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from hermes.app.accounts import Accounts, opened, pool_name
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.errors import NotFound
 from hermes.core.world import World
+from hermes.credentials.accounts import Accounts, opened, pool_name
 from hermes.credentials.pool import Pool
 from hermes.providers.http import Http
 from hermes.providers.keys import OneKey
@@ -23,7 +23,7 @@ from hermes.providers.vendor import Vendor, shipped
 PLAIN = """
 import sys
 from pathlib import Path
-from hermes.app.accounts import Accounts
+from hermes.credentials.accounts import Accounts
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.world import World

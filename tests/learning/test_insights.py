@@ -12,7 +12,6 @@ import pytest
 
 from hermes.app.build import App
 from hermes.app.sessions.insights import Insights, insights
-from hermes.app.sessions.tally import HOUR_SECONDS
 from hermes.codec.json import decode
 from hermes.commands.insights import NOTHING, insight_lines
 from hermes.core.events import (
@@ -24,6 +23,7 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, user_says
+from hermes.journal.tally import HOUR_SECONDS
 from hermes.testing.server import ScriptedServer
 from tests.durability.observing import eventually
 from tests.learning.school import NAME, Pupil, School, say

@@ -11,8 +11,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
-from hermes.app.policy.sight import Witness
-from hermes.app.policy.witnessed import Witnessed
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, replace
 from hermes.core.commands import Answer, Say
@@ -38,6 +36,8 @@ from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, Rules
 from hermes.policy.suspects.suspects import Suspects
+from hermes.policy.taint.sight import Witness
+from hermes.policy.taint.witnessed import Witnessed
 from hermes.policy.urls.resolver import GivenAnswers
 from hermes.testing.provider import ScriptedProvider
 from hermes.tools.files.patch import patch

@@ -10,7 +10,6 @@ import pytest
 from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.app.policy.judging import answer
-from hermes.app.policy.safe_roots import safe_roots
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
@@ -19,6 +18,7 @@ from hermes.core.events import ToolFinished
 from hermes.core.messages import ToolResult
 from hermes.core.world import World
 from hermes.policy.rules import PolicySettings
+from hermes.policy.safe_roots import safe_roots
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from hermes.workspaces.confinement.sandbox import Wanted

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from hermes import AIAgent
-from hermes.app.secrecy.secrecy import Secrecy
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.config.logs import start_logging
+from hermes.credentials.redaction import Secrecy
 from hermes.testing.faults import paced
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer

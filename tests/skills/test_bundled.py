@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.skills.scan import scan_skill
 from hermes.config.skill_settings import SkillSettings
 from hermes.skills.conditions import Here
 from hermes.skills.files import read_tree
 from hermes.skills.frontmatter import quickly, split
 from hermes.skills.index import index_text
 from hermes.skills.scan import CATEGORY_FILE, Root, Scan
+from hermes.skills.scan_skill import scan_skill
 from hermes.skills.seeding import OPTIONAL, SHIPPED
 from hermes.skills.skill import MAIN, READABLE, parse
 from hermes.tools.catalogue import TARGETS

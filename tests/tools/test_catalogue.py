@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from hermes.app.prompt.toolbox import AT_TIMES
 from hermes.codec.json import encode
 from hermes.core.errors import NotFound
 from hermes.core.tools import ToolContext, ToolOutput, tool
@@ -21,6 +20,7 @@ from hermes.tools.catalogue import (
     built_in_entries,
     load_target,
 )
+from hermes.tools.toolbox import AT_TIMES
 from hermes.tools.toolsets import resolve_toolsets
 
 BUDGET_BYTES = 9_000

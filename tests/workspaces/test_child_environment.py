@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from hermes.workspaces.environment import child_environment
+from hermes.config.child_environment import child_environment
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,7 @@ from hermes.app.images.imaging import Imaging
 from hermes.app.limits import limits_of
 from hermes.app.mcp.foreign import Foreign
 from hermes.app.memory.snapshots import remembered, through
-from hermes.app.models.choice import Choice
 from hermes.app.models.following import follow_choice
-from hermes.app.models.models import Models
 from hermes.app.opening import Opening
 from hermes.app.plugins.extending import joined
 from hermes.app.policy.safeguards import approver, session_rules, way_to_the_web
@@ -28,10 +26,6 @@ from hermes.app.prompt.compacting import EngineMaker, context_engine
 from hermes.app.prompt.context_files import nearby
 from hermes.app.prompt.prefill import prefilled
 from hermes.app.prompt.prompting import chosen_personality, view_of
-from hermes.app.prompt.toolbox import Tools, wanted_names
-from hermes.app.secrecy.guarded import Guard
-from hermes.app.secrecy.secrecy import Secrecy
-from hermes.app.secrecy.veil import Veil
 from hermes.app.sessions import watching
 from hermes.app.sessions.tuning import TieredConnect, Tuning
 from hermes.app.sessions.upkeep import upkeep
@@ -54,7 +48,13 @@ from hermes.core.session import Session
 from hermes.core.transcript import fold
 from hermes.core.turn import Limits
 from hermes.core.world import World
+from hermes.credentials.event_redactor import Veil
+from hermes.credentials.redacting_provider import Guard
+from hermes.credentials.redaction import Secrecy
 from hermes.journal.journal import SqliteJournal
+from hermes.models.choice import Choice
+from hermes.models.models import Models
+from hermes.tools.toolbox import Tools, wanted_names
 
 if TYPE_CHECKING:
     from hermes.app.memory.remembering import Remembering
@@ -172,7 +172,7 @@ class App:
         when this returns. What it returns follows the turn that answers; without a TurnEnded at
         the end, that process has gone and the session can be opened."""
         # Few runs meet another one, so the others do not pay for it.
-        from hermes.app.sessions.elsewhere import follow
+        from hermes.journal.elsewhere import follow
 
         session_id = await self._wanted(opening)
         say = replace(say, text=self.secrecy.text(say.text))
@@ -197,7 +197,7 @@ class App:
 
     def switch_back(self, session: Session, model: str, provider: str) -> None:
         """Return to this model after the next turn."""
-        from hermes.app.models.switching import switch_back
+        from hermes.models.switching import switch_back
 
         work = switch_back(session, session.subscribe(), model, provider)
         self._open[session.id][1].append(asyncio.ensure_future(watching.quietly(work)))

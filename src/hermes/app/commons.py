@@ -6,18 +6,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.models.choice import Choice
-from hermes.app.moments import Moments
 from hermes.app.opening import Opening
-from hermes.app.policy.safe_roots import safe_roots
 from hermes.app.policy.witnessing import suspects_of
 from hermes.app.prompt.beginning import Beginning, beginning
 from hermes.app.workspaces.terminal import shell_settings
 from hermes.app.workspaces.workplace import root_of, start_folder
+from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import replace
+from hermes.config.child_environment import child_environment
+from hermes.models.choice import Choice
+from hermes.policy.safe_roots import safe_roots
 from hermes.policy.suspects.suspects import Suspects
 from hermes.workspaces.confinement.sandbox import Confinement
-from hermes.workspaces.environment import child_environment
 from hermes.workspaces.shell import ShellSettings
 
 if TYPE_CHECKING:
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from hermes.app.sessions.mirroring import Mirrors
 
 
+SECRET_SECONDS = 0.05
+
+
 class Commons:
     def __init__(self, app: App) -> None:
         self._app = app
         self._text = ""
-        self._beginnings: Moments[Beginning] = Moments()
-        self._folders: Moments[str] = Moments()
-        self._offers: Moments[None] = Moments()
+        self._beginnings: TtlCache[Beginning] = TtlCache()
+        self._folders: TtlCache[str] = TtlCache()
+        self._offers: TtlCache[None] = TtlCache()
 
     def expect_crowd(self, seconds: float) -> None:
         self._beginnings.seconds = self._folders.seconds = self._offers.seconds = seconds
@@ -108,3 +111,12 @@ class Commons:
 
 def _at_home(path: str) -> str:
     return str(Path(path).expanduser())
+
+
+def enable_burst_caching(app: App, seconds: float) -> None:
+    """Sessions that open within this many seconds share what they would all look up."""
+    app.commons.expect_crowd(seconds)
+    app.looked.cache.seconds = seconds
+    app.models.expect_crowd(seconds)
+    # A secret that another process has just stored is masked after this delay at the latest.
+    app.secrecy.expect_crowd(min(seconds, SECRET_SECONDS))

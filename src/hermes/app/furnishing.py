@@ -95,8 +95,8 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
 
 
 def _directory(app: App, opened: SessionOpened) -> object:
-    from hermes.app.prompt.toolbox import wanted_names
     from hermes.tools.discovery import Directory
+    from hermes.tools.toolbox import wanted_names
 
     names = wanted_names(app.settings, platform=opened.source)
     return Directory(lambda: app.tools.hidden(opened.tools, names))

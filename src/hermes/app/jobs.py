@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from hermes.app.memory.suspicion import scan_for_threats
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject
 from hermes.core.errors import NotFound, UsageError
 from hermes.cron.jobs import JobChange, Jobs, NewJob
+from hermes.memory.suspicion import scan_for_threats
 
 if TYPE_CHECKING:
     from hermes.app.build import App

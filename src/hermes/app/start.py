@@ -8,7 +8,6 @@ from typing import Any
 
 from hermes.app.build import App
 from hermes.app.learning.lessons import learn
-from hermes.app.secrecy.secrecy import Secrecy
 from hermes.codec.values import JsonValue
 from hermes.config.flags import flag_values
 from hermes.config.home import resolve_home
@@ -19,6 +18,7 @@ from hermes.config.switches import is_set
 from hermes.config.zone import use_zone
 from hermes.core.budget import Budget
 from hermes.core.world import World, nothing_here
+from hermes.credentials.redaction import Secrecy
 
 
 def start(

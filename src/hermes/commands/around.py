@@ -6,14 +6,14 @@ from __future__ import annotations
 import platform
 import sys
 
-from hermes.app.models.shelf import ProviderRow, Shelf
-from hermes.app.prompt.toolbox import wanted_names
 from hermes.app.prompt.toolsets import ToolsetState, states, switch
 from hermes.codec.json import encode, plain
 from hermes.commands.registry import Here, Outcome, Reloaded, Shown, SlashCommand
 from hermes.commands.tuning import choices
 from hermes.commands.visible import one_line
 from hermes.core.errors import UsageError
+from hermes.models.shelf import ProviderRow, Shelf
+from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__
 
 PAGE = 20

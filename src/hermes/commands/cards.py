@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hermes.app.models.shelf import Card
 from hermes.commands.amounts import short_count
+from hermes.models.shelf import Card
 
 
 def card_words(card: Card) -> str:

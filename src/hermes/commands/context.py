@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hermes.app.prompt import personalities
 from hermes.commands.amounts import short_count
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
+from hermes.context import personality_choice as personalities
 from hermes.core.commands import Compact
 from hermes.core.events import Compacted
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.app.models.choice import WITHIN
-from hermes.app.models.saving import save_choice
-from hermes.app.models.shelf import Card, Cards, Shelf
-from hermes.app.models.switching import switch
 from hermes.codec.values import Value
 from hermes.commands.amounts import short_count
 from hermes.commands.cards import card_words
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
 from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.models.choice import WITHIN
+from hermes.models.saving import save_choice
+from hermes.models.shelf import Card, Cards, Shelf
+from hermes.models.switching import switch
 
 SHOWN = 15
 SUGGESTED = 30

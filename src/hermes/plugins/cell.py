@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from hermes.codec.values import Value
+from hermes.config.child_environment import is_providers
 from hermes.core.errors import ConfigError
 from hermes.plugins.contents import forget_copies
 from hermes.plugins.serving import Grants
 from hermes.workspaces.child import onto, opened
 from hermes.workspaces.confinement.sandbox import Cell, find_means
 from hermes.workspaces.confinement.scope import RESOLVER, Scope, below, outermost
-from hermes.workspaces.environment import is_providers
 
 Sandbox = Literal["auto", "require", "off"]
 Means = Literal["auto", "bubblewrap", "landlock"]

@@ -12,12 +12,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from hermes.codec.values import Value
+from hermes.config.child_environment import child_environment
 from hermes.core.errors import ToolError
 from hermes.core.ports import CommandResult, ShellSetup
 from hermes.workspaces import shell_state
 from hermes.workspaces.bash_text import quoted
 from hermes.workspaces.child import Sink
-from hermes.workspaces.environment import child_environment
 from hermes.workspaces.limits import ResourceLimits
 from hermes.workspaces.output import LiveText, OutputWindow
 from hermes.workspaces.runner import Finished, Runner

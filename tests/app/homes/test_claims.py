@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.homes.claims import claimed, claims_folder
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
+from hermes.homes.claims import claimed, claims_folder
 
 TOKEN = "a token that two homes have"
 HOLD = """
 import sys
 from pathlib import Path
-from hermes.app.homes.claims import claimed
+from hermes.homes.claims import claimed
 from hermes.config.home import Home
 
 home, folder, token = sys.argv[1:]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.homes.updating import Installation, installation, news, update
 from hermes.core.errors import ConfigError
+from hermes.homes.updating import Installation, installation, news, update
 
 
 def git(folder: Path, *words: str) -> str:

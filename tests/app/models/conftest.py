@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.models.models import Models
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.world import World
+from hermes.models.models import Models
 from tests.providers.asking import NapClock
 
 

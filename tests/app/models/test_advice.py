@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from hermes.app.models.models import Models
 from hermes.core.errors import ProviderError
+from hermes.models.models import Models
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails
 from tests.app.ledger import Ledger

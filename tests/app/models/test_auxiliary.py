@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.models.auxiliary import Auxiliary, seconds_for
-from hermes.app.models.models import Models
 from hermes.config.home import Home
 from hermes.config.load import Config, load
 from hermes.core.errors import ProviderError
 from hermes.core.messages import Image, Text, UserMessage, user_says
 from hermes.core.prompt import Prompt
 from hermes.core.world import World
+from hermes.models.auxiliary import Auxiliary, seconds_for
+from hermes.models.models import Models
 from hermes.testing.faults import paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import fails, says

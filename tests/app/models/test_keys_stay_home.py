@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.models.choice import Wish
-from hermes.app.models.resolver import Resolver
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.errors import HermesError
 from hermes.core.world import SystemClock
+from hermes.models.choice import Wish
+from hermes.models.resolver import Resolver
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.listings import Listings
 from hermes.providers.vendor import Vendor, shipped

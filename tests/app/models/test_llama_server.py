@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.models.models import Models
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt, Reply
 from hermes.core.world import World
+from hermes.models.models import Models
 from tests.app.ledger import Ledger
 
 WEIGHTS = Path(__file__).parents[3] / ".venv" / "weights" / "smollm2.gguf"

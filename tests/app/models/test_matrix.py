@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from hermes.app.models.models import Models
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.errors import ConfigError, UsageError
 from hermes.core.world import World
+from hermes.models.models import Models
 from hermes.providers.endpoint import Endpoint
 
 OPENROUTER = {"OPENROUTER_API_KEY": "sk-or-0123456789"}

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from hermes.app.models.models import Models
 from hermes.core.errors import ConfigError, ProviderError
 from hermes.core.prompt import Notice
+from hermes.models.models import Models
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import fails, says
 from tests.app.ledger import Ledger

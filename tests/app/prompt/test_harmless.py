@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hermes.app.prompt.harmless import MOST_KNOWN, SCANNER, Harmless
 from hermes.config.home import Home
+from hermes.context.harmless import MOST_KNOWN, SCANNER, Harmless
 
 HERMES = str(Path(sys.executable).with_name("hermes"))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.prompt.toolchain import MANAGED, NO_PIP, NO_PYTHON, ONLY_PYTHON3, TERMUX, WSL
-from hermes.app.prompt.toolchain import peculiarities as told
+from hermes.context.toolchain import MANAGED, NO_PIP, NO_PYTHON, ONLY_PYTHON3, TERMUX, WSL
+from hermes.context.toolchain import peculiarities as told
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from hermes.app.replay.gathering import gather
-from hermes.app.replay.recording import Recording
 from hermes.app.replay.replay import replay
 from hermes.codec.values import replace
 from hermes.core.commands import Compact
 from hermes.core.events import Compacted
+from hermes.replay.recording import Recording
 from hermes.testing.request import Request
 from hermes.testing.script import Rule
 from hermes.testing.steps import Step, calls, fails, overflows, says

@@ -8,15 +8,15 @@ from typing import Annotated
 
 import msgspec
 
-from hermes.app.replay.recording import Recording
 from hermes.app.replay.replay import Overrides, replay
-from hermes.app.replay.report import Divergence
 from hermes.codec.json import encode
 from hermes.codec.values import replace
 from hermes.core.effects import ReadPath
 from hermes.core.events import DurableEvent, MessageReceived, ToolFinished
 from hermes.core.messages import user_says
 from hermes.core.tools import Tool, ToolContext, ToolOutput, tool
+from hermes.replay.recording import Recording
+from hermes.replay.report import Divergence
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import calls, says
 from hermes.tools.files.read import read_file as real_read_file

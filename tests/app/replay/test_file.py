@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.replay.file import lines_of, load, packed
-from hermes.app.replay.recording import Recording
 from hermes.app.replay.replay import replay
 from hermes.core.errors import UsageError
+from hermes.replay.file import lines_of, load, packed
+from hermes.replay.recording import Recording
 from hermes.testing.faults import dripped
 from hermes.testing.steps import calls, says
 from tests.app.replay.recorded import record

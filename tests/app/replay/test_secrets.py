@@ -6,10 +6,10 @@ import zlib
 from pathlib import Path
 
 from hermes.app.opening import Opening
-from hermes.app.replay.file import lines_of, load, packed
 from hermes.app.replay.gathering import gather
 from hermes.app.replay.replay import replay
 from hermes.core.commands import Say
+from hermes.replay.file import lines_of, load, packed
 from hermes.testing.faults import paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.replay.cues import side_work
 from hermes.app.replay.gathering import gather
 from hermes.app.replay.replay import replay
 from hermes.codec.values import replace
 from hermes.core.events import CallSettled
+from hermes.replay.cues import side_work
 from tests.app.replay.stories import stories
 from tests.app.replay.telling import Story, told
 

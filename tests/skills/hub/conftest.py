@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from hermes.app.skills.hub import Way
-from hermes.app.skills.scan import scan_skill
 from hermes.providers.http import Http
 from hermes.skills.hub.cache import IndexCache
 from hermes.skills.hub.hub import Hub, Prepared
@@ -23,6 +22,7 @@ from hermes.skills.hub.sources.skills_sh import SkillsSh
 from hermes.skills.hub.sources.well_known import WellKnown
 from hermes.skills.hub.transfer import Publishing
 from hermes.skills.hub.web import Web
+from hermes.skills.scan_skill import scan_skill
 from tests.skills.bench import Bench
 from tests.skills.hub.services import Services, serving
 

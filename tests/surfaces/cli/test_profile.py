@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hermes.app.homes.backup import used_by
-from hermes.app.homes.claims import claimed
 from hermes.config.home import Home
 from hermes.config.secrets import environment
+from hermes.homes.claims import claimed
 from hermes.journal.leases import lock_folder
 from hermes.journal.locks import Owner
 from tests.surfaces.cli.program import Program

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from hermes.app.homes.health import index_findings, journal_findings
 from hermes.app.homes.status import Page, changed_settings, packages
-from hermes.app.models.choice import WITHIN
-from hermes.app.models.explaining import explain_choice
-from hermes.app.models.shelf import Shelf
 from hermes.config.findings import Finding
 from hermes.core.errors import HermesError
+from hermes.models.choice import WITHIN
+from hermes.models.explaining import explain_choice
+from hermes.models.shelf import Shelf
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from hermes.app.models.explaining import Reason, explain_choice
-from hermes.app.models.models import Models
-from hermes.app.secrecy.secrecy import Secrecy
 from hermes.config.findings import Finding, fault, fine, warning
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.config.secrets import environment
 from hermes.core.errors import JournalError
 from hermes.core.world import World
+from hermes.credentials.redaction import Secrecy
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.verify import Problem, verify
+from hermes.models.explaining import Reason, explain_choice
+from hermes.models.models import Models
 from hermes.workspaces.confinement.protection import Protection
 
 MOST_NAMED = 5

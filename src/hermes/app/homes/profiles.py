@@ -8,15 +8,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from hermes.app.homes.archives import (
-    SECRET_FILES,
-    Packed,
-    Wanted,
-    copy_database,
-    files_of,
-    is_lasting,
-    pack,
-)
 from hermes.app.homes.backup import refuse_if_used, used_by
 from hermes.app.skills.index import seeds_of
 from hermes.codec.values import Value
@@ -31,6 +22,15 @@ from hermes.config.home import (
 )
 from hermes.config.load import load
 from hermes.core.errors import NotFound, UsageError
+from hermes.homes.archives import (
+    SECRET_FILES,
+    Packed,
+    Wanted,
+    copy_database,
+    files_of,
+    is_lasting,
+    pack,
+)
 
 DEFAULT = "default"
 DESCRIPTION = "description.txt"

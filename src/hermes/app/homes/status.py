@@ -8,12 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from hermes.app.homes.backup import used_by
-from hermes.app.homes.updating import installation
-from hermes.app.models.explaining import explain_choice
-from hermes.app.prompt.toolbox import wanted_names
 from hermes.app.workspaces.terminal import described
 from hermes.codec.json import encode
 from hermes.config.secrets import masked, shown
+from hermes.homes.updating import installation
+from hermes.models.explaining import explain_choice
+from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__
 
 if TYPE_CHECKING:

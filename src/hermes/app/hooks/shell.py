@@ -6,12 +6,12 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from hermes.config.child_environment import child_environment
 from hermes.core.errors import HermesError
 from hermes.hooks.catalogue import HOOKS
 from hermes.hooks.consent import FILE, Consents, fingerprint
 from hermes.hooks.registry import Hooks
 from hermes.hooks.shell import ShellCallback, ShellHook, is_allowed
-from hermes.workspaces.environment import child_environment
 
 if TYPE_CHECKING:
     from hermes.app.build import App

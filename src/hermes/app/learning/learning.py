@@ -11,8 +11,6 @@ from hermes.app.learning.looking_back import LookBack, Past
 from hermes.app.learning.rehearsing import Rehearsals, ledger_of
 from hermes.app.learning.taking_back import take_back
 from hermes.app.memory.reviewing import Reviewed
-from hermes.app.memory.suspicion import untrusted_in
-from hermes.app.models.choice import WITHIN
 from hermes.app.skills.skilled import Skilled, skilled
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.core.events import Record, SessionOpened
@@ -23,6 +21,8 @@ from hermes.learning.ledger import Look
 from hermes.learning.occasions import Occasion, Watch
 from hermes.learning.relapse import Run, Uses
 from hermes.learning.verdicts import Rehearsal, Verdict
+from hermes.memory.suspicion import untrusted_in
+from hermes.models.choice import WITHIN
 from hermes.skills.history import Version
 
 if TYPE_CHECKING:

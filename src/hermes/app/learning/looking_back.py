@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hermes.app.memory.reviewing import DENIED, TASK, MemoryReview, Nowhere, Reviewed
-from hermes.app.models.auxiliary import Auxiliary
 from hermes.app.policy.judging import rules_for
 from hermes.app.skills.skilled import skilled
 from hermes.codec.json import DecodeError
@@ -23,6 +22,7 @@ from hermes.core.transcript import Transcript
 from hermes.learning.looking import digest, shelf_words, words_for
 from hermes.learning.occasions import Why
 from hermes.memory.tools import memory
+from hermes.models.auxiliary import Auxiliary
 from hermes.skills.desk import Desk
 from hermes.skills.history import Cause, Version
 from hermes.skills.loading import read_text

@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hermes.app.models.choice import WITHIN
 from hermes.app.replay.gathering import gather
-from hermes.app.replay.outside import Outside
-from hermes.app.replay.parts import Part, first_place, idle_before
 from hermes.app.replay.performance import Performance
-from hermes.app.replay.recording import Line, Recording
 from hermes.app.replay.tools import UNKNOWN_CALL
 from hermes.codec.json import encode
 from hermes.codec.values import replace
@@ -36,6 +32,10 @@ from hermes.learning.ledger import Ledger
 from hermes.learning.outcomes import outcome_of
 from hermes.learning.revision import Introduction, Revision
 from hermes.learning.verdicts import Rehearsal, Trial
+from hermes.models.choice import WITHIN
+from hermes.replay.outside import Outside
+from hermes.replay.parts import Part, first_place, idle_before
+from hermes.replay.recording import Line, Recording
 from hermes.skills.history import Version
 
 if TYPE_CHECKING:

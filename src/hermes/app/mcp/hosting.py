@@ -8,13 +8,13 @@ import os
 from typing import TYPE_CHECKING
 
 from hermes.app.mcp.watching import watch_of
-from hermes.app.models.auxiliary import MAIN, Auxiliary
 from hermes.codec.values import replace
 from hermes.config.model_settings import AuxiliaryTaskSettings
 from hermes.core.prompt import Prompt
 from hermes.mcp.hosting import Hosting, Sample, SampleRequest
 from hermes.mcp.sampling import content_of
 from hermes.mcp.server import Server
+from hermes.models.auxiliary import MAIN, Auxiliary
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -7,10 +7,10 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.policy.sight import Witness
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.ports import Workspace
 from hermes.mcp.hosting import Watch
+from hermes.policy.taint.sight import Witness
 
 if TYPE_CHECKING:
     from hermes.app.build import App

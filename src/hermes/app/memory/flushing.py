@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from hermes.app.memory.suspicion import untrusted_in
-from hermes.app.models.choice import WITHIN
 from hermes.core.errors import HermesError
 from hermes.core.events import SessionOpened
 from hermes.core.messages import Message, UserMessage
 from hermes.core.session import Session
 from hermes.memory.nudges import flush_request
+from hermes.memory.suspicion import untrusted_in
+from hermes.models.choice import WITHIN
 
 if TYPE_CHECKING:
     from hermes.app.build import App

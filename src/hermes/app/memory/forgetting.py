@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.memory.sweeping import sweep
 from hermes.app.replay.taping import TAPES
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound, UsageError
@@ -17,6 +16,7 @@ from hermes.journal.erasure import Erasure, Nearby, erase, holding
 from hermes.memory.entries import OWNER, Source
 from hermes.memory.memories import Doomed
 from hermes.memory.phrases import Phrases
+from hermes.memory.sweeping import sweep
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -7,9 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.memory.recalling import Recalling
-from hermes.app.memory.suspicion import scan_for_threats, untrusted_in
-from hermes.app.models.auxiliary import Auxiliary
 from hermes.app.opening import Opening
 from hermes.codec.values import JsonValue
 from hermes.core.errors import HermesError
@@ -23,6 +20,9 @@ from hermes.core.wiping import left_in
 from hermes.memory.attached import Attached
 from hermes.memory.entries import OWNER, Operation, Source, Target
 from hermes.memory.provider import Began, MemoryProvider
+from hermes.memory.recalling import Recalling
+from hermes.memory.suspicion import scan_for_threats, untrusted_in
+from hermes.models.auxiliary import Auxiliary
 
 if TYPE_CHECKING:
     from hermes.app.build import App

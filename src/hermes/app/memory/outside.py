@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from hermes.app.homes.archives import copy_database, files_of
 from hermes.codec.values import Value
 from hermes.config.home import Home, unwritable
 from hermes.core.errors import HermesError
+from hermes.homes.archives import copy_database, files_of
 from hermes.policy.places.places import Places
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from hermes.app.memory.suspicion import scan_for_threats, untrusted_in
 from hermes.app.opening import Opening
 from hermes.codec.values import Value
 from hermes.core.effects import Remember
@@ -36,6 +35,7 @@ from hermes.memory.entries import (
 )
 from hermes.memory.format import usage
 from hermes.memory.memories import Memories
+from hermes.memory.suspicion import scan_for_threats, untrusted_in
 from hermes.version import __version__
 
 if TYPE_CHECKING:

@@ -7,9 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from hermes.app.memory.remembering import APPROVAL, heard_at
-from hermes.app.memory.suspicion import untrusted_in
-from hermes.app.models.auxiliary import Auxiliary
-from hermes.app.models.choice import WITHIN
 from hermes.app.policy.judging import rules_for
 from hermes.codec.json import DecodeError
 from hermes.codec.values import JsonObject
@@ -32,7 +29,10 @@ from hermes.core.tools import ToolOutput
 from hermes.core.transcript import Transcript
 from hermes.memory.entries import Source
 from hermes.memory.nudges import nudge
+from hermes.memory.suspicion import untrusted_in
 from hermes.memory.tools import Call, Desk, carry_out, memory, wishes_of
+from hermes.models.auxiliary import Auxiliary
+from hermes.models.choice import WITHIN
 
 if TYPE_CHECKING:
     from hermes.app.build import App

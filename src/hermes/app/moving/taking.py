@@ -6,10 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from hermes.app.moving.foreign import Foreign, Item, Kind, State
-from hermes.app.prompt.soul import is_written
 from hermes.app.skills.index import skills_folder
-from hermes.app.skills.scan import scan_skill
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.config.coerce import WrongKind, from_data
 from hermes.config.document import read_document
@@ -19,8 +16,11 @@ from hermes.config.schema import Path as Key
 from hermes.config.schema import find_setting, format_key, is_section, section_by_name
 from hermes.config.secrets import looks_secret, masked
 from hermes.config.settings import Settings
+from hermes.context.soul import is_written
+from hermes.homes.moving.foreign import Foreign, Item, Kind, State
 from hermes.memory.entries import Operation, Refused, Source, Target
 from hermes.skills.files import put_folder, read_tree
+from hermes.skills.scan_skill import scan_skill
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.models.auxiliary import MAIN, Auxiliary
 from hermes.app.plugins.dispatch import dispatch
 from hermes.codec.json import convert, plain
 from hermes.codec.values import replace
@@ -16,6 +15,7 @@ from hermes.core.errors import HermesError
 from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt
 from hermes.mcp.schemas import clean_schema
+from hermes.models.auxiliary import MAIN, Auxiliary
 from hermes.plugins.births import Surroundings
 from hermes.plugins.discovery import PROJECT, Places
 from hermes.plugins.found import Found

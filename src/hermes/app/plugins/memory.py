@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hermes.app.memory.suspicion import scan_for_threats
 from hermes.context.plain import PlainMessages
 from hermes.core.messages import Message
 from hermes.memory.entries import Action, Target
 from hermes.memory.provider import Began, MemoryProvider, SwitchCause
+from hermes.memory.suspicion import scan_for_threats
 from hermes.plugins.services import Service
 
 log = logging.getLogger(__name__)

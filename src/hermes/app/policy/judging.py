@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from hermes.app.mcp.trust import distrust
-from hermes.app.policy.safe_roots import safe_roots
 from hermes.app.policy.witnessing import suspects_of
 from hermes.codec.json import DecodeError, convert, decode, plain
 from hermes.codec.values import JsonObject, Value, replace
@@ -36,7 +34,9 @@ from hermes.core.events import (
     ToolIntended,
 )
 from hermes.policy.findings import CATEGORIES, Level, Verdict
+from hermes.policy.mcp_trust import distrust
 from hermes.policy.rules import Blocked, PolicySettings, Rules
+from hermes.policy.safe_roots import safe_roots
 from hermes.policy.standing import Rule, load_rules
 
 if TYPE_CHECKING:

@@ -92,7 +92,7 @@ def approver(app: App, session: Callable[[], Session]) -> Judge:
     async def judge(effect: RunCommand, asked: Ask) -> bool:
         if not app.reaches_out:
             return app.judged_then()
-        from hermes.app.policy.approving import Approving
+        from hermes.models.approver import Approving
 
         return await Approving(app.models, app.settings, session()).allows(effect, asked)
 

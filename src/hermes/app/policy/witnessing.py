@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.app.policy.sight import Witness
-from hermes.app.policy.witnessed import Witnessed
 from hermes.policy.suspects.suspects import FILE, Suspects
+from hermes.policy.taint.sight import Witness
+from hermes.policy.taint.witnessed import Witnessed
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.policy.sight import Sight, Witness
-from hermes.app.policy.witnessed import Witnessed
 from hermes.core.errors import HermesError
 from hermes.core.ports import ProcessInfo, Workspace
 from hermes.policy.rules import Rules
 from hermes.policy.suspects.copies import FILE, LARGEST, Copies
 from hermes.policy.suspects.suspects import Suspects
+from hermes.policy.taint.sight import Sight, Witness
+from hermes.policy.taint.witnessed import Witnessed
 
 if TYPE_CHECKING:
     from hermes.app.build import App

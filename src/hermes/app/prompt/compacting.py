@@ -114,7 +114,7 @@ class _Summaries:
 
     async def __call__(self, prompt: Prompt, meter: Meter) -> Reply:
         # Few conversations grow so long.
-        from hermes.app.models.auxiliary import Auxiliary
+        from hermes.models.auxiliary import Auxiliary
 
         session = self._app.session(self._session_id)
         transcript = session.transcript

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.prompt.harmless import Harmless
 from hermes.context.files import Scan, unscanned
+from hermes.context.harmless import Harmless
 from hermes.core.effects import Allow, ReadPath
 from hermes.core.events import SessionOpened
 from hermes.core.messages import ToolCall, ToolResult

@@ -6,10 +6,7 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-from hermes.app.models.choice import Choice
 from hermes.app.opening import Opening
-from hermes.app.prompt.soul import soul_of
-from hermes.app.secrecy.people import hides_people, without_people
 from hermes.app.workspaces.terminal import described, is_far
 from hermes.config.home import Home
 from hermes.config.kinds import Effort
@@ -21,7 +18,9 @@ from hermes.context.files import (
     project_context,
     unscanned,
 )
+from hermes.context.pii import hides_people, without_people
 from hermes.context.platforms import platform_hint
+from hermes.context.soul import soul_of
 from hermes.context.system import Layer, Slots, Surroundings, layers, with_model
 from hermes.core.errors import NotFound
 from hermes.core.events import Overlaid
@@ -29,6 +28,7 @@ from hermes.core.messages import Message
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.transcript import Transcript
 from hermes.core.turn import View
+from hermes.models.choice import Choice
 
 DEFAULT_PROFILE = "default"
 
@@ -153,7 +153,7 @@ def chosen_personality(settings: Settings) -> Overlaid | None:
     if not settings.display.personality:
         return None
     # Few people set one.
-    from hermes.app.prompt.personalities import overlay
+    from hermes.context.personality_choice import overlay
 
     try:
         found = overlay(settings, settings.display.personality)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.app.prompt.toolbox import wanted_names
 from hermes.codec.values import JsonValue, Value
 from hermes.config.home import Home
 from hermes.config.schema import Path
 from hermes.config.settings import Settings
 from hermes.core.errors import NotFound, UsageError
+from hermes.tools.toolbox import wanted_names
 from hermes.tools.toolsets import TOOLSETS, resolve_toolsets
 
 # The surfaces that sessions begin on.

@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hermes.app.models.choice import WITHIN, Wish
-from hermes.app.models.models import Models, wish_of
 from hermes.app.prompt.prefill import prefill_file
 from hermes.codec.json import convert, plain
 from hermes.codec.values import JsonObject, JsonValue, Value, replace
@@ -16,6 +14,8 @@ from hermes.config.load import Config
 from hermes.config.schema import find_setting
 from hermes.config.settings import Settings
 from hermes.core.errors import HermesError
+from hermes.models.choice import WITHIN, Wish
+from hermes.models.models import Models, wish_of
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.recorded.frames import Run, Way
 from hermes.providers.recorded.masks import Mask

@@ -11,7 +11,6 @@ import msgspec
 
 from hermes.app.build import App
 from hermes.app.replay.facts import run_of
-from hermes.app.replay.recording import Line, Recording
 from hermes.app.replay.taping import TAPES
 from hermes.codec.json import decode, encode
 from hermes.codec.values import Value, replace
@@ -24,6 +23,7 @@ from hermes.providers.recorded.frames import Exchange
 from hermes.providers.recorded.masks import Mask
 from hermes.providers.recorded.reading import Taped, read_tapes
 from hermes.providers.recorded.tape import recut
+from hermes.replay.recording import Line, Recording
 from hermes.version import __version__
 
 

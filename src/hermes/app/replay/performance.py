@@ -11,15 +11,8 @@ from typing import Literal
 import msgspec
 
 from hermes.app.opening import Opening
-from hermes.app.replay.conductor import Conductor
 from hermes.app.replay.facts import facts_in, known_in
-from hermes.app.replay.gates import Gates
-from hermes.app.replay.journal import seed
-from hermes.app.replay.parts import Part, shell_before
-from hermes.app.replay.recording import Line, Recording
 from hermes.app.replay.rehearsal import Play, Rehearsal, config_of
-from hermes.app.replay.report import Divergence, Report
-from hermes.app.replay.score import Score
 from hermes.app.replay.tools import Mode, Results
 from hermes.codec.json import encode
 from hermes.codec.values import replace
@@ -32,6 +25,13 @@ from hermes.journal.journal import SqliteJournal
 from hermes.journal.rows import read_rows
 from hermes.providers.http import tap_of_task
 from hermes.providers.recorded.player import Player
+from hermes.replay.conductor import Conductor
+from hermes.replay.gates import Gates
+from hermes.replay.journal import seed
+from hermes.replay.parts import Part, shell_before
+from hermes.replay.recording import Line, Recording
+from hermes.replay.report import Divergence, Report
+from hermes.replay.score import Score
 
 
 class Performance:

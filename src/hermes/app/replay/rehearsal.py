@@ -7,25 +7,12 @@ from pathlib import Path
 
 from hermes.app.build import App
 from hermes.app.limits import limits_of
-from hermes.app.models.choice import EMBEDDED, OFFLINE, Wish
-from hermes.app.models.resolver import Resolver
 from hermes.app.opening import Opening
 from hermes.app.prompt.compacting import BUILT_IN, means_of
-from hermes.app.replay.approvals import AnsweredThen
-from hermes.app.replay.compactions import PlayedEngine
-from hermes.app.replay.conductor import Conductor
-from hermes.app.replay.cues import side_calls
 from hermes.app.replay.facts import Facts, Known
-from hermes.app.replay.gates import Gates
-from hermes.app.replay.hooks import played_hooks
-from hermes.app.replay.journal import ReplayJournal
-from hermes.app.replay.score import Score
-from hermes.app.replay.scratch import ScratchWorkspace
-from hermes.app.replay.spoken import Continuing, SpokenProvider
-from hermes.app.replay.time import ReplayWorld
 from hermes.app.replay.tools import Mode, ReplayTools, Results
-from hermes.app.replay.workspace import PlayedWorkspace
 from hermes.codec.json import encode
+from hermes.config.child_environment import child_environment
 from hermes.config.home import Home
 from hermes.config.load import Config, load
 from hermes.core.effects import Effect
@@ -36,10 +23,23 @@ from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.tools import Tool
 from hermes.core.turn import Limits
 from hermes.core.world import World
+from hermes.models.choice import EMBEDDED, OFFLINE, Wish
+from hermes.models.resolver import Resolver
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.recorded.player import Player
 from hermes.providers.recorded.tapped import Tapped
-from hermes.workspaces.environment import child_environment
+from hermes.replay.approvals import AnsweredThen
+from hermes.replay.compactions import PlayedEngine
+from hermes.replay.conductor import Conductor
+from hermes.replay.cues import side_calls
+from hermes.replay.gates import Gates
+from hermes.replay.hooks import played_hooks
+from hermes.replay.journal import ReplayJournal
+from hermes.replay.score import Score
+from hermes.replay.scratch import ScratchWorkspace
+from hermes.replay.spoken import Continuing, SpokenProvider
+from hermes.replay.time import ReplayWorld
+from hermes.replay.workspace import PlayedWorkspace
 from hermes.workspaces.local import LocalWorkspace
 
 WINDOW = 256_000

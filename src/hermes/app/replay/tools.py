@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from hermes.app.prompt.toolbox import Tools
-from hermes.app.replay.gates import Gates
 from hermes.codec.json import DecodeError
 from hermes.codec.values import JsonObject
 from hermes.core.effects import (
@@ -32,6 +30,8 @@ from hermes.core.messages import Image, Text, ToolCall, ToolResult
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool, ToolContext, ToolOutput
 from hermes.core.turn import Toolbox
+from hermes.replay.gates import Gates
+from hermes.tools.toolbox import Tools
 
 Mode = Literal["recorded", "live"]
 UNKNOWN_CALL = "This call was never made in the recording, so nobody knows its result."

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.config.child_environment import is_providers
 from hermes.config.env_edit import set_variable
 from hermes.config.secrets import read_env_file
 from hermes.core.secret_store import SecretStore
-from hermes.workspaces.environment import is_providers
 
 if TYPE_CHECKING:
     from hermes.app.build import App

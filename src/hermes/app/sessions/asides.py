@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from hermes.app.opening import Opening
 from hermes.app.prompt.prefill import prefilled
 from hermes.app.prompt.prompting import view_of
-from hermes.app.prompt.toolbox import wanted_names
 from hermes.codec.values import Value, replace
 from hermes.core.commands import Say
 from hermes.core.errors import HermesError
@@ -17,6 +16,7 @@ from hermes.core.events import TurnEnded
 from hermes.core.messages import AssistantMessage, Message, user_says
 from hermes.core.prompt import Reply
 from hermes.core.session import Session
+from hermes.tools.toolbox import wanted_names
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -8,9 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hermes.app.sessions.tally import HOUR_SECONDS, Counted, Tally
 from hermes.codec.values import Value
 from hermes.core.messages import Usage
+from hermes.journal.tally import HOUR_SECONDS, Counted, Tally
 
 if TYPE_CHECKING:
     from hermes.app.build import App

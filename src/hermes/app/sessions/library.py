@@ -11,11 +11,11 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from hermes.app.secrecy.veil import Veil
 from hermes.config.home import Home
 from hermes.config.session_settings import RetentionSettings
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record
+from hermes.credentials.event_redactor import Veil
 from hermes.journal import intake, listing, removal, sessions, spending, transfer, upkeep, verify
 from hermes.journal.ages import parse_age, parse_date, parse_since
 from hermes.journal.index.search import Hit, SearchIndex

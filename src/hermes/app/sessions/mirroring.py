@@ -11,15 +11,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.models.choice import WITHIN
-from hermes.app.sessions.history import dicts_from_messages
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
 from hermes.config.files import replace_file
 from hermes.config.home import Home
 from hermes.core.errors import HermesError
 from hermes.core.events import TurnEnded
+from hermes.core.message_dicts import dicts_from_messages
 from hermes.core.session import Session
+from hermes.models.choice import WITHIN
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.app.models.auxiliary import Auxiliary
 from hermes.core.prompt import Prompt
+from hermes.models.auxiliary import Auxiliary
 from hermes.recall.recap import MOST_SHOWN, Teller
 
 if TYPE_CHECKING:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-from hermes.app.models.auxiliary import Auxiliary
-from hermes.app.models.choice import WITHIN
-from hermes.app.models.models import Models
 from hermes.app.sessions.library import Library
 from hermes.config.settings import Settings
 from hermes.core.commands import Retitle
@@ -16,6 +13,9 @@ from hermes.core.messages import AssistantMessage, Message, UserMessage, user_sa
 from hermes.core.prompt import Prompt
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
+from hermes.models.auxiliary import Auxiliary
+from hermes.models.choice import WITHIN
+from hermes.models.models import Models
 
 TASK = "title_generation"
 NOBODY = "none"

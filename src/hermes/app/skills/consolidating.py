@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.models.auxiliary import Auxiliary
 from hermes.app.skills.skilled import Skilled
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import Value
@@ -14,6 +13,7 @@ from hermes.core.errors import HermesError, ToolError
 from hermes.core.messages import Message, Text, ToolCall, ToolMessage, ToolResult, user_says
 from hermes.core.prompt import Prompt
 from hermes.core.session import Session
+from hermes.models.auxiliary import Auxiliary
 from hermes.skills.files import read_tree
 from hermes.skills.history import Cause
 from hermes.skills.merging import INSTRUCTIONS, TOOL, Merge, lost

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from hermes.app.skills.scan import scan_skill
 from hermes.core.effects import Allow
 from hermes.core.errors import HermesError, UsageError
 from hermes.credentials.foreign import token_of_gh
@@ -33,6 +32,7 @@ from hermes.skills.hub.sources.well_known import WellKnown
 from hermes.skills.hub.transfer import Publishing, Snapshot, read_snapshot, snapshot
 from hermes.skills.hub.trust import scan_files
 from hermes.skills.hub.web import MOST_BYTES, Answer, Web
+from hermes.skills.scan_skill import scan_skill
 from hermes.skills.seeding import OPTIONAL, SHIPPED
 
 if TYPE_CHECKING:

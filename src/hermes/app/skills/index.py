@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from hermes.app.moments import Moments
 from hermes.app.plugins.plugged import skills_of_plugins
+from hermes.codec.ttl_cache import TtlCache
 from hermes.config.home import Home
 from hermes.config.settings import Settings
 from hermes.skills.conditions import Here, disabled_names
@@ -58,7 +58,7 @@ class Looked:
     the next session gets the same list."""
 
     def __init__(self) -> None:
-        self.moments: Moments[Scanned] = Moments()
+        self.cache: TtlCache[Scanned] = TtlCache()
         self._scans: dict[tuple[Root, ...], Scan] = {}
         self._texts: dict[Here, tuple[Scanned, str]] = {}
 
@@ -67,7 +67,7 @@ class Looked:
             if len(self._scans) >= _MOST_KEPT:
                 self._scans.clear()
             self._scans[roots] = Scan(roots, cache)
-        return self.moments.get(roots, self._scans[roots].look)
+        return self.cache.get(roots, self._scans[roots].look)
 
     def text(self, scanned: Scanned, here: Here, *, most_chars: int, recent: Recent) -> str:
         """Of a list that is too long, what was used lately tells what to leave out: such a one is

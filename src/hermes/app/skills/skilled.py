@@ -321,8 +321,8 @@ def edited(text: str, old: str, new: str, everywhere: bool) -> str:
 
 def _guard(name: str, tree: Tree) -> None:
     """What the agent writes is scanned like what comes from outside."""
-    from hermes.app.skills.scan import scan_skill
     from hermes.skills.hub.trust import scan_files
+    from hermes.skills.scan_skill import scan_skill
 
     found = scan_files(tree, scan_skill)
     if found.verdict == "dangerous":

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.workspaces.terminal import check_backend, shell_settings, sudo_of
+from hermes.config.child_environment import child_environment
 from hermes.config.terminal_settings import TerminalSettings
 from hermes.core.errors import ConfigError, ToolError
 from hermes.core.ports import Workspace
 from hermes.workspaces.confinement.protection import Protection
-from hermes.workspaces.environment import child_environment
 from hermes.workspaces.far.cli import CliMachine, Entrance
 from hermes.workspaces.far.container import WORKSPACE
 from hermes.workspaces.far.machine import Machine

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from hermes.config.child_environment import child_environment
 from hermes.core.errors import UsageError
 from hermes.undo.worktree import Worktree, leave_worktree, make_worktree
-from hermes.workspaces.environment import child_environment
 
 if TYPE_CHECKING:
     from hermes.app.build import App

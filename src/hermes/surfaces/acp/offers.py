@@ -12,8 +12,8 @@ from acp.schema import (
 )
 
 from hermes.app.build import App
-from hermes.app.models.shelf import Shelf
 from hermes.core.session import Session
+from hermes.models.shelf import Shelf
 
 MODEL = "model"
 READY = AuthMethodAgent(

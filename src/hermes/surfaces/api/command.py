@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hermes.app.build import App
-from hermes.app.homes.claims import claimed
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue
+from hermes.homes.claims import claimed
 from hermes.surfaces.api.tokens import SCOPES, Scope, Tokens, ensure_local, local_token
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from hermes.app.build import App
-from hermes.app.prompt.toolbox import wanted_names
 from hermes.app.prompt.toolsets import states
 from hermes.codec.values import JsonObject
 from hermes.surfaces.api.call import MOST_BODY, Answer, Call, answer
 from hermes.surfaces.api.content import MOST_CHARS, MOST_PARTS
 from hermes.surfaces.api.house import House
 from hermes.surfaces.api.refusals import Refusal
+from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__
 
 

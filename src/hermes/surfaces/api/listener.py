@@ -14,7 +14,7 @@ from uvicorn import Config
 from uvicorn import Server as Uvicorn
 
 from hermes.app.build import App
-from hermes.app.moments import expect_crowd
+from hermes.app.commons import enable_burst_caching
 from hermes.app.opening import Opening
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, UsageError
@@ -89,7 +89,7 @@ async def serve(
     store = Store(app.home.root / "api.db")
     house = House(app, store)
     guard = Guard(tokens, host=place.host, hosts=place.hosts, origins=place.origins)
-    expect_crowd(app, CROWD_SECONDS)
+    enable_burst_caching(app, CROWD_SECONDS)
     own = _Listening(_config(Server(house, guard), place), house, told)
     try:
         await store.tidy(app.world.clock.now())

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from hermes.app.accounts import Accounts, opened
 from hermes.config.secrets import environment
+from hermes.credentials.accounts import Accounts, opened
 from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import styled

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from hermes.app.models.explaining import NOTHING, Reason, Why, explain_choice
-from hermes.app.models.models import Models
 from hermes.commands.amounts import short_count
 from hermes.config.load import Config
+from hermes.models.explaining import NOTHING, Reason, Why, explain_choice
+from hermes.models.models import Models
 from hermes.surfaces.cli.output import columns, print_json
 from hermes.surfaces.cli.shelf import with_models
 from hermes.surfaces.cli.style import mark, styled

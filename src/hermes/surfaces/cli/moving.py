@@ -7,9 +7,9 @@ from collections import Counter
 import click
 
 from hermes.app.build import App
-from hermes.app.moving.foreign import Foreign, Item
 from hermes.app.moving.taking import Wish, take_in
 from hermes.codec.values import replace
+from hermes.homes.moving.foreign import Foreign, Item
 from hermes.surfaces.cli.asking import confirm
 from hermes.surfaces.cli.output import columns, print_json, with_app
 from hermes.surfaces.cli.style import mark, styled

@@ -39,7 +39,7 @@ def run_oneshot(options: dict[str, Any]) -> int:
         fault = ""
         return code
     except Exception as error:
-        from hermes.app.secrecy.secrecy import said_safely
+        from hermes.credentials.redaction import said_safely
 
         fault = said_safely(str(error))
         raise

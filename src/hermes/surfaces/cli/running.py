@@ -98,7 +98,7 @@ def _complain(error: Exception) -> int:
 
 
 def _without_secrets(text: str) -> str:
-    from hermes.app.secrecy.secrecy import said_safely
+    from hermes.credentials.redaction import said_safely
 
     return said_safely(text)
 

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import click
 
-from hermes.app.models.models import Models
-from hermes.app.secrecy.secrecy import Secrecy
 from hermes.config.load import Config
 from hermes.config.secrets import environment
 from hermes.core.world import World
+from hermes.credentials.redaction import Secrecy
+from hermes.models.models import Models
 from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.place import config_of
 

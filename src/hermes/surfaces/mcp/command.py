@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from hermes.app.homes.claims import claimed
 from hermes.app.start import start
 from hermes.core.errors import UsageError
+from hermes.homes.claims import claimed
 
 MISSING = "Serving needs the official protocol library: `pip install hermes-agent[mcp]`."
 TOKEN_FILE = "mcp-token"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hermes.app.sessions.history import dicts_from_messages
 from hermes.core.events import Record, ReplyAdded, TurnEnded
+from hermes.core.message_dicts import dicts_from_messages
 from hermes.core.session import Session
 
 

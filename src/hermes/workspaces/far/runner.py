@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
+from hermes.config.child_environment import child_environment
 from hermes.core.errors import ToolError
 from hermes.workspaces import shell_state
 from hermes.workspaces.bash_text import opening, quoted, recorded
 from hermes.workspaces.child import Sink, first_of
-from hermes.workspaces.environment import child_environment
 from hermes.workspaces.far import bash
 from hermes.workspaces.far.calls import LOST, Call, Calls
 from hermes.workspaces.runner import Finished

@@ -52,7 +52,7 @@ class PrivateHistory(FileHistory):
     def _cleaned(self, text: str) -> str:
         if self._clean is None:
             # By the first Enter this is loaded anyway; before the first prompt it is not.
-            from hermes.app.secrecy.secrecy import words_for
+            from hermes.credentials.redaction import words_for
 
             self._clean = words_for(self._home)
         return self._clean(text)

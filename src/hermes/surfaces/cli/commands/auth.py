@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hermes.app.accounts import Accounts
 from hermes.config.findings import Level
 from hermes.core.errors import UsageError
+from hermes.credentials.accounts import Accounts
 from hermes.surfaces.cli.accounts import TerminalScreen, with_accounts
 from hermes.surfaces.cli.commands.logout import log_out
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table

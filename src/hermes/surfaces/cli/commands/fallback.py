@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from hermes.app.models.models import Models, wish_of
-from hermes.app.models.saving import save_chain
-from hermes.app.models.shelf import Shelf
 from hermes.codec.values import Value
 from hermes.config.load import Config
 from hermes.config.model_settings import FallbackSettings
 from hermes.core.errors import HermesError, NotFound, UsageError
+from hermes.models.models import Models, wish_of
+from hermes.models.saving import save_chain
+from hermes.models.shelf import Shelf
 from hermes.surfaces.cli.output import as_json_option, columns, print_json
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.shelf import with_models

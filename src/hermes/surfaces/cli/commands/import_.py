@@ -48,7 +48,7 @@ def command(
 ) -> None:
     if what == HERMES_AGENT:
         # It reads settings of others, for which the YAML library is needed.
-        from hermes.app.moving.hermes_agent import read_hermes_agent
+        from hermes.homes.moving.hermes_agent import read_hermes_agent
 
         root = folder or Path(environment().get("HOME", "~")).expanduser() / ".hermes"
         wish = Wish(secrets=secrets, overwrite=overwrite, dry_run=dry_run)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hermes.app.accounts import Accounts
 from hermes.core.errors import UsageError
+from hermes.credentials.accounts import Accounts
 from hermes.surfaces.cli.accounts import TerminalScreen, with_accounts
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import mark

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hermes.app.accounts import Accounts
 from hermes.core.errors import NotFound
+from hermes.credentials.accounts import Accounts
 from hermes.surfaces.cli.accounts import with_accounts
 
 if TYPE_CHECKING:

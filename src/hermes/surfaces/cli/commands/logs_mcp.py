@@ -8,10 +8,10 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from hermes.app.secrecy.secrecy import words_for
 from hermes.codec.json import encode
 from hermes.commands.visible import clean
 from hermes.config.home import Home
+from hermes.credentials.redaction import words_for
 from hermes.surfaces.cli.commands.logs_tail import FOLLOW_SECONDS, Tail, rotated
 
 

@@ -7,14 +7,14 @@ from getpass import getpass
 
 import click
 
-from hermes.app.accounts import Accounts
-from hermes.app.models.choice import WITHIN
-from hermes.app.models.models import Models
-from hermes.app.models.shelf import ProviderRow, Shelf
 from hermes.codec.values import Value
 from hermes.config.edit import set_from_text
 from hermes.config.load import Config
 from hermes.core.errors import HermesError, ProviderError
+from hermes.credentials.accounts import Accounts
+from hermes.models.choice import WITHIN
+from hermes.models.models import Models
+from hermes.models.shelf import ProviderRow, Shelf
 from hermes.surfaces.cli.accounts import TerminalScreen, with_accounts
 from hermes.surfaces.cli.picker import Picker, Row
 from hermes.surfaces.cli.place import config_of

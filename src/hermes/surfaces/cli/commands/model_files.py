@@ -6,7 +6,12 @@ import sys
 
 import click
 
-from hermes.app.models.weights import (
+from hermes.codec.values import JsonObject
+from hermes.config.home import Home
+from hermes.config.load import Config
+from hermes.config.secrets import environment
+from hermes.core.errors import HermesError
+from hermes.models.weights import (
     ModelRow,
     Weights,
     count_words,
@@ -17,11 +22,6 @@ from hermes.app.models.weights import (
     runtime_hint,
     size_words,
 )
-from hermes.codec.values import JsonObject
-from hermes.config.home import Home
-from hermes.config.load import Config
-from hermes.config.secrets import environment
-from hermes.core.errors import HermesError
 from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.output import columns, print_json
 from hermes.surfaces.cli.place import home_of

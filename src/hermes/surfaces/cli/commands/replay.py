@@ -10,9 +10,9 @@ import click
 from hermes.app.build import App
 from hermes.app.replay.gathering import gather
 from hermes.app.replay.replay import Overrides, replay
-from hermes.app.replay.report import Divergence, Report
 from hermes.commands.visible import one_line
 from hermes.core.errors import NotFound, UsageError
+from hermes.replay.report import Divergence, Report
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 from hermes.surfaces.cli.style import styled
 

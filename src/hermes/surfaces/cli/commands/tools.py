@@ -7,7 +7,6 @@ import sys
 
 import click
 
-from hermes.app.prompt.toolbox import AT_TIMES, wanted_names
 from hermes.app.prompt.toolsets import PLATFORMS, ToolsetState, changes, states
 from hermes.config.edit import write_settings
 from hermes.core.errors import UsageError
@@ -16,6 +15,7 @@ from hermes.surfaces.cli.commands.tools_images import command as images
 from hermes.surfaces.cli.output import as_json_option, columns, print_json
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import mark, styled
+from hermes.tools.toolbox import AT_TIMES, wanted_names
 
 # A row of the list that is no toolset.
 IMAGES = ":images"

@@ -7,8 +7,8 @@ import time
 import click
 
 from hermes.app.homes.backup import back_up, snapshot
-from hermes.app.homes.updating import News, installation, migrate_settings, news, update
 from hermes.config.load import Config
+from hermes.homes.updating import News, installation, migrate_settings, news, update
 from hermes.surfaces.cli.asking import confirm
 from hermes.surfaces.cli.interruptible import run
 from hermes.surfaces.cli.output import as_json_option, print_json

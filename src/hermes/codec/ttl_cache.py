@@ -1,0 +1,43 @@
+"""A TTL cache for servers that open many sessions at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+
+MOST_KEPT = 64
+
+
+class TtlCache(Generic[V]):
+    """Caches nothing while `seconds` is 0, the default. Only surfaces that open many sessions at
+    once raise it: they accept that a change takes effect a moment later."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._values: dict[Hashable, tuple[float, V]] = {}
+
+    def get(self, key: Hashable, load: Callable[[], V]) -> V:
+        """The cached value, or the loaded one, which is cached."""
+        if not self.seconds:
+            return load()
+        found = self._values.get(key)
+        if found is not None and time.monotonic() - found[0] < self.seconds:
+            return found[1]
+        return self.put(key, load())
+
+    def peek(self, key: Hashable) -> V | None:
+        """The cached value while it is fresh, for callers that load it asynchronously."""
+        found = self._values.get(key)
+        if found is None or time.monotonic() - found[0] >= self.seconds:
+            return None
+        return found[1]
+
+    def put(self, key: Hashable, value: V) -> V:
+        if self.seconds:
+            if len(self._values) >= MOST_KEPT:
+                self._values.clear()
+            self._values[key] = time.monotonic(), value
+        return value

@@ -1,0 +1,112 @@
+"""The last look at what goes to a model: no configured value is in it, wherever it came from."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from msgspec import Struct
+
+from hermes.codec.identity import ByIdentity
+from hermes.codec.values import replace
+from hermes.core.messages import Image, Message, Reasoning
+from hermes.core.ports import Provider
+from hermes.core.prompt import Delta, Prompt, Reply, ToolSpec
+from hermes.credentials.redaction import Secrecy
+
+Tools = tuple[ToolSpec, ...]
+
+
+class Guard:
+    """Guards every way to a model of one run. System text and tools are the same in many sessions,
+    and long: what was seen in them is shared."""
+
+    def __init__(self, secrecy: Secrecy) -> None:
+        self.secrecy = secrecy
+        self._known = (0, False)
+        self._tools: ByIdentity[Tools, Tools] = ByIdentity(self.cleaned)
+        self._systems: ByIdentity[str, str] = ByIdentity(secrecy.known)
+
+    def __call__(self, inner: Provider) -> Guarded:
+        return Guarded(inner, self)
+
+    def fixed(self, system: str, tools: Tools, known: int) -> tuple[str, Tools]:
+        """System text and tools without the values, of which so many are `known` now."""
+        state = known, self.secrecy.is_loaded
+        if state != self._known:
+            self._known = state
+            self._tools.clear()
+            self._systems.clear()
+        return self._systems(system), self._tools(tools)
+
+    def cleaned(self, value: Any) -> Any:
+        """The same object where nothing is to be hidden."""
+        if isinstance(value, str):
+            clean = self.secrecy.known(value)
+            return value if clean == value else clean
+        if isinstance(value, Reasoning):
+            # Signed as a whole: with something changed in it, it would be refused.
+            plain = self._struct(replace(value, sealed=None))
+            sealed = value.sealed and self.cleaned(value.sealed)
+            same = plain.text == value.text and sealed is value.sealed
+            return value if same else plain
+        if isinstance(value, Image):
+            return value
+        if isinstance(value, Struct):
+            return self._struct(value)
+        if isinstance(value, list | tuple):
+            items = [self.cleaned(item) for item in value]
+            same = all(a is b for a, b in zip(items, value, strict=True))
+            return value if same else type(value)(items)
+        if isinstance(value, dict):
+            pairs = {self.cleaned(key): self.cleaned(held) for key, held in value.items()}
+            return value if all(pairs.get(k) is v for k, v in value.items()) else pairs
+        return value
+
+    def _struct(self, value: Any) -> Any:
+        changes = {}
+        for name in value.__struct_fields__:
+            held = getattr(value, name)
+            if (clean := self.cleaned(held)) is not held:
+                changes[name] = clean
+        return replace(value, **changes) if changes else value
+
+
+class Guarded:
+    """Around everything that asks a model. Each message is looked at once, and again when more
+    values have become known; where nothing is to be hidden the prompt goes on as it is."""
+
+    def __init__(self, inner: Provider, guard: Guard) -> None:
+        self._inner = inner
+        self._guard = guard
+        self._secrecy = guard.secrecy
+        self._known = 0
+        self._seen: list[tuple[Message, Message]] = []
+
+    def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        return self._inner.reply(self._clean(prompt))
+
+    def _clean(self, prompt: Prompt) -> Prompt:
+        count = self._secrecy.count()
+        if not count:
+            return prompt
+        if count != self._known:
+            self._known, self._seen = count, []
+        if len(prompt.messages) > 1 and not self._seen:
+            # A history that was not looked at while it came into being.
+            self._secrecy.load()
+        system, tools = self._guard.fixed(prompt.system, prompt.tools, count)
+        messages = self._messages(prompt.messages)
+        if messages is prompt.messages and system == prompt.system and tools is prompt.tools:
+            return prompt
+        return replace(prompt, system=system, tools=tools, messages=messages)
+
+    def _messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """A history that only grows is looked at where it has grown."""
+        seen, same = self._seen, True
+        for at, message in enumerate(messages):
+            if at >= len(seen) or seen[at][0] is not message:
+                del seen[at:]
+                seen.append((message, self._guard.cleaned(message)))
+            same &= seen[at][1] is message
+        return messages if same else tuple(clean for _, clean in seen[: len(messages)])

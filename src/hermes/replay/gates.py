@@ -1,0 +1,154 @@
+"""Where a session waits for its record: answers of models, ends of tools, time that passes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hermes.core.errors import ProviderError
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    DurableEvent,
+    EffectDecided,
+    QuestionAnswered,
+    QuestionAsked,
+    ToolFinished,
+    ToolStarted,
+)
+from hermes.providers.recorded.frames import Exchange
+from hermes.replay.conductor import Conductor
+from hermes.replay.cues import is_lost, stopped_in_call
+from hermes.replay.report import Divergence
+from hermes.replay.score import Score
+from hermes.replay.time import ReplayClock
+
+OVER = "The replay is over."
+
+Done = ToolFinished | ApprovalAsked | QuestionAsked | EffectDecided
+
+
+class Departed(Exception):
+    """The session has left its record; whoever wants a reply asks somebody else."""
+
+
+class Gates:
+    """For one process of the record. `differing` is the first request that was another one, where
+    that is allowed; `requests` counts those that were compared."""
+
+    def __init__(self, score: Score, start: int, *, requests_may_differ: bool = False) -> None:
+        self.clock = ReplayClock(self.sleep)
+        self.requests = 0
+        self.differing: Divergence | None = None
+        self.conductor: Conductor | None = None
+        self._score = score
+        self._start = start
+        self._requests_may_differ = requests_may_differ
+
+    async def asks(self, recorded: Exchange | None, url: str, body: bytes) -> None:
+        """See `player.Stage`. What is asked is compared with what was asked then."""
+        self.check()
+        if recorded is None:
+            await self._score.rest()
+            await self._unanswered(body)
+            return
+        self._score.booked(recorded.body == body)
+        if recorded.body == body:
+            self.requests += 1
+        elif self._requests_may_differ:
+            self.requests += 1
+            self.differing = self.differing or self._score.other_request(recorded.body, body)
+        else:
+            await self._depart(recorded.body, body)
+        await self._score.rest()
+        self.check()
+
+    async def left_here(self) -> None:
+        self._stop_if_stopped()
+        await self._score.hang()
+
+    def passes(self, seconds: float) -> None:
+        self.clock.branch().spend(seconds)
+
+    async def sleep(self, seconds: float) -> None:
+        """A question lasts until its answer, or until its time was up; all other waits take no
+        time at all."""
+        if self.conductor is not None and self.conductor.has_question:
+            while self._score.is_led and not self._is_time_up():
+                await self._score.changed()
+            return
+        await self._score.rest()
+        if self._stop_if_stopped():
+            await self._score.hang()
+        self.passes(seconds)
+        await asyncio.sleep(0)
+
+    async def next_of(self, call_id: str) -> Done | None:
+        """What a running call does next, once its turn has come; None when there is no record."""
+        while self._score.is_led:
+            due = self._score.due
+            if isinstance(due, Done) and _call_of(due) == call_id and not self._is_lost(due):
+                return due
+            await self._score.changed()
+        if not self._score.is_free:
+            await self._score.hang()
+        return None
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Inside the block something real is done, which may take its time."""
+        if self.conductor is not None:
+            self.conductor.working += 1
+        try:
+            yield
+        finally:
+            if self.conductor is not None:
+                self.conductor.working -= 1
+
+    @property
+    def due(self) -> DurableEvent | None:
+        return self._score.due if self._score.is_led else None
+
+    async def _unanswered(self, body: bytes) -> None:
+        """The tape has no more: the call was stopped before anything came, or made without one."""
+        self.check()
+        if not self._stop_if_stopped():
+            await self._depart(b"", body)
+        await self._score.hang()
+        self.check()
+
+    async def _depart(self, recorded: bytes, body: bytes) -> None:
+        self._score.diverge_at_request(recorded, body)
+        if not self._score.is_free:
+            await self._score.hang()
+        self.check()
+
+    def check(self) -> None:
+        """Nobody gets an answer who is not led any more."""
+        if self._score.is_free:
+            raise Departed
+        if not self._score.is_led:
+            raise ProviderError(OVER)
+
+    def _stop_if_stopped(self) -> bool:
+        score = self._score
+        if not score.is_led or not stopped_in_call(score.events, score.place):
+            return False
+        if self.conductor is not None:
+            self.conductor.interrupt()
+        return True
+
+    def _is_lost(self, due: DurableEvent) -> bool:
+        """A call that was stopped while it ran never came to its end."""
+        played = self._score.events[self._start : self._score.place]
+        started = {event.call_id for event in played if isinstance(event, ToolStarted)}
+        return is_lost(due, started)
+
+    def _is_time_up(self) -> bool:
+        due = self._score.due
+        return isinstance(due, ApprovalAnswered | QuestionAnswered) and due.by == "time"
+
+
+def _call_of(event: Done) -> str:
+    return event.result.call_id if isinstance(event, ToolFinished) else event.call_id

@@ -1,0 +1,150 @@
+"""The workspace of a replay in which nothing happens: paths as the record knows them."""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from hermes.core.effects import DeletePath, ReadPath, RunCommand, SignalProcess, WritePath
+from hermes.core.errors import NotFound, ToolError
+from hermes.core.events import EffectDecided, Judged, ToolFinished, ToolIntended
+from hermes.core.ports import (
+    CommandResult,
+    FileInfo,
+    Processes,
+    ProcessInfo,
+    ProcessNotice,
+    SearchFound,
+    SearchQuery,
+    ShellSetup,
+)
+from hermes.core.wrapped import RunOptions, SpawnOptions
+from hermes.replay.gates import Gates
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+
+class PlayedWorkspace:
+    """`cwd` is where the shell is at this point of the record."""
+
+    def __init__(self, root: str, *, home: str, cwd: str, gates: Gates) -> None:
+        self.root = root
+        self.cwd = cwd
+        self.processes: Processes = PlayedProcesses(gates)
+        self.far = False
+        self.shell = ShellSetup()
+        self._home = home
+        self._gates = gates
+
+    def moved(self, cwd: str) -> None:
+        self.cwd = cwd
+
+    def resolve(self, path: str) -> str:
+        """Links are those of another day: where one was followed, the record says where to."""
+        if "\0" in path:
+            raise ToolError("A path cannot hold a NUL byte.")
+        if path == "~" or path.startswith("~/"):
+            path = self._home + path[1:]
+        plain = posixpath.normpath(posixpath.join(self.cwd, path))
+        known = self._known_paths()
+        if plain in known:
+            return plain
+        alike = [each for each in known if posixpath.basename(each) == posixpath.basename(plain)]
+        return alike[0] if len(alike) == 1 else plain
+
+    def _known_paths(self) -> set[str]:
+        """Those that the call which is planned now touched then."""
+        due = self._gates.due
+        found: set[str] = set()
+        for judged in due.judged if isinstance(due, ToolIntended) else ():
+            match judged.effect:
+                case ReadPath(path=path) | WritePath(path=path) | DeletePath(path=path):
+                    found.add(path)
+                case RunCommand(cwd=cwd):
+                    found.add(cwd)
+                case _:
+                    pass
+        return found
+
+    async def stat(self, path: str) -> FileInfo | None:
+        return None
+
+    async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
+        return ()
+
+    async def read_bytes(self, path: str) -> bytes:
+        raise ToolError(f"{path} is not part of the recording.")
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        """Nothing is written."""
+
+    async def delete(self, path: str) -> None:
+        """Nothing is deleted."""
+
+    async def search(self, query: SearchQuery) -> SearchFound:
+        return SearchFound()
+
+    async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
+        return CommandResult(output="", exit_code=0, cwd=self.cwd)
+
+    async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
+        raise ToolError("A replay starts no processes.")
+
+    async def scratch(self, name: str, data: bytes) -> str:
+        """Where the text was put then."""
+        due = self._gates.due
+        if isinstance(due, ToolFinished) and "persisted" in due.result.details:
+            return str(due.result.details["persisted"])
+        return name
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class PlayedProcesses:
+    """None of the processes of another day is there, but for what the record says of one that is
+    sent something."""
+
+    def __init__(self, gates: Gates) -> None:
+        self._gates = gates
+
+    async def list(self) -> tuple[ProcessInfo, ...]:
+        match self._gates.due:
+            case EffectDecided(judged=Judged(effect=SignalProcess() as sent)):
+                info = ProcessInfo(
+                    id=sent.process_id,
+                    command=sent.command,
+                    cwd=sent.cwd,
+                    pid=0,
+                    started_at=0.0,
+                    status="running",
+                )
+                return (info,)
+            case _:
+                return ()
+
+    async def poll(self, process_id: str) -> ProcessInfo:
+        raise NotFound(f"There is no process {process_id}.")
+
+    async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
+        return await self.poll(process_id)
+
+    async def wait(self, process_id: str, *, timeout: float, stop: asyncio.Event) -> ProcessInfo:
+        return await self.poll(process_id)
+
+    async def write(self, process_id: str, data: str) -> ProcessInfo:
+        return await self.poll(process_id)
+
+    async def close(self, process_id: str) -> ProcessInfo:
+        return await self.poll(process_id)
+
+    async def kill(self, process_id: str) -> ProcessInfo:
+        return await self.poll(process_id)
+
+    async def notices(self) -> AsyncIterator[ProcessNotice]:
+        none: tuple[ProcessNotice, ...] = ()
+        for notice in none:
+            yield notice
