@@ -13,7 +13,7 @@ from hermes.config.home import Home
 from hermes.core.errors import ConfigError
 
 MOST_KNOWN = 400
-SCANNER = Path(__file__).parents[2] / "policy" / "scan"
+SCANNER = Path(__file__).parents[1] / "policy" / "scan"
 
 
 class Harmless:

@@ -36,7 +36,7 @@ class News(Value):
 
 
 def installation() -> Installation:
-    source = Path(__file__).parents[4]
+    source = Path(__file__).parents[3]
     if (source / ".git").exists():
         return Installation(kind="checkout", place=source)
     return Installation(kind="package", place=Path(sys.prefix))
