@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.skills.skilled import skilled
 from hermes.commands.catalogue import COMMANDS, EXTRA
 from hermes.commands.registry import Outcome, Registry, Sent, Shown
 from hermes.skills.history import Cause
@@ -46,7 +45,7 @@ async def test_a_skill_is_a_command(here: Talk) -> None:
     assert outcome.text.startswith("/deploy the blog\n\n[The person calls")
     assert f"Go to {here.session.id}." in outcome.text
     assert f"[Skill directory: {folder}]" in outcome.text
-    assert skilled(here.app).usages.of("deploy").use_count == 1
+    assert here.app.skills().usages.of("deploy").use_count == 1
 
 
 async def test_skill_commands_stack_and_built_in_ones_win(here: Talk) -> None:
@@ -74,7 +73,7 @@ async def test_names_of_skills_are_suggested(here: Talk) -> None:
 
 async def test_a_bundle_is_a_command(here: Talk) -> None:
     write(here, "deploy")
-    skilled(here.app).make_bundle("release", ("deploy", "edit-a-text"), "All of it", "Be brief.")
+    here.app.skills().make_bundle("release", ("deploy", "edit-a-text"), "All of it", "Be brief.")
     outcome = await run(here, "/release today")
     assert isinstance(outcome, Sent)
     assert outcome.text.startswith("/deploy /edit-a-text Be brief.\ntoday\n\n")
@@ -94,7 +93,7 @@ async def test_the_shelf_is_listed_and_read(here: Talk) -> None:
 
 async def test_proposals_are_looked_at_and_decided(here: Talk) -> None:
     folder = write(here, "deploy")
-    shelf = skilled(here.app).shelf
+    shelf = here.app.skills().shelf
     texts = [skill_text("deploy", words).encode() for words in ("One", "Two")]
     one, two = (
         shelf.propose(

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from hermes.app.opening import Opening
-from hermes.app.skills.skilled import skilled
 from hermes.core.commands import Compact
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
@@ -45,7 +44,7 @@ async def test_two_hundred_skills_and_three_hundred_tools_cost_3000_tokens(
     async with stage(tmp_path, lambda _: says("Hi."), window=128_000) as ground:
         async with ground.app() as app:
             app.tools.add(many(tools))
-            skilled(app).seed()
+            app.skills().seed()
             opening = Opening(source="cli", attended=True, cwd=str(ground.project))
             await say(await app.open(opening), "Hi")
         (first,) = ground.chats

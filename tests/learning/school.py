@@ -12,7 +12,7 @@ from typing import Protocol
 from hermes.app.build import App
 from hermes.app.learning.lessons import learn
 from hermes.app.opening import Opening
-from hermes.app.skills.skilled import Skilled, skilled
+from hermes.app.skills.skilled import Skilled
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -143,7 +143,7 @@ class School:
         return app
 
     def skills(self, app: App) -> Skilled:
-        return skilled(app, str(self.work))
+        return app.skills(str(self.work))
 
     def versions(self, app: App) -> tuple[Version, ...]:
         return self.skills(app).shelf.history(NAME)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hermes.app.build import App
 from hermes.app.skills.consolidating import Consolidation, Merged
-from hermes.app.skills.skilled import Skilled, skilled
+from hermes.app.skills.skilled import Skilled
 from hermes.skills.history import Cause, Who
 from hermes.skills.merging import INSTRUCTIONS, codes, lost
 from hermes.skills.shelf import Change
@@ -32,7 +32,7 @@ def add(skills: Skilled, name: str, about: str, target: str, who: Who = "agent")
 
 
 def library(app: App) -> Skilled:
-    skills = skilled(app)
+    skills = app.skills()
     add(skills, "build-release", "Make the packages of a version", "build")
     add(skills, "publish-release", "Put the packages of a version online", "publish")
     add(skills, "tea", "How the person likes tea", "tea", who="user")
@@ -73,10 +73,12 @@ async def test_a_merge_keeps_every_step_and_can_be_taken_back(tmp_path: Path) ->
             skills = library(app)
             session = await school.attended(app)
             absorbed = ("build-release", "publish-release")
-            (would,) = await Consolidation(app, skills, session, dry_run=True).run()
+            (would,) = await Consolidation(
+                app.models, app.settings, skills, session, dry_run=True
+            ).run()
             assert would == Merged(into="releases", absorbed=absorbed)
             assert skills.curator().archived() == () == skills.curator().backups()
-            (done,) = await Consolidation(app, skills, session).run()
+            (done,) = await Consolidation(app.models, app.settings, skills, session).run()
             assert "tea cannot be merged" in keeper.told[0]
             assert "leaves out `make publish`" in keeper.told[1]
             names = {entry.name for entry in skills.shelf.look().entries}
@@ -96,10 +98,10 @@ async def test_too_few_skills_ask_nobody(tmp_path: Path) -> None:
     async with ScriptedServer([]) as server:
         school = School(tmp_path, server)
         async with school.app() as app:
-            skills = skilled(app)
+            skills = app.skills()
             add(skills, "build-release", "Make the packages of a version", "build")
             session = await school.attended(app)
-            assert await Consolidation(app, skills, session).run() == ()
+            assert await Consolidation(app.models, app.settings, skills, session).run() == ()
             assert server.requests == []
             await app.leave(session)
 

@@ -61,7 +61,7 @@ async def test_a_skill_is_learned_used_mended_and_defended(tmp_path: Path) -> No
         assert commands_in(text) == ["sh build.sh --slow", "sh check.sh"]
         kept = ledger_of(app).rehearsal(refused.id)
         assert kept is not None and kept.trials[0].session == third.id
-        (stats,) = [s for s in await skill_stats(app, school.skills(app)) if s.name == NAME]
+        (stats,) = [s for s in await skill_stats(app.journal, school.skills(app)) if s.name == NAME]
         assert sorted(v.successes for v in stats.versions.values()) == [1, 1]
         costs = {line.cause for line in await app.library.spending()}
         assert {"background_review", "rehearsal"} <= costs

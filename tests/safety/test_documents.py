@@ -13,7 +13,6 @@ import pytest
 
 from hermes.app.build import App
 from hermes.app.opening import Opening, with_skills
-from hermes.app.skills.skilled import skilled
 from hermes.core.commands import Say
 from hermes.core.errors import UsageError
 from hermes.core.events import ToolFinished
@@ -143,7 +142,7 @@ async def obeyed(app: App, house: House, say: str) -> list[str]:
     session = await app.open(
         Opening(source="cli", attended=False, cwd=str(house.project), rules=False)
     )
-    called = await skilled(app, str(house.project)).called(say, "cli", session.id)
+    called = await app.skills(str(house.project)).called(say, "cli", session.id)
     await session.send(Say(text=called.text, origin=called.origin) if called else Say(text=say))
     await session.settled()
     records = await app.journal.read(session.id)

@@ -12,7 +12,6 @@ import pytest
 from hermes.app.build import App
 from hermes.app.opening import Opening, with_skills
 from hermes.app.sessions.upkeep import curate
-from hermes.app.skills.skilled import skilled
 from hermes.app.skills.stats import skill_stats
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -100,12 +99,12 @@ async def test_what_one_session_learns_the_next_one_uses_and_mends(tmp_path: Pat
         assert not results[1].failed
         # What was changed does not move the beginning of a running session's prompt.
         assert system_of(server, 3) == system_of(server, 2) == system_of(server, 4)
-        skills = skilled(app)
+        skills = app.skills()
         one, two = skills.shelf.history("release-notes")
         assert (one.cause.session, two.cause.session) == (first.id, second.id)
         assert (two.cause.model, two.cause.call) == ("m", results[1].call_id)
         assert skills.shelf.tree(two)[MAIN].decode() == TEXT.replace("Guess", "Ask")
-        (stats,) = await skill_stats(app, skills)
+        (stats,) = await skill_stats(app.journal, skills)
         assert (stats.name, stats.views, stats.changes) == ("release-notes", 1, 1)
         assert (stats.successes, stats.failures) == (1, 0)
         assert list(stats.versions) == [one.hash[:12]]
@@ -126,7 +125,7 @@ async def test_a_shipped_skill_changes_only_when_the_person_agrees(tmp_path: Pat
             assert result.failed
         _, (result,) = await talk(app, tmp_path, "change it", "yes")
         assert not result.failed
-        skills = skilled(app)
+        skills = app.skills()
         assert b"# Edit any text" in skills.tree("edit-a-text")[MAIN]
         assert skills.seeds.modified() == ("edit-a-text",)
         assert [one.cause.who for one in skills.shelf.history("edit-a-text")] == [
@@ -145,7 +144,7 @@ async def test_what_the_scan_calls_dangerous_is_not_saved(tmp_path: Path) -> Non
         _, (result,) = await talk(app, tmp_path, "save it")
         assert result.failed
         assert "refused by the scan" in result.text
-        assert skilled(app).shelf.look().named("release-notes") is None
+        assert app.skills().shelf.look().named("release-notes") is None
 
 
 async def test_declared_variables_reach_commands_but_never_a_providers_key(tmp_path: Path) -> None:
@@ -216,7 +215,7 @@ async def test_without_the_tools_there_is_no_list(tmp_path: Path) -> None:
 
 async def test_skills_can_be_loaded_before_the_first_word(tmp_path: Path) -> None:
     async with ScriptedServer([says("hi")]) as server, app_at(tmp_path, server) as app:
-        skilled(app).seed()
+        app.skills().seed()
         opening = Opening(source="cli", attended=False, cwd=str(tmp_path))
         session = await app.open(await with_skills(app, opening, "edit-a-text, compare-options"))
         await session.send(Say(text="go"))
@@ -244,7 +243,7 @@ async def test_two_hundred_skills_cost_no_more_than_the_cap(tmp_path: Path) -> N
 async def test_unused_skills_are_archived_beside_a_chat_and_that_is_said(tmp_path: Path) -> None:
     async with ScriptedServer([says("hi")]) as server, app_at(tmp_path, server) as app:
         session, _ = await talk(app, tmp_path, "hi")
-        skills = skilled(app)
+        skills = app.skills()
         shelf = skills.shelf
         cause = Cause(who="agent")
         files: dict[str, bytes | None] = {MAIN: TEXT.encode()}

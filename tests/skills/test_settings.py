@@ -12,7 +12,6 @@ from hermes.app.jobs import JobDesk
 from hermes.app.opening import Opening
 from hermes.app.sessions.upkeep import curate
 from hermes.app.skills.consolidating import Consolidation
-from hermes.app.skills.skilled import skilled
 from hermes.skills.curator_state import CuratorState, write_state
 from hermes.skills.history import Cause
 from hermes.skills.shelf import Change
@@ -82,7 +81,7 @@ async def test_prune_builtins_lets_shipped_skills_go_and_stay_away(
         app_at(tmp_path, server, more) as app,
     ):
         session, _ = await talk(app, tmp_path, "hi")
-        skills = skilled(app)
+        skills = app.skills()
         main = Path(skills.shelf.find("loan-cost").folder) / MAIN
         old = time.time() - YEAR
         os.utime(main, (old, old))
@@ -96,16 +95,16 @@ async def test_prune_builtins_lets_shipped_skills_go_and_stay_away(
 
 async def test_skills_that_jobs_use_are_neither_archived_nor_merged(tmp_path: Path) -> None:
     async with ScriptedServer([]) as server, app_at(tmp_path, server) as app:
-        skills = skilled(app)
+        skills = app.skills()
         for name in ("nightly", "idle"):
             files: dict[str, bytes | None] = {MAIN: skill_text(name).encode()}
             cause = Cause(who="agent")
             skills.shelf.apply(Change(name=name, action="create", cause=cause, files=files))
             skills.usages.change(name, lambda _now: LONG_AGO)
         job = {"prompt": "Tidy up.", "schedule": "every 1d", "skills": ["nightly"]}
-        await JobDesk(app).add(job, by="owner")
+        await JobDesk(app.run).add(job, by="owner")
         purse = await app.open(Opening(source="tool", attended=False))
         # With one candidate there is nothing to merge, so that nobody is asked.
-        assert await Consolidation(app, skills, purse).run() == ()
+        assert await Consolidation(app.models, app.settings, skills, purse).run() == ()
         assert [move.name for move in skills.curator().run()] == ["idle"]
         assert skills.curator().archived() == ("idle",)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from functools import cached_property, partial
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,7 @@ from hermes.app.workspaces.workplace import arrived, preflight, workspace_of
 from hermes.codec.values import replace
 from hermes.config.load import Config
 from hermes.config.logs import Logging
+from hermes.config.run_context import RunContext
 from hermes.context.system import join
 from hermes.core.budget import Budget
 from hermes.core.caps import Caps
@@ -59,6 +59,7 @@ from hermes.tools.toolbox import Tools, wanted_names
 if TYPE_CHECKING:
     from hermes.app.memory.remembering import Remembering
     from hermes.app.sessions.library import Library
+    from hermes.app.skills.skilled import Skilled
     from hermes.app.workspaces.worktrees import Worktrees
     from hermes.core.secret_store import AskSecret, SecretStore
     from hermes.memory.provider import MemoryProvider
@@ -81,23 +82,23 @@ class App:
         budget: Budget | None = None,
         secrecy: Secrecy | None = None,
     ) -> None:
+        self.secrecy = secrecy or Secrecy(config, env)
+        self.run = RunContext(config, env=env, world=world, redactor=self.secrecy)
         self.config = config
         self.settings = config.settings
         self.home = config.home
         self.world = world
         self.env = env
-        self.person = str(Path.home())
-        self.state = str(config.home.root.resolve())
-        self.secrecy = secrecy or Secrecy(config, env)
-        self.news: list[str] = [self.secrecy.known(found.text) for found in config.findings]
-        # Lines to show when all is over.
-        self.parting: list[str] = []
+        self.person = self.run.user_home
+        self.state = self.run.state_dir
+        self.news = self.run.notices
+        self.parting = self.run.exit_notices
         self.journal = SqliteJournal(config.home.journal, world)
         secret = self.secrecy.is_secret
         self.models = Models(config, world, env=env, guard=Guard(self.secrecy), is_secret=secret)
         self.models.accounts.tell_secrets(self.secrecy.watch)
         self.tools = Tools()
-        self.foreign = Foreign(self)
+        self.foreign = Foreign(self.run, self.tools)
         self.hooked = Hooked(self)
         self.imaging = Imaging(self)
         self.plugged = joined(self)
@@ -112,7 +113,6 @@ class App:
         # Seams for whoever plays a session again: they are others then.
         self.new_recorder: Callable[..., Recorder] = Recorder
         self.judged_then: Callable[[], bool] = lambda: False
-        self.reaches_out = True
         # By session that is open here: what a person can set for it, and the secrets that its
         # commands may use; `ask_secret` asks a person for one unseen.
         self.tuned: dict[str, Tuning] = {}
@@ -221,6 +221,12 @@ class App:
         from hermes.app.memory.remembering import Remembering
 
         return Remembering(self)
+
+    def skills(self, cwd: str = "") -> Skilled:
+        """The skills of this home, and of the project in `cwd` if it is trusted."""
+        from hermes.app.skills.skilled import Skilled
+
+        return Skilled(self.run, self.models.http, cwd)
 
     @property
     def library(self) -> Library:
@@ -333,7 +339,7 @@ class App:
             return self.cwd(opening)
         from hermes.app.workspaces.worktrees import Worktrees
 
-        self._worktrees = self._worktrees or Worktrees(self)
+        self._worktrees = self._worktrees or Worktrees(self.run)
         return await self._worktrees.enter(session_id, self.cwd(opening))
 
     def _parts(
@@ -351,7 +357,7 @@ class App:
         policy = session_rules(self, session_id, workspace, opening, began)
         taped = self._taped(session_id, opening, workspace, after)
         tuned = self.tuned[session_id] = Tuning(self.settings, policy)
-        view = view_of(tools.specs, self.settings, source=opened.source, first=prefilled(self))
+        view = view_of(tools.specs, self.settings, source=opened.source, first=prefilled(self.run))
         hooked = self.hooked.around(session_id, tuned.connecting(taped))
         return Parts(
             journal=self.journal,
@@ -371,7 +377,7 @@ class App:
             judge=approver(self, lambda: self._open[session_id][0]),
             preflight=partial(preflight, workspace),
             engine=context_engine(self, session_id, opened, rules=opening.rules),
-            remark=nearby(self, workspace, policy, opened) if opening.rules else None,
+            remark=nearby(self.run, workspace, policy, opened) if opening.rules else None,
             tune=tuned.follow,
         )
 

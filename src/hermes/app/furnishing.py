@@ -45,9 +45,16 @@ def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
             case "hermes.tools.discovery":
                 return _directory(app, opened)
             case "hermes.skills.tools":
+                from hermes.app.secrecy.vault import store_of
                 from hermes.app.skills.skilled import session_skills
 
-                return session_skills(app, session_id, opened)
+                return session_skills(
+                    app.skills(opened.cwd),
+                    session_id,
+                    opened,
+                    find_session=lambda: app.opened(session_id),
+                    secrets=store_of(app, session_id),
+                )
             case _:
                 return kind()
 
@@ -62,8 +69,11 @@ def _secrets(app: App, session_id: str) -> object:
 
 def _hosting(app: App, session_id: str) -> object:
     from hermes.app.mcp.hosting import hosting_of
+    from hermes.app.mcp.watching import watch_of
 
-    return hosting_of(app, session_id)
+    rules = app.tuned[session_id].rules
+    watch = watch_of(rules, lambda: app.commons.suspects, app.secrecy.text)
+    return hosting_of(app.run, app.models, lambda: app.session(session_id), watch)
 
 
 def _recall(app: App, session_id: str, opened: SessionOpened) -> object:

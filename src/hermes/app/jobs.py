@@ -13,23 +13,23 @@ from hermes.cron.jobs import JobChange, Jobs, NewJob
 from hermes.memory.suspicion import scan_for_threats
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
 
 T = TypeVar("T")
 FOLDER = "cron"
 
 
-def jobs_of(app: App) -> Jobs:
-    return Jobs(app.home.root / FOLDER, app.world, scan=scan_for_threats)
+def jobs_of(run: RunContext) -> Jobs:
+    return Jobs(run.home.root / FOLDER, run.world, scan=scan_for_threats)
 
 
 class JobDesk:
     """NotFound and UsageError say what is wrong. `whose` narrows everything to the jobs that
     somebody has made; "" is for the owner, who sees all."""
 
-    def __init__(self, app: App) -> None:
-        self._jobs = jobs_of(app)
-        self._veil: Callable[[str], str] = app.secrecy.text
+    def __init__(self, run: RunContext) -> None:
+        self._jobs = jobs_of(run)
+        self._veil: Callable[[str], str] = run.redactor.text
 
     async def all(self, *, disabled: bool = True, whose: str = "") -> list[JsonObject]:
         found = await asyncio.to_thread(self._jobs.all, disabled=disabled)

@@ -48,8 +48,7 @@ class Opening(Value):
 async def with_skills(app: App, opening: Opening, names: str) -> Opening:
     """The same wish with the text of these skills, by names with commas between them. NotFound
     for a skill that is not there."""
-    from hermes.app.skills.skilled import skilled
 
     wanted = [name.strip() for name in names.split(",") if name.strip()]
-    text = await skilled(app, app.cwd(opening)).preloaded(wanted)
+    text = await app.skills(app.cwd(opening)).preloaded(wanted)
     return opening.with_extra("\n\n".join(each for each in (opening.extra, text) if each))

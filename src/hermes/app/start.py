@@ -48,7 +48,7 @@ def start(
         # For who looks for a fault; nobody else loads it.
         from hermes.app.models.dumping import dump_requests
 
-        dump_requests(app)
+        dump_requests(app.run)
     return app
 
 

@@ -22,9 +22,8 @@ async def curator(here: Here, argument: str) -> Outcome:
     if verb not in VERBS:
         raise UsageError(f"Use /curator [{'|'.join(VERBS)}]; `hermes curator` does more.")
     # Most chats never ask for it.
-    from hermes.app.skills.skilled import skilled
 
-    work = skilled(here.app).curator()
+    work = here.app.skills().curator()
     return Shown(text=await asyncio.to_thread(_done, work, verb))
 
 

@@ -50,7 +50,7 @@ def by_hand(here: Here, script: str, *, seconds: float) -> Begun:
     app, session, stop = here.app, here.session, asyncio.Event()
 
     async def work() -> str:
-        ran = await run_by_hand(app, session, script, seconds=seconds, stop=stop)
+        ran = await run_by_hand(app.run, session, script, seconds=seconds, stop=stop)
         return ran_words(ran, script)
 
     return Begun(name=f"$ {one_line(script, 60)}", work=work, stop=stop)

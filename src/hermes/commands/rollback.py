@@ -69,7 +69,7 @@ def read_wish(argument: str) -> Wish:
 
 async def rollback(here: Here, argument: str) -> Outcome:
     wish = read_wish(argument)
-    undo = undoing(here.app)
+    undo = undoing(here.app.run)
     session = here.session.id
     if wish.is_empty:
         listed = await undo.checkpoints(session)

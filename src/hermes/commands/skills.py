@@ -35,10 +35,9 @@ LEARN = (
 
 def _skilled(here: Here) -> Skilled:
     # Most chats never ask for it.
-    from hermes.app.skills.skilled import skilled
 
     opened = here.session.transcript.opened
-    return skilled(here.app, opened.cwd if opened else "")
+    return here.app.skills(opened.cwd if opened else "")
 
 
 def _platform(here: Here) -> str:

@@ -40,7 +40,7 @@ async def reasoning(here: Here, argument: str) -> Outcome:
         case [level] if level in EFFORTS:
             await here.session.send(tuned.changed(effort=level))
             if keep:
-                keep_setting(here.app, ("agent", "reasoning_effort"), level)
+                keep_setting(here.app.run, ("agent", "reasoning_effort"), level)
             return Shown(text=f"The model thinks with effort {level}{_for(keep)}.")
     raise UsageError(f"Use /reasoning [{'|'.join(EFFORTS)}|show|hide] [--global].")
 
@@ -197,7 +197,7 @@ def _display(here: Here, key: str, value: Any, *, keep: bool = False) -> None:
     tuned = _tuned(here)
     tuned.display = replace(tuned.display, **{key: value})
     if keep:
-        keep_setting(here.app, ("display", key), value)
+        keep_setting(here.app.run, ("display", key), value)
 
 
 def _for(keep: bool) -> str:

@@ -116,7 +116,7 @@ async def test_what_a_command_destroys_elsewhere_by_roundabout_words_comes_back(
         session = await app.open(stage.opening())
         await turn(session)
         assert not other.exists()
-        undo = undoing(app)
+        undo = undoing(app.run)
         await undo.carry_out(await undo.plan(session.id), session=session.id)
     assert (other / "thesis.txt").read_text() == "years of work\n"
 
@@ -279,8 +279,8 @@ async def test_what_a_turn_did_can_be_taken_back_without_being_asked_for(stage: 
         session = await app.open(stage.opening())
         await turn(session)
         assert not (stage.project / "a").exists()
-        plan = await undoing(app).plan(session.id, number=1)
-        await undoing(app).carry_out(plan, session=session.id)
+        plan = await undoing(app.run).plan(session.id, number=1)
+        await undoing(app.run).carry_out(plan, session=session.id)
     assert (stage.project / "a").read_text() == "mine\n"
     assert not (stage.project / "b").exists()
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.skills.hub import Way
 from hermes.providers.http import Http
 from hermes.skills.hub.cache import IndexCache
 from hermes.skills.hub.hub import Hub, Prepared
@@ -23,6 +22,7 @@ from hermes.skills.hub.sources.well_known import WellKnown
 from hermes.skills.hub.transfer import Publishing
 from hermes.skills.hub.web import Web
 from hermes.skills.scan_skill import scan_skill
+from hermes.web.judged_http import JudgedHttp
 from tests.skills.bench import Bench
 from tests.skills.hub.services import Services, serving
 
@@ -38,7 +38,7 @@ class Store:
         self.agreed = True
         ledger = self.bench.ledger
         urls = {**services.urls, "site": services.url}
-        self.web = Web(Way(http, urls).fetch, urls=services.urls, token=self._token)
+        self.web = Web(JudgedHttp(http, urls).fetch, urls=services.urls, token=self._token)
         cache = IndexCache(ledger.folder / "index-cache", self.bench.clock)
         self.github = GitHub(self.web, cache, ledger.own_taps)
         self.sources = (

@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from hermes.app.skills.skilled import skilled
 from hermes.app.start import start
 from hermes.config.edit import write_settings
 from hermes.config.home import Home
@@ -78,7 +77,7 @@ async def test_skills_are_fetched_with_the_pass_of_an_app(
     )
     async with start({}, home=str(home)) as app:
         app.env = {"PATH": ""}
-        hub = skilled(app).hub
+        hub = app.skills().hub
         await hub.fetch("some/repo/pdf")
     asked = [(each.path, each.headers.get("authorization", "")) for each in services.asked]
     passes = [path for path, _ in asked if path.endswith("/access_tokens")]

@@ -27,7 +27,7 @@ async def everything(app: App) -> Page:
             row.name: "usable" if row.usable else _lack(row.problem)
             for row in Shelf(app.models).providers()
         },
-        "Servers": {row.name: _server(row.enabled, row.fault) for row in Servers(app).rows()},
+        "Servers": {row.name: _server(row.enabled, row.fault) for row in Servers(app.run).rows()},
         "Plugins": {row.key: row.fault or row.state for row in Plugins(app).rows()},
         "Changed settings": changed_settings(app),
         "Packages": packages(),

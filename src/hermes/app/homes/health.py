@@ -75,7 +75,7 @@ async def workplace_findings(config: Config) -> list[Finding]:
         if is_far(terminal):
             from hermes.app.workspaces.backends import missing
 
-            if why := missing(app):
+            if why := missing(app.run):
                 words, _, fix = why.rstrip(".").partition("; ")
                 fix = fix or "`hermes config set terminal.backend local`"
                 return [*found, fault("backend", words, fix=fix, key="terminal.backend")]

@@ -47,7 +47,7 @@ class Tried(Value):
 
 
 def listed(app: App) -> list[Listed]:
-    return [_listed(app, hook) for hook in shell_hooks(app)]
+    return [_listed(app, hook) for hook in shell_hooks(app.run)]
 
 
 def tryable(app: App, event: str, tool: str) -> list[ShellHook]:
@@ -55,7 +55,7 @@ def tryable(app: App, event: str, tool: str) -> list[ShellHook]:
     if event not in HOOKS:
         near = tuple(difflib.get_close_matches(event, HOOKS, n=3, cutoff=0.5))
         raise NotFound(f"There is no hook {event!r}; `hermes hooks list` shows what is set.", near)
-    found = [hook for hook in shell_hooks(app) if hook.event == event and not trouble(hook)]
+    found = [hook for hook in shell_hooks(app.run) if hook.event == event and not trouble(hook)]
     matching = [hook for hook in found if not tool or hook.matches(tool)]
     if not matching:
         whom = f" for {tool}" if tool else ""
@@ -67,7 +67,7 @@ async def tried(app: App, hook: ShellHook, tool: str) -> Tried:
     """Run it as a session would, with made-up facts."""
     payload = _sample(hook.event, tool, str(Path.cwd()))
     try:
-        ran = await run(hook, payload, env=environment_of(app))
+        ran = await run(hook, payload, env=environment_of(app.run))
     except (HermesError, OSError) as error:
         return _told(hook, None, 0.0, "", str(error), "could not be started")
     if ran.code is None:
@@ -78,7 +78,7 @@ async def tried(app: App, hook: ShellHook, tool: str) -> Tried:
 
 def revoke(app: App, command: str) -> int:
     """Take back what was allowed for a command. NotFound, with what there is."""
-    consents = consents_of(app)
+    consents = consents_of(app.run)
     if not (gone := consents.revoke(command)):
         known = tuple(dict.fromkeys(each.command for each in consents.all()))
         raise NotFound(
@@ -108,7 +108,7 @@ def _listed(app: App, hook: ShellHook) -> Listed:
     state: State = "unusable"
     if not words:
         try:
-            known = consents_of(app).find(hook.event, hook.command)
+            known = consents_of(app.run).find(hook.event, hook.command)
             state = "not allowed"
             if known is not None:
                 state = "allowed" if known.files == fingerprint(hook.command) else "changed"

@@ -45,7 +45,7 @@ class Hooked:
         from hermes.hooks.registry import Hooks
 
         hooks = Hooks(timeout=self._app.settings.plugins.hook_timeout)
-        add_shell_hooks(self._app, hooks)
+        add_shell_hooks(self._app.run, hooks)
         return hooks
 
     @property

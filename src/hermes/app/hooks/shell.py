@@ -14,7 +14,7 @@ from hermes.hooks.registry import Hooks
 from hermes.hooks.shell import ShellCallback, ShellHook, is_allowed
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
 
 log = logging.getLogger(__name__)
 
@@ -23,9 +23,9 @@ OWNER = "settings"
 SPARE_SECONDS = 10.0
 
 
-def shell_hooks(app: App) -> Iterator[ShellHook]:
+def shell_hooks(run: RunContext) -> Iterator[ShellHook]:
     """Every entry of the settings, also those that cannot be used."""
-    for event, entries in app.settings.hooks.items():
+    for event, entries in run.settings.hooks.items():
         for entry in entries:
             yield ShellHook(
                 event=event,
@@ -36,13 +36,13 @@ def shell_hooks(app: App) -> Iterator[ShellHook]:
             )
 
 
-def consents_of(app: App) -> Consents:
-    return Consents(app.home.root / FILE)
+def consents_of(run: RunContext) -> Consents:
+    return Consents(run.home.root / FILE)
 
 
-def environment_of(app: App) -> dict[str, str]:
+def environment_of(run: RunContext) -> dict[str, str]:
     """What programs see: everything but secrets."""
-    return child_environment(app.env, app.settings.terminal.env_passthrough)
+    return child_environment(run.env, run.settings.terminal.env_passthrough)
 
 
 def trouble(hook: ShellHook) -> str:
@@ -57,26 +57,26 @@ def trouble(hook: ShellHook) -> str:
     return ""
 
 
-def undecided(app: App) -> list[ShellHook]:
+def undecided(run: RunContext) -> list[ShellHook]:
     """Those that nobody has allowed as they are now."""
-    consents = consents_of(app)
-    usable = (hook for hook in shell_hooks(app) if not trouble(hook))
+    consents = consents_of(run)
+    usable = (hook for hook in shell_hooks(run) if not trouble(hook))
     return [hook for hook in usable if not is_allowed(hook, consents)]
 
 
-def allow(app: App, hook: ShellHook) -> None:
-    app.home.folder(app.home.root)
-    consents_of(app).allow(hook.event, hook.command, at=app.world.clock.now())
+def allow(run: RunContext, hook: ShellHook) -> None:
+    run.home.folder(run.home.root)
+    consents_of(run).allow(hook.event, hook.command, at=run.world.clock.now())
 
 
-def add_shell_hooks(app: App, hooks: Hooks) -> None:
+def add_shell_hooks(run: RunContext, hooks: Hooks) -> None:
     """Add those that may run. What is wrong with the others is told as news of the run."""
-    if not app.settings.hooks:
+    if not run.settings.hooks:
         return
-    consents, env = consents_of(app), environment_of(app)
-    for hook in shell_hooks(app):
-        if words := _refusal(app, hook, consents):
-            app.news.append(words)
+    consents, env = consents_of(run), environment_of(run)
+    for hook in shell_hooks(run):
+        if words := _refusal(run, hook, consents):
+            run.notices.append(words)
             log.warning("hook is not run", extra={"why": words})
             if not hook.fail_closed or hook.event not in HOOKS:
                 continue
@@ -90,14 +90,14 @@ def add_shell_hooks(app: App, hooks: Hooks) -> None:
         )
 
 
-def _refusal(app: App, hook: ShellHook, consents: Consents) -> str:
+def _refusal(run: RunContext, hook: ShellHook, consents: Consents) -> str:
     if words := trouble(hook):
         return words
     try:
         if is_allowed(hook, consents):
             return ""
-        if app.settings.hooks_auto_accept:
-            allow(app, hook)
+        if run.settings.hooks_auto_accept:
+            allow(run, hook)
             return ""
     except HermesError as error:
         return str(error)

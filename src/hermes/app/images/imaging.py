@@ -45,14 +45,14 @@ class Imaging:
         """Give sessions that begin now the tool, if somebody can draw; take it away if not. Who
         will `only_look` leaves the home as it is."""
         loaded = "providers" in self.__dict__
-        if not loaded and not is_likely(self._app):
+        if not loaded and not is_likely(self._app.run):
             return
-        reason = "" if loaded else why(self._app)
-        offer = remembered(self._app, reason) if reason else None
+        reason = "" if loaded else why(self._app.run)
+        offer = remembered(self._app.run, reason) if reason else None
         if offer is None:
             offer = Offer(why=reason, spec=self._spec())
             if reason and not only_look:
-                remember(self._app, offer)
+                remember(self._app.run, offer)
         entry = _LateEntry(offer.spec, self._tool) if offer.spec is not None else None
         self._app.tools.offer(TOOL, entry)
 

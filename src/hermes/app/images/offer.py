@@ -15,7 +15,7 @@ from hermes.providers.scope import usable
 from hermes.version import __version__
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
 
 AUTH_FILE = "auth.json"
 # The variables without which no bundled provider needs to be looked at.
@@ -37,27 +37,27 @@ class Offer(Value):
     spec: ToolSpec | None = None
 
 
-def is_likely(app: App) -> bool:
+def is_likely(run: RunContext) -> bool:
     """Whether anything speaks for pictures: a key, a login, a setting."""
-    secret = app.config.secrets.get
+    secret = run.config.secrets.get
     return (
-        app.settings.image_gen != type(app.settings.image_gen)()
+        run.settings.image_gen != type(run.settings.image_gen)()
         or any(usable(secret(name)) for name in KEYS)
-        or (app.home.root / AUTH_FILE).exists()
+        or (run.home.root / AUTH_FILE).exists()
     )
 
 
-def why(app: App) -> str:
+def why(run: RunContext) -> str:
     """The same for as long as the same is offered. Of keys only counts that they are there."""
-    secret = app.config.secrets.get
-    names = {*app.config.secrets.names(), *app.env}
+    secret = run.config.secrets.get
+    names = {*run.config.secrets.names(), *run.env}
     try:
-        auth = (app.home.root / AUTH_FILE).stat().st_mtime_ns
+        auth = (run.home.root / AUTH_FILE).stat().st_mtime_ns
     except OSError:
         auth = 0
     facts = (
         __version__,
-        app.settings.image_gen,
+        run.settings.image_gen,
         [bool(usable(secret(name))) for name in KEYS],
         secret("OPENAI_BASE_URL"),
         sorted((name, secret(name)) for name in names if name.endswith(_ENDING)),
@@ -66,17 +66,17 @@ def why(app: App) -> str:
     return hashlib.sha256(encode_sorted(facts)).hexdigest()[:32]
 
 
-def remembered(app: App, reason: str) -> Offer | None:
+def remembered(run: RunContext, reason: str) -> Offer | None:
     try:
-        offer = decode(Offer, (app.home.cache / _FILE).read_bytes())
+        offer = decode(Offer, (run.home.cache / _FILE).read_bytes())
     except (OSError, DecodeError):
         return None
     return offer if offer.why == reason else None
 
 
-def remember(app: App, offer: Offer) -> None:
+def remember(run: RunContext, offer: Offer) -> None:
     """Best effort: without it, the next start takes a little longer."""
     try:
-        replace_file(app.home, app.home.cache / _FILE, encode_sorted(offer), durable=False)
+        replace_file(run.home, run.home.cache / _FILE, encode_sorted(offer), durable=False)
     except ConfigError:
         return

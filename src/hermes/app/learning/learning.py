@@ -11,7 +11,7 @@ from hermes.app.learning.looking_back import LookBack, Past
 from hermes.app.learning.rehearsing import Rehearsals, ledger_of
 from hermes.app.learning.taking_back import take_back
 from hermes.app.memory.reviewing import Reviewed
-from hermes.app.skills.skilled import Skilled, skilled
+from hermes.app.skills.skilled import Skilled
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.core.events import Record, SessionOpened
 from hermes.core.session import Session
@@ -45,7 +45,7 @@ class Learning:
         self._session = session
         self._opened = opened
         self._ledger = ledger_of(app)
-        self._skilled = skilled(app, opened.cwd)
+        self._skilled = app.skills(opened.cwd)
         self._uses = Uses(session.id)
 
     async def follow(self, events: Subscription) -> None:

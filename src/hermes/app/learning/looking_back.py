@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from hermes.app.memory.reviewing import DENIED, TASK, MemoryReview, Nowhere, Reviewed
 from hermes.app.policy.judging import rules_for
-from hermes.app.skills.skilled import skilled
 from hermes.codec.json import DecodeError
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow
@@ -58,7 +57,7 @@ class LookBack:
         self._looked = looked
         self._opened = opened
         self._turn_id = turn_id
-        self._skilled = skilled(app, opened.cwd)
+        self._skilled = app.skills(opened.cwd)
         self._memory = MemoryReview(app, looked, opened)
         self._desk = self._skilled.desk(
             platform=opened.source, tools=opened.tools, session_id=looked.id, cause=self._cause

@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hermes.app.build import App
 from hermes.app.mcp.foreign import one_server, server_of, servers_of
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.edit import set_from_text, write_settings
 from hermes.config.mcp_settings import McpServerSettings
 from hermes.config.migrate import REMOVED
+from hermes.config.run_context import RunContext
 from hermes.config.secrets import looks_secret
 from hermes.core.errors import UsageError
 from hermes.mcp.faults import NeedsLogin
@@ -64,16 +64,16 @@ class Trial(Value):
 
 
 class Desk:
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._listings = Listings(app.home.cache / "mcp")
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        self._listings = Listings(run.home.cache / "mcp")
 
     def rows(self) -> list[Row]:
         return [self._row(name, own) for name, own in sorted(self._settings().items())]
 
     def tools(self, name: str) -> list[ToolRow]:
         """As last seen; none when it was never met."""
-        server = one_server(self._app, name)
+        server = one_server(self._run, name)
         listing = self._listings.get(server) or Listing()
         offered = {tool.name for tool in chosen(server, listing)}
         every = chosen(_unfiltered(server), listing)
@@ -121,24 +121,24 @@ class Desk:
         return listing
 
     def remove(self, name: str) -> None:
-        one_server(self._app, name)
+        one_server(self._run, name)
         last = len(self._settings()) == 1
         path = ("mcp_servers",) if last else ("mcp_servers", name)
-        write_settings(self._app.home, {path: REMOVED})
+        write_settings(self._run.home, {path: REMOVED})
         self._listings.drop(name)
         self._tokens(name).drop()
 
     def enable(self, name: str, enabled: bool) -> None:
-        one_server(self._app, name)
+        one_server(self._run, name)
         change = REMOVED if enabled else False
-        write_settings(self._app.home, {("mcp_servers", name, "enabled"): change})
+        write_settings(self._run.home, {("mcp_servers", name, "enabled"): change})
 
     def choose(self, name: str, include: Sequence[str], exclude: Sequence[str]) -> None:
         """Nothing is written down where everything is taken."""
-        one_server(self._app, name)
+        one_server(self._run, name)
         path = ("mcp_servers", name, "tools")
         write_settings(
-            self._app.home,
+            self._run.home,
             {
                 (*path, "include"): list(include) or REMOVED,
                 (*path, "exclude"): list(exclude) or REMOVED,
@@ -147,10 +147,10 @@ class Desk:
 
     async def test(self, name: str) -> Trial:
         """Connect anew and count what there is; ServerFault."""
-        server = one_server(self._app, name)
+        server = one_server(self._run, name)
         usable(server)
-        clock = self._app.world.clock
-        servers = servers_of(self._app, extra=(server,))
+        clock = self._run.world.clock
+        servers = servers_of(self._run, extra=(server,))
         try:
             begun = clock.monotonic()
             link = servers.link(name)
@@ -172,7 +172,7 @@ class Desk:
         )
 
     async def log_in(self, name: str, screen: Screen) -> None:
-        server = one_server(self._app, name)
+        server = one_server(self._run, name)
         if server.auth != "oauth":
             raise UsageError(
                 f"{name} needs no login; set mcp_servers.{name}.auth to oauth if it does."
@@ -181,10 +181,10 @@ class Desk:
         await self._met(server)
 
     def log_out(self, name: str) -> bool:
-        return self._tokens(one_server(self._app, name).name).drop()
+        return self._tokens(one_server(self._run, name).name).drop()
 
     def _settings(self) -> Mapping[str, McpServerSettings]:
-        return self._app.settings.mcp_servers
+        return self._run.settings.mcp_servers
 
     def _row(self, name: str, own: McpServerSettings) -> Row:
         server = server_of(name, own)
@@ -201,8 +201,8 @@ class Desk:
         )
 
     async def _met(self, server: Server) -> tuple[Listing, float]:
-        servers = servers_of(self._app, extra=(server,))
-        clock = self._app.world.clock
+        servers = servers_of(self._run, extra=(server,))
+        clock = self._run.world.clock
         begun = clock.monotonic()
         try:
             listing = await servers.link(server.name).listing()
@@ -217,7 +217,7 @@ class Desk:
 
         if find_spec("mcp") is None:
             raise MissingLibrary
-        whole, store, clock = self._whole(server), self._tokens(server.name), self._app.world.clock
+        whole, store, clock = self._whole(server), self._tokens(server.name), self._run.world.clock
         if server.is_machine:
             from hermes.mcp.oauth.machine import machine_token
 
@@ -229,10 +229,10 @@ class Desk:
         await log_in(whole, store, screen, clock)
 
     def _whole(self, server: Server) -> Server:
-        return expanded(server, self._app.env, home=self._app.person, folder="")
+        return expanded(server, self._run.env, home=self._run.user_home, folder="")
 
     def _tokens(self, name: str) -> TokenStore:
-        return TokenStore(self._app.home.root / "mcp-tokens", name)
+        return TokenStore(self._run.home.root / "mcp-tokens", name)
 
     def _write(self, name: str, own: McpServerSettings, secrets: Collection[str]) -> None:
         """Secrets go to `.env`, and the settings refer to them there."""
@@ -241,10 +241,10 @@ class Desk:
             for key, value in dict(told.get(part, {})).items():
                 if key in secrets or _is_secret(part, key, value):
                     variable = _variable(name, key)
-                    set_from_text(self._app.home, variable, value)
+                    set_from_text(self._run.home, variable, value)
                     told[part][key] = f"${{{variable}}}"
         written = {key: value for key, value in told.items() if value != {}}
-        write_settings(self._app.home, {("mcp_servers", name): written})
+        write_settings(self._run.home, {("mcp_servers", name): written})
 
 
 def _is_secret(part: str, key: str, value: str) -> bool:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import NotFound
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
     from hermes.config.load import Config
     from hermes.config.mcp_settings import McpServerSettings
+    from hermes.config.run_context import RunContext
     from hermes.core.session import Session
     from hermes.mcp.server import Server
     from hermes.mcp.servers import Servers
+    from hermes.tools.toolbox import Tools
 
 # Longest wait for servers that were never seen before.
 PATIENCE_SECONDS = 15.0
@@ -28,8 +29,9 @@ class Foreign:
     """Nothing is loaded where the settings name no server, and the protocol's library by the first
     call only."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(self, run: RunContext, tools: Tools) -> None:
+        self._run = run
+        self._tools = tools
         self._servers: Servers | None = None
         self._offering = asyncio.Lock()
         self._offered = False
@@ -41,21 +43,21 @@ class Foreign:
     @property
     def servers(self) -> Servers:
         if self._servers is None:
-            self._servers = servers_of(self._app, self._offer_again)
+            self._servers = servers_of(self._run, self._offer_again)
         return self._servers
 
     async def offer(self) -> None:
         """Give the tools of all servers to the sessions of this run. Servers that were seen before
         are known; only new ones are waited for."""
-        if self._offered or not self.wanted or not self._app.settings.mcp_servers:
+        if self._offered or not self.wanted or not self._run.settings.mcp_servers:
             return
         async with self._offering:
             if self._offered:
                 return
             self._offered = True
-            if (new := self.servers.unknown()) and self._app.reaches_out:
+            if (new := self.servers.unknown()) and not self._run.offline:
                 faults = await self.servers.discover(new, seconds=PATIENCE_SECONDS)
-                self._app.news += faults.values()
+                self._run.notices += faults.values()
             self._offer_again()
 
     async def reload(self) -> str:
@@ -63,7 +65,7 @@ class Foreign:
         read leave everything as it is."""
         from hermes.config.load import load
 
-        config = await asyncio.to_thread(load, self._app.home, env=self._app.env)
+        config = await asyncio.to_thread(load, self._run.home, env=self._run.env)
         if broken := next((each for each in config.findings if each.kind == "syntax"), None):
             return f"{broken.text}; the MCP servers stay as they are."
         wanted, wrong = wanted_servers(config)
@@ -85,7 +87,7 @@ class Foreign:
         if self._seen is None:
             self._seen = self._stamp()
         while True:
-            await self._app.world.clock.sleep(LOOK_SECONDS)
+            await self._run.world.clock.sleep(LOOK_SECONDS)
             if (stamp := self._stamp()) == self._seen:
                 continue
             self._seen = stamp
@@ -103,7 +105,7 @@ class Foreign:
 
     def _stamp(self) -> tuple[int, int]:
         try:
-            info = self._app.home.config.stat()
+            info = self._run.home.config.stat()
         except OSError:
             return 0, 0
         return info.st_mtime_ns, info.st_size
@@ -118,22 +120,22 @@ class Foreign:
         if self._offered:
             entries = [Entry(spec, tool) for spec, tool in self.servers.offered()]
             before, self._names = self._names, tuple(entry.spec.name for entry in entries)
-            self._app.tools.add(entries, instead_of=before)
+            self._tools.add(entries, instead_of=before)
 
 
 def servers_of(
-    app: App, changed: Callable[[], None] = lambda: None, *, extra: tuple[Server, ...] = ()
+    run: RunContext, changed: Callable[[], None] = lambda: None, *, extra: tuple[Server, ...] = ()
 ) -> Servers:
     """The servers that the settings name, and `extra` ones in their place or besides."""
-    wanted, faults = wanted_servers(app.config)
-    app.news += faults
+    wanted, faults = wanted_servers(run.config)
+    run.notices += faults
     others = {server.name for server in extra}
     wanted = [*(server for server in wanted if server.name not in others), *extra]
-    return servers_for(app, wanted, changed)
+    return servers_for(run, wanted, changed)
 
 
 def servers_for(
-    app: App,
+    run: RunContext,
     wanted: Sequence[Server],
     changed: Callable[[], None] = lambda: None,
     *,
@@ -142,19 +144,19 @@ def servers_for(
     """These servers and no others; they start in the folder, else where sessions do."""
     from hermes.mcp.servers import Servers, Surroundings
 
-    home = app.home
+    home = run.home
     around = Surroundings(
         cache=home.folder(home.cache / "mcp"),
         logs=home.logs / "mcp",
         tokens=home.root / "mcp-tokens",
-        variables=dict(app.env),
-        person=app.person,
-        folder=folder or str(Path(app.settings.terminal.cwd).expanduser().resolve()),
+        variables=dict(run.env),
+        person=run.user_home,
+        folder=folder or str(Path(run.settings.terminal.cwd).expanduser().resolve()),
     )
     return Servers(
         wanted,
         around,
-        app.world,
+        run.world,
         scan=_scan,
         changed=changed,
     )
@@ -183,9 +185,9 @@ def server_of(name: str, own: McpServerSettings) -> Server:
     return convert(Server, {"name": name, **plain(own)})
 
 
-def one_server(app: App, name: str) -> Server:
+def one_server(run: RunContext, name: str) -> Server:
     """NotFound names those that there are."""
-    known = app.settings.mcp_servers
+    known = run.settings.mcp_servers
     if name not in known:
         raise NotFound(
             f"There is no MCP server named {name!r}; `hermes mcp list` shows all.",

@@ -12,17 +12,19 @@ from hermes.core.tools import Tool
 from hermes.core.turn import Furnish, Toolbox
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
     from hermes.config.mcp_settings import McpServerSettings
+    from hermes.config.run_context import RunContext
 
 
 class Guests:
     """Their tools are those of this session alone; no other can find or use them. Whoever has
     opened the session closes them with it."""
 
-    def __init__(self, app: App, servers: Mapping[str, McpServerSettings], folder: str) -> None:
+    def __init__(
+        self, run: RunContext, servers: Mapping[str, McpServerSettings], folder: str
+    ) -> None:
         described = [server_of(name, own) for name, own in servers.items()]
-        self._servers = servers_for(app, described, folder=folder)
+        self._servers = servers_for(run, described, folder=folder)
 
     async def meet(self) -> tuple[str, ...]:
         """Wait for those that were never seen before, side by side; what went wrong."""

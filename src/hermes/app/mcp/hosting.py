@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hermes.app.mcp.watching import watch_of
 from hermes.codec.values import replace
 from hermes.config.model_settings import AuxiliaryTaskSettings
 from hermes.core.prompt import Prompt
@@ -17,7 +17,11 @@ from hermes.mcp.server import Server
 from hermes.models.auxiliary import MAIN, Auxiliary
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.home import Home
+    from hermes.config.run_context import RunContext
+    from hermes.core.session import Session
+    from hermes.mcp.hosting import Watch
+    from hermes.models.models import Models
 
 log = logging.getLogger(__name__)
 
@@ -26,20 +30,22 @@ STOPS = {"done": "endTurn", "length": "maxTokens", "calls": "toolUse"}
 ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
 
-def hosting_of(app: App, session_id: str) -> Hosting:
+def hosting_of(
+    run: RunContext, models: Models, find_session: Callable[[], Session], watch: Watch
+) -> Hosting:
     """For one session: what a server's requests cost is booked there, under its caps."""
 
     async def sample(server: Server, request: SampleRequest) -> Sample:
-        session = app.session(session_id)
+        session = find_session()
         transcript = session.transcript
-        settings = app.settings
+        settings = run.settings
         own = settings.auxiliary.mcp
         if model := _model(server, request):
             own = AuxiliaryTaskSettings(model=model)
         elif own == AuxiliaryTaskSettings():
             own = AuxiliaryTaskSettings(provider=MAIN)
         auxiliary = Auxiliary(
-            app.models,
+            models,
             replace(settings, auxiliary=replace(settings.auxiliary, mcp=own)),
             main=lambda: (transcript.model, transcript.provider),
             tell=session.tell,
@@ -67,8 +73,8 @@ def hosting_of(app: App, session_id: str) -> Hosting:
 
     return Hosting(
         sampler=sample,
-        keep_image=lambda data, kind: _kept(app, data, kind),
-        watch=watch_of(app, session_id),
+        keep_image=lambda data, kind: _kept(run.home, data, kind),
+        watch=watch,
     )
 
 
@@ -80,8 +86,8 @@ def _model(server: Server, request: SampleRequest) -> str:
     return next((hint for hint in request.hints if hint in allowed), "")
 
 
-def _kept(app: App, data: bytes, kind: str) -> str:
-    folder = app.home.folder(app.home.cache / "images")
+def _kept(home: Home, data: bytes, kind: str) -> str:
+    folder = home.folder(home.cache / "images")
     file = folder / f"{hashlib.sha256(data).hexdigest()}{ENDINGS.get(kind, '.png')}"
     if not file.exists():
         partial = folder / f".{file.name}.{os.getpid()}"

@@ -15,7 +15,7 @@ from hermes.mcp.catalogue.description import Description
 from hermes.mcp.catalogue.plan import ADVICE, Plan, plan_of
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
     from hermes.mcp.listing import Listing
     from hermes.mcp.oauth.login import Screen
 
@@ -89,5 +89,7 @@ class Installation:
         except DecodeError as error:
             raise UsageError(f"This server cannot be described here: {error}.") from error
 
-    async def add(self, app: App, name: str, own: McpServerSettings, screen: Screen) -> Listing:
-        return await Desk(app).add(name, own, screen=screen, secrets=self._plan.secrets())
+    async def add(
+        self, run: RunContext, name: str, own: McpServerSettings, screen: Screen
+    ) -> Listing:
+        return await Desk(run).add(name, own, screen=screen, secrets=self._plan.secrets())

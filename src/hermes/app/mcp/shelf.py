@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlencode
 
-from hermes.app.skills.hub import Way
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import Value, replace
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.mcp.catalogue.description import Description
 from hermes.mcp.schemas import clean_description
+from hermes.web.judged_http import JudgedHttp
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.settings import Settings
+    from hermes.providers.http import Http
 
 MOST = 50
 T = TypeVar("T")
@@ -35,10 +36,10 @@ class _Page(Value):
 
 
 class Shelf:
-    def __init__(self, app: App) -> None:
-        self._registry = app.settings.mcp_registry.rstrip("/")
-        proxied = bool(app.settings.network.proxy)
-        self._way = Way(app.models.http, {"registry": self._registry}, proxied=proxied)
+    def __init__(self, settings: Settings, http: Http) -> None:
+        self._registry = settings.mcp_registry.rstrip("/")
+        proxied = bool(settings.network.proxy)
+        self._way = JudgedHttp(http, {"registry": self._registry}, proxied=proxied)
 
     def known(self, words: str = "") -> list[Description]:
         """Those that come with the program."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,20 +13,21 @@ from hermes.mcp.hosting import Watch
 from hermes.policy.taint.sight import Witness
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.policy.rules import Rules
+    from hermes.policy.suspects.suspects import Suspects
 
 MOST_PATHS = 20
 LONGEST_PATH = 400
 
 
-def watch_of(app: App, session_id: str) -> Watch:
+def watch_of(rules: Rules, suspects: Callable[[], Suspects], redact: Callable[[str], str]) -> Watch:
     """A look for what was written is left out where the server says that it only reads: a file
     that it wrote all the same is still told by its time."""
 
     def watch(
         workspace: Workspace, arguments: JsonObject, reads: bool
     ) -> AbstractAsyncContextManager[None]:
-        witness = Witness(app.tuned[session_id].rules, app.commons.suspects, app.secrecy.text)
+        witness = Witness(rules, suspects(), redact)
         names = list(paths_in(arguments))[:MOST_PATHS]
         # Of a session that works elsewhere no folder of this machine is the project.
         root = next(iter(names), "") if workspace.far else workspace.root

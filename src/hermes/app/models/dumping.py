@@ -18,25 +18,25 @@ from hermes.providers.recorded.masks import Mask
 from hermes.providers.recorded.tape import is_model_call, plain_url
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
 
 log = logging.getLogger(__name__)
 
 KEPT = 200
 
 
-def dump_requests(app: App) -> None:
+def dump_requests(run: RunContext) -> None:
     """From now on, as long as the running task and those it starts go on. A session that is
     recorded has a tape instead."""
-    tap_of_task.set(RequestDump(app))
+    tap_of_task.set(RequestDump(run))
 
 
 class RequestDump:
     """A tap. Headers are not written at all, and what is secret in the rest is masked."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._folder = app.home.root / "logs" / "requests"
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        self._folder = run.home.root / "logs" / "requests"
         self._number = 0
 
     @asynccontextmanager
@@ -47,8 +47,8 @@ class RequestDump:
             async with real() as answer:
                 yield answer
             return
-        heard, fault = Heard(self._app.world.clock), ""
-        began = self._app.world.clock.now()
+        heard, fault = Heard(self._run.world.clock), ""
+        began = self._run.world.clock.now()
         try:
             async with real() as answer:
                 yield answer.through(heard.begins)
@@ -59,16 +59,16 @@ class RequestDump:
             self._write(began, url, body, heard, fault)
 
     def _write(self, began: float, url: str, body: bytes, heard: Heard, fault: str) -> None:
-        mask = Mask(self._app.secrecy.values(), self._app.secrecy.marks)
+        mask = Mask(self._run.redactor.values(), self._run.redactor.marks)
         answer, _ = mask.stream(mask.data(mask.answer(b"".join(heard.pieces))[0])[0])
         page = {
             "at": began,
-            "seconds": round(self._app.world.clock.now() - began, 3),
+            "seconds": round(self._run.world.clock.now() - began, 3),
             "url": plain_url(url),
             "request": self._shown(mask.data(body)[0]),
             "status": heard.status,
             "ending": heard.ending,
-            "fault": self._app.secrecy.line(fault),
+            "fault": self._run.redactor.line(fault),
             "answer": self._shown(answer),
         }
         try:
@@ -78,7 +78,7 @@ class RequestDump:
 
     def _shown(self, data: bytes) -> JsonValue:
         """JSON as JSON, anything else as text."""
-        text = self._app.secrecy.line(data.decode("utf-8", "replace"))
+        text = self._run.redactor.line(data.decode("utf-8", "replace"))
         try:
             return decode(object, text)
         except DecodeError:

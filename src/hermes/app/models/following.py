@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 async def follow_choice(app: App, session: Session, transcript: Transcript) -> None:
     """It keeps its model, unless another was asked for or it is out of reach. A replay is told by
     its record."""
-    if not app.reaches_out:
+    if app.run.offline:
         return
     wanted = app.models.asked_for()
     if not wanted and app.models.reachable(transcript.model, transcript.provider):

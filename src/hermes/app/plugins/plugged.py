@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes.app.skills.index import plugin_skills_folder
 from hermes.core.errors import HermesError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Plugged:
             self._offered = True
             plugins = await self._found()
             own = [each for each in plugins.usable() if self._is_due(each)]
-            await plugins.load(own, start=self._app.reaches_out)
+            await plugins.load(own, start=not self._app.run.offline)
             self._join([each.found.key for each in own])
             self._app.news += self._faults()
 
@@ -151,7 +151,7 @@ class Plugged:
         if "services" in self.__dict__:
             self.services.offer_tools()
         loaded = [state for state in plugins.states if state.status == "loaded"]
-        app.news += put_skills(loaded, skills_of_plugins(app.home.cache))
+        app.news += put_skills(loaded, plugin_skills_folder(app.home))
 
     def _join_one(self, state: State) -> None:
         from hermes.plugins.joining import join_engines, join_hooks, join_images
@@ -205,7 +205,3 @@ class Plugged:
             for state in self.plugins.states
             if state.status in bad and not state.found.trusted
         ]
-
-
-def skills_of_plugins(cache: Path) -> Path:
-    return cache / "plugins" / "skills"

@@ -60,7 +60,7 @@ def _keep_allowed(app: App, subject: str) -> None:
 
 
 def way_to_the_web(app: App, rules: Rules) -> Fetcher:
-    return _LateFetcher(app, rules) if app.reaches_out else NoWeb()
+    return _LateFetcher(app, rules) if not app.run.offline else NoWeb()
 
 
 class _LateFetcher:
@@ -90,7 +90,7 @@ def approver(app: App, session: Callable[[], Session]) -> Judge:
     their mode is "smart"."""
 
     async def judge(effect: RunCommand, asked: Ask) -> bool:
-        if not app.reaches_out:
+        if app.run.offline:
             return app.judged_then()
         from hermes.models.approver import Approving
 

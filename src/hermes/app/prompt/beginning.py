@@ -68,7 +68,7 @@ def beginning(
         now=app.world.clock.now(),
         slots=Slots(memory=memory, skills=skills, provider=external_block(app, opening)),
         session_id=opening.session_id if opening.tell_id else "",
-        scan=scan_of(app, cwd),
+        scan=scan_of(app.run, cwd),
         clean=app.secrecy.text,
         unusual=_unusual(app, tools),
     )

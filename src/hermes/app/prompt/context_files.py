@@ -15,17 +15,17 @@ from hermes.core.ports import Policy, Workspace
 from hermes.core.turn import Remark
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
 
 
-def nearby(app: App, workspace: Workspace, policy: Policy, opened: SessionOpened) -> Remark:
+def nearby(run: RunContext, workspace: Workspace, policy: Policy, opened: SessionOpened) -> Remark:
     """What context files of folders say that the session comes to later on."""
 
     def permits(path: str) -> bool:
         effect = ReadPath(path=path)
         return isinstance(policy.decide(effect, opened.principal, frozenset({"user"})), Allow)
 
-    return _LazyNearby(workspace, permits, scan_of(app, opened.cwd))
+    return _LazyNearby(workspace, permits, scan_of(run, opened.cwd))
 
 
 class _LazyNearby:
@@ -45,16 +45,16 @@ class _LazyNearby:
         return await self._inner(call, result)
 
 
-def scan_of(app: App, cwd: str) -> Scan:
+def scan_of(run: RunContext, cwd: str) -> Scan:
     """What files pass before they are shown to a model that works in this folder. A person is told
     what was found; folders that they trust are only warned about."""
-    wanted = app.settings.security.context_scan
+    wanted = run.settings.security.context_scan
     if wanted == "off":
         return unscanned
-    if wanted == "block" and _is_trusted(cwd, app.settings.security.trusted_dirs):
+    if wanted == "block" and _is_trusted(cwd, run.settings.security.trusted_dirs):
         wanted = "warn"
 
-    harmless = Harmless(app.home)
+    harmless = Harmless(run.home)
 
     def scan(name: str, text: str) -> str:
         if harmless.knows(text):
@@ -67,9 +67,9 @@ def scan_of(app: App, cwd: str) -> Scan:
             harmless.keep(text)
             return text
         if wanted == "block":
-            app.news.append(found.blocked(name))
+            run.notices.append(found.blocked(name))
             return found.blocked(name)
-        app.news.append(found.warning(name))
+        run.notices.append(found.warning(name))
         return f"{found.warning(name)}\n\n{text}"
 
     return scan

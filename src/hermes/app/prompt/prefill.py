@@ -12,7 +12,7 @@ from hermes.config.settings import Settings
 from hermes.core.messages import AssistantMessage, Message, Text, user_says
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
 
 
 class Line(Value):
@@ -27,17 +27,17 @@ def prefill_file(settings: Settings, home: Home) -> Path | None:
     return home.root / Path(settings.prefill_messages_file).expanduser()
 
 
-def prefilled(app: App) -> tuple[Message, ...]:
+def prefilled(run: RunContext) -> tuple[Message, ...]:
     """A file that cannot be used is told once, and left out."""
-    if (file := prefill_file(app.settings, app.home)) is None:
+    if (file := prefill_file(run.settings, run.home)) is None:
         return ()
     try:
         lines = decode(tuple[Line, ...], file.read_bytes())
     except (OSError, DecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         words = f"prefill_messages_file: {file} is left out ({why})."
-        if words not in app.news:
-            app.news.append(words)
+        if words not in run.notices:
+            run.notices.append(words)
         return ()
     return tuple(_message(line) for line in lines)
 

@@ -102,7 +102,7 @@ class Rehearsal(App):
         self.models.resolver = Remembering(self.models.resolver, config, known)
         self.new_recorder = conductor.recorder
         self.person, self.state = facts.home, facts.state
-        self.reaches_out = False
+        self.run.offline = True
         self.judged_then = lambda: _by_judge(gates.due)
         self.without_tape = False
         self._facts = facts

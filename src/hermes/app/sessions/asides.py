@@ -63,7 +63,7 @@ async def side_answer(app: App, session: Session, question: str) -> str:
     opened = transcript.opened
     assert opened is not None, "every session that is open has begun"
     tools = app.tools.choose(opened.tools, wanted_names(app.settings)).specs
-    view = view_of(tools, app.settings, source=opened.source, first=prefilled(app))
+    view = view_of(tools, app.settings, source=opened.source, first=prefilled(app.run))
     prompt = view(transcript)
     asked = user_says(app.secrecy.text(SIDE_QUESTION.format(question=question)))
     prompt = replace(prompt, messages=(*_answered(prompt.messages), asked))

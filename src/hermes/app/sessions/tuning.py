@@ -18,7 +18,7 @@ from hermes.core.turn import Limits, View
 from hermes.policy.rules import Rules
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
 
 ApprovalMode = Literal["manual", "smart", "off"]
 MODES = get_args(ApprovalMode)
@@ -95,9 +95,9 @@ class Tuning:
         return tuned
 
 
-def keep_setting(app: App, path: tuple[str, ...], value: JsonValue) -> None:
+def keep_setting(run: RunContext, path: tuple[str, ...], value: JsonValue) -> None:
     """For new sessions too: in the settings of the home."""
     # Few people do, and it takes the library that keeps their comments.
     from hermes.config.edit import write_settings
 
-    write_settings(app.home, {path: value})
+    write_settings(run.home, {path: value})

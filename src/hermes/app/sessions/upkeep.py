@@ -38,9 +38,8 @@ async def curate(app: App, session: Session) -> None:
     if others and now - others[0].last_at < settings.min_idle_hours * 3600:
         return
     # Once a week at most.
-    from hermes.app.skills.skilled import skilled
 
-    moves = await to_thread(skilled(app).curator().run)
+    moves = await to_thread(app.skills().curator().run)
     gone = [move.name for move in moves if move.to == "archived"]
     if gone:
         session.tell(f"Unused skills were archived: {', '.join(gone)} (`hermes curator restore`).")
@@ -51,9 +50,8 @@ async def curate(app: App, session: Session) -> None:
 async def _consolidate(app: App, session: Session) -> None:
     """Nobody asked for it now, so nobody is told that it did not work."""
     from hermes.app.skills.consolidating import Consolidation
-    from hermes.app.skills.skilled import skilled
 
     with suppress(HermesError):
-        for merged in await Consolidation(app, skilled(app), session).run():
+        for merged in await Consolidation(app.models, app.settings, app.skills(), session).run():
             names = ", ".join(merged.absorbed)
             session.tell(f"The skill {merged.into} takes the place of {names}.")

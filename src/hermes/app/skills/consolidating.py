@@ -22,7 +22,8 @@ from hermes.skills.shelf import Change
 from hermes.skills.skill import MAIN
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.settings import Settings
+    from hermes.models.models import Models
 
 TASK = "curator"
 MOST_ROUNDS = 8
@@ -44,8 +45,17 @@ class Consolidation:
     made first, what is absorbed goes to the archive, and skills of a person, pinned ones, those
     that jobs use and those with files of their own are not touched."""
 
-    def __init__(self, app: App, skills: Skilled, purse: Session, *, dry_run: bool = False) -> None:
-        self._app = app
+    def __init__(
+        self,
+        models: Models,
+        settings: Settings,
+        skills: Skilled,
+        purse: Session,
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        self._models = models
+        self._settings = settings
         self._skills = skills
         self._purse = purse
         self._dry_run = dry_run
@@ -125,7 +135,7 @@ class Consolidation:
     def _carried_out(self, merge: Merge) -> str:
         shelf, curator = self._skills.shelf, self._skills.curator()
         first = shelf.find(merge.parts[0])
-        keeps_copies = self._app.settings.curator.backup.enabled
+        keeps_copies = self._settings.curator.backup.enabled
         if keeps_copies and not any(each.version for each in self._done):
             curator.backup()
         version = shelf.apply(
@@ -151,8 +161,8 @@ class Consolidation:
     def _auxiliary(self) -> Auxiliary:
         transcript = self._purse.transcript
         return Auxiliary(
-            self._app.models,
-            self._app.settings,
+            self._models,
+            self._settings,
             main=lambda: (transcript.model, transcript.provider),
             tell=lambda _text: None,
         )

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
 
-from hermes.core.effects import Allow
-from hermes.core.errors import HermesError, UsageError
+from hermes.core.errors import UsageError
 from hermes.credentials.foreign import token_of_gh
-from hermes.policy.urls.judging import MOST_REDIRECTS, Urls
-from hermes.policy.urls.resolver import SystemResolver
-from hermes.providers.http import Answer as HttpAnswer
-from hermes.providers.http import Http, Timeouts
+from hermes.providers.http import Http
 from hermes.skills.files import content_hash, read_tree
 from hermes.skills.hub.cache import IndexCache
 from hermes.skills.hub.github_app import GitHubApp
@@ -31,31 +24,29 @@ from hermes.skills.hub.sources.skills_sh import SkillsSh
 from hermes.skills.hub.sources.well_known import WellKnown
 from hermes.skills.hub.transfer import Publishing, Snapshot, read_snapshot, snapshot
 from hermes.skills.hub.trust import scan_files
-from hermes.skills.hub.web import MOST_BYTES, Answer, Web
+from hermes.skills.hub.web import Web
 from hermes.skills.scan_skill import scan_skill
 from hermes.skills.seeding import OPTIONAL, SHIPPED
+from hermes.web.judged_http import JudgedHttp
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
     from hermes.app.skills.skilled import Skilled
-
-REDIRECTS = (301, 302, 303, 307, 308)
-TIMEOUTS = Timeouts(connect=10, read=30)
+    from hermes.config.run_context import RunContext
 
 
 class SkillHub(Hub):
     """A Hub with everything that it needs of this program."""
 
-    def __init__(self, app: App, skilled: Skilled) -> None:
-        proxied = bool(app.settings.network.proxy)
-        way = Way(app.models.http, app.settings.skills.hub_urls, proxied=proxied)
+    def __init__(self, run: RunContext, http: Http, skilled: Skilled) -> None:
+        proxied = bool(run.settings.network.proxy)
+        way = JudgedHttp(http, run.settings.skills.hub_urls, proxied=proxied)
         self._skilled = skilled
-        self._env = app.env
-        self._app = GitHubApp(skilled.variables(), app.world.clock)
-        self._web = Web(way.fetch, urls=app.settings.skills.hub_urls, token=self._token)
-        cache = IndexCache(skilled.ledger.folder / "index-cache", app.world.clock)
+        self._env = run.env
+        self._app = GitHubApp(skilled.variables(), run.world.clock)
+        self._web = Web(way.fetch, urls=run.settings.skills.hub_urls, token=self._token)
+        cache = IndexCache(skilled.ledger.folder / "index-cache", run.world.clock)
         self._github = GitHub(self._web, cache, skilled.ledger.taps)
-        official = app.home.cache / "skills-official.json"
+        official = run.home.cache / "skills-official.json"
         sources: tuple[Source, ...] = (
             Official((OPTIONAL, SHIPPED), official),
             SkillsSh(self._web, self._github),
@@ -108,47 +99,3 @@ class SkillHub(Hub):
         if program and (said := await token_of_gh(program)):
             return said
         return await self._app.token(self._web) if self._app.is_set else ""
-
-
-class Way:
-    """Asks only addresses that the policy lets through, at every redirect again. `own` addresses
-    are those that the person has set, and may lie anywhere. Behind a proxy names are looked up
-    there, so only the text of an address can be judged here."""
-
-    def __init__(self, http: Http, own: Mapping[str, str], *, proxied: bool = False) -> None:
-        self._http = http
-        self._own = tuple(url.rstrip("/") + "/" for url in own.values())
-        self._proxied = proxied
-        self._urls = Urls(SystemResolver())
-
-    async def fetch(self, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
-        for _ in range(MOST_REDIRECTS + 1):
-            await self._check(url)
-            async with self._asked(url, headers, body) as answer:
-                location = answer.headers.get("location", "")
-                if answer.status not in REDIRECTS or not location or body is not None:
-                    data = await answer.read(MOST_BYTES + 1)
-                    if len(data) > MOST_BYTES:
-                        raise HermesError(f"{url} sends more than {MOST_BYTES} bytes; refused.")
-                    return Answer(status=answer.status, headers=answer.headers, body=data)
-            url = urljoin(url, location)
-            # A key for one place is not for the next.
-            headers = {name: value for name, value in headers.items() if name != "authorization"}
-        raise HermesError(f"{url} was redirected more than {MOST_REDIRECTS} times.")
-
-    async def _check(self, url: str) -> None:
-        if url.startswith(self._own):
-            return
-        if self._proxied:
-            decision = self._urls.glance(url)
-        else:
-            decision = (await self._urls.judge(url)).decision
-        if not isinstance(decision, Allow):
-            raise HermesError(f"{url} is not asked: {decision.reason}")
-
-    def _asked(
-        self, url: str, headers: Mapping[str, str], body: bytes | None
-    ) -> AbstractAsyncContextManager[HttpAnswer]:
-        if body is None:
-            return self._http.get(url, headers=headers, timeouts=TIMEOUTS)
-        return self._http.post(url, body=body, headers=headers, timeouts=TIMEOUTS)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from hermes.app.plugins.plugged import skills_of_plugins
 from hermes.codec.ttl_cache import TtlCache
 from hermes.config.home import Home
 from hermes.config.settings import Settings
@@ -31,6 +30,11 @@ def skills_folder(home: Home) -> Path:
     return home.root / "skills"
 
 
+def plugin_skills_folder(home: Home) -> Path:
+    """Where skills that plugins bring are unpacked."""
+    return home.cache / "plugins" / "skills"
+
+
 def skills_cache(home: Home) -> Path:
     return home.cache / "skills.json"
 
@@ -43,7 +47,7 @@ def skill_roots(settings: Settings, home: Home, cwd: str) -> tuple[Root, ...]:
         for each in settings.skills.external_dirs
     ]
     if settings.plugins.enabled and not settings.plugins.safe_mode:
-        roots.append(Root(path=str(skills_of_plugins(home.cache)), kind="external"))
+        roots.append(Root(path=str(plugin_skills_folder(home)), kind="external"))
     if cwd and cwd in settings.skills.trusted_projects:
         roots += [Root(path=f"{cwd}/{each}", kind="project") for each in PROJECT_FOLDERS]
     return tuple(roots)

@@ -6,8 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.plugins.plugged import skills_of_plugins
-from hermes.app.skills.index import seeds_of, skill_roots, skills_cache, skills_folder, skills_here
+from hermes.app.skills.index import (
+    plugin_skills_folder,
+    seeds_of,
+    skill_roots,
+    skills_cache,
+    skills_folder,
+    skills_here,
+)
 from hermes.codec.values import Value
 from hermes.config.secrets import read_env_file
 from hermes.core.errors import ToolError, UsageError
@@ -34,15 +40,12 @@ from hermes.skills.usage import Usages
 from hermes.version import __version__
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
     from hermes.app.skills.hub import SkillHub
+    from hermes.config.run_context import RunContext
     from hermes.core.secret_store import SecretStore
+    from hermes.core.session import Session
+    from hermes.providers.http import Http
     from hermes.skills.curator import Curator
-
-
-def skilled(app: App, cwd: str = "") -> Skilled:
-    """`cwd` is the project whose own skills count too, if it is trusted."""
-    return Skilled(app, cwd)
 
 
 class Called(Value):
@@ -54,22 +57,24 @@ class Called(Value):
 
 
 class Skilled:
-    """Everything about the skills of one home. Reads and writes files when asked, not before."""
+    """Everything about the skills of one home. Reads and writes files only when asked. `cwd` is
+    a project whose own skills are included if it is trusted."""
 
-    def __init__(self, app: App, cwd: str = "") -> None:
-        self._app = app
-        self.folder = skills_folder(app.home)
-        self.seeds = seeds_of(app.home)
-        self.ledger = Ledger(self.folder, app.world.clock)
-        self.usages = Usages(self.folder, app.world.clock)
-        self.bundles = Bundles(app.home.root / "skill-bundles")
-        self.scan = Scan(skill_roots(app.settings, app.home, cwd), skills_cache(app.home))
+    def __init__(self, run: RunContext, http: Http, cwd: str = "") -> None:
+        self._run = run
+        self._http = http
+        self.folder = skills_folder(run.home)
+        self.seeds = seeds_of(run.home)
+        self.ledger = Ledger(self.folder, run.world.clock)
+        self.usages = Usages(self.folder, run.world.clock)
+        self.bundles = Bundles(run.home.root / "skill-bundles")
+        self.scan = Scan(skill_roots(run.settings, run.home, cwd), skills_cache(run.home))
         self.shelf = Shelf(
             self.folder,
             self.scan,
-            app.world,
+            run.world,
             origins=self._origins,
-            guard=_guard if app.settings.skills.guard_agent_created else None,
+            guard=_guard if run.settings.skills.guard_agent_created else None,
         )
 
     @property
@@ -77,20 +82,20 @@ class Skilled:
         # Only few runs ask others for their skills.
         from hermes.app.skills.hub import SkillHub
 
-        return SkillHub(self._app, self)
+        return SkillHub(self._run, self._http, self)
 
     def needed(self) -> tuple[str, ...]:
         """Names of skills that scheduled jobs use, also of jobs that rest."""
         from hermes.app.jobs import jobs_of
 
-        named = (job.get("skills") for job in jobs_of(self._app).all(disabled=True))
+        named = (job.get("skills") for job in jobs_of(self._run).all(disabled=True))
         return tuple(str(name) for names in named if isinstance(names, list) for name in names)
 
     def curator(self) -> Curator:
         # Sessions that use skills do not pay for it.
         from hermes.skills.curator import Curator, CuratorSettings
 
-        settings = self._app.settings.curator
+        settings = self._run.settings.curator
         wanted = CuratorSettings(
             stale_after_days=settings.stale_after_days,
             archive_after_days=settings.archive_after_days,
@@ -98,7 +103,7 @@ class Skilled:
             prune_builtins=settings.prune_builtins,
             backups=settings.backup.keep if settings.backup.enabled else 0,
         )
-        clock = self._app.world.clock
+        clock = self._run.world.clock
         return Curator(self.shelf, self.usages, clock, wanted, needed=self.needed)
 
     def seed(self) -> None:
@@ -106,7 +111,7 @@ class Skilled:
         self.seeds.seed_if_new(__version__)
 
     def here(self, platform: str, tools: tuple[str, ...] = ()) -> Here:
-        return skills_here(self._app.settings, platform, tools)
+        return skills_here(self._run.settings, platform, tools)
 
     def listed(self, platform: str) -> tuple[Entry, ...]:
         """Those that can be used on this surface."""
@@ -115,15 +120,15 @@ class Skilled:
 
     def variables(self) -> dict[str, str]:
         """Of the process and of `.env`, as they are now."""
-        return {**self._app.env, **read_env_file(self._app.home).variables}
+        return {**self._run.env, **read_env_file(self._run.home).variables}
 
     def has_program(self, name: str) -> bool:
         import shutil
 
-        return shutil.which(name, path=self._app.env.get("PATH")) is not None
+        return shutil.which(name, path=self._run.env.get("PATH")) is not None
 
     def loading(self, session_id: str = "") -> Loading:
-        skills = self._app.settings.skills
+        skills = self._run.settings.skills
         return Loading(
             session_id=session_id, template_vars=skills.template_vars, settings=skills.config
         )
@@ -138,12 +143,12 @@ class Skilled:
         secrets: SecretStore | None = None,
     ) -> Desk:
         """Without `secrets` no command gets to see any."""
-        settings = self._app.settings.skills
+        settings = self._run.settings.skills
         return Desk(
             self.shelf,
             self.usages,
             here=self.here(platform, tools),
-            home=self._app.home.root,
+            home=self._run.home.root,
             cause=cause,
             edit=edited,
             variables=self.variables,
@@ -202,7 +207,7 @@ class Skilled:
             entry.skill,
             system=self.here("cli").system,
             variables=self.variables(),
-            home=self._app.home.root,
+            home=self._run.home.root,
             has_program=self.has_program,
         )
 
@@ -277,29 +282,35 @@ class Skilled:
 
     def _foreign(self, name: str) -> bool:
         """Installed from somebody whom nobody here has vouched for."""
-        if (skills_of_plugins(self._app.home.cache) / name).is_dir():
+        if (plugin_skills_folder(self._run.home) / name).is_dir():
             return True
         entry = self.ledger.installed().get(name)
         return entry is not None and entry.trust_level == "community"
 
 
-def session_skills(app: App, session_id: str, opened: SessionOpened) -> object:
+def session_skills(
+    library: Skilled,
+    session_id: str,
+    opened: SessionOpened,
+    *,
+    find_session: Callable[[], Session | None],
+    secrets: SecretStore,
+) -> object:
     """What the skill tools of one session work with. Its commands see what a skill declares by the
     same way as any other secret that is lent to them."""
-    from hermes.app.secrecy.vault import store_of
     from hermes.skills.tools import Skills
 
     def cause(call: str) -> Cause:
-        session = app.opened(session_id)
+        session = find_session()
         model = session.transcript.model if session else opened.model
         return Cause(who="agent", session=session_id, call=call, model=model)
 
-    desk = skilled(app, opened.cwd).desk(
+    desk = library.desk(
         platform=opened.source,
         tools=opened.tools,
         session_id=session_id,
         cause=cause,
-        secrets=store_of(app, session_id),
+        secrets=secrets,
     )
     return Skills(desk)
 

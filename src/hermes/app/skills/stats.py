@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING
 
 from hermes.app.skills.skilled import Skilled
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, Value
+from hermes.journal.skill_results import skill_results
 from hermes.skills.usage import Outcomes, Usage
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.journal.journal import SqliteJournal
 
 # Turns that ended for other reasons say nothing about a skill.
 GOOD = ("done",)
 BAD = ("failed", "guardrail", "budget", "partial")
-_LOADED = (
-    "SELECT session, turn_id, body FROM events"
-    " WHERE kind = 'tool_finished' AND instr(body, 'skill_view') > 0"
-)
-_ENDED = "SELECT turn_id, body FROM events WHERE session = ? AND kind = 'turn_ended'"
-
-Text = bytes | str
 
 
 class _Result(Value):
@@ -54,9 +47,9 @@ class SkillStats(Value):
     versions: dict[str, Outcomes] = {}
 
 
-async def skill_stats(app: App, skilled: Skilled) -> tuple[SkillStats, ...]:
+async def skill_stats(journal: SqliteJournal, skilled: Skilled) -> tuple[SkillStats, ...]:
     """Those used last first."""
-    ends = await _ends(app)
+    ends = await _ends(journal)
     known = skilled.usages.all()
     found = [_stats(name, usage, ends.get(name, {})) for name, usage in known.items()]
     return tuple(sorted(found, key=lambda each: each.last_at, reverse=True))
@@ -87,13 +80,10 @@ def _stats(name: str, usage: Usage, ends: dict[str, tuple[int, int]]) -> SkillSt
     )
 
 
-async def _ends(app: App) -> dict[str, dict[str, tuple[int, int]]]:
+async def _ends(journal: SqliteJournal) -> dict[str, dict[str, tuple[int, int]]]:
     """By skill and version: turns that ended well, and badly."""
-    if not app.home.journal.exists():
-        return {}
-
     found: dict[str, dict[str, tuple[int, int]]] = {}
-    for finished, ended in await app.journal.reading(_pairs):
+    for finished, ended in await journal.reading(skill_results):
         try:
             result, reason = decode(_Finished, finished).result, decode(_Ended, ended).reason
         except DecodeError:
@@ -104,14 +94,3 @@ async def _ends(app: App) -> dict[str, dict[str, tuple[int, int]]]:
         well, badly = found.setdefault(str(name), {}).get(str(version), (0, 0))
         found[name][version] = (well + (reason in GOOD), badly + (reason in BAD))
     return found
-
-
-def _pairs(db: sqlite3.Connection) -> list[tuple[Text, Text]]:
-    """Each result of the tool with the end of its turn."""
-    loaded = db.execute(_LOADED).fetchall()
-    ends: dict[tuple[int, str], Text] = {}
-    for session in {row[0] for row in loaded}:
-        ends |= {(session, turn): body for turn, body in db.execute(_ENDED, (session,))}
-    return [
-        (body, ends[session, turn]) for session, turn, body in loaded if (session, turn) in ends
-    ]

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.workspaces.terminal import check_backend, shell_settings, sudo_of
+from hermes.app.workspaces.terminal import check_backend, shell_settings
 from hermes.config.child_environment import child_environment
 from hermes.config.terminal_settings import TerminalSettings
 from hermes.core.errors import ConfigError, ToolError
@@ -20,7 +20,8 @@ from hermes.workspaces.far.workspace import FarWorkspace
 from hermes.workspaces.limits import ResourceLimits
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
+    from hermes.workspaces.sudo import Sudo
 
 PROCESSES = 256
 # Folders that are made where the settings name none; a login on ssh has a home of its own.
@@ -35,20 +36,24 @@ def far_folder(terminal: TerminalSettings) -> str:
 
 
 def far_workspace(
-    app: App, session_id: str, root: str, lent: Callable[[], Mapping[str, str]]
+    run: RunContext,
+    session_id: str,
+    root: str,
+    *,
+    lent: Callable[[], Mapping[str, str]],
+    sudo: Sudo,
 ) -> FarWorkspace:
-    terminal = app.settings.terminal
-    # A container of one's own and a service have no login that sudo would ask for a password.
-    sudo = sudo_of(app, session_id) if terminal.backend == "ssh" else None
+    terminal = run.settings.terminal
     return FarWorkspace(
-        machine_of(app, session_id),
+        machine_of(run, session_id),
         root,
-        state=app.home.sessions / session_id,
-        world=app.world,
-        given=_variables(app),
+        state=run.home.sessions / session_id,
+        world=run.world,
+        given=_variables(run),
         lent=lent,
         shell=shell_settings(terminal),
-        sudo=sudo,
+        # Containers and cloud sandboxes have no login for which sudo asks for a password.
+        sudo=sudo if terminal.backend == "ssh" else None,
         idle_seconds=0 if terminal.backend == "ssh" else terminal.lifetime_seconds,
         make_root=terminal.backend != "ssh",
     )
@@ -67,40 +72,40 @@ async def reach(workspace: Workspace) -> None:
         raise ConfigError(f"{what}; {fix}.") from error
 
 
-def missing(app: App) -> str:
+def missing(run: RunContext) -> str:
     """What the place needs and this machine does not have; nothing is contacted."""
     try:
-        if app.settings.terminal.backend == "modal":
+        if run.settings.terminal.backend == "modal":
             return "" if find_spec("modal") else "Modal sandboxes need the package modal"
-        if app.settings.terminal.backend == "daytona":
-            machine_of(app, "none")
+        if run.settings.terminal.backend == "daytona":
+            machine_of(run, "none")
         else:
-            check_backend(app.settings.terminal)
-            _ = _entrance(app, "none").words
+            check_backend(run.settings.terminal)
+            _ = _entrance(run, "none").words
     except (ToolError, ConfigError) as error:
         return str(error)
     return ""
 
 
-def far_protection(app: App) -> Protection:
-    return machine_of(app, "none").protection
+def far_protection(run: RunContext) -> Protection:
+    return machine_of(run, "none").protection
 
 
-def machine_of(app: App, session_id: str) -> Machine:
-    terminal = app.settings.terminal
+def machine_of(run: RunContext, session_id: str) -> Machine:
+    terminal = run.settings.terminal
     check_backend(terminal)
     match terminal.backend:
         case "modal":
-            return _modal(app, session_id)
+            return _modal(run, session_id)
         case "daytona":
-            return _daytona(app, session_id)
+            return _daytona(run, session_id)
         case _:
-            return CliMachine(_entrance(app, session_id))
+            return CliMachine(_entrance(run, session_id))
 
 
-def _entrance(app: App, session_id: str) -> Entrance:
-    terminal = app.settings.terminal
-    env = child_environment(app.env, terminal.env_passthrough)
+def _entrance(run: RunContext, session_id: str) -> Entrance:
+    terminal = run.settings.terminal
+    env = child_environment(run.env, terminal.env_passthrough)
     match terminal.backend:
         case "ssh":
             from hermes.workspaces.far.ssh import SshEntrance, SshSettings
@@ -112,7 +117,7 @@ def _entrance(app: App, session_id: str) -> Entrance:
                 key=terminal.ssh_key,
                 config=terminal.ssh_config,
             )
-            return SshEntrance(settings, app.home.cache / "ssh", env)
+            return SshEntrance(settings, run.home.cache / "ssh", env)
         case "singularity":
             from hermes.workspaces.far.apptainer import ApptainerEntrance, ApptainerSettings
 
@@ -122,15 +127,15 @@ def _entrance(app: App, session_id: str) -> Entrance:
                 scratch=terminal.scratch_dir,
                 limits=_limits(terminal),
             )
-            return ApptainerEntrance(image, session_id, app.home.cache / "apptainer", env)
+            return ApptainerEntrance(image, session_id, run.home.cache / "apptainer", env)
         case _:
-            return _container(app, session_id)
+            return _container(run, session_id)
 
 
-def _container(app: App, session_id: str) -> Entrance:
+def _container(run: RunContext, session_id: str) -> Entrance:
     from hermes.workspaces.far.container import ContainerEntrance, ContainerSettings
 
-    terminal = app.settings.terminal
+    terminal = run.settings.terminal
     settings = ContainerSettings(
         image=terminal.docker_image,
         engine="podman" if terminal.backend == "podman" else "",
@@ -143,28 +148,28 @@ def _container(app: App, session_id: str) -> Entrance:
         engine_options=terminal.docker_engine_args,
         extra=terminal.docker_extra_args,
     )
-    env = child_environment(app.env, terminal.env_passthrough)
+    env = child_environment(run.env, terminal.env_passthrough)
     return ContainerEntrance(settings, session_id, env)
 
 
-def _modal(app: App, session_id: str) -> Machine:
+def _modal(run: RunContext, session_id: str) -> Machine:
     from hermes.workspaces.far.modal import ModalMachine, ModalSettings
 
-    terminal = app.settings.terminal
+    terminal = run.settings.terminal
     settings = ModalSettings(
         image=terminal.modal_image,
         persistent=terminal.container_persistent,
         network=terminal.docker_network,
         limits=_limits(terminal),
     )
-    return ModalMachine(settings, app.home.sessions / session_id)
+    return ModalMachine(settings, run.home.sessions / session_id)
 
 
-def _daytona(app: App, session_id: str) -> Machine:
+def _daytona(run: RunContext, session_id: str) -> Machine:
     from hermes.workspaces.far.daytona import DaytonaMachine, DaytonaSettings
 
-    terminal = app.settings.terminal
-    secrets = app.config.secrets
+    terminal = run.settings.terminal
+    secrets = run.config.secrets
     given = {"url": url} if (url := secrets.get("DAYTONA_API_URL")) else {}
     settings = DaytonaSettings(
         key=secrets.get("DAYTONA_API_KEY"),
@@ -191,9 +196,9 @@ def _limits(terminal: TerminalSettings) -> ResourceLimits:
     )
 
 
-def _variables(app: App) -> dict[str, str]:
+def _variables(run: RunContext) -> dict[str, str]:
     """What commands get over there; secrets of model providers never leave this machine."""
-    terminal = app.settings.terminal
+    terminal = run.settings.terminal
     names = terminal.docker_forward_env
-    taken = {name: app.env[name] for name in names if name in app.env}
+    taken = {name: run.env[name] for name in names if name in run.env}
     return {**child_environment(taken, names), **terminal.docker_env}

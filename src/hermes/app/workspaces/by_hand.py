@@ -13,7 +13,7 @@ from hermes.core.gate import ANYWHERE
 from hermes.core.session import Session
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
 
 MOST_BYTES = 50_000
 
@@ -27,7 +27,7 @@ class Ran(Value):
 
 
 async def run_by_hand(
-    app: App,
+    run: RunContext,
     session: Session,
     script: str,
     *,
@@ -53,4 +53,4 @@ async def run_by_hand(
         ending = "stopped"
     else:
         ending = f"exit {done.exit_code}" if done.exit_code else ""
-    return Ran(output=app.secrecy.text(done.output), ending=ending)
+    return Ran(output=run.redactor.text(done.output), ending=ending)

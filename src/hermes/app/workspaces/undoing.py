@@ -12,7 +12,7 @@ from hermes.core.world import World
 from hermes.undo.settings import CheckpointSettings
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
     from hermes.undo.history import Checkpoint, History, Status
     from hermes.undo.plan import Plan
     from hermes.undo.protection import Protection
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from hermes.undo.upkeep import Pruned
 
 
-def undoing(app: App) -> Undoing:
-    settings = convert(CheckpointSettings, plain(app.settings.checkpoints))
-    return Undoing(app.home.root, app.world, settings, person=app.person, state=app.state)
+def undoing(run: RunContext) -> Undoing:
+    settings = convert(CheckpointSettings, plain(run.settings.checkpoints))
+    return Undoing(run.home.root, run.world, settings, person=run.user_home, state=run.state_dir)
 
 
 class Undoing:

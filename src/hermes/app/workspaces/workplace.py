@@ -42,7 +42,8 @@ def workspace_of(app: App, session_id: str, root: str, opening: Opening) -> Work
         # Few sessions work elsewhere, so the others do not pay for it.
         from hermes.app.workspaces.backends import far_workspace
 
-        return far_workspace(app, session_id, root, lent)
+        sudo = sudo_of(app, session_id)
+        return far_workspace(app.run, session_id, root, lent=lent, sudo=sudo)
     local = LocalWorkspace(
         root,
         state=app.home.sessions / session_id,
@@ -78,7 +79,7 @@ def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:
         # Only sessions that change something pay for it.
         from hermes.app.workspaces.undoing import undoing
 
-        return undoing(app).protection(workspace.root, where)
+        return undoing(app.run).protection(workspace.root, where)
 
     def warn(words: str) -> None:
         if session := app.opened(session_id):
@@ -157,7 +158,7 @@ async def protection_of(app: App) -> Protection:
     if is_far(terminal):
         from hermes.app.workspaces.backends import far_protection
 
-        return far_protection(app)
+        return far_protection(app.run)
     commons, root = app.commons, start_folder(terminal, "")
     sandbox = Sandbox(commons.confinement, root, app.home.sessions / "none", commons.child_env)
     return await asyncio.to_thread(sandbox.protection)

@@ -11,24 +11,24 @@ from hermes.core.errors import UsageError
 from hermes.undo.worktree import Worktree, leave_worktree, make_worktree
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
 
 
 class Worktrees:
     """The worktrees of one run, by session."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._env = _git_environment(app.env)
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        self._env = _git_environment(run.env)
         self._made: dict[str, Worktree] = {}
 
     async def enter(self, session_id: str, cwd: str) -> str:
         """The folder to work in instead. UsageError where there cannot be one."""
-        if self._app.settings.terminal.backend != "local":
+        if self._run.settings.terminal.backend != "local":
             raise UsageError("--worktree works on this machine only; leave it or the backend out.")
-        made = await asyncio.to_thread(make_worktree, cwd, self._app.world, self._env)
+        made = await asyncio.to_thread(make_worktree, cwd, self._run.world, self._env)
         self._made[session_id] = made
-        self._app.news.append(f"This session works in {made.path} on the branch {made.branch}.")
+        self._run.notices.append(f"This session works in {made.path} on the branch {made.branch}.")
         return made.path
 
     async def leave(self, session_id: str) -> str:

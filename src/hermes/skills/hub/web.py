@@ -6,23 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from hermes.codec.json import DecodeError, decode, encode
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import JsonObject
 from hermes.core.errors import HermesError, NotFound
+from hermes.web.judged_http import Response
 
 T = TypeVar("T")
 
-MOST_BYTES = 20 * 1024 * 1024
-
-
-class Answer(Value):
-    """Header names are in lower case."""
-
-    status: int
-    headers: dict[str, str] = {}
-    body: bytes = b""
-
-
-Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable[Answer]]
+Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable[Response]]
 """The answer to a GET of this URL with these headers; to a POST when there is a body. Redirects
 are followed and every address is judged before it is asked."""
 
@@ -48,11 +38,11 @@ class Web:
     async def token(self) -> str:
         return await self._token() if self._token is not None else ""
 
-    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
+    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Response:
         """An answer of success; NotFound, or HermesError in one sentence."""
         return _success(url, await self._fetch(url, headers or {}, None))
 
-    async def post(self, url: str, headers: Mapping[str, str], body: JsonObject) -> Answer:
+    async def post(self, url: str, headers: Mapping[str, str], body: JsonObject) -> Response:
         sent = {"content-type": "application/json", **headers}
         return _success(url, await self._fetch(url, sent, encode(body)))
 
@@ -76,7 +66,7 @@ def decoded(kind: type[T], url: str, body: bytes) -> T:
         raise HermesError(f"{url} answered something else than expected ({error}).") from error
 
 
-def _success(url: str, answer: Answer) -> Answer:
+def _success(url: str, answer: Response) -> Response:
     if 200 <= answer.status < 300:
         return answer
     if answer.status in (404, 410):

@@ -296,7 +296,7 @@ class EditorAgent:
     def _guests(self, brought: Brought, cwd: str) -> Guests | None:
         servers = visitors(brought)
         # Most sessions bring none, and what starts them takes long to load.
-        return Guests(self._app, servers, cwd) if servers else None
+        return Guests(self._app.run, servers, cwd) if servers else None
 
     def _seat(self, session_id: str) -> Seat:
         if session_id not in self._seats:

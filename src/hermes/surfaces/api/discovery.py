@@ -91,7 +91,6 @@ async def skills(house: House, call: Call) -> Answer:
 
 def _skills(app: App) -> list[JsonObject]:
     # Few clients ask, and the server starts without it.
-    from hermes.app.skills.skilled import skilled
 
     return [
         {
@@ -100,7 +99,7 @@ def _skills(app: App) -> list[JsonObject]:
             "category": entry.category,
             "source": entry.kind,
         }
-        for entry in skilled(app, app.settings.terminal.cwd).listed("api")
+        for entry in app.skills(app.settings.terminal.cwd).listed("api")
     ]
 
 

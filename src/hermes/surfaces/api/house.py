@@ -29,7 +29,7 @@ class House:
         self.settings: ApiServerSettings = app.settings.api_server
         self.store = store
         self.desk = Desk(app, store, most_runs=self.settings.max_concurrent_runs)
-        self.jobs = JobDesk(app)
+        self.jobs = JobDesk(app.run)
         self.tally = Tally(app.world.clock)
         self.document: Callable[[], bytes] = lambda: b"{}"
         self.flying: dict[str, asyncio.Future[Answer]] = {}

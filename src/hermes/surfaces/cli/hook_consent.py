@@ -36,9 +36,9 @@ def _ask(options: Mapping[str, Any]) -> None:
     asyncio.run(app.close())
     if app.settings.hooks_auto_accept:
         return
-    for hook in undecided(app):
+    for hook in undecided(app.run):
         if may_run(hook.event, hook.command):
-            allow(app, hook)
+            allow(app.run, hook)
 
 
 def may_run(event: str, command: str) -> bool:

@@ -52,9 +52,8 @@ def introduced(
 
 async def skill_count(app: App, cwd: str) -> int:
     """How many skills a session in this folder can use."""
-    from hermes.app.skills.skilled import skilled
 
-    scanned = await asyncio.to_thread(skilled(app, cwd).scan.look)
+    scanned = await asyncio.to_thread(app.skills(cwd).scan.look)
     return len(scanned.entries)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from hermes.app.build import App
-from hermes.app.skills.skilled import skilled
 from hermes.commands.visible import clean, one_line
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 from hermes.surfaces.cli.style import mark
@@ -21,7 +20,7 @@ def command() -> None:
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool) -> None:
     async def work(app: App) -> object:
-        return columns(skilled(app).bundles.all())
+        return columns(app.skills().bundles.all())
 
     found = with_app(ctx, work)
     if as_json:
@@ -39,7 +38,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 def show(ctx: click.Context, name: str, as_json: bool) -> None:
     async def work(app: App) -> object:
-        return columns(skilled(app).bundles.read(name))
+        return columns(app.skills().bundles.read(name))
 
     found = with_app(ctx, work)
     if as_json or not isinstance(found, dict):
@@ -61,7 +60,7 @@ def create(ctx: click.Context, name: str, skills: str, description: str, instruc
     wanted = tuple(each.strip() for each in skills.split(",") if each.strip())
 
     async def work(app: App) -> str:
-        return skilled(app).make_bundle(name, wanted, description, instruction)
+        return app.skills().make_bundle(name, wanted, description, instruction)
 
     print(f"{mark('ok')} {with_app(ctx, work)}")
 
@@ -71,7 +70,7 @@ def create(ctx: click.Context, name: str, skills: str, description: str, instruc
 @click.pass_context
 def delete(ctx: click.Context, name: str) -> None:
     async def work(app: App) -> None:
-        skilled(app).bundles.delete(name)
+        app.skills().bundles.delete(name)
 
     with_app(ctx, work)
     print(f"{mark('ok')} /{name} is gone.")
@@ -81,7 +80,7 @@ def delete(ctx: click.Context, name: str) -> None:
 @click.pass_context
 def reload(ctx: click.Context) -> None:
     async def work(app: App) -> tuple[int, int]:
-        bundles = skilled(app).bundles
+        bundles = app.skills().bundles
         return len(bundles.all()), len(bundles.names())
 
     readable, all_of_them = with_app(ctx, work)

@@ -26,7 +26,7 @@ def command() -> None:
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
     async def work(app: App) -> Status:
-        return await undoing(app).status()
+        return await undoing(app.run).status()
 
     found = with_app(ctx, work)
     if as_json:
@@ -45,7 +45,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 def prune(ctx: click.Context, as_json: bool) -> None:
     async def work(app: App) -> Pruned:
-        return await undoing(app).prune()
+        return await undoing(app.run).prune()
 
     _report(with_app(ctx, work), as_json)
 
@@ -56,7 +56,7 @@ def prune(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 def clear(ctx: click.Context, force: bool, as_json: bool) -> None:
     async def work(app: App) -> Pruned:
-        return await undoing(app).clear()
+        return await undoing(app.run).clear()
 
     if not force:
         confirm("Nothing that was done so far can be undone then. Go on?")

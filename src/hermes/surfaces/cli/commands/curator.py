@@ -9,7 +9,7 @@ import click
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.app.skills.skilled import Skilled, skilled
+from hermes.app.skills.skilled import Skilled
 from hermes.surfaces.cli.output import as_json_option, columns, moment, print_json, with_app
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark
@@ -33,7 +33,7 @@ def command() -> None:
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
     async def work(app: App) -> tuple[CuratorState, tuple[Move, ...], tuple[str, ...]]:
-        curator = skilled(app).curator()
+        curator = app.skills().curator()
         return curator.state(), curator.plan(), curator.archived()
 
     state, moves, archived = with_app(ctx, work)
@@ -68,7 +68,7 @@ def run(
         return
 
     async def work(app: App) -> tuple[tuple[Move, ...], tuple[Merged, ...]]:
-        skills = skilled(app)
+        skills = app.skills()
         curator = skills.curator()
         moves = curator.plan() if dry_run else curator.run()
         return moves, await _merged(app, skills, dry_run) if consolidate else ()
@@ -113,7 +113,7 @@ async def _merged(app: App, skills: Skilled, dry_run: bool) -> tuple[Merged, ...
 
     # What it costs is booked in a session of its own.
     purse = await app.open(Opening(source="tool", attended=False))
-    return await Consolidation(app, skills, purse, dry_run=dry_run).run()
+    return await Consolidation(app.models, app.settings, skills, purse, dry_run=dry_run).run()
 
 
 @command.command(help="Archive now what was not used for so many days.")
@@ -121,7 +121,7 @@ async def _merged(app: App, skills: Skilled, dry_run: bool) -> tuple[Merged, ...
 @click.pass_context
 def prune(ctx: click.Context, days: int) -> None:
     async def work(app: App) -> tuple[Move, ...]:
-        return skilled(app).curator().run(days)
+        return app.skills().curator().run(days)
 
     moves = with_app(ctx, work)
     _print_moves(moves, "is")
@@ -143,7 +143,7 @@ def resume(ctx: click.Context) -> None:
 
 def _pause(ctx: click.Context, *, paused: bool) -> None:
     async def work(app: App) -> None:
-        skilled(app).curator().pause(paused)
+        app.skills().curator().pause(paused)
 
     with_app(ctx, work)
     print(f"{mark('ok')} {'paused' if paused else 'on'}")
@@ -165,7 +165,7 @@ def unpin(ctx: click.Context, name: str) -> None:
 
 def _pin(ctx: click.Context, name: str, *, pinned: bool) -> None:
     async def work(app: App) -> None:
-        skills = skilled(app)
+        skills = app.skills()
         skills.shelf.find(name)
         skills.usages.pin(name, pinned)
 
@@ -178,7 +178,7 @@ def _pin(ctx: click.Context, name: str, *, pinned: bool) -> None:
 @click.pass_context
 def archive(ctx: click.Context, name: str) -> None:
     async def work(app: App) -> str:
-        return str(skilled(app).curator().archive(name))
+        return str(app.skills().curator().archive(name))
 
     print(f"{mark('ok')} {with_app(ctx, work)}")
 
@@ -188,7 +188,7 @@ def archive(ctx: click.Context, name: str) -> None:
 @click.pass_context
 def restore(ctx: click.Context, name: str) -> None:
     async def work(app: App) -> str:
-        return str(skilled(app).curator().restore(name))
+        return str(app.skills().curator().restore(name))
 
     print(f"{mark('ok')} {with_app(ctx, work)}")
 
@@ -198,7 +198,7 @@ def restore(ctx: click.Context, name: str) -> None:
 @click.pass_context
 def list_archived(ctx: click.Context, as_json: bool) -> None:
     async def work(app: App) -> tuple[str, ...]:
-        return skilled(app).curator().archived()
+        return app.skills().curator().archived()
 
     names = with_app(ctx, work)
     if as_json:
@@ -211,7 +211,7 @@ def list_archived(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 def backup(ctx: click.Context) -> None:
     async def work(app: App) -> str:
-        return skilled(app).curator().backup()
+        return app.skills().curator().backup()
 
     print(f"{mark('ok')} {with_app(ctx, work)}")
 
@@ -222,7 +222,7 @@ def backup(ctx: click.Context) -> None:
 @click.pass_context
 def rollback(ctx: click.Context, only_list: bool, stamp: str) -> None:
     async def work(app: App) -> tuple[str, ...]:
-        curator = skilled(app).curator()
+        curator = app.skills().curator()
         return curator.backups() if only_list else curator.rollback(stamp)
 
     found = with_app(ctx, work)

@@ -49,13 +49,13 @@ def test(ctx: click.Context, event: str, tool: str, as_json: bool) -> None:
     async def work(app: App) -> list[Tried]:
         hooks = tryable(app, event, tool)
         _accept(app)
-        open_ = [hook for hook in undecided(app) if hook in hooks]
+        open_ = [hook for hook in undecided(app.run) if hook in hooks]
         if open_ and not sys.stdin.isatty():
             raise UsageError(f"{open_[0].command} is not allowed yet; add --accept-hooks.")
         for hook in open_:
             if may_run(hook.event, hook.command):
-                allow(app, hook)
-        refused = undecided(app)
+                allow(app.run, hook)
+        refused = undecided(app.run)
         return [await tried(app, hook, tool) for hook in hooks if hook not in refused]
 
     found = with_app(ctx, work)
@@ -103,8 +103,8 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
 def _accept(app: App) -> None:
     """`--accept-hooks` stands for a yes to all of them."""
     if app.settings.hooks_auto_accept:
-        for hook in undecided(app):
-            allow(app, hook)
+        for hook in undecided(app.run):
+            allow(app.run, hook)
 
 
 def _print(tried_: Tried) -> None:

@@ -51,7 +51,7 @@ def command(ctx: click.Context) -> None:
 
 def _desk(ctx: click.Context, work: Callable[[Desk], Coroutine[Any, Any, T]]) -> T:
     async def whole(app: App) -> T:
-        return await work(Desk(app))
+        return await work(Desk(app.run))
 
     return with_app(ctx, whole)
 

@@ -24,7 +24,7 @@ from hermes.surfaces.cli.style import mark
 @click.pass_context
 def catalog(ctx: click.Context, words: tuple[str, ...], online: bool, as_json: bool) -> None:
     async def work(app: App) -> list[Offer]:
-        shelf, wanted = Shelf(app), " ".join(words)
+        shelf, wanted = Shelf(app.settings, app.models.http), " ".join(words)
         rows = await shelf.online(wanted) if online else shelf.known(wanted)
         return [offer_of(each) for each in rows]
 
@@ -62,7 +62,7 @@ def install(
     yes: bool,
 ) -> None:
     async def find(app: App) -> Installation:
-        return Installation(await Shelf(app).find(name), remote=remote)
+        return Installation(await Shelf(app.settings, app.models.http).find(name), remote=remote)
 
     wanted = with_app(ctx, find)
     given = _given(pairs)
@@ -74,7 +74,7 @@ def install(
     screen = TerminalScreen(browser=not no_browser)
 
     async def add(app: App) -> str:
-        listing = await wanted.add(app, title, own, screen)
+        listing = await wanted.add(app.run, title, own, screen)
         return f"{len(listing.tools)} tools ({listing.title or 'unnamed'})"
 
     print(f"{mark('ok')} {title}: {with_app(ctx, add)}")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.skills.skilled import skilled
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject, replace
 from hermes.commands.skill_lines import shelf_lines
@@ -58,7 +57,7 @@ def here() -> str:
 @click.pass_context
 def list_(ctx: click.Context, source: str, as_json: bool) -> None:
     async def work(app: App) -> tuple[Scanned, dict[str, str], tuple[str, ...]]:
-        skills = skilled(app, here())
+        skills = app.skills(here())
         skills.seed()
         scanned = skills.shelf.look()
         origins = {entry.name: str(skills.shelf.provenance(entry)) for entry in scanned.entries}
@@ -92,7 +91,7 @@ def _facts(entry: Entry, origin: str, off: tuple[str, ...]) -> JsonObject:
 @click.pass_context
 def view(ctx: click.Context, name: str, file: str, as_json: bool) -> None:
     async def work(app: App) -> JsonObject:
-        skills = skilled(app, here())
+        skills = app.skills(here())
         entry = skills.shelf.find(name)
         facts = _facts(entry, skills.shelf.provenance(entry), skills.here("cli").disabled)
         return {**facts, "content": skills.text(entry, file), "files": skills.files(entry)}
@@ -115,7 +114,7 @@ def stats(ctx: click.Context, name: str, as_json: bool) -> None:
     from hermes.app.skills.stats import SkillStats, skill_stats
 
     async def work(app: App) -> tuple[SkillStats, ...]:
-        return await skill_stats(app, skilled(app, here()))
+        return await skill_stats(app.journal, app.skills(here()))
 
     found = [each for each in with_app(ctx, work) if not name or each.name == name]
     if as_json:
@@ -151,7 +150,7 @@ def disable(ctx: click.Context, names: tuple[str, ...], platform: str) -> None:
 def _switch(ctx: click.Context, names: tuple[str, ...], platform: str, *, off: bool) -> None:
     async def work(app: App) -> None:
         for name in names if off else ():
-            skilled(app, here()).shelf.find(name)
+            app.skills(here()).shelf.find(name)
 
     with_app(ctx, work)
     settings = config_of(ctx).settings.skills
@@ -171,7 +170,7 @@ def _switch(ctx: click.Context, names: tuple[str, ...], platform: str, *, off: b
 @click.pass_context
 def config(ctx: click.Context, name: str, key: str, value: str | None, as_json: bool) -> None:
     async def work(app: App) -> list[tuple[str, str, str, object]]:
-        entries = skilled(app, here()).shelf.look().entries
+        entries = app.skills(here()).shelf.look().entries
         held = app.settings.skills.config
         return [
             (entry.name, each.key, each.description, held.get(each.key, each.default))
@@ -201,7 +200,7 @@ def config(ctx: click.Context, name: str, key: str, value: str | None, as_json: 
 @click.pass_context
 def setup(ctx: click.Context, name: str) -> None:
     async def work(app: App) -> tuple[tuple[tuple[str, str, str], ...], str]:
-        skills = skilled(app, here())
+        skills = app.skills(here())
         entry = skills.shelf.find(name)
         missing = skills.readiness(entry)
         wanted = tuple((v.name, v.prompt or v.name, v.help) for v in missing.variables)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.skills.skilled import skilled
 from hermes.codec.json import encode, plain
 from hermes.codec.values import JsonObject
 from hermes.commands.skill_lines import listing_lines, tree_difference
@@ -58,7 +57,7 @@ def browse(ctx: click.Context, source: str, limit: int, as_json: bool) -> None:
 
 def _show_found(ctx: click.Context, query: str, source: str, limit: int, as_json: bool) -> None:
     async def work(app: App) -> tuple[tuple[Listing, ...], tuple[str, ...]]:
-        return await skilled(app).hub.search(query, source=source, limit=limit)
+        return await app.skills().hub.search(query, source=source, limit=limit)
 
     found, problems = with_app(ctx, work)
     for problem in problems:
@@ -75,7 +74,7 @@ def _show_found(ctx: click.Context, query: str, source: str, limit: int, as_json
 @click.pass_context
 def inspect(ctx: click.Context, identifier: str, as_json: bool) -> None:
     async def work(app: App) -> Prepared:
-        hub = skilled(app).hub
+        hub = app.skills().hub
         prepared = await hub.prepare(identifier)
         hub.drop(prepared)
         return prepared
@@ -107,7 +106,7 @@ def install(
     as_json: bool,
 ) -> None:
     async def work(app: App) -> Installed | None:
-        return await skilled(app).hub.install(
+        return await app.skills().hub.install(
             identifier,
             lambda prepared: _agreed(prepared, yes, quiet=as_json),
             force=force,
@@ -176,7 +175,7 @@ def _facts(prepared: Prepared) -> JsonObject:
 @click.pass_context
 def uninstall(ctx: click.Context, name: str, force: bool) -> None:
     async def work(app: App) -> None:
-        await asyncio.to_thread(skilled(app).hub.uninstall, name, force=force)
+        await asyncio.to_thread(app.skills().hub.uninstall, name, force=force)
 
     with_app(ctx, work)
     print(f"{mark('ok')} {name} is removed; `hermes skills revert {name}` brings it back.")
@@ -188,7 +187,7 @@ def uninstall(ctx: click.Context, name: str, force: bool) -> None:
 @click.pass_context
 def check(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
     async def work(app: App) -> tuple[Checked, ...]:
-        return await skilled(app).hub.check(names)
+        return await app.skills().hub.check(names)
 
     found = with_app(ctx, work)
     if as_json:
@@ -207,7 +206,7 @@ def check(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
 @click.pass_context
 def update(ctx: click.Context, names: tuple[str, ...], force: bool, yes: bool) -> None:
     async def work(app: App) -> bool:
-        hub, failed = skilled(app).hub, False
+        hub, failed = app.skills().hub, False
         for name in names or tuple(hub.ledger.installed()):
             try:
                 done = await hub.update(name, lambda p: _agreed(p, yes), force=force)
@@ -228,7 +227,7 @@ def update(ctx: click.Context, names: tuple[str, ...], force: bool, yes: bool) -
 @click.pass_context
 def audit(ctx: click.Context, deep: bool, show_log: bool, as_json: bool) -> None:
     async def work(app: App) -> tuple[tuple[Audited, ...], tuple[str, ...]]:
-        hub = skilled(app).hub
+        hub = app.skills().hub
         if show_log:
             return (), hub.ledger.log()
         return await asyncio.to_thread(hub.audit, deep=deep), ()
@@ -259,7 +258,7 @@ def tap() -> None:
 @click.pass_context
 def tap_list(ctx: click.Context, as_json: bool) -> None:
     async def work(app: App) -> tuple[str, ...]:
-        return skilled(app).ledger.taps()
+        return app.skills().ledger.taps()
 
     taps = with_app(ctx, work)
     if as_json:
@@ -273,7 +272,7 @@ def tap_list(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 def tap_add(ctx: click.Context, repo: str) -> None:
     async def work(app: App) -> tuple[str, ...]:
-        return skilled(app).hub.add_tap(repo)
+        return app.skills().hub.add_tap(repo)
 
     print("\n".join(with_app(ctx, work)))
 
@@ -283,7 +282,7 @@ def tap_add(ctx: click.Context, repo: str) -> None:
 @click.pass_context
 def tap_remove(ctx: click.Context, repo: str) -> None:
     async def work(app: App) -> tuple[str, ...]:
-        return skilled(app).hub.remove_tap(repo)
+        return app.skills().hub.remove_tap(repo)
 
     print("\n".join(with_app(ctx, work)))
 
@@ -298,7 +297,7 @@ def snapshot() -> None:
 @click.pass_context
 def snapshot_export(ctx: click.Context, file: str) -> None:
     async def work(app: App) -> bytes:
-        return encode(skilled(app).hub.snapshot())
+        return encode(app.skills().hub.snapshot())
 
     Path(file).write_bytes(with_app(ctx, work) + b"\n")
     print(f"{mark('ok')} {file}")
@@ -313,7 +312,7 @@ def snapshot_import(ctx: click.Context, file: str, force: bool, yes: bool) -> No
     raw = Path(file).read_bytes()
 
     async def work(app: App) -> bool:
-        hub, failed = skilled(app).hub, False
+        hub, failed = app.skills().hub, False
         wanted = hub.read_snapshot(raw)
         for repo in wanted.taps:
             hub.add_tap(repo)
@@ -348,7 +347,7 @@ def publish(ctx: click.Context, name: str, repo: str, yes: bool) -> None:
         raise UsageError("Nothing was sent; --yes agrees.")
 
     async def work(app: App) -> str:
-        return await skilled(app).hub.publish(name, repo)
+        return await app.skills().hub.publish(name, repo)
 
     print(f"{mark('ok')} {with_app(ctx, work)}")
 

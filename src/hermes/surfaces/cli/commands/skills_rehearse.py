@@ -9,7 +9,7 @@ import click
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.app.skills.skilled import skilled
+from hermes.app.skills.skilled import Skilled
 from hermes.codec.json import plain
 from hermes.commands.visible import clean
 from hermes.config.findings import Level
@@ -62,7 +62,7 @@ def rehearse(
     from hermes.app.learning.rehearsing import Rehearsals
 
     async def work(app: App) -> tuple[Rehearsal, str]:
-        skills = skilled(app, str(Path.cwd().resolve()))
+        skills = app.skills(str(Path.cwd().resolve()))
         wanted = _wanted(skills, name, version)
         only = await app.library.find(session) if session else ""
         # What it costs is booked in a session of its own.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from hermes.app.build import App
-from hermes.app.skills.skilled import skilled
 from hermes.surfaces.cli.output import as_json_option, print_json, with_app
 from hermes.surfaces.cli.style import mark
 
@@ -16,7 +15,7 @@ from hermes.surfaces.cli.style import mark
 @click.pass_context
 def reset(ctx: click.Context, name: str, restore: bool) -> None:
     async def work(app: App) -> str:
-        return skilled(app).reset(name, restore=restore)
+        return app.skills().reset(name, restore=restore)
 
     print(f"{mark('ok')} {name} is as it came; this is version {with_app(ctx, work)}.")
 
@@ -26,7 +25,7 @@ def reset(ctx: click.Context, name: str, restore: bool) -> None:
 @click.pass_context
 def list_modified(ctx: click.Context, as_json: bool) -> None:
     async def work(app: App) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        seeds = skilled(app).seeds
+        seeds = app.skills().seeds
         return seeds.modified(), seeds.missing()
 
     edited, removed = with_app(ctx, work)
@@ -57,7 +56,7 @@ def opt_in(ctx: click.Context) -> None:
 
 def _opt(ctx: click.Context, *, out: bool) -> None:
     async def work(app: App) -> None:
-        skilled(app).seeds.opt(out=out)
+        app.skills().seeds.opt(out=out)
 
     with_app(ctx, work)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.skills.skilled import skilled
+from hermes.app.skills.skilled import Skilled
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
 from hermes.commands.skill_lines import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _skills(app: App) -> Skilled:
-    return skilled(app, str(Path.cwd().resolve()))
+    return app.skills(str(Path.cwd().resolve()))
 
 
 def _facts(version: Version) -> JsonObject:

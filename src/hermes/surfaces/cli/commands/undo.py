@@ -49,7 +49,7 @@ def command(
         raise UsageError("Give a number or --to TURN, not both.")
 
     async def work(app: App) -> None:
-        undo = undoing(app)
+        undo = undoing(app.run)
         here = str(Path.cwd())
         session_id = await app.library.find(session) if session else await undo.session_of(here)
         if only_list:
