@@ -12,7 +12,6 @@ from typing import Protocol
 from hermes.app.build import App
 from hermes.app.learning.lessons import learn
 from hermes.app.opening import Opening
-from hermes.app.skills.skilled import Skilled
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -22,6 +21,7 @@ from hermes.core.session import Session
 from hermes.core.world import World
 from hermes.learning.looking import REVIEW
 from hermes.skills.history import Version
+from hermes.skills.library import Skilled
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.app.build import App
-from hermes.app.skills.consolidating import Consolidation, Merged
-from hermes.app.skills.skilled import Skilled
+from hermes.skills.consolidation import Consolidation, Merged
 from hermes.skills.history import Cause, Who
+from hermes.skills.library import Skilled
 from hermes.skills.merging import INSTRUCTIONS, codes, lost
 from hermes.skills.shelf import Change
 from hermes.testing.request import Request

@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.app.learning.rehearsing import ledger_of
-from hermes.app.skills.stats import skill_stats
 from hermes.skills.history import Cause
 from hermes.skills.shelf import Change
+from hermes.skills.stats import skill_stats
 from hermes.testing.server import ScriptedServer
 from tests.durability.observing import eventually
 from tests.learning.school import NAME, SKILL, Pupil, School, commands_in, say

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hermes.app.workspaces.undoing import undoing
 from hermes.core.events import MessageReceived, ReplyAdded, ToolFinished
 from hermes.core.prompt import Notice, TextDelta
 from hermes.testing.faults import paced
 from hermes.testing.steps import calls, says, thinks
+from hermes.undo.service import undoing
 from tests.secrecy.conftest import Open
 
 LATER = "correct-horse-battery-77"

@@ -12,7 +12,6 @@ import pytest
 from hermes.app.build import App
 from hermes.app.opening import Opening, with_skills
 from hermes.app.sessions.upkeep import curate
-from hermes.app.skills.stats import skill_stats
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Answer, Say
@@ -26,6 +25,7 @@ from hermes.skills.curator_state import CuratorState, write_state
 from hermes.skills.history import Cause
 from hermes.skills.shelf import Change
 from hermes.skills.skill import MAIN
+from hermes.skills.stats import skill_stats
 from hermes.skills.usage import Usage
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.jobs import JobDesk
 from hermes.app.opening import Opening
 from hermes.app.sessions.upkeep import curate
-from hermes.app.skills.consolidating import Consolidation
+from hermes.cron.service import JobDesk
+from hermes.skills.consolidation import Consolidation
 from hermes.skills.curator_state import CuratorState, write_state
 from hermes.skills.history import Cause
 from hermes.skills.shelf import Change

@@ -16,7 +16,7 @@ import sys
 opened = []
 sys.addaudithook(lambda name, args: opened.append(str(args[0])) if name == "open" else None)
 from pathlib import Path
-from hermes.app.skills.index import skill_index
+from hermes.skills.session_index import skill_index
 from hermes.config.home import Home
 from hermes.config.settings import Settings
 tools = ("skill_view", "terminal", "patch")

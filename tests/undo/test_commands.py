@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.app.workspaces.undoing import undoing
 from hermes.commands import rollback
 from hermes.commands.registry import Registry, Shown
 from hermes.config.home import Home
@@ -24,6 +23,7 @@ from hermes.core.errors import HermesError
 from hermes.core.session import Session
 from hermes.core.world import World
 from hermes.surfaces.cli.commands import checkpoints, undo
+from hermes.undo.service import undoing
 from hermes.undo.undoable import Undoable
 from hermes.workspaces.local import LocalWorkspace
 from tests.undo.conftest import Agent

@@ -14,7 +14,6 @@ from hermes.app.furnishing import furnishing
 from hermes.app.hooks.hooked import Hooked
 from hermes.app.images.imaging import Imaging
 from hermes.app.limits import limits_of
-from hermes.app.mcp.foreign import Foreign
 from hermes.app.memory.snapshots import remembered, through
 from hermes.app.models.following import follow_choice
 from hermes.app.opening import Opening
@@ -22,19 +21,18 @@ from hermes.app.plugins.extending import joined
 from hermes.app.policy.safeguards import approver, session_rules, way_to_the_web
 from hermes.app.policy.witnessing import witness
 from hermes.app.prompt.compacting import EngineMaker, context_engine
-from hermes.app.prompt.context_files import nearby
-from hermes.app.prompt.prefill import prefilled
 from hermes.app.prompt.prompting import chosen_personality, view_of
 from hermes.app.sessions import watching
 from hermes.app.sessions.tuning import TieredConnect, Tuning
 from hermes.app.sessions.upkeep import upkeep
-from hermes.app.skills.index import Looked
 from hermes.app.workspaces.terminal import is_far
 from hermes.app.workspaces.workplace import arrived, preflight, workspace_of
 from hermes.codec.values import replace
 from hermes.config.load import Config
 from hermes.config.logs import Logging
 from hermes.config.run_context import RunContext
+from hermes.context.context_files import nearby
+from hermes.context.prefill import prefilled
 from hermes.context.system import join
 from hermes.core.budget import Budget
 from hermes.core.caps import Caps
@@ -52,17 +50,19 @@ from hermes.credentials.event_redactor import Veil
 from hermes.credentials.redacting_provider import Guard
 from hermes.credentials.redaction import Secrecy
 from hermes.journal.journal import SqliteJournal
+from hermes.mcp.run_servers import Foreign
 from hermes.models.choice import Choice
 from hermes.models.models import Models
+from hermes.skills.session_index import Looked
 from hermes.tools.toolbox import Tools, wanted_names
 
 if TYPE_CHECKING:
     from hermes.app.memory.remembering import Remembering
     from hermes.app.sessions.library import Library
-    from hermes.app.skills.skilled import Skilled
-    from hermes.app.workspaces.worktrees import Worktrees
     from hermes.core.secret_store import AskSecret, SecretStore
     from hermes.memory.provider import MemoryProvider
+    from hermes.skills.library import Skilled
+    from hermes.undo.worktrees import Worktrees
 
 Arrange = Callable[[str, Parts], None]
 Beside = Callable[["App", Session], Coroutine[Any, Any, None]]
@@ -224,7 +224,7 @@ class App:
 
     def skills(self, cwd: str = "") -> Skilled:
         """The skills of this home, and of the project in `cwd` if it is trusted."""
-        from hermes.app.skills.skilled import Skilled
+        from hermes.skills.library import Skilled
 
         return Skilled(self.run, self.models.http, cwd)
 
@@ -337,7 +337,7 @@ class App:
     async def _own_folder(self, session_id: str, opening: Opening) -> str:
         if not opening.worktree:
             return self.cwd(opening)
-        from hermes.app.workspaces.worktrees import Worktrees
+        from hermes.undo.worktrees import Worktrees
 
         self._worktrees = self._worktrees or Worktrees(self.run)
         return await self._worktrees.enter(session_id, self.cwd(opening))

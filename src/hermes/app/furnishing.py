@@ -46,7 +46,7 @@ def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
                 return _directory(app, opened)
             case "hermes.skills.tools":
                 from hermes.app.secrecy.vault import store_of
-                from hermes.app.skills.skilled import session_skills
+                from hermes.skills.library import session_skills
 
                 return session_skills(
                     app.skills(opened.cwd),
@@ -68,8 +68,8 @@ def _secrets(app: App, session_id: str) -> object:
 
 
 def _hosting(app: App, session_id: str) -> object:
-    from hermes.app.mcp.hosting import hosting_of
-    from hermes.app.mcp.watching import watch_of
+    from hermes.mcp.session_hosting import hosting_of
+    from hermes.mcp.taint_watch import watch_of
 
     rules = app.tuned[session_id].rules
     watch = watch_of(rules, lambda: app.commons.suspects, app.secrecy.text)

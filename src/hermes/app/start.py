@@ -46,7 +46,7 @@ def start(
     app.beside.append(learn)
     if is_set(env, "HERMES_DUMP_REQUESTS"):
         # For who looks for a fault; nobody else loads it.
-        from hermes.app.models.dumping import dump_requests
+        from hermes.models.request_dump import dump_requests
 
         dump_requests(app.run)
     return app

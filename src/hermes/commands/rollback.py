@@ -6,13 +6,13 @@ import posixpath
 import shlex
 from typing import TYPE_CHECKING
 
-from hermes.app.workspaces.undoing import undoing
 from hermes.codec.values import Value
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
 from hermes.commands.visible import clean, one_line
 from hermes.core.commands import Rewind
 from hermes.core.errors import UsageError
 from hermes.core.events import Record, Rewound, TurnStarted
+from hermes.undo.service import undoing
 
 if TYPE_CHECKING:
     from hermes.undo.history import Checkpoint

@@ -19,7 +19,7 @@ from hermes.commands.visible import clean, one_line
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hermes.app.skills.skilled import Skilled
+    from hermes.skills.library import Skilled
 
 USAGE = (
     "Use /skills [list|view NAME|search WORDS|history NAME|diff ID|revert NAME ID|pending|"

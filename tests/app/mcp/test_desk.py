@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.mcp.desk import Desk
 from hermes.app.start import start
 from hermes.config.mcp_settings import McpServerSettings
+from hermes.mcp.admin import Desk
 from hermes.mcp.faults import NeedsLogin
 from tests.mcp.conftest import authority
 from tests.mcp.oauth_stage import Authority

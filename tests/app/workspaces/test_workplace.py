@@ -14,7 +14,6 @@ import pytest
 from hermes.app.build import App
 from hermes.app.opening import Opening
 from hermes.app.workspaces.terminal import described
-from hermes.app.workspaces.undoing import undoing
 from hermes.app.workspaces.workplace import in_words, protection_of
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -32,6 +31,7 @@ from hermes.core.session import Session
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
+from hermes.undo.service import undoing
 from hermes.workspaces.files import find_program
 from tests.workspaces.elsewhere import folder_at_home
 from tests.workspaces.sshd import Sshd
@@ -272,7 +272,7 @@ async def test_a_worktree_needs_a_repository_on_this_machine(stage: Stage) -> No
 
 
 async def test_what_a_turn_did_can_be_taken_back_without_being_asked_for(stage: Stage) -> None:
-    from hermes.app.workspaces.undoing import undoing
+    from hermes.undo.service import undoing
 
     (stage.project / "a").write_text("mine\n")
     async with stage.app(calls("terminal", command="rm a; echo new > b"), says("done")) as app:

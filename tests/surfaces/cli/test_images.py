@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from hermes.app.images.offer import KEYS
 from hermes.images.manifests import bundled_manifests
+from hermes.images.offer import KEYS
 from hermes.images.registry import BUNDLED
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import call, calls, calls_many, says

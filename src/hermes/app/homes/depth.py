@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 async def everything(app: App) -> Page:
     """All that is set up, whether it is used now or not. Nobody is contacted."""
-    from hermes.app.mcp.desk import Desk as Servers
     from hermes.app.plugins.desk import Desk as Plugins
+    from hermes.mcp.admin import Desk as Servers
 
     await app.plugged.offer()
     return {

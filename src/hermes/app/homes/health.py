@@ -103,8 +103,8 @@ def _protection_findings(protection: Protection) -> list[Finding]:
 
 def skill_findings(config: Config) -> list[Finding]:
     """Skills that cannot be used, each with its reason."""
-    from hermes.app.skills.index import skill_roots, skills_cache
     from hermes.skills.scan import Scan
+    from hermes.skills.session_index import skill_roots, skills_cache
 
     roots = skill_roots(config.settings, config.home, "")
     scanned = Scan(roots, skills_cache(config.home)).look()

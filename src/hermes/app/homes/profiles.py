@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from hermes.app.homes.backup import refuse_if_used, used_by
-from hermes.app.skills.index import seeds_of
 from hermes.codec.values import Value
 from hermes.config.files import replace_file
 from hermes.config.home import (
@@ -31,6 +30,7 @@ from hermes.homes.archives import (
     is_lasting,
     pack,
 )
+from hermes.skills.session_index import seeds_of
 
 DEFAULT = "default"
 DESCRIPTION = "description.txt"

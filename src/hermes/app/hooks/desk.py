@@ -8,13 +8,13 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from hermes.app.hooks.shell import consents_of, environment_of, shell_hooks, trouble
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import HermesError, NotFound
 from hermes.hooks.catalogue import HOOKS
 from hermes.hooks.consent import fingerprint, split
 from hermes.hooks.shell import ShellHook, run
+from hermes.hooks.shell_hooks import consents_of, environment_of, shell_hooks, trouble
 
 if TYPE_CHECKING:
     from hermes.app.build import App

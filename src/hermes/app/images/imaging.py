@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.images.offer import AUTH_FILE, Offer, is_likely, remember, remembered, why
 from hermes.codec.json import plain
 from hermes.core.errors import ConfigError
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool
+from hermes.images.offer import AUTH_FILE, Offer, is_likely, remember, remembered, why
 from hermes.tools.catalogue import Entry
 
 if TYPE_CHECKING:

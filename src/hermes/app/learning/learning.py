@@ -11,7 +11,6 @@ from hermes.app.learning.looking_back import LookBack, Past
 from hermes.app.learning.rehearsing import Rehearsals, ledger_of
 from hermes.app.learning.taking_back import take_back
 from hermes.app.memory.reviewing import Reviewed
-from hermes.app.skills.skilled import Skilled
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.core.events import Record, SessionOpened
 from hermes.core.session import Session
@@ -21,9 +20,10 @@ from hermes.learning.ledger import Look
 from hermes.learning.occasions import Occasion, Watch
 from hermes.learning.relapse import Run, Uses
 from hermes.learning.verdicts import Rehearsal, Verdict
-from hermes.memory.suspicion import untrusted_in
 from hermes.models.choice import WITHIN
+from hermes.policy.threat_scan import untrusted_in
 from hermes.skills.history import Version
+from hermes.skills.library import Skilled
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -40,7 +40,7 @@ from hermes.skills.history import Version
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.app.skills.skilled import Skilled
+    from hermes.skills.library import Skilled
 
 CAUSE = "rehearsal"
 SECONDS = 300.0

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.app.learning.rehearsing import ledger_of
-from hermes.app.skills.skilled import Skilled
 from hermes.core.errors import HermesError
 from hermes.learning.relapse import Run, relapsed
 from hermes.skills.desk import VERSION_DIGITS
 from hermes.skills.history import Cause, Version
+from hermes.skills.library import Skilled
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -10,8 +10,8 @@ from hermes.core.events import SessionOpened
 from hermes.core.messages import Message, UserMessage
 from hermes.core.session import Session
 from hermes.memory.nudges import flush_request
-from hermes.memory.suspicion import untrusted_in
 from hermes.models.choice import WITHIN
+from hermes.policy.threat_scan import untrusted_in
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -21,8 +21,8 @@ from hermes.memory.attached import Attached
 from hermes.memory.entries import OWNER, Operation, Source, Target
 from hermes.memory.provider import Began, MemoryProvider
 from hermes.memory.recalling import Recalling
-from hermes.memory.suspicion import scan_for_threats, untrusted_in
 from hermes.models.auxiliary import Auxiliary
+from hermes.policy.threat_scan import scan_for_threats, untrusted_in
 
 if TYPE_CHECKING:
     from hermes.app.build import App

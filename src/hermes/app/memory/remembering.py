@@ -35,7 +35,7 @@ from hermes.memory.entries import (
 )
 from hermes.memory.format import usage
 from hermes.memory.memories import Memories
-from hermes.memory.suspicion import scan_for_threats, untrusted_in
+from hermes.policy.threat_scan import scan_for_threats, untrusted_in
 from hermes.version import __version__
 
 if TYPE_CHECKING:

@@ -29,10 +29,10 @@ from hermes.core.tools import ToolOutput
 from hermes.core.transcript import Transcript
 from hermes.memory.entries import Source
 from hermes.memory.nudges import nudge
-from hermes.memory.suspicion import untrusted_in
 from hermes.memory.tools import Call, Desk, carry_out, memory, wishes_of
 from hermes.models.auxiliary import Auxiliary
 from hermes.models.choice import WITHIN
+from hermes.policy.threat_scan import untrusted_in
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from hermes.app.skills.index import skills_folder
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.config.coerce import WrongKind, from_data
 from hermes.config.document import read_document
@@ -21,6 +20,7 @@ from hermes.homes.moving.foreign import Foreign, Item, Kind, State
 from hermes.memory.entries import Operation, Refused, Source, Target
 from hermes.skills.files import put_folder, read_tree
 from hermes.skills.scan_skill import scan_skill
+from hermes.skills.session_index import skills_folder
 
 if TYPE_CHECKING:
     from hermes.app.build import App

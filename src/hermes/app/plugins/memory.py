@@ -11,8 +11,8 @@ from hermes.context.plain import PlainMessages
 from hermes.core.messages import Message
 from hermes.memory.entries import Action, Target
 from hermes.memory.provider import Began, MemoryProvider, SwitchCause
-from hermes.memory.suspicion import scan_for_threats
 from hermes.plugins.services import Service
+from hermes.policy.threat_scan import scan_for_threats
 
 log = logging.getLogger(__name__)
 

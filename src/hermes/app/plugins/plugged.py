@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hermes.app.skills.index import plugin_skills_folder
 from hermes.core.errors import HermesError
+from hermes.skills.session_index import plugin_skills_folder
 
 if TYPE_CHECKING:
     from hermes.app.build import App

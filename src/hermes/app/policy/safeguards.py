@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
 from hermes.app.policy.judging import policy_settings
-from hermes.app.skills.index import seeds_of
 from hermes.core.effects import Ask, FetchUrl, RunCommand
 from hermes.core.gate import Judge
 from hermes.core.gated import NoWeb
@@ -16,6 +15,7 @@ from hermes.core.ports import Fetched, Fetcher, Workspace
 from hermes.core.session import Session
 from hermes.core.wrapped import FetchOptions
 from hermes.policy.rules import Rules
+from hermes.skills.session_index import seeds_of
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.app.memory.snapshots import external_block
 from hermes.app.opening import Opening
-from hermes.app.prompt.context_files import scan_of
 from hermes.app.prompt.prompting import SystemText, system_text
-from hermes.app.skills.index import skill_index
+from hermes.context.context_files import scan_of
 from hermes.context.soul import put_soul
 from hermes.context.system import Slots
 from hermes.context.toolchain import peculiarities
 from hermes.models.choice import Choice
+from hermes.skills.session_index import skill_index
 from hermes.tools.toolbox import wanted_names
 from hermes.tools.toolsets import SEARCHING, resolve_toolsets
 

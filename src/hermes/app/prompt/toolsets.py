@@ -33,7 +33,7 @@ def states(
     own = tuple(_state(name, offered) for name in _elementary())
     if home is None or not settings.mcp_servers:
         return own
-    from hermes.app.mcp import toolsets
+    from hermes.mcp import toolsets
 
     return own + tuple(
         ToolsetState(name=name, tools=tools, enabled=on and not partly, partly=partly)
@@ -73,7 +73,7 @@ def changes(
 ) -> dict[Path, JsonValue]:
     """What to write so that these toolsets are offered, or not any more; NotFound."""
     if settings.mcp_servers:
-        from hermes.app.mcp.toolsets import is_server, switched
+        from hermes.mcp.toolsets import is_server, switched
 
         if servers := [name for name in names if is_server(settings, name)]:
             if platform:

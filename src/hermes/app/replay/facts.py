@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hermes.app.prompt.prefill import prefill_file
 from hermes.codec.json import convert, plain
 from hermes.codec.values import JsonObject, JsonValue, Value, replace
 from hermes.config.load import Config
 from hermes.config.schema import find_setting
 from hermes.config.settings import Settings
+from hermes.context.prefill import prefill_file
 from hermes.core.errors import HermesError
 from hermes.models.choice import WITHIN, Wish
 from hermes.models.models import Models, wish_of

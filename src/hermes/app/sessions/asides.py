@@ -7,9 +7,9 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
-from hermes.app.prompt.prefill import prefilled
 from hermes.app.prompt.prompting import view_of
 from hermes.codec.values import Value, replace
+from hermes.context.prefill import prefilled
 from hermes.core.commands import Say
 from hermes.core.errors import HermesError
 from hermes.core.events import TurnEnded

@@ -211,7 +211,7 @@ async def _skills(app: App, counted: Iterable[Counted]) -> tuple[SkillUse, ...]:
             loads[each.name] += each.times
     if not loads:
         return ()
-    from hermes.app.skills.stats import skill_stats
+    from hermes.skills.stats import skill_stats
 
     known = {each.name: each for each in await skill_stats(app.journal, app.skills())}
     return tuple(

@@ -27,8 +27,8 @@ async def retain(app: App, session: Session) -> None:
 
 async def curate(app: App, session: Session) -> None:
     """Skills of the agent's own that nobody uses are archived, and that is said."""
-    from hermes.app.skills.index import skills_folder
     from hermes.skills.curator_state import is_due
+    from hermes.skills.session_index import skills_folder
 
     settings, now = app.settings.curator, app.world.clock.now()
     folder = skills_folder(app.home)
@@ -49,7 +49,7 @@ async def curate(app: App, session: Session) -> None:
 
 async def _consolidate(app: App, session: Session) -> None:
     """Nobody asked for it now, so nobody is told that it did not work."""
-    from hermes.app.skills.consolidating import Consolidation
+    from hermes.skills.consolidation import Consolidation
 
     with suppress(HermesError):
         for merged in await Consolidation(app.models, app.settings, app.skills(), session).run():

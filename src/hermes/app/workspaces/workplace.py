@@ -77,7 +77,7 @@ def undoable(app: App, session_id: str, workspace: Workspace) -> Workspace:
 
     def protect() -> UndoProtection:
         # Only sessions that change something pay for it.
-        from hermes.app.workspaces.undoing import undoing
+        from hermes.undo.service import undoing
 
         return undoing(app.run).protection(workspace.root, where)
 

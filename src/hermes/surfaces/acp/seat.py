@@ -29,7 +29,6 @@ from acp.schema import (
 from acp.schema import Usage as Tokens
 
 from hermes.app.build import App
-from hermes.app.mcp.guests import Guests
 from hermes.commands.catalogue import COMMANDS
 from hermes.commands.registry import (
     Attached,
@@ -49,6 +48,7 @@ from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, Record, 
 from hermes.core.messages import AssistantMessage, Usage
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
+from hermes.mcp.session_servers import Guests
 from hermes.surfaces.acp.blocks import spoken
 from hermes.surfaces.acp.calls import call_id, foreseen, kind_of, title_of
 from hermes.surfaces.acp.history import told_again

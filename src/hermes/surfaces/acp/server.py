@@ -38,7 +38,6 @@ from acp.schema import (
 )
 
 from hermes.app.build import App
-from hermes.app.mcp.guests import Guests
 from hermes.app.opening import Opening
 from hermes.app.sessions.library import SessionFilter
 from hermes.app.workspaces.workplace import within
@@ -47,6 +46,7 @@ from hermes.core.commands import SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError
 from hermes.core.parts import Parts
 from hermes.core.ports import Workspace
+from hermes.mcp.session_servers import Guests
 from hermes.models.shelf import Shelf
 from hermes.surfaces.acp.buffers import EditorFiles
 from hermes.surfaces.acp.kept import keep_mode, mode_of

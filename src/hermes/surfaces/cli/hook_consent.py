@@ -29,8 +29,8 @@ def ask_before_session(options: Mapping[str, Any]) -> None:
 
 
 def _ask(options: Mapping[str, Any]) -> None:
-    from hermes.app.hooks.shell import allow, undecided
     from hermes.app.start import start
+    from hermes.hooks.shell_hooks import allow, undecided
 
     app = start(options)
     asyncio.run(app.close())

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.workspaces.undoing import undoing
 from hermes.surfaces.cli.commands.sessions_removal import confirm
 from hermes.surfaces.cli.output import as_json_option, columns, moment, print_json, with_app
+from hermes.undo.service import undoing
 
 if TYPE_CHECKING:
     from hermes.undo.history import Status

@@ -9,13 +9,13 @@ import click
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.app.skills.skilled import Skilled
+from hermes.skills.library import Skilled
 from hermes.surfaces.cli.output import as_json_option, columns, moment, print_json, with_app
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
-    from hermes.app.skills.consolidating import Merged
+    from hermes.skills.consolidation import Merged
     from hermes.skills.curator import Move
     from hermes.skills.curator_state import CuratorState
 
@@ -109,7 +109,7 @@ def _run_beside(ctx: click.Context, *, as_json: bool) -> None:
 
 
 async def _merged(app: App, skills: Skilled, dry_run: bool) -> tuple[Merged, ...]:
-    from hermes.app.skills.consolidating import Consolidation
+    from hermes.skills.consolidation import Consolidation
 
     # What it costs is booked in a session of its own.
     purse = await app.open(Opening(source="tool", attended=False))

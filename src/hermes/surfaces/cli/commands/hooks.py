@@ -8,8 +8,8 @@ import click
 
 from hermes.app.build import App
 from hermes.app.hooks.desk import Listed, Tried, listed, revoke, tried, tryable, unhealthy
-from hermes.app.hooks.shell import allow, undecided
 from hermes.core.errors import UsageError
+from hermes.hooks.shell_hooks import allow, undecided
 from hermes.surfaces.cli.hook_consent import may_run
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
 

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from hermes.app.build import App
-from hermes.app.mcp.desk import Desk, Row
 from hermes.config.mcp_settings import McpOauthSettings, McpServerSettings, McpToolSettings
 from hermes.core.errors import UsageError
+from hermes.mcp.admin import Desk, Row
 from hermes.surfaces.cli.accounts import TerminalScreen
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
 from hermes.surfaces.cli.style import mark, styled

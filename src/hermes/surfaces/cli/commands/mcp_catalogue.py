@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import click
 
 from hermes.app.build import App
-from hermes.app.mcp.installing import Installation, Need, Offer, offer_of
-from hermes.app.mcp.shelf import Shelf
 from hermes.config.mcp_settings import McpServerSettings
 from hermes.core.errors import UsageError
+from hermes.mcp.installation import Installation, Need, Offer, offer_of
+from hermes.mcp.server_catalogue import Shelf
 from hermes.surfaces.cli.accounts import TerminalScreen
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
 from hermes.surfaces.cli.style import mark

@@ -111,7 +111,7 @@ def view(ctx: click.Context, name: str, file: str, as_json: bool) -> None:
 @as_json_option
 @click.pass_context
 def stats(ctx: click.Context, name: str, as_json: bool) -> None:
-    from hermes.app.skills.stats import SkillStats, skill_stats
+    from hermes.skills.stats import SkillStats, skill_stats
 
     async def work(app: App) -> tuple[SkillStats, ...]:
         return await skill_stats(app.journal, app.skills(here()))
@@ -228,7 +228,7 @@ def setup(ctx: click.Context, name: str) -> None:
 @click.option("--no", "revoke", is_flag=True, help="No longer.")
 @click.pass_context
 def trust(ctx: click.Context, folder: str, revoke: bool) -> None:
-    from hermes.app.skills.index import PROJECT_FOLDERS
+    from hermes.skills.session_index import PROJECT_FOLDERS
 
     path = Path(folder).resolve()
     held = config_of(ctx).settings.skills.trusted_projects

@@ -9,19 +9,19 @@ import click
 
 from hermes.app.build import App
 from hermes.app.opening import Opening
-from hermes.app.skills.skilled import Skilled
 from hermes.codec.json import plain
 from hermes.commands.visible import clean
 from hermes.config.findings import Level
 from hermes.core.commands import Retitle
 from hermes.core.errors import UsageError
+from hermes.skills.library import Skilled
 from hermes.surfaces.cli.output import as_json_option, print_json, with_app
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
-    from hermes.app.skills.skilled import Skilled
     from hermes.learning.verdicts import Rehearsal, Verdict
     from hermes.skills.history import Version
+    from hermes.skills.library import Skilled
 
 SIGNS: dict[Verdict, Level] = {
     "promote": "ok",

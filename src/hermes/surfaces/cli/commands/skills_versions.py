@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.skills.skilled import Skilled
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
 from hermes.commands.skill_lines import (
@@ -18,12 +17,13 @@ from hermes.commands.skill_lines import (
     version_lines,
 )
 from hermes.commands.visible import clean
+from hermes.skills.library import Skilled
 from hermes.surfaces.cli.output import as_json_option, print_json, with_app
 from hermes.surfaces.cli.style import mark
 
 if TYPE_CHECKING:
-    from hermes.app.skills.skilled import Skilled
     from hermes.skills.history import Version
+    from hermes.skills.library import Skilled
 
 
 def _skills(app: App) -> Skilled:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.workspaces.undoing import undoing
 from hermes.codec.values import JsonObject
 from hermes.commands.rollback import line_of, previewed, told
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
+from hermes.undo.service import undoing
 
 if TYPE_CHECKING:
     from hermes.undo.history import Checkpoint

@@ -6,14 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.skills.index import (
-    plugin_skills_folder,
-    seeds_of,
-    skill_roots,
-    skills_cache,
-    skills_folder,
-    skills_here,
-)
 from hermes.codec.values import Value
 from hermes.config.secrets import read_env_file
 from hermes.core.errors import ToolError, UsageError
@@ -34,18 +26,26 @@ from hermes.skills.loading import (
 from hermes.skills.provenance import Origins
 from hermes.skills.readiness import Readiness, readiness
 from hermes.skills.scan import Entry, Scan
+from hermes.skills.session_index import (
+    plugin_skills_folder,
+    seeds_of,
+    skill_roots,
+    skills_cache,
+    skills_folder,
+    skills_here,
+)
 from hermes.skills.shelf import Change, Shelf
 from hermes.skills.skill import MAIN
 from hermes.skills.usage import Usages
 from hermes.version import __version__
 
 if TYPE_CHECKING:
-    from hermes.app.skills.hub import SkillHub
     from hermes.config.run_context import RunContext
     from hermes.core.secret_store import SecretStore
     from hermes.core.session import Session
     from hermes.providers.http import Http
     from hermes.skills.curator import Curator
+    from hermes.skills.hub.skill_hub import SkillHub
 
 
 class Called(Value):
@@ -80,13 +80,13 @@ class Skilled:
     @property
     def hub(self) -> SkillHub:
         # Only few runs ask others for their skills.
-        from hermes.app.skills.hub import SkillHub
+        from hermes.skills.hub.skill_hub import SkillHub
 
         return SkillHub(self._run, self._http, self)
 
     def needed(self) -> tuple[str, ...]:
         """Names of skills that scheduled jobs use, also of jobs that rest."""
-        from hermes.app.jobs import jobs_of
+        from hermes.cron.service import jobs_of
 
         named = (job.get("skills") for job in jobs_of(self._run).all(disabled=True))
         return tuple(str(name) for names in named if isinstance(names, list) for name in names)

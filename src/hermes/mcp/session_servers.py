@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hermes.app.mcp.foreign import PATIENCE_SECONDS, server_of, servers_for
 from hermes.core.parts import Parts
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool
 from hermes.core.turn import Furnish, Toolbox
+from hermes.mcp.run_servers import PATIENCE_SECONDS, server_of, servers_for
 
 if TYPE_CHECKING:
     from hermes.config.mcp_settings import McpServerSettings

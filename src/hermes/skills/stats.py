@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.app.skills.skilled import Skilled
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, Value
 from hermes.journal.skill_results import skill_results
+from hermes.skills.library import Skilled
 from hermes.skills.usage import Outcomes, Usage
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hermes.app.mcp.foreign import one_server, server_of, servers_of
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.edit import set_from_text, write_settings
@@ -19,6 +18,7 @@ from hermes.mcp.faults import NeedsLogin
 from hermes.mcp.listing import Listing, Listings, chosen
 from hermes.mcp.names import tool_names
 from hermes.mcp.oauth.store import TokenStore
+from hermes.mcp.run_servers import one_server, server_of, servers_of
 from hermes.mcp.server import Server, Tools, expanded, unset_variables, usable
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.skills.skilled import Skilled
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, ToolError
@@ -16,6 +15,7 @@ from hermes.core.session import Session
 from hermes.models.auxiliary import Auxiliary
 from hermes.skills.files import read_tree
 from hermes.skills.history import Cause
+from hermes.skills.library import Skilled
 from hermes.skills.merging import INSTRUCTIONS, TOOL, Merge, lost
 from hermes.skills.scan import Entry
 from hermes.skills.shelf import Change

@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hermes.app.mcp.desk import Desk
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject, Value
 from hermes.config.mcp_settings import McpServerSettings
 from hermes.core.errors import UsageError
+from hermes.mcp.admin import Desk
 from hermes.mcp.catalogue.description import Description
 from hermes.mcp.catalogue.plan import ADVICE, Plan, plan_of
 

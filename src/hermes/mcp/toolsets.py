@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.app.mcp.foreign import server_of
 from hermes.codec.values import JsonValue
 from hermes.config.home import Home
 from hermes.config.mcp_settings import McpServerSettings, McpToolSettings
@@ -13,6 +12,7 @@ from hermes.config.schema import Path
 from hermes.config.settings import Settings
 from hermes.core.errors import NotFound, UsageError
 from hermes.mcp.listing import Listings, chosen
+from hermes.mcp.run_servers import server_of
 
 BEGINNING = "mcp-"
 ALL = McpToolSettings()

@@ -30,8 +30,8 @@ from hermes.skills.seeding import OPTIONAL, SHIPPED
 from hermes.web.judged_http import JudgedHttp
 
 if TYPE_CHECKING:
-    from hermes.app.skills.skilled import Skilled
     from hermes.config.run_context import RunContext
+    from hermes.skills.library import Skilled
 
 
 class SkillHub(Hub):

@@ -10,7 +10,7 @@ from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject
 from hermes.core.errors import NotFound, UsageError
 from hermes.cron.jobs import JobChange, Jobs, NewJob
-from hermes.memory.suspicion import scan_for_threats
+from hermes.policy.threat_scan import scan_for_threats
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
