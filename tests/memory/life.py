@@ -213,7 +213,7 @@ class Life:
         why = await app.memory.why(f"m{entry}")
         codes = [c.text.rpartition(" ")[2] for c in why.changes if c.text]
         assert fact.code in codes
-        await forget(app, await doomed(app, f"m{entry}"))
+        await forget(app.memory, app.library, await doomed(app.memory, f"m{entry}"))
         del self.standing[thing]
         self.gone |= {id(f) for f in self.versions[thing] if f.code in codes}
         self.forgotten += codes

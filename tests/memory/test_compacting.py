@@ -105,7 +105,7 @@ async def opened(
         load(Home(folder / "home"), flags=given, env=env), env=env, world=World()
     ) as app:
         if book is not None:
-            app.memory_providers["notebook"] = lambda _app: book
+            app.memory_providers["notebook"] = lambda: book
         opening = Opening(source="cli", attended=False, cwd="/", resume=resume)
         yield app, await app.open(opening)
 

@@ -44,7 +44,7 @@ async def test_what_others_were_told_goes_too(home: Path) -> None:
         await remember(app, OWNER, SECRET)
         await remember(app, "person:eve", SECRET)
         await remember(app, "person:eve", "Eve likes tea")
-        assert (await forget(app, await doomed(app, "m1"))).left == ()
+        assert (await forget(app.memory, app.library, await doomed(app.memory, "m1"))).left == ()
         assert [entry.text for entry in await app.memory.of("person:eve").entries()] == [
             "Eve likes tea"
         ]
@@ -55,7 +55,7 @@ async def test_words_that_were_only_recalled_are_forgotten(home: Path) -> None:
     async with app_in(home) as app:
         await remember(app, OWNER, "Something else")
         await app.memory.of().note_recalled("s1", 3, b"said", f"It says: {SECRET}.")
-        await forget(app, await doomed(app, SECRET))
+        await forget(app.memory, app.library, await doomed(app.memory, SECRET))
         assert await app.memory.of().recalled("s1") == {3: (b"said", "It says: [forgotten].")}
         assert_nowhere(home, SECRET)
 
@@ -66,9 +66,13 @@ async def test_a_reader_of_memory_is_named(home: Path) -> None:
         with closing(sqlite3.connect(home / "memories" / "ledger.db")) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM changes").fetchall()
-            (left,) = (await forget(app, await doomed(app, "m1"), patience_seconds=0)).left
+            (left,) = (
+                await forget(
+                    app.memory, app.library, await doomed(app.memory, "m1"), patience_seconds=0
+                )
+            ).left
         assert left.startswith(f"{home}/memories/ledger.db may still have it on old pages")
-        assert (await forget(app, await doomed(app, SECRET))).left == ()
+        assert (await forget(app.memory, app.library, await doomed(app.memory, SECRET))).left == ()
         assert_nowhere(home, SECRET)
 
 

@@ -132,7 +132,7 @@ async def test_what_is_remembered_of_the_user_is_concluded_there_and_forgotten_t
         await session.settled()
         await app.leave(session)
         assert [one["content"] for one in honcho.conclusions.values()] == [fact]
-        done = await forget(app, await doomed(app, "m1"))
+        done = await forget(app.memory, app.library, await doomed(app.memory, "m1"))
         assert honcho.conclusions == {}
         assert "may still say it" in done.left[0]
 

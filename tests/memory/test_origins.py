@@ -181,7 +181,7 @@ async def test_an_unused_session_does_not_bring_back_what_was_forgotten(talk: Ta
         await talk.hear(session, origin="user")
         await app.leave(session)
         unused = await other.open(opening())
-        await forget(app, await doomed(app, "m1"))
+        await forget(app.memory, app.library, await doomed(app.memory, "m1"))
         with pytest.raises(JournalError, match="begin a new one"):
             await unused.send(Say(text="Hello"))
     assert_nowhere(talk.folder, FACT)
@@ -192,8 +192,8 @@ async def test_forgetting_waits_until_nobody_has_it_in_mind(talk: Talk) -> None:
         session = await app.open(opening())
         await talk.hear(session, origin="user")
         with pytest.raises(SessionBusy, match="nothing was changed"):
-            await forget(other, await doomed(other, "m1"))
+            await forget(other.memory, other.library, await doomed(other.memory, "m1"))
         assert len(await other.memory.of().entries()) == 1
         await app.leave(session)
-        await forget(other, await doomed(other, "m1"))
+        await forget(other.memory, other.library, await doomed(other.memory, "m1"))
     assert_nowhere(talk.folder, FACT)

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening, with_skills
+from hermes.app.opening import Opening
 from hermes.core.commands import Say
 from hermes.core.errors import UsageError
 from hermes.core.events import ToolFinished
+from hermes.skills.library import with_skills
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step
@@ -204,4 +205,4 @@ async def test_no_session_begins_with_a_skill_of_a_stranger(tmp_path: Path) -> N
         async with house.app() as app:
             opening = Opening(source="cli", attended=False, cwd=str(house.project))
             with pytest.raises(UsageError, match="say /guide in the chat"):
-                await with_skills(app, opening, "guide")
+                await with_skills(app.skills(app.cwd(opening)), opening, "guide")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening, with_skills
+from hermes.app.opening import Opening
 from hermes.app.sessions.upkeep import curate
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -23,6 +23,7 @@ from hermes.core.session import Session
 from hermes.core.world import World
 from hermes.skills.curator_state import CuratorState, write_state
 from hermes.skills.history import Cause
+from hermes.skills.library import with_skills
 from hermes.skills.shelf import Change
 from hermes.skills.skill import MAIN
 from hermes.skills.stats import skill_stats
@@ -217,13 +218,15 @@ async def test_skills_can_be_loaded_before_the_first_word(tmp_path: Path) -> Non
     async with ScriptedServer([says("hi")]) as server, app_at(tmp_path, server) as app:
         app.skills().seed()
         opening = Opening(source="cli", attended=False, cwd=str(tmp_path))
-        session = await app.open(await with_skills(app, opening, "edit-a-text, compare-options"))
+        session = await app.open(
+            await with_skills(app.skills(app.cwd(opening)), opening, "edit-a-text, compare-options")
+        )
         await session.send(Say(text="go"))
         await session.settled()
         assert "# Edit a text" in system_of(server, 0)
         assert "# Compare options" in system_of(server, 0)
         with pytest.raises(NotFound):
-            await with_skills(app, opening, "nope")
+            await with_skills(app.skills(app.cwd(opening)), opening, "nope")
 
 
 async def test_two_hundred_skills_cost_no_more_than_the_cap(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ class App:
         self.commons = Commons(self)
         # What plugins bring by name, and more that goes on beside sessions in which somebody stays.
         self.engines: dict[str, EngineMaker] = {}
-        self.memory_providers: dict[str, Callable[[App], MemoryProvider]] = {}
+        self.memory_providers: dict[str, Callable[[], MemoryProvider]] = {}
         self.beside: list[Beside] = []
         # What must be put into a home is looked at once in a run.
         self.has_begun = False
@@ -220,7 +220,14 @@ class App:
         """What is known from one session to the next."""
         from hermes.app.memory.remembering import Remembering
 
-        return Remembering(self)
+        return Remembering(
+            self.run,
+            self.journal,
+            self.models,
+            find_session=self.session,
+            providers=self.memory_providers,
+            load_plugins=self.plugged.offer,
+        )
 
     def skills(self, cwd: str = "") -> Skilled:
         """The skills of this home, and of the project in `cwd` if it is trusted."""
@@ -279,7 +286,7 @@ class App:
         if is_far(self.settings.terminal):
             far = await arrived(self._workspace(session_id, cwd, opening))
             cwd = far.root
-        memory = await remembered(self, opening)
+        memory = await remembered(self.memory, opening)
         text, tools = self.commons.beginning(opening, choice, cwd, memory.text)
         self.news += text.warnings
         opened = SessionOpened(
@@ -361,7 +368,7 @@ class App:
         hooked = self.hooked.around(session_id, tuned.connecting(taped))
         return Parts(
             journal=self.journal,
-            connect=through(self, session_id, opened, hooked),
+            connect=through(self.memory, session_id, opened, hooked),
             hooks=partial(self.hooked.of, workspace),
             budgeting=lambda: self._budgets.of(opened),
             view=tuned.applied(view),

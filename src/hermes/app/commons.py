@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.opening import Opening
-from hermes.app.policy.witnessing import suspects_of
+from hermes.policy.suspects.suspects import suspects_of
 from hermes.app.prompt.beginning import Beginning, beginning
 from hermes.app.workspaces.terminal import shell_settings
 from hermes.app.workspaces.workplace import root_of, start_folder
@@ -67,7 +67,8 @@ class Commons:
         """Sessions that are written to files too."""
         from hermes.app.sessions.mirroring import Mirrors
 
-        return Mirrors(self._app)
+        app = self._app
+        return Mirrors(app.run, app.library, app.models.endpoint_url)
 
     async def left(self, session_id: str) -> None:
         """A session is closed."""

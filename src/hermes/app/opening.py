@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hermes.codec.values import Value, replace
 from hermes.core.effects import Principal
-
-if TYPE_CHECKING:
-    from hermes.app.build import App
 
 
 class Opening(Value):
@@ -43,12 +38,3 @@ class Opening(Value):
     def with_extra(self, extra: str) -> Opening:
         """The same wish with these words at the end of the system text."""
         return replace(self, extra=extra)
-
-
-async def with_skills(app: App, opening: Opening, names: str) -> Opening:
-    """The same wish with the text of these skills, by names with commas between them. NotFound
-    for a skill that is not there."""
-
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    text = await app.skills(app.cwd(opening)).preloaded(wanted)
-    return opening.with_extra("\n\n".join(each for each in (opening.extra, text) if each))

@@ -167,7 +167,10 @@ async def insights(here: Here, argument: str) -> Outcome:
     text = argument.strip()
     if text and not (text.isdecimal() and 0 < int(text) <= 3650):
         raise UsageError("Use /insights [DAYS], for example /insights 7.")
-    found = await found_in(here.app, days=int(text or DAYS))
+    app = here.app
+    found = await found_in(
+        app.run, app.journal, app.library, app.skills(), app.memory, days=int(text or DAYS)
+    )
     return Shown(text=clean("\n".join(insight_lines(found))))
 
 

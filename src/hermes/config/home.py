@@ -13,6 +13,9 @@ from hermes.core.errors import ConfigError, NotFound, UsageError
 PROFILE_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 PROFILES = "profiles"
 
+# Folder of a session that holds the recorded exchanges with models.
+TAPES = "tapes"
+
 
 class Home:
     """The paths of one home. Nothing is made until `folder` or a writer asks for it."""

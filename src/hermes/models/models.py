@@ -149,6 +149,15 @@ class Models:
         """Where this model is asked; ConfigError for one inside this process."""
         return self.resolver.endpoint(self.wish(model, provider, tier=tier))
 
+    def endpoint_url(self, model: str, provider: str) -> str:
+        """The URL that answers for this model; empty for one in this process or an unknown one."""
+        if provider in WITHIN:
+            return ""
+        try:
+            return self.endpoint(model, provider).url
+        except HermesError:
+            return ""
+
     def takes_tier(self, model: str, provider: str, tier: str) -> bool:
         """Whether this model can be asked for in that service tier."""
         if provider in WITHIN:

@@ -40,6 +40,7 @@ from hermes.skills.usage import Usages
 from hermes.version import __version__
 
 if TYPE_CHECKING:
+    from hermes.app.opening import Opening
     from hermes.config.run_context import RunContext
     from hermes.core.secret_store import SecretStore
     from hermes.core.session import Session
@@ -339,3 +340,10 @@ def _guard(name: str, tree: Tree) -> None:
     if found.verdict == "dangerous":
         worst = [f"{each.id} (line {each.line} of {each.file or MAIN})" for each in found.findings]
         raise UsageError(f"The skill {name} is refused by the scan: {', '.join(worst[:5])}.")
+
+
+async def with_skills(library: Skilled, opening: Opening, names: str) -> Opening:
+    """The request with the text of these comma-separated skills; NotFound names a missing one."""
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    text = await library.preloaded(wanted)
+    return opening.with_extra("\n\n".join(each for each in (opening.extra, text) if each))

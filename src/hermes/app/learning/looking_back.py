@@ -58,7 +58,7 @@ class LookBack:
         self._opened = opened
         self._turn_id = turn_id
         self._skilled = app.skills(opened.cwd)
-        self._memory = MemoryReview(app, looked, opened)
+        self._memory = MemoryReview(app.memory, looked, opened)
         self._desk = self._skilled.desk(
             platform=opened.source, tools=opened.tools, session_id=looked.id, cause=self._cause
         )

@@ -14,7 +14,7 @@ from hermes.models.choice import WITHIN
 from hermes.policy.threat_scan import untrusted_in
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.memory.remembering import Remembering
 
 TASK = "flush_memories"
 TOOL = "memory"
@@ -27,13 +27,13 @@ class Flush:
     """For one session: durable facts go to memory, and what else models the user may say what the
     summary must keep. Whatever goes wrong, the conversation is shortened all the same."""
 
-    def __init__(self, app: App, session_id: str, opened: SessionOpened) -> None:
-        self._app = app
+    def __init__(self, memory: Remembering, session_id: str, opened: SessionOpened) -> None:
+        self._memory = memory
         self._session_id = session_id
         self._opened = opened
 
     async def __call__(self, messages: tuple[Message, ...]) -> str:
-        session = self._app.session(self._session_id)
+        session = self._memory.find_session(self._session_id)
         words = self._words(session)
         if words:
             try:
@@ -42,24 +42,24 @@ class Flush:
             except (HermesError, TimeoutError):
                 # Nobody asked for it, so nobody is told that it did not work.
                 pass
-        if not self._app.settings.memory.provider:
+        if not self._memory.run.settings.memory.provider:
             return ""
-        return await self._app.memory.modelling.to_keep(self._session_id, messages)
+        return await self._memory.modelling.to_keep(self._session_id, messages)
 
     def _words(self, session: Session) -> str:
         """What to ask; "" where there is nothing to save or nobody to do it."""
         transcript, opened = session.transcript, self._opened
-        if TOOL not in opened.tools or not self._app.memory.scope(opened):
+        if TOOL not in opened.tools or not self._memory.scope(opened):
             return ""
         if transcript.provider in WITHIN or untrusted_in(transcript.origins()):
             return ""
         turns = sum(isinstance(m, UserMessage) and m.origin == "user" for m in transcript.messages)
-        return flush_request(turns, self._app.settings.memory.flush_min_turns)
+        return flush_request(turns, self._memory.run.settings.memory.flush_min_turns)
 
     async def _save(self, session: Session, words: str, messages: tuple[Message, ...]) -> None:
         from hermes.app.memory.reviewing import MemoryReview
 
-        review = MemoryReview(self._app, session, self._opened, task=TASK)
+        review = MemoryReview(self._memory, session, self._opened, task=TASK)
         await review.look_back(
             words,
             session.transcript.turn_id,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.replay.taping import TAPES
 from hermes.codec.values import Value
+from hermes.config.home import TAPES
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Steered, TurnStarted
 from hermes.core.wiping import PATIENCE_SECONDS, left_in
@@ -19,7 +19,9 @@ from hermes.memory.phrases import Phrases
 from hermes.memory.sweeping import sweep
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.memory.remembering import Remembering
+    from hermes.app.sessions.library import Library
+    from hermes.config.home import Home
 
 LEAST_CHARS = 4
 _IN_THE_LOG = (
@@ -41,10 +43,10 @@ class Forgotten(Value):
     left: tuple[str, ...] = ()
 
 
-async def doomed(app: App, named: str, also: Sequence[str] = ()) -> Doomed:
+async def doomed(memory: Remembering, named: str, also: Sequence[str] = ()) -> Doomed:
     """What somebody wants to be forgotten: an entry by number or text, with all that it ever said,
     or any words; UsageError when they are too few, NotFound when they stand nowhere."""
-    memories = app.memory.of()
+    memories = memory.of()
     try:
         found = await memories.doomed(entry=await memories.meant(named))
     except NotFound as error:
@@ -64,37 +66,44 @@ async def doomed(app: App, named: str, also: Sequence[str] = ()) -> Doomed:
     return whole
 
 
-async def traces(app: App, what: Doomed) -> dict[str, tuple[int, ...]]:
+async def traces(memory: Remembering, archive: Library, what: Doomed) -> dict[str, tuple[int, ...]]:
     """The records in which it stands, by session."""
-    if not app.home.journal.exists():
+    if not memory.run.home.journal.exists():
         return {}
-    return await holding(app.journal, Phrases(what.texts), near=await _near(app, what))
+    return await holding(
+        memory.journal, Phrases(what.texts), near=await _near(memory, archive, what)
+    )
 
 
 async def forget(
-    app: App, what: Doomed, *, by: str = "owner", patience_seconds: float = PATIENCE_SECONDS
+    memory: Remembering,
+    archive: Library,
+    what: Doomed,
+    *,
+    by: str = "owner",
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> Forgotten:
     """Everywhere or, when a session that holds it is in use, nowhere: SessionBusy. May be done
     again when it was cut short."""
     phrases = Phrases(what.texts)
-    near = await _near(app, what)
+    near = await _near(memory, archive, what)
     done = Erasure()
-    if app.home.journal.exists():
+    if memory.run.home.journal.exists():
         done = await erase(
-            app.journal, phrases, near=near, by=by, patience_seconds=patience_seconds
+            memory.journal, phrases, near=near, by=by, patience_seconds=patience_seconds
         )
-    left = [] if done.is_wiped else [_IN_THE_LOG.format(app.home.journal)]
-    entries = tuple(sorted({c.entry for c in await app.memory.of().changes()
+    left = [] if done.is_wiped else [_IN_THE_LOG.format(memory.run.home.journal)]
+    entries = tuple(sorted({c.entry for c in await memory.of().changes()
                             if c.id in what.changes}))  # fmt: skip
-    left += await _forget_memories(app, what, patience_seconds)
-    if app.home.index.exists():
-        await app.library.rebuild_index()
-    recordings = await asyncio.to_thread(_drop_recordings, app, tuple(done.sessions))
-    contents, is_wiped = await asyncio.to_thread(_drop_contents, app, phrases)
-    left += [] if is_wiped else [left_in(_undo_store(app))]
-    files, more = await asyncio.to_thread(sweep, app.home.root, phrases.erased)
+    left += await _forget_memories(memory, what, patience_seconds)
+    if memory.run.home.index.exists():
+        await archive.rebuild_index()
+    recordings = await asyncio.to_thread(_drop_recordings, memory.run.home, tuple(done.sessions))
+    contents, is_wiped = await asyncio.to_thread(_drop_contents, memory.run.home, phrases)
+    left += [] if is_wiped else [left_in(_undo_store(memory.run.home))]
+    files, more = await asyncio.to_thread(sweep, memory.run.home.root, phrases.erased)
     left += more
-    left += await app.memory.forget_outside(phrases.erased)
+    left += await memory.forget_outside(phrases.erased)
     return Forgotten(
         texts=len(what.texts),
         entries=entries,
@@ -107,16 +116,16 @@ async def forget(
     )
 
 
-async def _forget_memories(app: App, what: Doomed, patience_seconds: float) -> list[str]:
+async def _forget_memories(memory: Remembering, what: Doomed, patience_seconds: float) -> list[str]:
     """In the memory of everybody who was told the same."""
-    memories = app.memory.of()
+    memories = memory.of()
     for scope in sorted(await memories.holders(what) | {OWNER}):
-        await app.memory.of(scope).forget(what)
+        await memory.of(scope).forget(what)
     is_wiped = await memories.wipe(patience_seconds=patience_seconds)
-    return [] if is_wiped else [left_in(app.home.memories / "ledger.db")]
+    return [] if is_wiped else [left_in(memory.run.home.memories / "ledger.db")]
 
 
-async def _near(app: App, what: Doomed) -> dict[str, Nearby]:
+async def _near(memory: Remembering, archive: Library, what: Doomed) -> dict[str, Nearby]:
     """Where it was said, also in the sessions whose records a fork shares."""
     found: dict[str, Nearby] = {}
     for source in what.sources:
@@ -124,9 +133,9 @@ async def _near(app: App, what: Doomed) -> dict[str, Nearby]:
             continue
         here = Nearby(
             turns=frozenset({source.turn_id} - {""}),
-            records=frozenset({source.n} - {0}) | await _taken(app, source),
+            records=frozenset({source.n} - {0}) | await _taken(memory, source),
         )
-        for session_id in (source.session_id, *await _ancestors(app, source.session_id)):
+        for session_id in (source.session_id, *await _ancestors(archive, source.session_id)):
             before = found.get(session_id, Nearby())
             found[session_id] = Nearby(
                 turns=before.turns | here.turns, records=before.records | here.records
@@ -134,10 +143,10 @@ async def _near(app: App, what: Doomed) -> dict[str, Nearby]:
     return found
 
 
-async def _taken(app: App, source: Source) -> frozenset[int]:
+async def _taken(memory: Remembering, source: Source) -> frozenset[int]:
     """The messages that the turn has answered."""
     try:
-        records = await app.journal.read(source.session_id)
+        records = await memory.journal.read(source.session_id)
     except NotFound:
         return frozenset()
     return frozenset(
@@ -148,34 +157,34 @@ async def _taken(app: App, source: Source) -> frozenset[int]:
     )
 
 
-async def _ancestors(app: App, session_id: str) -> tuple[str, ...]:
+async def _ancestors(archive: Library, session_id: str) -> tuple[str, ...]:
     try:
-        return (await app.library.lineage(session_id)).ancestors
+        return (await archive.lineage(session_id)).ancestors
     except NotFound:
         return ()
 
 
-def _drop_recordings(app: App, sessions: Sequence[str]) -> int:
+def _drop_recordings(home: Home, sessions: Sequence[str]) -> int:
     """Tapes hold requests as differences and answers in pieces; a session without them stays as it
     is, it only cannot be replayed."""
     count = 0
     for session_id in sessions:
-        for tape in (app.home.sessions / session_id / TAPES).glob("*"):
+        for tape in (home.sessions / session_id / TAPES).glob("*"):
             tape.unlink()
             count += 1
     return count
 
 
-def _drop_contents(app: App, phrases: Phrases) -> tuple[int, bool]:
+def _drop_contents(home: Home, phrases: Phrases) -> tuple[int, bool]:
     from hermes.undo.erasing import forget as forget_contents
     from hermes.undo.store import Store
 
-    store = Store(_undo_store(app))
+    store = Store(_undo_store(home))
     try:
         return forget_contents(store, phrases.erased)
     finally:
         store.close()
 
 
-def _undo_store(app: App) -> Path:
-    return app.home.root / "checkpoints"
+def _undo_store(home: Home) -> Path:
+    return home.root / "checkpoints"

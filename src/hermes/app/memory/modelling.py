@@ -25,7 +25,7 @@ from hermes.models.auxiliary import Auxiliary
 from hermes.policy.threat_scan import scan_for_threats, untrusted_in
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.memory.remembering import Remembering
     from hermes.memory.honcho.client import Answer
     from hermes.memory.honcho.modelling import HonchoModel
     from hermes.memory.honcho.settings import HonchoSettings
@@ -43,11 +43,11 @@ NO_KEY = "Honcho has no key: set HONCHO_API_KEY, or HONCHO_BASE_URL."
 class Modelling:
     """For all sessions of an app; where no provider is chosen, it does nothing."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._name = app.settings.memory.provider
-        if self._name not in ("", *BUILT_IN, *app.memory_providers):
-            app.news.append(f"There is no memory provider {self._name!r}; none is used.")
+    def __init__(self, memory: Remembering) -> None:
+        self._memory = memory
+        self._name = memory.run.settings.memory.provider
+        if self._name not in ("", *BUILT_IN, *memory.providers):
+            memory.run.notices.append(f"There is no memory provider {self._name!r}; none is used.")
             self._name = ""
         self._attached: dict[str, Attached] = {}
         self._block: str | None = None
@@ -62,8 +62,8 @@ class Modelling:
             attached = self.attached(session_id, opened)
             if not attached.provider.is_available():
                 return inner, limits
-            session = partial(self._app.session, session_id)
-            return Recalling(inner, attached, self._app.memory.of(), session), limits
+            session = partial(self._memory.find_session, session_id)
+            return Recalling(inner, attached, self._memory.of(), session), limits
 
         return through
 
@@ -108,7 +108,7 @@ class Modelling:
     async def detach(self, session_id: str) -> None:
         """The session is over here; what it has left to tell is told. Whoever it worked for hears
         what came of it."""
-        session = self._app.session(session_id)
+        session = self._memory.find_session(session_id)
         messages, opened = session.transcript.messages, session.transcript.opened
         if opened and opened.source == "subagent" and (of := self._attached.get(opened.parent)):
             said = [each for each in messages if isinstance(each, UserMessage)]
@@ -134,7 +134,7 @@ class Modelling:
         """From all that was ever kept here, whatever is chosen now; and from the server."""
         from hermes.memory.local.people import People
 
-        people = People(self._app.home.memories / "people.db", OWNER)
+        people = People(self._memory.run.home.memories / "people.db", OWNER)
         left = [] if await people.erase(erased) else [left_in(people.path)]
         people.close()
         if self._name in ("", "local"):
@@ -172,13 +172,13 @@ class Modelling:
 
     def _against(self, session_id: str, opened: SessionOpened) -> Callable[[str], Awaitable[str]]:
         async def against(call_id: str) -> str:
-            return (await self._app.memory.witnessed(session_id, opened, call_id, own=HONCHO)).held
+            return (await self._memory.witnessed(session_id, opened, call_id, own=HONCHO)).held
 
         return against
 
     def _made(self, session_id: str) -> MemoryProvider:
-        if (make := self._app.memory_providers.get(self._name)) is not None:
-            return make(self._app)
+        if (make := self._memory.providers.get(self._name)) is not None:
+            return make()
         return self._honcho() if self._name == "honcho" else self._local(session_id)
 
     def _local(self, session_id: str) -> LocalModel:
@@ -186,10 +186,10 @@ class Modelling:
         from hermes.memory.local.people import People
 
         async def ask(system: str, question: str) -> str:
-            session = self._app.session(session_id)
+            session = self._memory.find_session(session_id)
             auxiliary = Auxiliary(
-                self._app.models,
-                self._app.settings,
+                self._memory.models,
+                self._memory.run.settings,
                 main=lambda: (session.transcript.model, session.transcript.provider),
                 tell=lambda _text: None,
             )
@@ -197,24 +197,24 @@ class Modelling:
             return (await auxiliary.ask(TASK, prompt, session.meter)).message.text
 
         return LocalModel(
-            People(self._app.home.memories / "people.db", OWNER),
+            People(self._memory.run.home.memories / "people.db", OWNER),
             ask=ask,
             scan=scan_for_threats,
-            clock=self._app.world.clock,
+            clock=self._memory.run.world.clock,
         )
 
     def honcho_settings(self) -> HonchoSettings:
         from hermes.memory.honcho.settings import VARIABLES, load_settings
 
-        app = self._app
-        given = {name: app.config.secrets.get(name) for name in VARIABLES}
-        return load_settings(app.home.root, Path(app.person), given)
+        run = self._memory.run
+        given = {name: run.config.secrets.get(name) for name in VARIABLES}
+        return load_settings(run.home.root, Path(run.user_home), given)
 
     def set_honcho(self, **changes: JsonValue) -> HonchoSettings:
         """Settings by their names in `honcho.json`, as they are from now on."""
         from hermes.memory.honcho.settings import change_settings
 
-        change_settings(self._app.home.root, Path(self._app.person), **changes)
+        change_settings(self._memory.run.home.root, Path(self._memory.run.user_home), **changes)
         return self.honcho_settings()
 
     async def honcho_identity(self, lines: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -230,11 +230,11 @@ class Modelling:
         from hermes.memory.honcho.modelling import HonchoModel
         from hermes.memory.honcho.settings import shared_settings
 
-        app, settings = self._app, self.honcho_settings()
-        if not settings.api_key and not settings.base_url and NO_KEY not in app.news:
-            app.news.append(NO_KEY)
+        run, settings = self._memory.run, self.honcho_settings()
+        if not settings.api_key and not settings.base_url and NO_KEY not in run.notices:
+            run.notices.append(NO_KEY)
         client = Client(self._fetch, settings.url, settings.api_key, settings.workspace)
-        return HonchoModel(settings, client, outside=shared_settings(Path(app.person)))
+        return HonchoModel(settings, client, outside=shared_settings(Path(run.user_home)))
 
     async def _fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
@@ -243,7 +243,7 @@ class Modelling:
         from hermes.providers.http import Timeouts
 
         timeouts = Timeouts(read=HONCHO_SECONDS, stale=HONCHO_SECONDS)
-        async with self._app.models.http.send(
+        async with self._memory.models.http.send(
             method, url, body=body, headers=headers, timeouts=timeouts
         ) as answer:
             wait = answer.headers.get("retry-after", "")
@@ -252,7 +252,9 @@ class Modelling:
         return Answer(status=answer.status, body=raw, retry_after=seconds)
 
     def _is_trusted(self, session_id: str) -> bool:
-        return not untrusted_in(self._app.session(session_id).transcript.origins() - {HONCHO})
+        return not untrusted_in(
+            self._memory.find_session(session_id).transcript.origins() - {HONCHO}
+        )
 
 
 def _last_words(messages: Sequence[Message]) -> str:

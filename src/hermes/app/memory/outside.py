@@ -14,7 +14,7 @@ from hermes.homes.archives import copy_database, files_of
 from hermes.policy.places.places import Places
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.memory.remembering import Remembering
 
 FOLDER = "_external"
 
@@ -27,13 +27,13 @@ class Outside(Value):
     left_out: tuple[str, ...] = ()
 
 
-async def named_by_provider(app: App) -> tuple[Path, ...]:
+async def named_by_provider(memory: Remembering) -> tuple[Path, ...]:
     """What the provider that is chosen wants to be kept. A plugin is started to be asked, if it is
     not known yet."""
-    if not app.settings.memory.provider:
+    if not memory.run.settings.memory.provider:
         return ()
-    await app.plugged.offer()
-    return app.memory.modelling.backup_paths()
+    await memory.load_plugins()
+    return memory.modelling.backup_paths()
 
 
 class PersonsFiles:

@@ -3,7 +3,7 @@ from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -39,9 +39,13 @@ from hermes.policy.threat_scan import scan_for_threats, untrusted_in
 from hermes.version import __version__
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
     from hermes.app.memory.modelling import Modelling
+    from hermes.config.run_context import RunContext
+    from hermes.core.session import Session
+    from hermes.journal.journal import SqliteJournal
+    from hermes.memory.provider import MemoryProvider
     from hermes.memory.tools import Call, Desk
+    from hermes.models.models import Models
 
 APPROVAL = "memory.write_approval is on"
 OUTDATED = "Something was forgotten since this session was opened; begin a new one."
@@ -88,11 +92,26 @@ class Why(Value):
 
 
 class Remembering:
-    """The memories of a home. Nothing is opened before it is needed."""
+    """The memories of a home. Nothing is opened before it is needed. `providers` are the memory
+    providers that plugins bring, by name; `load_plugins` makes sure that they are there."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._settings = app.settings.memory
+    def __init__(
+        self,
+        run: RunContext,
+        journal: SqliteJournal,
+        models: Models,
+        *,
+        find_session: Callable[[str], Session],
+        providers: Mapping[str, Callable[[], MemoryProvider]],
+        load_plugins: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.run = run
+        self.journal = journal
+        self.models = models
+        self.find_session = find_session
+        self.providers = providers
+        self.load_plugins = load_plugins
+        self._settings = run.settings.memory
         self._open: dict[str, Memories] = {}
 
     @property
@@ -110,8 +129,8 @@ class Remembering:
                 memory=self._settings.memory_char_limit, user=self._settings.user_char_limit
             )
             self._open[scope] = Memories(
-                self._app.home.memories,
-                world=self._app.world,
+                self.run.home.memories,
+                world=self.run.world,
                 scan=scan_for_threats,
                 scope=scope,
                 limits=limits,
@@ -124,7 +143,7 @@ class Remembering:
         """What else models the user."""
         from hermes.app.memory.modelling import Modelling
 
-        return Modelling(self._app)
+        return Modelling(self)
 
     def heard(
         self, session_id: str, target: Target, wishes: Sequence[Operation], source: Source
@@ -164,7 +183,7 @@ class Remembering:
         """Have everything wait for a person from the next session on, or not."""
         from hermes.config.edit import set_from_text
 
-        set_from_text(self._app.home, "memory.write_approval", "true" if wanted else "false")
+        set_from_text(self.run.home, "memory.write_approval", "true" if wanted else "false")
         if wanted:
             return "From the next session on, everything waits for your word."
         return "From the next session on, only what is suspicious waits for your word."
@@ -204,7 +223,7 @@ class Remembering:
         if not source.session_id or not source.n:
             return ""
         try:
-            records = await self._app.journal.read(source.session_id, after=source.n - 1)
+            records = await self.journal.read(source.session_id, after=source.n - 1)
         except NotFound:
             return ""
         found = next((each.event for each in records if each.n == source.n), None)
@@ -213,7 +232,7 @@ class Remembering:
     async def forget_outside(self, erased: Callable[[str], str]) -> list[str]:
         """Take words out of what else models the user; where they may be left."""
         # A plugin may be what models them.
-        await self._app.plugged.offer()
+        await self.load_plugins()
         return await self.modelling.forget(erased)
 
     def guard(self, recorder: Recorder, taken: Snapshot) -> None:
@@ -247,9 +266,9 @@ class Remembering:
         whoever is told."""
         from hermes.memory.tools import Call
 
-        transcript = self._app.session(session_id).transcript
+        transcript = self.find_session(session_id).transcript
         turn_id = transcript.turn_id
-        records = await self._app.journal.read(session_id)
+        records = await self.journal.read(session_id)
         untrusted = untrusted_in(transcript.origins() - {own})
         approved_by = approver(records, turn_id, call_id)
         source = Source(

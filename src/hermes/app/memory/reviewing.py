@@ -35,7 +35,7 @@ from hermes.models.choice import WITHIN
 from hermes.policy.threat_scan import untrusted_in
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.memory.remembering import Remembering
     from hermes.memory.memories import Memories
 
 TASK = "background_review"
@@ -65,9 +65,9 @@ class MemoryReview:
     is done, and where strangers' words are in view, nothing at all."""
 
     def __init__(
-        self, app: App, session: Reviewed, opened: SessionOpened, *, task: str = TASK
+        self, memory: Remembering, session: Reviewed, opened: SessionOpened, *, task: str = TASK
     ) -> None:
-        self._app = app
+        self._memory = memory
         self._session = session
         self._opened = opened
         self._task = task
@@ -76,7 +76,7 @@ class MemoryReview:
     @property
     def _memories(self) -> Memories:
         """Of whoever speaks in the session."""
-        return self._app.memory.of(self._app.memory.scope(self._opened))
+        return self._memory.of(self._memory.scope(self._opened))
 
     async def follow(self, events: Subscription) -> None:
         """Count the turns since memory was last changed, and look back when it is time."""
@@ -92,7 +92,7 @@ class MemoryReview:
 
     async def _turn_ended(self, turn_id: str) -> None:
         self._turns += 1
-        words = nudge(self._turns, self._app.settings.memory.nudge_interval)
+        words = nudge(self._turns, self._memory.run.settings.memory.nudge_interval)
         transcript = self._session.transcript
         if not words or transcript.provider in WITHIN or untrusted_in(transcript.origins()):
             return
@@ -147,7 +147,7 @@ class MemoryReview:
 
     def _tell(self, texts: Sequence[str], held: str) -> None:
         """What waits for a person is told even to one who wants to hear of nothing else."""
-        wanted = self._app.settings.display.memory_notifications
+        wanted = self._memory.run.settings.display.memory_notifications
         if held:
             self._session.tell(WAITS)
         elif wanted == "verbose":
@@ -157,7 +157,7 @@ class MemoryReview:
 
     def _check(self, arguments: JsonObject) -> None:
         """The rules of the home hold here too."""
-        rules = rules_for(self._app.config, self._opened.cwd or "/", self._opened.source)
+        rules = rules_for(self._memory.run.config, self._opened.cwd or "/", self._opened.source)
         origins = self._session.transcript.origins()
         for effect in memory.effects(_NOWHERE, arguments):
             if not isinstance(rules.decide(effect, self._opened.principal, origins), Allow):
@@ -165,9 +165,9 @@ class MemoryReview:
 
     async def desk(self, turn_id: str) -> Desk:
         """Changes have the words that the turn answered as their source."""
-        records = await self._app.journal.read(self._session.id)
+        records = await self._memory.journal.read(self._session.id)
         n = heard_at(records, turn_id)
-        held = APPROVAL if self._app.settings.memory.write_approval else ""
+        held = APPROVAL if self._memory.run.settings.memory.write_approval else ""
 
         async def witness(call_id: str) -> Call:
             source = Source(
@@ -181,15 +181,15 @@ class MemoryReview:
             )
             return Call(source=source, key=f"{self._session.id} {turn_id} {call_id}", held=held)
 
-        remembering = self._app.memory
+        remembering = self._memory
         heard = partial(remembering.heard, self._session.id)
         return Desk(self._memories, witness, targets=remembering.targets, heard=heard)
 
     def _auxiliary(self) -> Auxiliary:
         transcript = self._session.transcript
         return Auxiliary(
-            self._app.models,
-            self._app.settings,
+            self._memory.models,
+            self._memory.run.settings,
             main=lambda: (transcript.model, transcript.provider),
             tell=lambda _text: None,
         )

@@ -12,45 +12,47 @@ from hermes.core.recorder import Recorder
 from hermes.core.transcript import Transcript
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.memory.remembering import Remembering
     from hermes.memory.entries import Snapshot
 
 
 class Remembered:
     """The text for the prompt, and a guard against what is forgotten before it is written down."""
 
-    def __init__(self, app: App, taken: Snapshot | None) -> None:
-        self._app = app
+    def __init__(self, memory: Remembering, taken: Snapshot | None) -> None:
+        self._memory = memory
         self._taken = taken
         self.text = taken.text if taken else ""
 
     def guard(self, recorder: Recorder) -> None:
         if self._taken and self.text:
-            self._app.memory.guard(recorder, self._taken)
+            self._memory.guard(recorder, self._taken)
 
 
-async def remembered(app: App, opening: Opening) -> Remembered:
-    is_new = not app.home.memories.exists()
-    return Remembered(app, None if is_new else await app.memory.snapshot(opening))
+async def remembered(memory: Remembering, opening: Opening) -> Remembered:
+    is_new = not memory.run.home.memories.exists()
+    return Remembered(memory, None if is_new else await memory.snapshot(opening))
 
 
-def external_block(app: App, session: Opening | SessionOpened) -> str:
+def external_block(memory: Remembering, session: Opening | SessionOpened) -> str:
     """What the system text says of what else models the user."""
-    return app.memory.modelling.block(session) if app.settings.memory.provider else ""
+    return memory.modelling.block(session) if memory.run.settings.memory.provider else ""
 
 
 async def renewed(
-    app: App, session_id: str, opened: SessionOpened, transcript: Transcript, window: int
+    memory: Remembering, session_id: str, opened: SessionOpened, transcript: Transcript, window: int
 ) -> str:
     """The system text with memory as it is now; "" when nothing has changed."""
-    if app.settings.memory.provider:
-        app.memory.modelling.compacted(session_id)
-    if not app.home.memories.exists():
+    if memory.run.settings.memory.provider:
+        memory.modelling.compacted(session_id)
+    if not memory.run.home.memories.exists():
         return ""
-    taken = await app.memory.snapshot_for(opened)
+    taken = await memory.snapshot_for(opened)
     system = transcript.system
     text = with_memory(
-        system, slot("memory", taken.text, window), slot("provider", external_block(app, opened), 0)
+        system,
+        slot("memory", taken.text, window),
+        slot("provider", external_block(memory, opened), 0),
     )
     return "" if text == system else text
 
@@ -71,8 +73,10 @@ def with_memory(system: str, memory: str, external: str = "") -> str:
     return f"{before[:found]}{block}{last}{mark}{facts}"
 
 
-def through(app: App, session_id: str, opened: SessionOpened, connect: Connect) -> Connect:
+def through(
+    memory: Remembering, session_id: str, opened: SessionOpened, connect: Connect
+) -> Connect:
     """The way to models, past what models the user, where something is chosen for it."""
-    if not app.settings.memory.provider:
+    if not memory.run.settings.memory.provider:
         return connect
-    return app.memory.modelling.around(session_id, opened, connect)
+    return memory.modelling.around(session_id, opened, connect)

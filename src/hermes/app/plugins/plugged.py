@@ -179,10 +179,10 @@ class Plugged:
                 self.services.add(service)
 
     def _join_memory(self, service: Service) -> None:
-        def make(app: App) -> MemoryProvider:
+        def make() -> MemoryProvider:
             from hermes.app.plugins.memory import PluggedMemory
 
-            return PluggedMemory(service, profile=app.home.profile)
+            return PluggedMemory(service, profile=self._app.home.profile)
 
         self._app.memory_providers[service.name] = make
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from hermes.app.policy.witnessing import suspects_of
+from hermes.policy.suspects.suspects import suspects_of
 from hermes.codec.json import DecodeError, convert, decode, plain
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.load import Config

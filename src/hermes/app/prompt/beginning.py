@@ -66,7 +66,7 @@ def beginning(
         cwd=cwd,
         tools=tools,
         now=app.world.clock.now(),
-        slots=Slots(memory=memory, skills=skills, provider=external_block(app, opening)),
+        slots=Slots(memory=memory, skills=skills, provider=external_block(app.memory, opening)),
         session_id=opening.session_id if opening.tell_id else "",
         scan=scan_of(app.run, cwd),
         clean=app.secrecy.text,

@@ -90,7 +90,7 @@ async def _saved(
     # Few conversations grow so long.
     from hermes.app.memory.flushing import Flush
 
-    return await Flush(app, session_id, opened)(messages)
+    return await Flush(app.memory, session_id, opened)(messages)
 
 
 async def _renewed(
@@ -102,7 +102,7 @@ async def _renewed(
 
     if len(transcript.compactions) == 1:
         app.session(session_id).tell(OFTEN)
-    return await renewed(app, session_id, opened, transcript, window)
+    return await renewed(app.memory, session_id, opened, transcript, window)
 
 
 class _Summaries:

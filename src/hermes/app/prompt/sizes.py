@@ -28,7 +28,7 @@ class Size(Value):
 async def prompt_sizes(app: App, opening: Opening) -> tuple[Size, ...]:
     """For a new session, opened now in this folder. Nothing is sent."""
     choice = await app.models.choose()
-    memory = await remembered(app, opening)
+    memory = await remembered(app.memory, opening)
     app.imaging.offer(only_look=True)
     text, names = beginning(
         app, opening, choice, app.cwd(opening), memory=memory.text, only_look=True

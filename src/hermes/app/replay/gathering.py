@@ -11,9 +11,9 @@ import msgspec
 
 from hermes.app.build import App
 from hermes.app.replay.facts import run_of
-from hermes.app.replay.taping import TAPES
 from hermes.codec.json import decode, encode
 from hermes.codec.values import Value, replace
+from hermes.config.home import TAPES
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import ToolFinished
 from hermes.journal.reading import segments

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hermes.app.opening import Opening
 from hermes.app.replay.facts import run_of, way_of
 from hermes.app.sessions.tuning import TieredConnect
+from hermes.config.home import TAPES
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.turn import Limits
 from hermes.providers.recorded.masks import Mask
@@ -15,8 +16,6 @@ from hermes.providers.recorded.tapped import Tapped
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-
-TAPES = "tapes"
 
 
 class Taping:

@@ -13,8 +13,12 @@ from hermes.core.messages import Usage
 from hermes.journal.tally import HOUR_SECONDS, Counted, Tally
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.memory.remembering import Remembering
+    from hermes.app.sessions.library import Library
+    from hermes.config.run_context import RunContext
+    from hermes.journal.journal import SqliteJournal
     from hermes.journal.spending import Spending
+    from hermes.skills.library import Skilled
 
 DAY_SECONDS = 86_400
 TOP = 5
@@ -104,25 +108,34 @@ class _Session(NamedTuple):
     tokens: int
 
 
-async def insights(app: App, *, days: int = 30, source: str = "") -> Insights:
+async def insights(
+    run: RunContext,
+    journal: SqliteJournal,
+    archive: Library,
+    skills: Skilled,
+    memory: Remembering,
+    *,
+    days: int = 30,
+    source: str = "",
+) -> Insights:
     """Today and the days before it, by the clock on the wall; no model is asked."""
-    if not app.home.journal.exists():
+    if not run.home.journal.exists():
         return Insights(days_back=days, source=source)
-    now = app.world.clock.now()
+    now = run.world.clock.now()
     since = _midnight(now) - (days - 1) * DAY_SECONDS
-    tally = Tally(app.home.cache / "insights.db")
+    tally = Tally(run.home.cache / "insights.db")
 
     def read(db: sqlite3.Connection) -> tuple[list[_Session], list[Counted]]:
         rows = db.execute(_SESSIONS, (since, source)).fetchall()
         return [_Session(*row) for row in rows], tally.counted(db, since)
 
-    sessions, counted = await app.journal.reading(read)
+    sessions, counted = await journal.reading(read)
     known = {each.session for each in sessions}
     counted = [each for each in counted if each.session in known]
     names = {each.id for each in sessions}
     lines = [
         line
-        for line in await app.library.spending(since=since)
+        for line in await archive.spending(since=since)
         if not source or line.session_id in names
     ]
     return Insights(
@@ -136,8 +149,8 @@ async def insights(app: App, *, days: int = 30, source: str = "") -> Insights:
         models=_models(lines),
         platforms=dict(Counter(each.source for each in sessions).most_common()),
         tools=_tools(counted),
-        skills=await _skills(app, counted),
-        memory=await _memory(app),
+        skills=await _skills(journal, skills, counted),
+        memory=await _memory(memory),
         memory_changes=_count(counted, "memory"),
         longest=_top(sessions, lambda each: each.last_at - each.started_at),
         busiest=_top(sessions, lambda each: each.tokens),
@@ -203,7 +216,9 @@ def _tools(counted: Iterable[Counted]) -> tuple[ToolUse, ...]:
     )
 
 
-async def _skills(app: App, counted: Iterable[Counted]) -> tuple[SkillUse, ...]:
+async def _skills(
+    journal: SqliteJournal, skills: Skilled, counted: Iterable[Counted]
+) -> tuple[SkillUse, ...]:
     """Those that were loaded in these days; how it went is counted over all time."""
     loads: Counter[str] = Counter()
     for each in counted:
@@ -213,7 +228,7 @@ async def _skills(app: App, counted: Iterable[Counted]) -> tuple[SkillUse, ...]:
         return ()
     from hermes.skills.stats import skill_stats
 
-    known = {each.name: each for each in await skill_stats(app.journal, app.skills())}
+    known = {each.name: each for each in await skill_stats(journal, skills)}
     return tuple(
         SkillUse(
             name=name,
@@ -227,9 +242,9 @@ async def _skills(app: App, counted: Iterable[Counted]) -> tuple[SkillUse, ...]:
     )
 
 
-async def _memory(app: App) -> dict[str, str]:
+async def _memory(memory: Remembering) -> dict[str, str]:
     """How full each part of memory is."""
-    status = await app.memory.status()
+    status = await memory.status()
     return {name: part.usage for name, part in status.parts.items() if part.is_on}
 
 

@@ -7,7 +7,7 @@ import shutil
 import zlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
@@ -15,7 +15,6 @@ from hermes.config.home import Home
 from hermes.config.session_settings import RetentionSettings
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record
-from hermes.credentials.event_redactor import Veil
 from hermes.journal import intake, listing, removal, sessions, spending, transfer, upkeep, verify
 from hermes.journal.ages import parse_age, parse_date, parse_since
 from hermes.journal.index.search import Hit, SearchIndex
@@ -29,6 +28,9 @@ from hermes.journal.spending import Spending
 from hermes.journal.transfer import Redact, Said
 from hermes.journal.upkeep import Stats
 from hermes.journal.verify import Problem
+
+if TYPE_CHECKING:
+    from hermes.credentials.event_redactor import Veil
 
 __all__ = [
     "Hit",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from datetime import UTC, datetime
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +19,10 @@ from hermes.core.errors import HermesError
 from hermes.core.events import TurnEnded
 from hermes.core.message_dicts import dicts_from_messages
 from hermes.core.session import Session
-from hermes.models.choice import WITHIN
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.sessions.library import Library
+    from hermes.config.run_context import RunContext
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +51,12 @@ def forget_snapshot(home: Home, session_id: str) -> None:
 class Mirrors:
     """The open sessions that have a file of this kind."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(
+        self, run: RunContext, archive: Library, endpoint_url: Callable[[str, str], str]
+    ) -> None:
+        self._run = run
+        self._archive = archive
+        self._endpoint_url = endpoint_url
         self._open: dict[str, asyncio.Task[None]] = {}
 
     def follow(self, session: Session) -> None:
@@ -75,12 +79,16 @@ class Mirrors:
                     log.warning("a session could not be written", extra={"error": str(error)})
 
     async def _write(self, session: Session, now: float) -> None:
-        info = await self._app.library.info(session.id)
-        found = snapshot(self._app, session, info.started_at, now)
-        await asyncio.to_thread(write, self._app.home, found)
+        info = await self._archive.info(session.id)
+        transcript = session.transcript
+        url = self._endpoint_url(transcript.model, transcript.provider)
+        found = snapshot(session, info.started_at, now, url=url, redact=self._run.redactor.text)
+        await asyncio.to_thread(write, self._run.home, found)
 
 
-def snapshot(app: App, session: Session, began: float, now: float) -> JsonObject:
+def snapshot(
+    session: Session, began: float, now: float, *, url: str, redact: Callable[[str], str]
+) -> JsonObject:
     transcript = session.transcript
     opened = transcript.opened
     messages = dicts_from_messages(transcript.messages)
@@ -88,14 +96,14 @@ def snapshot(app: App, session: Session, began: float, now: float) -> JsonObject
         "session_id": session.id,
         "model": transcript.model,
         "provider": transcript.provider,
-        "base_url": _url(app, transcript.model, transcript.provider),
+        "base_url": url,
         "platform": opened.source if opened else "",
         "session_start": _iso(began),
         "last_updated": _iso(now),
-        "system_prompt": app.secrecy.text(opened.system) if opened else "",
+        "system_prompt": redact(opened.system) if opened else "",
         "tools": list(opened.tools) if opened else [],
         "message_count": len(messages),
-        "messages": [_masked(app, message) for message in messages],
+        "messages": [_masked(redact, message) for message in messages],
     }
 
 
@@ -113,23 +121,14 @@ def _length(path: Path) -> int:
         return 0
 
 
-def _masked(app: App, value: object) -> object:
+def _masked(redact: Callable[[str], str], value: object) -> object:
     if isinstance(value, str):
-        return app.secrecy.text(value)
+        return redact(value)
     if isinstance(value, dict):
-        return {key: _masked(app, item) for key, item in value.items()}
+        return {key: _masked(redact, item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_masked(app, item) for item in value]
+        return [_masked(redact, item) for item in value]
     return value
-
-
-def _url(app: App, model: str, provider: str) -> str:
-    if provider in WITHIN:
-        return ""
-    try:
-        return app.models.endpoint(model, provider).url
-    except HermesError:
-        return ""
 
 
 def _iso(at: float) -> str:

@@ -12,7 +12,8 @@ from hermes.journal.listing import EVERYTHING
 from hermes.journal.transfer import Said, spoken
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.sessions.library import Library
+    from hermes.journal.journal import SqliteJournal
 
 Redact = Callable[[str], str]
 
@@ -37,12 +38,14 @@ h2 {{ font-size: .8em; color: #777; margin: 0; font-weight: normal }}
 """
 
 
-async def html_page(app: App, session_id: str, redact: Redact | None) -> str:
+async def html_page(
+    archive: Library, journal: SqliteJournal, session_id: str, redact: Redact | None
+) -> str:
     """One session with everything that was said and done, in one file."""
-    info = await app.library.info(session_id)
+    info = await archive.info(session_id)
     clean = redact or str
     facts = f"{info.id} · {info.source} · {info.model} ({info.provider}) · {_when(info.started_at)}"
-    said = await _said(app, session_id)
+    said = await _said(journal, session_id)
     return _PAGE.format(
         title=html.escape(clean(info.title or info.preview or info.id)),
         facts=html.escape(facts),
@@ -51,22 +54,25 @@ async def html_page(app: App, session_id: str, redact: Redact | None) -> str:
 
 
 async def prompts(
-    app: App, ids: Sequence[str] | None, redact: Redact | None
+    archive: Library,
+    journal: SqliteJournal,
+    ids: Sequence[str] | None,
+    redact: Redact | None,
 ) -> AsyncIterator[bytes]:
     """What the person has said, one JSON line each, in a form that can be imported."""
     if ids is None:
-        found = await app.library.recent(EVERYTHING, limit=None)
+        found = await archive.recent(EVERYTHING, limit=None)
         ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
     for session_id in ids:
-        for said in await _said(app, session_id):
+        for said in await _said(journal, session_id):
             if said.role == "user" and not said.origin:
                 text = redact(said.text) if redact else said.text
                 line = {"session": session_id, "at": said.at, "role": "user", "text": text}
                 yield encode(line) + b"\n"
 
 
-async def _said(app: App, session_id: str) -> tuple[Said, ...]:
-    return spoken(await app.journal.read(session_id))
+async def _said(journal: SqliteJournal, session_id: str) -> tuple[Said, ...]:
+    return spoken(await journal.read(session_id))
 
 
 def _section(said: Said, clean: Redact) -> str:

@@ -80,7 +80,7 @@ async def review(app: App, session: Session) -> None:
         return
     from hermes.app.memory.reviewing import MemoryReview
 
-    await MemoryReview(app, session, opened).follow(session.subscribe())
+    await MemoryReview(app.memory, session, opened).follow(session.subscribe())
 
 
 async def quietly(work: Coroutine[Any, Any, None]) -> None:

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from typing import Any
 
 from hermes.app.build import App
-from hermes.app.opening import Opening, with_skills
+from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import replace
@@ -22,6 +22,7 @@ from hermes.core.events import Record, ReplyAdded, ToolFinished, TurnEnded
 from hermes.core.messages import ToolCall
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
+from hermes.skills.library import with_skills
 from hermes.surfaces.cli.event_lines import event_line
 from hermes.surfaces.cli.hook_consent import ask_before_session
 from hermes.surfaces.cli.source import source_of
@@ -64,7 +65,7 @@ async def _run(options: dict[str, Any], usage: UsageFile) -> int:
     async with start(options) as app:
         printer.verifies = app.settings.display.file_mutation_verifier
         if options["skills"]:
-            opening = await with_skills(app, opening, options["skills"])
+            opening = await with_skills(app.skills(app.cwd(opening)), opening, options["skills"])
         say = Say(text=options["prompt"], key=app.world.new_id("say"))
         session = await _enter(app, opening, say, reader)
         if session is not None:

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hermes.app.opening import Opening, with_skills
+from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.codec.values import replace
+from hermes.skills.library import with_skills
 from hermes.surfaces.cli.chat.conversation import Conversation
 from hermes.surfaces.cli.chat.desk import Desk
 from hermes.surfaces.cli.chat.screen import Screen
@@ -24,7 +25,9 @@ async def converse(options: Mapping[str, Any], desk: Desk, screen: Screen) -> st
             # Better told now than when the first words cannot be kept.
             app.home.folder(app.home.root)
             if options.get("skills") and before is None:
-                opening = await with_skills(app, opening, options["skills"])
+                opening = await with_skills(
+                    app.skills(app.cwd(opening)), opening, options["skills"]
+                )
             conversation = Conversation(app, desk, screen, opening, before)
             await conversation.run()
             if not conversation.reload.is_set():

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from hermes.app.build import App
-from hermes.app.opening import with_skills
 from hermes.app.start import start
 from hermes.commands.pictures import attach
 from hermes.config.switches import is_set
@@ -18,6 +17,7 @@ from hermes.core.commands import Interrupt, Say
 from hermes.core.events import TurnEnded
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
+from hermes.skills.library import with_skills
 from hermes.surfaces.cli.chat.opening import opening_of
 from hermes.surfaces.cli.hook_consent import ask_before_session
 from hermes.surfaces.cli.oneshot import CODES, TextPrinter
@@ -37,7 +37,7 @@ async def _ask(
     async with app:
         opening = opening_of(options, attended=False)
         if options.get("skills"):
-            opening = await with_skills(app, opening, options["skills"])
+            opening = await with_skills(app.skills(app.cwd(opening)), opening, options["skills"])
         session = await app.open(opening)
         images = [await attach(app, path) for path in pictures]
         if not quiet:

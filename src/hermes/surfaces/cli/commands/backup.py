@@ -51,7 +51,7 @@ def _outside(ctx: click.Context) -> Outside:
     """Settings or plugins that do not work are no reason not to back up the rest."""
 
     async def work(app: App) -> Outside:
-        paths = await named_by_provider(app)
+        paths = await named_by_provider(app.memory)
         return PersonsFiles(Path(app.person), app.home).outside(paths)
 
     try:

@@ -28,7 +28,9 @@ def command(ctx: click.Context, days: int, source: str, as_json: bool) -> None:
     from hermes.app.sessions.insights import insights
 
     async def work(app: App) -> Insights:
-        return await insights(app, days=days, source=source)
+        return await insights(
+            app.run, app.journal, app.library, app.skills(), app.memory, days=days, source=source
+        )
 
     found = with_app(ctx, work)
     if as_json:

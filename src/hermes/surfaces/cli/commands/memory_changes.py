@@ -89,8 +89,8 @@ def forget(
     ctx: click.Context, what: str, also: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool
 ) -> None:
     async def look(app: App) -> tuple[Any, dict[str, tuple[int, ...]]]:
-        found = await doomed(app, what, also)
-        return found, await traces(app, found)
+        found = await doomed(app.memory, what, also)
+        return found, await traces(app.memory, app.library, found)
 
     found, sessions = with_app(ctx, look)
     if dry_run:
@@ -99,7 +99,7 @@ def forget(
     if not yes:
         texts = "; ".join(f"“{one_line(text, LINE)}”" for text in found.texts)
         confirm(f"Forget {texts} for ever, in {len(sessions)} session(s) too?")
-    done = with_app(ctx, lambda app: forget_it(app, found))
+    done = with_app(ctx, lambda app: forget_it(app.memory, app.library, found))
     if as_json:
         print_json(columns(done))
     else:

@@ -79,13 +79,13 @@ async def _lines(
 ) -> AsyncIterator[bytes]:
     redact = app.secrecy.line if masked else None
     if form == "user-prompts":
-        return prompts(app, ids, redact)
+        return prompts(app.library, app.journal, ids, redact)
     if form == "jsonl" or ids is None:
         return await app.library.export(ids, redact=redact)
     if form == "replay":
         return _one(packed(await gather(app, ids[0])))
     if form == "html":
-        return _one((await html_page(app, ids[0], redact)).encode())
+        return _one((await html_page(app.library, app.journal, ids[0], redact)).encode())
     return _one((await app.library.markdown(ids[0], redact=redact)).encode())
 
 
