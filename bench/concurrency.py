@@ -12,12 +12,12 @@ from pathlib import Path
 from bench.measure import report, rounded
 from bench.serving import served
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.prompt import TextDelta
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.surfaces.cli.entry import NEW_OBJECTS
 from hermes.testing.steps import Pace, Step

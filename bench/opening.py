@@ -13,9 +13,9 @@ from pathlib import Path
 from bench.measure import report, rounded
 from bench.serving import served
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.config.home import Home
 from hermes.config.load import load
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.testing.steps import says
 

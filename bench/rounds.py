@@ -12,12 +12,12 @@ from pathlib import Path
 from bench.measure import own_cpu, report, rounded
 from bench.serving import served
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.events import ModelCalled, ToolFinished, ToolStarted
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.testing.steps import Step, calls, calls_many, says
 

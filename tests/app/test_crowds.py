@@ -9,10 +9,10 @@ import pytest
 
 from hermes.app.build import App
 from hermes.app.commons import enable_burst_caching
-from hermes.app.opening import Opening
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.config.load import load
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.credentials.redaction import Secrecy
 

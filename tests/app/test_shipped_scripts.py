@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.effects import Allow, Ask, RunCommand
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 
 

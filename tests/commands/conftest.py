@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.commands.catalogue import COMMANDS
 from hermes.commands.registry import Registry
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.commands.catalogue import COMMANDS
 from hermes.commands.model import models_like, read
 from hermes.commands.registry import Outcome, Shown
@@ -16,6 +15,7 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.errors import UsageError
 from hermes.core.events import ModelSwitched, Record
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says

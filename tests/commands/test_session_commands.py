@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hermes.app.opening import Opening
 from hermes.commands.registry import Drafted, Left, Moved, Outcome, Sent, Shown
 from hermes.core.commands import Archive, Retitle
 from hermes.core.effects import RunCommand
 from hermes.core.messages import UserMessage
+from hermes.core.session_request import Opening
 from tests.commands.conftest import Talk
 
 

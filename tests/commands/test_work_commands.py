@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.commands.catalogue import COMMANDS, EXTRA
 from hermes.commands.quick import by_hand
 from hermes.commands.registry import Begun, Outcome, Registry, Sent, Shown, Suggestion
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.effects import RunCommand
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from tests.commands.conftest import Talk
 

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -16,6 +15,7 @@ from hermes.context.summary import INSTRUCTIONS
 from hermes.core.commands import Say
 from hermes.core.events import Compacted, Record, TurnEnded
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import SystemClock, World
 from hermes.memory.nudges import FLUSH
 from hermes.testing.request import Request

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.opening import Opening
 from hermes.core.commands import Compact
+from hermes.core.session_request import Opening
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
 from tests.context.ground import compactions, say, stage

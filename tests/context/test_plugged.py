@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.app.prompt.compacting import plugged
 from hermes.app.replay.gathering import gather
 from hermes.app.replay.replay import replay
@@ -29,6 +28,7 @@ from hermes.core.messages import (
     ToolResult,
     user_says,
 )
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says

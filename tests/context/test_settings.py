@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.opening import Opening
 from hermes.app.prompt.compacting import OFTEN
 from hermes.context.platforms import HINTS
 from hermes.core.commands import Compact, SwitchModel
 from hermes.core.events import MessageReceived
 from hermes.core.prompt import Notice
+from hermes.core.session_request import Opening
 from hermes.testing.steps import says
 from tests.context.ground import Stage, compactions, say, stage
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, WritePath
 from hermes.core.events import ToolFinished, ToolIntended
 from hermes.core.prompt import ToolSpec
+from hermes.core.session_request import Opening
 from hermes.core.tools import Place, Tool, ToolContext, ToolOutput, tool
 from hermes.testing.bill import estimated_tokens
 from hermes.testing.request import Request

@@ -7,9 +7,9 @@ import asyncio
 import os
 import sys
 
-from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.core.commands import Say
+from hermes.core.session_request import Opening
 
 DEAF = "--deaf"
 

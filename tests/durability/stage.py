@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.codec.values import JsonValue
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.events import Record, TurnEnded
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.wires.table import WireName

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.opening import Opening
 from hermes.core.commands import Interrupt, Say
 from hermes.core.events import ApprovalAsked, QuestionAsked, TurnEnded
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.transcript import fold
 from hermes.testing.faults import hangs, paced
 from hermes.testing.request import Request

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.core.commands import Say
 from hermes.core.events import Record, ReplyAdded, ToolFinished, ToolStarted, TurnEnded
 from hermes.core.messages import AssistantMessage, ToolCall
+from hermes.core.session_request import Opening
 from hermes.core.transcript import fold
 from hermes.core.world import SystemClock, World
 from hermes.testing.request import Request

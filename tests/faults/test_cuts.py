@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.core.commands import Say
 from hermes.core.events import ReplyAdded, ToolStarted, TurnEnded
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.testing.faults import cut, dripped
 from hermes.testing.request import Request

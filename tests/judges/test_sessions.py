@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.codec.json import encode
 from hermes.codec.values import JsonValue
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Interrupt, Say, Steer, SwitchModel
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.testing.faults import hangs
 from hermes.testing.request import Request

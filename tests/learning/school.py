@@ -11,13 +11,13 @@ from typing import Protocol
 
 from hermes.app.build import App
 from hermes.app.learning.lessons import learn
-from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.learning.looking import REVIEW
 from hermes.skills.history import Version

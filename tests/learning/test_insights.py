@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.sessions.insights import Insights, insights
 from hermes.codec.json import decode
 from hermes.commands.insights import NOTHING, insight_lines
 from hermes.core.events import (
@@ -23,6 +22,7 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, user_says
+from hermes.homes.insights import Insights, insights
 from hermes.journal.tally import HOUR_SECONDS
 from hermes.testing.server import ScriptedServer
 from tests.durability.observing import eventually

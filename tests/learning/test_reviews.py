@@ -11,12 +11,12 @@ import msgspec
 
 from hermes.app.build import App
 from hermes.app.learning.rehearsing import Rehearsals, ledger_of
-from hermes.app.opening import Opening
 from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
 from hermes.core.commands import Answer, Say
 from hermes.core.events import ApprovalAsked
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.learning.looking import REVIEW
 from hermes.skills.history import Cause
 from hermes.skills.shelf import Change

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.build import App
-from hermes.app.memory.forgetting import doomed, forget
-from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import SystemClock, World
+from hermes.memory.forgetting import doomed, forget
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says
 

@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from hermes.app.build import App
-from hermes.app.memory.snapshots import with_memory
-from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -17,11 +15,13 @@ from hermes.context.system import FACTS
 from hermes.core.commands import Compact, Rewind, Say
 from hermes.core.messages import Message
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.memory.entries import Action, Operation, Source, Target
 from hermes.memory.format import HEADINGS, RULE
 from hermes.memory.nudges import FLUSH
 from hermes.memory.provider import Began, MemoryProvider, SwitchCause
+from hermes.memory.snapshots import with_memory
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says

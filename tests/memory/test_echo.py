@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.prompt import TextDelta
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.memory.attached import CLOSE, OPEN
 from hermes.memory.echo import Echo, without_echo

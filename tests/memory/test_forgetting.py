@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.memory.forgetting import doomed, forget
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.world import World
 from hermes.memory.entries import OWNER, Operation, Source
+from hermes.memory.forgetting import doomed, forget
 from hermes.memory.sweeping import sweep
 from tests.memory.life import assert_nowhere
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.errors import ConfigError
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.memory.honcho.settings import HonchoSettings, load_settings, safe_name
 from hermes.testing.server import ScriptedServer
@@ -122,7 +122,7 @@ async def test_the_tools_ask_change_and_conclude(tmp_path: Path, honcho: Honcho)
 async def test_what_is_remembered_of_the_user_is_concluded_there_and_forgotten_too(
     tmp_path: Path, honcho: Honcho
 ) -> None:
-    from hermes.app.memory.forgetting import doomed, forget
+    from hermes.memory.forgetting import doomed, forget
 
     fact = "The user collects stamps of Malta"
     steps = [calls("memory", target="user", action="add", content=fact), says("Done.")]

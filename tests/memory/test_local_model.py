@@ -6,12 +6,12 @@ import asyncio
 from pathlib import Path
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.errors import ProviderError
+from hermes.core.session_request import Opening
 from hermes.core.world import SystemClock, World
 from hermes.memory.attached import Attached
 from hermes.memory.local.modelling import ANSWER, CONCLUDE, LocalModel

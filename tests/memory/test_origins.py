@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.memory.forgetting import doomed, forget
-from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -19,7 +17,9 @@ from hermes.core.errors import JournalError, SessionBusy
 from hermes.core.events import ApprovalAsked, ToolFinished
 from hermes.core.messages import ToolMessage
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import World
+from hermes.memory.forgetting import doomed, forget
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.memory.life import assert_nowhere

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.memory.nudges import FLUSH, REVIEW, flush_request, nudge
 from hermes.testing.request import Request

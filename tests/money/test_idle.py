@@ -6,10 +6,10 @@ import asyncio
 from pathlib import Path
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.testing.clock import VirtualClock
 from hermes.testing.server import ScriptedServer

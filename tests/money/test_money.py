@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.opening import Opening
 from hermes.core.commands import Say
 from hermes.core.events import TurnEnded
+from hermes.core.session_request import Opening
 from hermes.core.transcript import fold
 from hermes.testing.server import ScriptedServer
 from tests.money.market import PRICES, Market, Model, check_session

@@ -7,13 +7,13 @@ import os
 import sys
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.config.home import resolve_home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.errors import NotFound
 from hermes.core.events import Record, TurnEnded
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import SystemClock, World
 
 

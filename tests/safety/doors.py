@@ -18,7 +18,6 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.app.prompt.references import refer
 from hermes.app.sessions.asides import in_background
 from hermes.commands.catalogue import COMMANDS, EXTRA
@@ -27,6 +26,7 @@ from hermes.core.commands import Answer, Say
 from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, QuestionAsked, ToolFinished
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.testing.steps import Call, Step, call, says
 from hermes.tools.catalogue import TARGETS
 from tests.safety.dangers import OWN_PATHS

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.core.commands import Say
 from hermes.core.errors import UsageError
 from hermes.core.events import ToolFinished
+from hermes.core.session_request import Opening
 from hermes.skills.library import with_skills
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer

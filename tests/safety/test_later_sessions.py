@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.opening import Opening
 from hermes.core.commands import Answer, Say
 from hermes.core.events import ApprovalAsked, ToolFinished, TurnEnded
+from hermes.core.session_request import Opening
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, call, says
 from tests.safety.adversary import EVIL, Order

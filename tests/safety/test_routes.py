@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.opening import Opening
 from hermes.core.commands import Answer, Say
 from hermes.core.events import ApprovalAsked, QuestionAsked
+from hermes.core.session_request import Opening
 from hermes.surfaces.python.agent import AIAgent
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.request import Request

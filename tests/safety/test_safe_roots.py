@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
-from hermes.app.policy.judging import answer
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.effects import Allow, Deny, WritePath
 from hermes.core.events import ToolFinished
 from hermes.core.messages import ToolResult
+from hermes.core.session_request import Opening
 from hermes.core.world import World
+from hermes.policy.rule_setup import answer
 from hermes.policy.rules import PolicySettings
 from hermes.policy.safe_roots import safe_roots
 from hermes.testing.server import ScriptedServer

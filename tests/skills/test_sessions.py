@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.app.sessions.upkeep import curate
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -20,6 +19,7 @@ from hermes.core.events import QuestionAsked, ToolFinished
 from hermes.core.messages import ToolResult
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.skills.curator_state import CuratorState, write_state
 from hermes.skills.history import Cause

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.opening import Opening
 from hermes.app.sessions.upkeep import curate
+from hermes.core.session_request import Opening
 from hermes.cron.service import JobDesk
 from hermes.skills.consolidation import Consolidation
 from hermes.skills.curator_state import CuratorState, write_state

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.commands import rollback
 from hermes.commands.registry import Registry, Shown
 from hermes.config.home import Home
@@ -21,6 +20,7 @@ from hermes.core.commands import Say
 from hermes.core.effects import RunCommand
 from hermes.core.errors import HermesError
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.surfaces.cli.commands import checkpoints, undo
 from hermes.undo.service import undoing

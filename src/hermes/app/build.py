@@ -14,18 +14,14 @@ from hermes.app.furnishing import furnishing
 from hermes.app.hooks.hooked import Hooked
 from hermes.app.images.imaging import Imaging
 from hermes.app.limits import limits_of
-from hermes.app.memory.snapshots import remembered, through
 from hermes.app.models.following import follow_choice
-from hermes.app.opening import Opening
 from hermes.app.plugins.extending import joined
 from hermes.app.policy.safeguards import approver, session_rules, way_to_the_web
 from hermes.app.policy.witnessing import witness
 from hermes.app.prompt.compacting import EngineMaker, context_engine
-from hermes.app.prompt.prompting import chosen_personality, view_of
 from hermes.app.sessions import watching
 from hermes.app.sessions.tuning import TieredConnect, Tuning
 from hermes.app.sessions.upkeep import upkeep
-from hermes.app.workspaces.terminal import is_far
 from hermes.app.workspaces.workplace import arrived, preflight, workspace_of
 from hermes.codec.values import replace
 from hermes.config.load import Config
@@ -33,6 +29,7 @@ from hermes.config.logs import Logging
 from hermes.config.run_context import RunContext
 from hermes.context.context_files import nearby
 from hermes.context.prefill import prefilled
+from hermes.context.prompting import chosen_personality, view_of
 from hermes.context.system import join
 from hermes.core.budget import Budget
 from hermes.core.caps import Caps
@@ -43,6 +40,7 @@ from hermes.core.parts import Parts
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.transcript import fold
 from hermes.core.turn import Limits
 from hermes.core.world import World
@@ -51,16 +49,18 @@ from hermes.credentials.redacting_provider import Guard
 from hermes.credentials.redaction import Secrecy
 from hermes.journal.journal import SqliteJournal
 from hermes.mcp.run_servers import Foreign
+from hermes.memory.snapshots import remembered, through
 from hermes.models.choice import Choice
 from hermes.models.models import Models
 from hermes.skills.session_index import Looked
 from hermes.tools.toolbox import Tools, wanted_names
+from hermes.workspaces.terminal_settings import is_far
 
 if TYPE_CHECKING:
-    from hermes.app.memory.remembering import Remembering
-    from hermes.app.sessions.library import Library
     from hermes.core.secret_store import AskSecret, SecretStore
+    from hermes.journal.archive import Library
     from hermes.memory.provider import MemoryProvider
+    from hermes.memory.service import Remembering
     from hermes.skills.library import Skilled
     from hermes.undo.worktrees import Worktrees
 
@@ -218,7 +218,7 @@ class App:
     @cached_property
     def memory(self) -> Remembering:
         """What is known from one session to the next."""
-        from hermes.app.memory.remembering import Remembering
+        from hermes.memory.service import Remembering
 
         return Remembering(
             self.run,
@@ -239,7 +239,7 @@ class App:
     def library(self) -> Library:
         """The past sessions of this home."""
         # Most runs never look back, so they do not pay for it.
-        from hermes.app.sessions.library import Library
+        from hermes.journal.archive import Library
 
         return Library(self.journal, self.home, Veil(self.secrecy, again=True))
 

@@ -6,23 +6,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.opening import Opening
-from hermes.policy.suspects.suspects import suspects_of
 from hermes.app.prompt.beginning import Beginning, beginning
-from hermes.app.workspaces.terminal import shell_settings
 from hermes.app.workspaces.workplace import root_of, start_folder
 from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import replace
 from hermes.config.child_environment import child_environment
+from hermes.core.session_request import Opening
 from hermes.models.choice import Choice
 from hermes.policy.safe_roots import safe_roots
-from hermes.policy.suspects.suspects import Suspects
+from hermes.policy.suspects.suspects import Suspects, suspects_of
 from hermes.workspaces.confinement.sandbox import Confinement
 from hermes.workspaces.shell import ShellSettings
+from hermes.workspaces.terminal_settings import shell_settings
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.app.sessions.mirroring import Mirrors
+    from hermes.journal.json_snapshots import Mirrors
 
 
 SECRET_SECONDS = 0.05
@@ -65,7 +64,7 @@ class Commons:
     @cached_property
     def mirrors(self) -> Mirrors:
         """Sessions that are written to files too."""
-        from hermes.app.sessions.mirroring import Mirrors
+        from hermes.journal.json_snapshots import Mirrors
 
         app = self._app
         return Mirrors(app.run, app.library, app.models.endpoint_url)
@@ -100,7 +99,7 @@ class Commons:
     @cached_property
     def suspects(self) -> Suspects:
         """Files that were written in sight of strangers, in whichever session."""
-        return suspects_of(self._app.config)
+        return suspects_of(self._app.home.root)
 
     def same(self, text: str) -> str:
         """This text; the one of the session before where that is equal, so that sessions which

@@ -10,8 +10,8 @@ from hermes.commands.visible import clean, one_line
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hermes.app.sessions.insights import Insights, ModelUse, SessionUse
     from hermes.core.messages import Usage
+    from hermes.homes.insights import Insights, ModelUse, SessionUse
 
 DAYS = 30
 BAR = 28
@@ -162,7 +162,7 @@ def _price(usage: Usage, unpriced: int) -> str:
 
 async def insights(here: Here, argument: str) -> Outcome:
     # Most chats never ask for it.
-    from hermes.app.sessions.insights import insights as found_in
+    from hermes.homes.insights import insights as found_in
 
     text = argument.strip()
     if text and not (text.isdecimal() and 0 < int(text) <= 3650):

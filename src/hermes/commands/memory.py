@@ -10,8 +10,8 @@ from hermes.commands.visible import clean, one_line
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hermes.app.memory.remembering import Why
     from hermes.memory.entries import Change, Entry, Source
+    from hermes.memory.service import Why
 
 USAGE = "Use /memory [list|pending|approve c1|reject c1|why m1|undo [c1]|approval on|off]."
 FORGET = "To forget something for good, leave this session and run `hermes memory forget m1`."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.app.sessions.library import SessionInfo
 from hermes.commands.amounts import money, short_count
 from hermes.commands.registry import (
     Drafted,
@@ -23,6 +22,7 @@ from hermes.core.commands import Retitle, Rewind
 from hermes.core.errors import UsageError
 from hermes.core.messages import Usage, UserMessage
 from hermes.core.transcript import Transcript
+from hermes.journal.archive import SessionInfo
 
 RECENT = 10
 SURE = "--yes"

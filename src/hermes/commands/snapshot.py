@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
-from hermes.app.homes.backup import Kept, kept_snapshots, prune_snapshots, snapshot
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand
 from hermes.commands.tuning import choices
 from hermes.core.errors import NotFound, UsageError
+from hermes.homes.backup import Kept, kept_snapshots, prune_snapshots, snapshot
 
 SHOWN = 20
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes.app.build import App
-from hermes.app.sessions.library import Spending
 from hermes.codec.values import Value
 from hermes.commands.amounts import money, short_count
 from hermes.core.caps import DAY_SECONDS, Cap, first_day_of_month
+from hermes.journal.archive import Spending
 
 
 class CapState(Value):

@@ -40,10 +40,10 @@ from hermes.skills.usage import Usages
 from hermes.version import __version__
 
 if TYPE_CHECKING:
-    from hermes.app.opening import Opening
     from hermes.config.run_context import RunContext
     from hermes.core.secret_store import SecretStore
     from hermes.core.session import Session
+    from hermes.core.session_request import Opening
     from hermes.providers.http import Http
     from hermes.skills.curator import Curator
     from hermes.skills.hub.skill_hub import SkillHub

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.core.commands import Say
@@ -20,6 +19,7 @@ from hermes.core.effects import CallServer, Principal
 from hermes.core.events import Record, ReplyAdded, ToolFinished, ToolIntended
 from hermes.core.messages import ToolResult
 from hermes.core.prompt import Notice
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.mcp.listing import ForeignTool, Listing, Listings
 from hermes.testing.clock import VirtualClock

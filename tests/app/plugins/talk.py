@@ -10,7 +10,6 @@ from typing import Any
 from click.testing import CliRunner
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.config.edit import write_settings
 from hermes.config.home import Home
@@ -19,6 +18,7 @@ from hermes.core.commands import Say
 from hermes.core.events import Record, ToolFinished
 from hermes.core.messages import ToolResult
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.surfaces.cli.root import root
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.policy.inquiries import (
+from hermes.codec.json import encode
+from hermes.codec.values import JsonObject
+from hermes.config.home import Home
+from hermes.config.load import Config, load
+from hermes.policy.inquiries import (
     check_attachment,
     check_member,
     check_reference,
@@ -14,11 +18,7 @@ from hermes.app.policy.inquiries import (
     redacted,
     scanned,
 )
-from hermes.app.policy.judging import Inquiry, check_effect
-from hermes.codec.json import encode
-from hermes.codec.values import JsonObject
-from hermes.config.home import Home
-from hermes.config.load import Config, load
+from hermes.policy.rule_setup import Inquiry, check_effect
 
 
 @pytest.fixture

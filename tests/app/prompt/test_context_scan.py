@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Say
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import says

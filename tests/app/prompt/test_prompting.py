@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.app.prompt.prompting import effort_for
 from hermes.config.settings import AgentSettings
+from hermes.context.prompting import effort_for
 
 
 @pytest.mark.parametrize(

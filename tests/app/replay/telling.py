@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.core.commands import Answer, Command, Interrupt, Say
 from hermes.core.events import ApprovalAsked, Event, QuestionAsked
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import SystemClock, World
 from hermes.testing.request import Request
 from hermes.testing.script import Rule

@@ -5,10 +5,10 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-from hermes.app.opening import Opening
 from hermes.app.replay.gathering import gather
 from hermes.app.replay.replay import replay
 from hermes.core.commands import Say
+from hermes.core.session_request import Opening
 from hermes.replay.file import lines_of, load, packed
 from hermes.testing.faults import paced
 from hermes.testing.server import ScriptedServer

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.app.opening import Opening
-from hermes.app.sessions.mirroring import snapshot_file, write
 from hermes.config.home import Home
 from hermes.core.commands import Say
+from hermes.core.session_request import Opening
+from hermes.journal.json_snapshots import snapshot_file, write
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
 from tests.app.sessions.test_titles import app_at, exchange, opened

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
-from hermes.app.sessions.titles import cleaned
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Retitle, Say
 from hermes.core.events import ModelCalled, Titled, TurnEnded
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import World
+from hermes.models.title_writer import cleaned
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails, says
 

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
-from hermes.app.workspaces.terminal import described
 from hermes.app.workspaces.workplace import in_words, protection_of
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -28,11 +26,13 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
 from hermes.undo.service import undoing
 from hermes.workspaces.files import find_program
+from hermes.workspaces.terminal_settings import described
 from tests.workspaces.elsewhere import folder_at_home
 from tests.workspaces.sshd import Sshd
 from tests.workspaces.sshd import missing as ssh_missing

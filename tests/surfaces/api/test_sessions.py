@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.core.commands import Say
 from hermes.core.events import Tuned
+from hermes.core.session_request import Opening
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, says
 from tests.surfaces.api.conftest import Model

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.homes.backup import used_by
 from hermes.config.home import Home
 from hermes.config.secrets import environment
+from hermes.homes.backup import used_by
 from hermes.homes.claims import claimed
 from hermes.journal.leases import lock_folder
 from hermes.journal.locks import Owner

@@ -65,15 +65,15 @@ async def workplace_findings(config: Config) -> list[Finding]:
     Nothing is started or contacted."""
     # It joins all rooms, which the other checks do without.
     from hermes.app.build import App
-    from hermes.app.workspaces.terminal import described, is_far
     from hermes.app.workspaces.workplace import protection_of
+    from hermes.workspaces.terminal_settings import described, is_far
 
     terminal = config.settings.terminal
     undo = config.settings.checkpoints.enabled and not is_far(terminal)
     found = [_undo_finding(config, undo)]
     async with App(config, env=environment(), world=World()) as app:
         if is_far(terminal):
-            from hermes.app.workspaces.backends import missing
+            from hermes.workspaces.far.backends import missing
 
             if why := missing(app.run):
                 words, _, fix = why.rstrip(".").partition("; ")

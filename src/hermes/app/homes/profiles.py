@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from hermes.app.homes.backup import refuse_if_used, used_by
 from hermes.codec.values import Value
 from hermes.config.files import replace_file
 from hermes.config.home import (
@@ -30,6 +29,7 @@ from hermes.homes.archives import (
     is_lasting,
     pack,
 )
+from hermes.homes.backup import refuse_if_used, used_by
 from hermes.skills.session_index import seeds_of
 
 DEFAULT = "default"

@@ -7,14 +7,14 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from hermes.app.homes.backup import used_by
-from hermes.app.workspaces.terminal import described
 from hermes.codec.json import encode
 from hermes.config.secrets import masked, shown
+from hermes.homes.backup import used_by
 from hermes.homes.updating import installation
 from hermes.models.explaining import explain_choice
 from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__
+from hermes.workspaces.terminal_settings import described
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -113,13 +113,13 @@ class _LateEntry(Entry):
 
 
 def studio_of(app: App) -> Studio:
-    from hermes.app.policy.judging import policy_settings
     from hermes.app.policy.safeguards import way_to_the_web
     from hermes.core.effects import Allow
     from hermes.images.cache import ImageCache
     from hermes.images.faults import ImageFault
     from hermes.images.pictures import MAX_BYTES
     from hermes.images.studio import Network, Studio
+    from hermes.policy.rule_setup import policy_settings
     from hermes.policy.rules import Rules
 
     network = app.settings.network

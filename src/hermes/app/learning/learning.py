@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from hermes.app.learning.looking_back import LookBack, Past
 from hermes.app.learning.rehearsing import Rehearsals, ledger_of
 from hermes.app.learning.taking_back import take_back
-from hermes.app.memory.reviewing import Reviewed
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.core.events import Record, SessionOpened
 from hermes.core.session import Session
@@ -20,6 +19,7 @@ from hermes.learning.ledger import Look
 from hermes.learning.occasions import Occasion, Watch
 from hermes.learning.relapse import Run, Uses
 from hermes.learning.verdicts import Rehearsal, Verdict
+from hermes.memory.review import Reviewed
 from hermes.models.choice import WITHIN
 from hermes.policy.threat_scan import untrusted_in
 from hermes.skills.history import Version

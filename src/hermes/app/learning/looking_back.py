@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hermes.app.memory.reviewing import DENIED, TASK, MemoryReview, Nowhere, Reviewed
-from hermes.app.policy.judging import rules_for
 from hermes.codec.json import DecodeError
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow
@@ -20,8 +18,10 @@ from hermes.core.tools import Tool, ToolOutput
 from hermes.core.transcript import Transcript
 from hermes.learning.looking import digest, shelf_words, words_for
 from hermes.learning.occasions import Why
+from hermes.memory.review import DENIED, TASK, MemoryReview, Nowhere, Reviewed
 from hermes.memory.tools import memory
 from hermes.models.auxiliary import Auxiliary
+from hermes.policy.rule_setup import rules_for
 from hermes.skills.desk import Desk
 from hermes.skills.history import Cause, Version
 from hermes.skills.loading import read_text

@@ -7,8 +7,6 @@ import time
 from contextlib import suppress
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
-from hermes.app.sessions.library import SessionFilter, SessionInfo
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
 from hermes.core.commands import Answer, Say
@@ -25,6 +23,8 @@ from hermes.core.events import (
 )
 from hermes.core.messages import Image
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
+from hermes.journal.archive import SessionFilter, SessionInfo
 from hermes.journal.feed import Happened, happened_after, happened_since, newest_cursor
 
 SOURCE = "mcp"

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.opening import Opening
-from hermes.app.policy.judging import policy_settings
 from hermes.core.effects import Ask, FetchUrl, RunCommand
 from hermes.core.gate import Judge
 from hermes.core.gated import NoWeb
 from hermes.core.ports import Fetched, Fetcher, Workspace
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.wrapped import FetchOptions
+from hermes.policy.rule_setup import policy_settings
 from hermes.policy.rules import Rules
 from hermes.skills.session_index import seeds_of
 

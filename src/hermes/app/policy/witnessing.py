@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.policy.suspects.suspects import FILE, Suspects
 from hermes.policy.taint.sight import Witness
 from hermes.policy.taint.witnessed import Witnessed
 
 if TYPE_CHECKING:
     from hermes.app.build import App
-    from hermes.config.load import Config
     from hermes.core.parts import Parts
-
-
-def suspects_of(config: Config) -> Suspects:
-    return Suspects(config.home.root / FILE)
 
 
 def witness(app: App, session_id: str, parts: Parts) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.app.memory.snapshots import external_block
-from hermes.app.opening import Opening
-from hermes.app.prompt.prompting import SystemText, system_text
 from hermes.context.context_files import scan_of
+from hermes.context.prompting import SystemText, system_text
 from hermes.context.soul import put_soul
 from hermes.context.system import Slots
 from hermes.context.toolchain import peculiarities
+from hermes.core.session_request import Opening
+from hermes.memory.snapshots import external_block
 from hermes.models.choice import Choice
 from hermes.skills.session_index import skill_index
 from hermes.tools.toolbox import wanted_names

@@ -88,7 +88,7 @@ async def _saved(
     app: App, session_id: str, opened: SessionOpened, messages: tuple[Message, ...]
 ) -> str:
     # Few conversations grow so long.
-    from hermes.app.memory.flushing import Flush
+    from hermes.memory.flush import Flush
 
     return await Flush(app.memory, session_id, opened)(messages)
 
@@ -98,7 +98,7 @@ async def _renewed(
 ) -> str:
     """The system text with memory as it is now. The beginning of the requests changes with the
     summary anyway, so this is the time for it."""
-    from hermes.app.memory.snapshots import renewed
+    from hermes.memory.snapshots import renewed
 
     if len(transcript.compactions) == 1:
         app.session(session_id).tell(OFTEN)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.app.memory.snapshots import remembered
-from hermes.app.opening import Opening
 from hermes.app.prompt.beginning import beginning
 from hermes.codec.json import encode
 from hermes.codec.values import Value
+from hermes.core.session_request import Opening
+from hermes.memory.snapshots import remembered
 
 if TYPE_CHECKING:
     from hermes.app.build import App

@@ -10,7 +10,6 @@ from typing import Literal
 
 import msgspec
 
-from hermes.app.opening import Opening
 from hermes.app.replay.facts import facts_in, known_in
 from hermes.app.replay.rehearsal import Play, Rehearsal, config_of
 from hermes.app.replay.tools import Mode, Results
@@ -19,6 +18,7 @@ from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.core.events import SessionOpened
 from hermes.core.ports import Provider
+from hermes.core.session_request import Opening
 from hermes.core.tools import Tool
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal

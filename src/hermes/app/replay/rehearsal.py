@@ -7,7 +7,6 @@ from pathlib import Path
 
 from hermes.app.build import App
 from hermes.app.limits import limits_of
-from hermes.app.opening import Opening
 from hermes.app.prompt.compacting import BUILT_IN, means_of
 from hermes.app.replay.facts import Facts, Known
 from hermes.app.replay.tools import Mode, ReplayTools, Results
@@ -20,6 +19,7 @@ from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, DurableEvent, EffectDecided, SessionOpened
 from hermes.core.parts import Parts
 from hermes.core.ports import Meter, Provider, Workspace
+from hermes.core.session_request import Opening
 from hermes.core.tools import Tool
 from hermes.core.turn import Limits
 from hermes.core.world import World

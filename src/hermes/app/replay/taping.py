@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.app.opening import Opening
 from hermes.app.replay.facts import run_of, way_of
 from hermes.app.sessions.tuning import TieredConnect
 from hermes.config.home import TAPES
 from hermes.core.ports import Meter, Provider, Workspace
+from hermes.core.session_request import Opening
 from hermes.core.turn import Limits
 from hermes.providers.recorded.masks import Mask
 from hermes.providers.recorded.tape import Tape

@@ -6,16 +6,16 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from hermes.app.opening import Opening
-from hermes.app.prompt.prompting import view_of
 from hermes.codec.values import Value, replace
 from hermes.context.prefill import prefilled
+from hermes.context.prompting import view_of
 from hermes.core.commands import Say
 from hermes.core.errors import HermesError
 from hermes.core.events import TurnEnded
 from hermes.core.messages import AssistantMessage, Message, user_says
 from hermes.core.prompt import Reply
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.tools.toolbox import wanted_names
 
 if TYPE_CHECKING:

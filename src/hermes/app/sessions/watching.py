@@ -65,7 +65,7 @@ async def processes(session: Session) -> None:
 
 
 async def name(app: App, session: Session) -> None:
-    from hermes.app.sessions.titles import Titles
+    from hermes.models.title_writer import Titles
 
     titles = Titles(app.models, app.settings, app.library)
     if titles.wanted(session):
@@ -78,7 +78,7 @@ async def review(app: App, session: Session) -> None:
         return
     if not app.memory.scope(opened):
         return
-    from hermes.app.memory.reviewing import MemoryReview
+    from hermes.memory.review import MemoryReview
 
     await MemoryReview(app.memory, session, opened).follow(session.subscribe())
 

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.opening import Opening
-from hermes.app.workspaces.terminal import described, is_far, sudo_of
 from hermes.config.terminal_settings import TerminalSettings
 from hermes.core.effects import Effect, RunCommand
 from hermes.core.ports import Workspace
+from hermes.core.session_request import Opening
 from hermes.undo.undoable import Undoable
 from hermes.workspaces.local import LocalWorkspace
+from hermes.workspaces.terminal_settings import described, is_far, sudo_of
 
 if TYPE_CHECKING:
     from hermes.app.build import App
@@ -40,9 +40,9 @@ def workspace_of(app: App, session_id: str, root: str, opening: Opening) -> Work
 
     if is_far(app.settings.terminal):
         # Few sessions work elsewhere, so the others do not pay for it.
-        from hermes.app.workspaces.backends import far_workspace
+        from hermes.workspaces.far.backends import far_workspace
 
-        sudo = sudo_of(app, session_id)
+        sudo = sudo_of(app.run, lambda: app.opened(session_id))
         return far_workspace(app.run, session_id, root, lent=lent, sudo=sudo)
     local = LocalWorkspace(
         root,
@@ -52,7 +52,7 @@ def workspace_of(app: App, session_id: str, root: str, opening: Opening) -> Work
         lent=lent,
         shell=app.commons.shell,
         confinement=app.commons.confinement,
-        sudo=sudo_of(app, session_id),
+        sudo=sudo_of(app.run, lambda: app.opened(session_id)),
     )
     return undoable(app, session_id, local)
 
@@ -124,7 +124,7 @@ async def preflight(workspace: Workspace, effect: Effect) -> tuple[str, ...]:
 async def arrived(workspace: Workspace) -> Workspace:
     """A far place is reached before a session begins in it; ConfigError says why it cannot be."""
     if workspace.far:
-        from hermes.app.workspaces.backends import reach
+        from hermes.workspaces.far.backends import reach
 
         await reach(workspace)
     return workspace
@@ -144,7 +144,7 @@ def start_folder(terminal: TerminalSettings, wanted: str) -> str:
     """The folder that a new session starts in; of a far place, as it is called there."""
     if not is_far(terminal):
         return str(Path(wanted or terminal.cwd).expanduser().resolve())
-    from hermes.app.workspaces.backends import far_folder
+    from hermes.workspaces.far.backends import far_folder
 
     return far_folder(terminal)
 
@@ -156,7 +156,7 @@ async def protection_of(app: App) -> Protection:
 
     terminal = app.settings.terminal
     if is_far(terminal):
-        from hermes.app.workspaces.backends import far_protection
+        from hermes.workspaces.far.backends import far_protection
 
         return far_protection(app.run)
     commons, root = app.commons, start_folder(terminal, "")

@@ -308,3 +308,8 @@ def _digest(path: str) -> str:
     except (OSError, ValueError):
         return ""
     return hashlib.sha256(data).hexdigest() if len(data) <= LARGEST else ""
+
+
+def suspects_of(root: Path) -> Suspects:
+    """The suspects of the home in this folder."""
+    return Suspects(root / FILE)

@@ -38,14 +38,14 @@ from acp.schema import (
 )
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
-from hermes.app.sessions.library import SessionFilter
 from hermes.app.workspaces.workplace import within
 from hermes.codec.values import replace
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError
 from hermes.core.parts import Parts
 from hermes.core.ports import Workspace
+from hermes.core.session_request import Opening
+from hermes.journal.archive import SessionFilter
 from hermes.mcp.session_servers import Guests
 from hermes.models.shelf import Shelf
 from hermes.surfaces.acp.buffers import EditorFiles

@@ -11,11 +11,11 @@ from contextlib import aclosing, asynccontextmanager
 from sqlite3 import Connection
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.core.commands import Answer, Command, Interrupt, Say, Steer, SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy
 from hermes.core.events import SessionOpened
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.surfaces.api.errand import Errand, may_speak, resumption, words_of
 from hermes.surfaces.api.refusals import Refusal
 from hermes.surfaces.api.run import Ear, Run

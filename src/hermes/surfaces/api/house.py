@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable
 
 from hermes.app.build import App
-from hermes.app.sessions.library import SessionInfo
 from hermes.config.settings import ApiServerSettings
 from hermes.core.errors import HermesError, NotFound
 from hermes.cron.service import JobDesk
+from hermes.journal.archive import SessionInfo
 from hermes.models.shelf import Shelf
 from hermes.surfaces.api.call import Answer, Call
 from hermes.surfaces.api.desk import SESSION_ID, Desk

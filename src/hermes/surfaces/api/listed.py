@@ -3,9 +3,9 @@ were put away."""
 
 from __future__ import annotations
 
-from hermes.app.sessions.library import SessionFilter, SessionInfo
 from hermes.codec.values import replace
 from hermes.core.errors import NotFound
+from hermes.journal.archive import SessionFilter, SessionInfo
 from hermes.surfaces.api.house import House
 
 # Messages that are looked through for sessions in which something was said.

@@ -15,9 +15,9 @@ from uvicorn import Server as Uvicorn
 
 from hermes.app.build import App
 from hermes.app.commons import enable_burst_caching
-from hermes.app.opening import Opening
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, UsageError
+from hermes.core.session_request import Opening
 from hermes.surfaces.api.connection import Connection
 from hermes.surfaces.api.guard import Guard, is_loopback
 from hermes.surfaces.api.house import House

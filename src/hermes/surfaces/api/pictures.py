@@ -6,11 +6,11 @@ import base64
 import binascii
 
 from hermes.app.build import App
-from hermes.app.policy.judging import rules_for
 from hermes.app.policy.safeguards import way_to_the_web
 from hermes.commands.pictures import MOST_BYTES
 from hermes.core.effects import Allow, FetchUrl
 from hermes.core.errors import EffectDenied, ToolError
+from hermes.policy.rule_setup import rules_for
 from hermes.surfaces.api.refusals import Refusal
 
 FETCH_SECONDS = 20.0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hermes.app.sessions.library import SessionFilter, SessionInfo
 from hermes.codec.values import JsonObject
+from hermes.journal.archive import SessionFilter, SessionInfo
 from hermes.surfaces.api.asking import asked, input_items
 from hermes.surfaces.api.bodies import ForkBody, SessionBody, SessionChatBody, SessionPatch
 from hermes.surfaces.api.call import Answer, Call, answer

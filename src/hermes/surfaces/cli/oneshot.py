@@ -10,7 +10,6 @@ from contextlib import aclosing
 from typing import Any
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.codec.json import encode
 from hermes.codec.values import replace
@@ -22,6 +21,7 @@ from hermes.core.events import Record, ReplyAdded, ToolFinished, TurnEnded
 from hermes.core.messages import ToolCall
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.skills.library import with_skills
 from hermes.surfaces.cli.event_lines import event_line
 from hermes.surfaces.cli.hook_consent import ask_before_session

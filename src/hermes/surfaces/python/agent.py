@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.codec.values import JsonObject
 from hermes.core.budget import Budget
@@ -16,6 +15,7 @@ from hermes.core.commands import Interrupt, Say, Steer, SwitchModel
 from hermes.core.events import Record
 from hermes.core.message_dicts import messages_from_dicts
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.subscription import Subscription
 from hermes.surfaces.python.callbacks import Callback, Callbacks, Teller
 from hermes.surfaces.python.capturing import Capture

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import assert_never
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.app.prompt.references import refer
 from hermes.app.workspaces.workplace import in_words
 from hermes.codec.values import JsonObject, replace
@@ -47,6 +46,7 @@ from hermes.core.events import (
     TurnStarted,
 )
 from hermes.core.session import Session
+from hermes.core.session_request import Opening
 from hermes.core.subscription import Subscription
 from hermes.surfaces.cli.chat import asking, banner
 from hermes.surfaces.cli.chat.asides import Asides

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hermes.app.opening import Opening
 from hermes.app.start import start
 from hermes.codec.values import replace
+from hermes.core.session_request import Opening
 from hermes.skills.library import with_skills
 from hermes.surfaces.cli.chat.conversation import Conversation
 from hermes.surfaces.cli.chat.desk import Desk

@@ -7,10 +7,10 @@ from typing import Literal
 import click
 
 from hermes.app.build import App
-from hermes.app.sessions.library import Spending, parse_since
 from hermes.codec.values import JsonObject
 from hermes.commands.spent import CapState, cap_states
 from hermes.core.messages import Usage
+from hermes.journal.archive import Spending, parse_since
 from hermes.surfaces.cli.output import as_json_option, print_json, print_table, with_app
 
 By = Literal["model", "day", "cause", "person", "job", "session", "provider"]

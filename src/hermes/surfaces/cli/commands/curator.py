@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
+from hermes.core.session_request import Opening
 from hermes.skills.library import Skilled
 from hermes.surfaces.cli.output import as_json_option, columns, moment, print_json, with_app
 from hermes.surfaces.cli.place import home_of

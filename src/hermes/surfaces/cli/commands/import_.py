@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from hermes.app.homes.backup import beside_in, looked_into, restore
-from hermes.app.memory.outside import PersonsFiles
 from hermes.app.moving.taking import Wish
 from hermes.config.secrets import environment
 from hermes.core.errors import UsageError
+from hermes.homes.backup import beside_in, looked_into, restore
+from hermes.homes.outside_files import PersonsFiles
 from hermes.surfaces.cli.asking import confirm
 from hermes.surfaces.cli.moving import move_in
 from hermes.surfaces.cli.output import as_json_option, columns, print_json

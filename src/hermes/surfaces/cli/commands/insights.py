@@ -13,7 +13,7 @@ from hermes.surfaces.cli.output import as_json_option, print_json, with_app
 from hermes.surfaces.cli.style import styled
 
 if TYPE_CHECKING:
-    from hermes.app.sessions.insights import Insights
+    from hermes.homes.insights import Insights
 
 
 @click.command(
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @as_json_option
 @click.pass_context
 def command(ctx: click.Context, days: int, source: str, as_json: bool) -> None:
-    from hermes.app.sessions.insights import insights
+    from hermes.homes.insights import insights
 
     async def work(app: App) -> Insights:
         return await insights(

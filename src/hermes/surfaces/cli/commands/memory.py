@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.app.sessions.library import parse_date
 from hermes.codec.json import encode
 from hermes.commands.memory import change_line, entry_line, why_lines
+from hermes.journal.archive import parse_date
 from hermes.surfaces.cli.commands import memory_changes, memory_setup
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.app.memory.forgetting import Forgotten, doomed, traces
-from hermes.app.memory.forgetting import forget as forget_it
 from hermes.commands.memory import change_line, change_number, outcome_words
 from hermes.commands.visible import one_line
+from hermes.memory.forgetting import Forgotten, doomed, traces
+from hermes.memory.forgetting import forget as forget_it
 from hermes.surfaces.cli.commands.sessions_removal import confirm, yes_option
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 

@@ -7,7 +7,10 @@ import sys
 import click
 
 from hermes.app.build import App
-from hermes.app.policy.judging import (
+from hermes.codec.json import encode
+from hermes.commands.visible import exposed, one_line
+from hermes.journal.archive import SessionFilter
+from hermes.policy.rule_setup import (
     Decided,
     answer,
     categories,
@@ -16,9 +19,6 @@ from hermes.app.policy.judging import (
     rules_path,
     standing_rules,
 )
-from hermes.app.sessions.library import SessionFilter
-from hermes.codec.json import encode
-from hermes.commands.visible import exposed, one_line
 from hermes.surfaces.cli.commands.policy_dialogue import redact, scan
 from hermes.surfaces.cli.output import (
     as_json_option,

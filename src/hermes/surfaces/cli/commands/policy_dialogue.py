@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import click
 
-from hermes.app.policy.inquiries import redacted, scanned
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
+from hermes.policy.inquiries import redacted, scanned
 from hermes.surfaces.cli.place import config_of
 
 

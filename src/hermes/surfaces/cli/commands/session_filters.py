@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from hermes.app.sessions.library import SessionFilter, parse_age, parse_date
+from hermes.journal.archive import SessionFilter, parse_age, parse_date
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
-from hermes.app.sessions.library import Hit, Lineage, SessionFilter, SessionInfo
 from hermes.commands.visible import clean, one_line
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from hermes.core.session_request import Opening
 from hermes.core.transcript import fold
+from hermes.journal.archive import Hit, Lineage, SessionFilter, SessionInfo
 from hermes.surfaces.cli.commands import (
     sessions_archive,
     sessions_browse,

@@ -8,7 +8,7 @@ import sys
 import click
 
 from hermes.app.build import App
-from hermes.app.sessions.library import SessionInfo
+from hermes.journal.archive import SessionInfo
 from hermes.surfaces.cli.output import ago, with_app
 
 MOST = 200

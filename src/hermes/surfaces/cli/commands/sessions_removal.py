@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.app.sessions.library import Pruned, parse_age
 from hermes.core.errors import UsageError
+from hermes.journal.archive import Pruned, parse_age
 from hermes.surfaces.cli.commands.session_filters import chosen, filter_options
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.opening import Opening
 from hermes.codec.json import plain
 from hermes.commands.visible import clean
 from hermes.config.findings import Level
 from hermes.core.commands import Retitle
 from hermes.core.errors import UsageError
+from hermes.core.session_request import Opening
 from hermes.skills.library import Skilled
 from hermes.surfaces.cli.output import as_json_option, print_json, with_app
 from hermes.surfaces.cli.style import mark

@@ -6,8 +6,8 @@ import time
 
 import click
 
-from hermes.app.homes.backup import back_up, snapshot
 from hermes.config.load import Config
+from hermes.homes.backup import back_up, snapshot
 from hermes.homes.updating import News, installation, migrate_settings, news, update
 from hermes.surfaces.cli.asking import confirm
 from hermes.surfaces.cli.interruptible import run

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +22,8 @@ from hermes.core.message_dicts import dicts_from_messages
 from hermes.core.session import Session
 
 if TYPE_CHECKING:
-    from hermes.app.sessions.library import Library
     from hermes.config.run_context import RunContext
+    from hermes.journal.archive import Library
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from hermes.app.sessions.library import Library
 from hermes.config.settings import Settings
 from hermes.core.commands import Retitle
 from hermes.core.errors import HermesError
@@ -13,6 +12,7 @@ from hermes.core.messages import AssistantMessage, Message, UserMessage, user_sa
 from hermes.core.prompt import Prompt
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
+from hermes.journal.archive import Library
 from hermes.models.auxiliary import Auxiliary
 from hermes.models.choice import WITHIN
 from hermes.models.models import Models

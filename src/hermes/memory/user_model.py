@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.opening import Opening
 from hermes.codec.values import JsonValue
 from hermes.core.errors import HermesError
 from hermes.core.events import SessionOpened
@@ -15,6 +14,7 @@ from hermes.core.messages import AssistantMessage, Message, UserMessage, user_sa
 from hermes.core.parts import Connect
 from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Prompt
+from hermes.core.session_request import Opening
 from hermes.core.turn import Limits
 from hermes.core.wiping import left_in
 from hermes.memory.attached import Attached
@@ -25,13 +25,13 @@ from hermes.models.auxiliary import Auxiliary
 from hermes.policy.threat_scan import scan_for_threats, untrusted_in
 
 if TYPE_CHECKING:
-    from hermes.app.memory.remembering import Remembering
     from hermes.memory.honcho.client import Answer
     from hermes.memory.honcho.modelling import HonchoModel
     from hermes.memory.honcho.settings import HonchoSettings
     from hermes.memory.honcho.tools import HonchoDesk
     from hermes.memory.local.modelling import LocalModel
     from hermes.memory.local.tools import UserModel
+    from hermes.memory.service import Remembering
 
 TASK = "user_model"
 HONCHO_SECONDS = 60.0

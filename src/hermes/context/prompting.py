@@ -6,8 +6,6 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-from hermes.app.opening import Opening
-from hermes.app.workspaces.terminal import described, is_far
 from hermes.config.home import Home
 from hermes.config.kinds import Effort
 from hermes.config.settings import AgentSettings, Settings
@@ -26,9 +24,11 @@ from hermes.core.errors import NotFound
 from hermes.core.events import Overlaid
 from hermes.core.messages import Message
 from hermes.core.prompt import Prompt, ToolSpec
+from hermes.core.session_request import Opening
 from hermes.core.transcript import Transcript
 from hermes.core.turn import View
 from hermes.models.choice import Choice
+from hermes.workspaces.terminal_settings import described, is_far
 
 DEFAULT_PROFILE = "default"
 

@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.app.workspaces.terminal import check_backend, shell_settings
 from hermes.config.child_environment import child_environment
 from hermes.config.terminal_settings import TerminalSettings
 from hermes.core.errors import ConfigError, ToolError
@@ -18,6 +17,7 @@ from hermes.workspaces.far.container import WORKSPACE
 from hermes.workspaces.far.machine import Machine
 from hermes.workspaces.far.workspace import FarWorkspace
 from hermes.workspaces.limits import ResourceLimits
+from hermes.workspaces.terminal_settings import check_backend, shell_settings
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext

@@ -19,9 +19,9 @@ from hermes.memory.phrases import Phrases
 from hermes.memory.sweeping import sweep
 
 if TYPE_CHECKING:
-    from hermes.app.memory.remembering import Remembering
-    from hermes.app.sessions.library import Library
     from hermes.config.home import Home
+    from hermes.journal.archive import Library
+    from hermes.memory.service import Remembering
 
 LEAST_CHARS = 4
 _IN_THE_LOG = (

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from hermes.policy.suspects.suspects import suspects_of
 from hermes.codec.json import DecodeError, convert, decode, plain
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.load import Config
@@ -38,6 +37,7 @@ from hermes.policy.mcp_trust import distrust
 from hermes.policy.rules import Blocked, PolicySettings, Rules
 from hermes.policy.safe_roots import safe_roots
 from hermes.policy.standing import Rule, load_rules
+from hermes.policy.suspects.suspects import suspects_of
 
 if TYPE_CHECKING:
     from hermes.policy.urls.resolver import Resolver
@@ -61,14 +61,14 @@ class Inquiry(Value):
 Check = Callable[[Config, Inquiry, JsonObject], JsonObject]
 # Kind of effect: where its check lives. Loaded when the first line of its kind comes.
 CHECKS: dict[str, str] = {
-    "command": "hermes.app.policy.judging:check_effect",
-    "delete": "hermes.app.policy.judging:check_effect",
-    "url": "hermes.app.policy.inquiries:check_url",
-    "read": "hermes.app.policy.judging:check_effect",
-    "write": "hermes.app.policy.judging:check_effect",
-    "attach": "hermes.app.policy.inquiries:check_attachment",
-    "reference": "hermes.app.policy.inquiries:check_reference",
-    "member": "hermes.app.policy.inquiries:check_member",
+    "command": "hermes.policy.rule_setup:check_effect",
+    "delete": "hermes.policy.rule_setup:check_effect",
+    "url": "hermes.policy.inquiries:check_url",
+    "read": "hermes.policy.rule_setup:check_effect",
+    "write": "hermes.policy.rule_setup:check_effect",
+    "attach": "hermes.policy.inquiries:check_attachment",
+    "reference": "hermes.policy.inquiries:check_reference",
+    "member": "hermes.policy.inquiries:check_member",
 }
 
 
@@ -141,7 +141,7 @@ def rules_for(
         state=str(config.home.root.resolve()),
         keep=lambda _: None,
         resolver=resolver,
-        suspects=suspects_of(config),
+        suspects=suspects_of(config.home.root),
     )
 
 

@@ -12,7 +12,7 @@ from hermes.journal.listing import EVERYTHING
 from hermes.journal.transfer import Said, spoken
 
 if TYPE_CHECKING:
-    from hermes.app.sessions.library import Library
+    from hermes.journal.archive import Library
     from hermes.journal.journal import SqliteJournal
 
 Redact = Callable[[str], str]

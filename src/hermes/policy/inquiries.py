@@ -6,7 +6,6 @@ import asyncio
 from functools import lru_cache
 from typing import Literal
 
-from hermes.app.policy.judging import Inquiry, rules_for, shown, told
 from hermes.codec.json import DecodeError, decode, plain
 from hermes.codec.values import JsonObject, Value
 from hermes.config.load import Config
@@ -15,6 +14,7 @@ from hermes.policy.places.members import judge_member, parse_member
 from hermes.policy.places.references import judge_references, references
 from hermes.policy.redact.redactor import Redactor
 from hermes.policy.redact.spans import Channel
+from hermes.policy.rule_setup import Inquiry, rules_for, shown, told
 from hermes.policy.rules import Rules
 from hermes.policy.scan.scanner import Scanner
 from hermes.policy.urls.judging import Passage, Urls

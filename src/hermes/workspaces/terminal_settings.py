@@ -10,7 +10,10 @@ from hermes.workspaces.shell import ShellSettings
 from hermes.workspaces.sudo import Sudo
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from collections.abc import Callable
+
+    from hermes.config.run_context import RunContext
+    from hermes.core.session import Session
 
 SUDO_SECONDS = 45.0
 SUDO_QUESTION = "Password for sudo (it is not shown, kept or sent anywhere)"
@@ -56,11 +59,11 @@ def shell_settings(terminal: TerminalSettings) -> ShellSettings:
     )
 
 
-def sudo_of(app: App, session_id: str) -> Sudo:
+def sudo_of(run: RunContext, find_session: Callable[[], Session | None]) -> Sudo:
     """Asks whoever is in the session; what is answered stays in this process."""
 
     async def ask() -> str | None:
-        session = app.opened(session_id)
+        session = find_session()
         return await session.ask_secret(SUDO_QUESTION, SUDO_SECONDS) if session else None
 
-    return Sudo(ask, known=app.config.secrets.get("SUDO_PASSWORD"))
+    return Sudo(ask, known=run.config.secrets.get("SUDO_PASSWORD"))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.app.opening import Opening
 from hermes.context.system import FACTS, slot
 from hermes.core.events import SessionOpened
 from hermes.core.parts import Connect
 from hermes.core.recorder import Recorder
+from hermes.core.session_request import Opening
 from hermes.core.transcript import Transcript
 
 if TYPE_CHECKING:
-    from hermes.app.memory.remembering import Remembering
     from hermes.memory.entries import Snapshot
+    from hermes.memory.service import Remembering
 
 
 class Remembered:

@@ -14,7 +14,7 @@ from hermes.models.choice import WITHIN
 from hermes.policy.threat_scan import untrusted_in
 
 if TYPE_CHECKING:
-    from hermes.app.memory.remembering import Remembering
+    from hermes.memory.service import Remembering
 
 TASK = "flush_memories"
 TOOL = "memory"
@@ -57,7 +57,7 @@ class Flush:
         return flush_request(turns, self._memory.run.settings.memory.flush_min_turns)
 
     async def _save(self, session: Session, words: str, messages: tuple[Message, ...]) -> None:
-        from hermes.app.memory.reviewing import MemoryReview
+        from hermes.memory.review import MemoryReview
 
         review = MemoryReview(self._memory, session, self._opened, task=TASK)
         await review.look_back(

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from hermes.app.opening import Opening
 from hermes.codec.values import Value
 from hermes.core.effects import Remember
 from hermes.core.errors import JournalError, NotFound
@@ -22,6 +21,7 @@ from hermes.core.events import (
 )
 from hermes.core.questions import DENY
 from hermes.core.recorder import Recorder
+from hermes.core.session_request import Opening
 from hermes.memory.entries import (
     OWNER,
     TARGETS,
@@ -39,12 +39,12 @@ from hermes.policy.threat_scan import scan_for_threats, untrusted_in
 from hermes.version import __version__
 
 if TYPE_CHECKING:
-    from hermes.app.memory.modelling import Modelling
     from hermes.config.run_context import RunContext
     from hermes.core.session import Session
     from hermes.journal.journal import SqliteJournal
     from hermes.memory.provider import MemoryProvider
     from hermes.memory.tools import Call, Desk
+    from hermes.memory.user_model import Modelling
     from hermes.models.models import Models
 
 APPROVAL = "memory.write_approval is on"
@@ -141,7 +141,7 @@ class Remembering:
     @cached_property
     def modelling(self) -> Modelling:
         """What else models the user."""
-        from hermes.app.memory.modelling import Modelling
+        from hermes.memory.user_model import Modelling
 
         return Modelling(self)
 

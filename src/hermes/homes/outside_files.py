@@ -14,7 +14,7 @@ from hermes.homes.archives import copy_database, files_of
 from hermes.policy.places.places import Places
 
 if TYPE_CHECKING:
-    from hermes.app.memory.remembering import Remembering
+    from hermes.memory.service import Remembering
 
 FOLDER = "_external"
 

@@ -297,7 +297,7 @@ class Library:
         """Sessions that the journal has let go also leave the index and, unless they may come
         back, their folders of command output and the files they were written to."""
         # Sessions go seldom.
-        from hermes.app.sessions.mirroring import forget_snapshot
+        from hermes.journal.json_snapshots import forget_snapshot
 
         if ids:
             await self._index().forget(sessions=ids)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from hermes.app.memory import outside
 from hermes.codec.values import Value
 from hermes.config.home import Home, unwritable
 from hermes.core.errors import ConfigError, NotFound, UsageError
+from hermes.homes import outside_files as outside
 from hermes.homes.archives import Packed, copy_database, is_lasting, pack
 from hermes.journal.leases import lock_folder
 from hermes.journal.locks import is_alive

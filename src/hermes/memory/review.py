@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from hermes.app.memory.remembering import APPROVAL, heard_at
-from hermes.app.policy.judging import rules_for
 from hermes.codec.json import DecodeError
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow
@@ -29,14 +27,16 @@ from hermes.core.tools import ToolOutput
 from hermes.core.transcript import Transcript
 from hermes.memory.entries import Source
 from hermes.memory.nudges import nudge
+from hermes.memory.service import APPROVAL, heard_at
 from hermes.memory.tools import Call, Desk, carry_out, memory, wishes_of
 from hermes.models.auxiliary import Auxiliary
 from hermes.models.choice import WITHIN
+from hermes.policy.rule_setup import rules_for
 from hermes.policy.threat_scan import untrusted_in
 
 if TYPE_CHECKING:
-    from hermes.app.memory.remembering import Remembering
     from hermes.memory.memories import Memories
+    from hermes.memory.service import Remembering
 
 TASK = "background_review"
 MOST_ROUNDS = 4

@@ -13,11 +13,11 @@ from hermes.core.messages import Usage
 from hermes.journal.tally import HOUR_SECONDS, Counted, Tally
 
 if TYPE_CHECKING:
-    from hermes.app.memory.remembering import Remembering
-    from hermes.app.sessions.library import Library
     from hermes.config.run_context import RunContext
+    from hermes.journal.archive import Library
     from hermes.journal.journal import SqliteJournal
     from hermes.journal.spending import Spending
+    from hermes.memory.service import Remembering
     from hermes.skills.library import Skilled
 
 DAY_SECONDS = 86_400
