@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 from hermes.app.budgets import Budgets
 from hermes.app.commons import Commons
 from hermes.app.furnishing import furnishing
-from hermes.app.hooks.hooked import Hooked
-from hermes.app.images.imaging import Imaging
 from hermes.app.limits import limits_of
 from hermes.app.models.following import follow_choice
-from hermes.app.plugins.extending import joined
-from hermes.app.policy.safeguards import approver, session_rules, way_to_the_web
+from hermes.app.plugins.extending import joined, selecting
+from hermes.app.policy.safeguards import approver, session_rules
 from hermes.app.policy.witnessing import witness
 from hermes.app.prompt.compacting import EngineMaker, context_engine
 from hermes.app.sessions import watching
@@ -47,6 +45,8 @@ from hermes.core.world import World
 from hermes.credentials.event_redactor import Veil
 from hermes.credentials.redacting_provider import Guard
 from hermes.credentials.redaction import Secrecy
+from hermes.hooks.run_hooks import Hooked
+from hermes.images.service import Imaging
 from hermes.journal.journal import SqliteJournal
 from hermes.mcp.run_servers import Foreign
 from hermes.memory.snapshots import remembered, through
@@ -54,6 +54,7 @@ from hermes.models.choice import Choice
 from hermes.models.models import Models
 from hermes.skills.session_index import Looked
 from hermes.tools.toolbox import Tools, wanted_names
+from hermes.web.access import web_access
 from hermes.workspaces.terminal_settings import is_far
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ class App:
         self.models.accounts.tell_secrets(self.secrecy.watch)
         self.tools = Tools()
         self.foreign = Foreign(self.run, self.tools)
-        self.hooked = Hooked(self)
-        self.imaging = Imaging(self)
+        self.hooked = Hooked(self.run, self.models, self.session)
+        self.imaging = Imaging(self.run, self.models, self.tools, self.opened)
         self.plugged = joined(self)
         self.commons = Commons(self)
         # What plugins bring by name, and more that goes on beside sessions in which somebody stays.
@@ -365,7 +366,8 @@ class App:
         taped = self._taped(session_id, opening, workspace, after)
         tuned = self.tuned[session_id] = Tuning(self.settings, policy)
         view = view_of(tools.specs, self.settings, source=opened.source, first=prefilled(self.run))
-        hooked = self.hooked.around(session_id, tuned.connecting(taped))
+        connect = selecting(self, session_id, tuned.connecting(taped))
+        hooked = self.hooked.around(session_id, connect)
         return Parts(
             journal=self.journal,
             connect=through(self.memory, session_id, opened, hooked),
@@ -380,7 +382,7 @@ class App:
             budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
             furnish=furnishing(self, session_id, opened),
-            web=way_to_the_web(self, policy),
+            web=web_access(self.run, policy),
             judge=approver(self, lambda: self._open[session_id][0]),
             preflight=partial(preflight, workspace),
             engine=context_engine(self, session_id, opened, rules=opening.rules),

@@ -6,20 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.core.effects import Ask, FetchUrl, RunCommand
+from hermes.core.effects import Ask, RunCommand
 from hermes.core.gate import Judge
-from hermes.core.gated import NoWeb
-from hermes.core.ports import Fetched, Fetcher, Workspace
+from hermes.core.ports import Workspace
 from hermes.core.session import Session
 from hermes.core.session_request import Opening
-from hermes.core.wrapped import FetchOptions
 from hermes.policy.rule_setup import policy_settings
 from hermes.policy.rules import Rules
 from hermes.skills.session_index import seeds_of
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from hermes.app.build import App
     from hermes.policy.written import Known
 
@@ -57,32 +53,6 @@ def _keep_allowed(app: App, subject: str) -> None:
     from hermes.config.edit import allow_always
 
     allow_always(app.home, subject)
-
-
-def way_to_the_web(app: App, rules: Rules) -> Fetcher:
-    return _LateFetcher(app, rules) if not app.run.offline else NoWeb()
-
-
-class _LateFetcher:
-    """Most sessions fetch nothing, so what that takes is loaded with the first fetch."""
-
-    def __init__(self, app: App, rules: Rules) -> None:
-        self._app = app
-        self._rules = rules
-        self._made: Fetcher | None = None
-
-    async def fetch(self, effect: FetchUrl, **options: Unpack[FetchOptions]) -> Fetched:
-        if self._made is None:
-            from hermes.web.fetcher import WebFetcher
-
-            network = self._app.settings.network
-            self._made = WebFetcher(
-                self._rules.urls,
-                proxy=network.proxy,
-                no_proxy=network.no_proxy,
-                ca_file=network.ca_bundle or None,
-            )
-        return await self._made.fetch(effect, **options)
 
 
 def approver(app: App, session: Callable[[], Session]) -> Judge:

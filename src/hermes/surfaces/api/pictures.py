@@ -6,12 +6,12 @@ import base64
 import binascii
 
 from hermes.app.build import App
-from hermes.app.policy.safeguards import way_to_the_web
 from hermes.commands.pictures import MOST_BYTES
 from hermes.core.effects import Allow, FetchUrl
 from hermes.core.errors import EffectDenied, ToolError
 from hermes.policy.rule_setup import rules_for
 from hermes.surfaces.api.refusals import Refusal
+from hermes.web.access import web_access
 
 FETCH_SECONDS = 20.0
 
@@ -35,7 +35,7 @@ async def _fetched(app: App, url: str, param: str) -> bytes:
     if not isinstance(decision, Allow):
         raise _unfetched(url, decision.reason, param)
     try:
-        found = await way_to_the_web(app, rules).fetch(
+        found = await web_access(app.run, rules).fetch(
             effect, max_bytes=MOST_BYTES, timeout=FETCH_SECONDS
         )
     except (EffectDenied, ToolError) as error:

@@ -7,8 +7,8 @@ import sys
 import click
 
 from hermes.app.build import App
-from hermes.app.hooks.desk import Listed, Tried, listed, revoke, tried, tryable, unhealthy
 from hermes.core.errors import UsageError
+from hermes.hooks.admin import Listed, Tried, listed, revoke, tried, tryable, unhealthy
 from hermes.hooks.shell_hooks import allow, undecided
 from hermes.surfaces.cli.hook_consent import may_run
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
@@ -28,7 +28,7 @@ def command() -> None:
 def list_(ctx: click.Context, as_json: bool) -> None:
     async def work(app: App) -> list[Listed]:
         _accept(app)
-        return listed(app)
+        return listed(app.run)
 
     found = with_app(ctx, work)
     if as_json:
@@ -47,7 +47,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 def test(ctx: click.Context, event: str, tool: str, as_json: bool) -> None:
     async def work(app: App) -> list[Tried]:
-        hooks = tryable(app, event, tool)
+        hooks = tryable(app.run, event, tool)
         _accept(app)
         open_ = [hook for hook in undecided(app.run) if hook in hooks]
         if open_ and not sys.stdin.isatty():
@@ -56,7 +56,7 @@ def test(ctx: click.Context, event: str, tool: str, as_json: bool) -> None:
             if may_run(hook.event, hook.command):
                 allow(app.run, hook)
         refused = undecided(app.run)
-        return [await tried(app, hook, tool) for hook in hooks if hook not in refused]
+        return [await tried(app.run, hook, tool) for hook in hooks if hook not in refused]
 
     found = with_app(ctx, work)
     if as_json:
@@ -73,7 +73,7 @@ def test(ctx: click.Context, event: str, tool: str, as_json: bool) -> None:
 @click.pass_context
 def revoke_(ctx: click.Context, text: str) -> None:
     async def work(app: App) -> int:
-        return revoke(app, text)
+        return revoke(app.run, text)
 
     print(f"Taken back for {with_app(ctx, work)} hook(s).")
 
@@ -83,7 +83,7 @@ def revoke_(ctx: click.Context, text: str) -> None:
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
     async def work(app: App) -> list[Listed]:
-        return listed(app)
+        return listed(app.run)
 
     found = [(hook, unhealthy(hook)) for hook in with_app(ctx, work)]
     if as_json:

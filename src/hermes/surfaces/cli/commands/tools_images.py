@@ -8,8 +8,8 @@ import sys
 import click
 
 from hermes.app.build import App
-from hermes.app.images.setup import ImageRow, chosen, image_row, image_rows
 from hermes.config.edit import set_from_text, write_settings
+from hermes.images.setup import ImageRow, chosen, image_row, image_rows
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 from hermes.surfaces.cli.place import home_of
 from hermes.surfaces.cli.style import mark, styled
@@ -61,7 +61,7 @@ def choose(ctx: click.Context) -> None:
 
 def take(ctx: click.Context, provider: str, model: str) -> None:
     async def work(app: App) -> ImageRow:
-        return image_row(app, provider)
+        return image_row(app.imaging, provider)
 
     row = with_app(ctx, work)
     write_settings(home_of(ctx), chosen(row, model))
@@ -87,7 +87,7 @@ def _ask_variables(ctx: click.Context, row: ImageRow) -> None:
 
 def _rows(ctx: click.Context) -> tuple[ImageRow, ...]:
     async def work(app: App) -> tuple[ImageRow, ...]:
-        return image_rows(app)
+        return image_rows(app.imaging)
 
     return with_app(ctx, work)
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hermes.app.plugins.extending import selecting
 from hermes.core.beside import Beside
 from hermes.core.events import CallSettled, ModelCalled
 from hermes.core.messages import Usage
@@ -20,10 +19,11 @@ from hermes.core.transcript import Transcript
 from hermes.core.turn import Limits
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
     from hermes.hooks.registry import Hooks
     from hermes.hooks.requests import Requests
     from hermes.hooks.session import SessionHooks
+    from hermes.models.models import Models
     from hermes.tools.terminal_output import TerminalOutput
 
 RESET_REASONS = {"new": "new_session"}
@@ -34,8 +34,12 @@ LEAVE_SECONDS = 60.0
 class Hooked:
     """The hooks of one run: those that the settings name, and those that plugins add."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(
+        self, run: RunContext, models: Models, find_session: Callable[[str], Session]
+    ) -> None:
+        self._run = run
+        self._models = models
+        self._find_session = find_session
         self._open: dict[str, _Followed] = {}
 
     @cached_property
@@ -44,15 +48,15 @@ class Hooked:
         from hermes.hooks.registry import Hooks
         from hermes.hooks.shell_hooks import add_shell_hooks
 
-        hooks = Hooks(timeout=self._app.settings.plugins.hook_timeout)
-        add_shell_hooks(self._app.run, hooks)
+        hooks = Hooks(timeout=self._run.settings.plugins.hook_timeout)
+        add_shell_hooks(self._run, hooks)
         return hooks
 
     @property
     def any(self) -> bool:
         """Whether anybody listens to anything."""
         is_made = "registry" in self.__dict__
-        return (is_made or bool(self._app.settings.hooks)) and self.registry.has()
+        return (is_made or bool(self._run.settings.hooks)) and self.registry.has()
 
     def of(self, workspace: Workspace, recorder: Recorder) -> SessionHooks | None:
         """See `Parts.hooks`."""
@@ -60,7 +64,7 @@ class Hooked:
             return self._open[recorder.session_id].hooks
         if not self.any:
             return None
-        followed = _Followed(self._app, self.registry, workspace, recorder)
+        followed = _Followed(self._run, self._models, self.registry, workspace, recorder)
         self._open[recorder.session_id] = followed
         return followed.hooks
 
@@ -73,13 +77,11 @@ class Hooked:
         """The way to models, past hooks."""
 
         def transcript() -> Transcript:
-            return self._app.session(session_id).transcript
+            return self._find_session(session_id).transcript
 
         def watch() -> Requests | None:
             followed = self._open.get(session_id)
             return followed.requests if followed else None
-
-        connect = selecting(self._app, session_id, connect)
 
         def through(model: str, provider: str, meter: Meter) -> tuple[Provider, Limits]:
             inner, limits = connect(model, provider, _Books(meter, watch))
@@ -122,17 +124,24 @@ class Hooked:
 class _Followed:
     """The hooks of a session that is open, and who tells them what happens in it."""
 
-    def __init__(self, app: App, registry: Hooks, workspace: Workspace, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        run: RunContext,
+        models: Models,
+        registry: Hooks,
+        workspace: Workspace,
+        recorder: Recorder,
+    ) -> None:
         from hermes.hooks.requests import Requests
         from hermes.hooks.session import SessionHooks
 
-        self._place = app.settings.terminal.backend
+        self._place = run.settings.terminal.backend
         self.hooks = SessionHooks(registry, recorder, keep=workspace.scratch)
         self.requests = Requests(
             self.hooks,
-            clock=app.world.clock,
-            where=lambda model, provider: _where(app, model, provider),
-            attempts=app.settings.agent.api_max_retries,
+            clock=run.world.clock,
+            where=lambda model, provider: _where(models, model, provider),
+            attempts=run.settings.agent.api_max_retries,
         )
         self.work = asyncio.ensure_future(self.hooks.follow())
 
@@ -179,12 +188,12 @@ class _Books:
         self._inner.settle(settled)
 
 
-def _where(app: App, model: str, provider: str) -> tuple[str, str]:
+def _where(models: Models, model: str, provider: str) -> tuple[str, str]:
     """The address and the wire format of a model; empty for one inside this process."""
     from hermes.core.errors import HermesError
 
     try:
-        found = app.models.endpoint(model, provider)
+        found = models.endpoint(model, provider)
     except HermesError:
         return "", ""
     return found.url, found.wire

@@ -16,12 +16,16 @@ from hermes.images.offer import AUTH_FILE, Offer, is_likely, remember, remembere
 from hermes.tools.catalogue import Entry
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.home import Home
+    from hermes.config.run_context import RunContext
     from hermes.core.ports import Meter
+    from hermes.core.session import Session
     from hermes.images.registry import ImageProviders
     from hermes.images.studio import Studio
     from hermes.images.tools import Drawer
+    from hermes.models.models import Models
     from hermes.providers.keys import Credential
+    from hermes.tools.toolbox import Tools
 
 TOOL = "image_generate"
 FOLDER = "images"
@@ -31,30 +35,39 @@ MEGABYTE = 1024 * 1024
 class Imaging:
     """Nothing is loaded where nothing speaks for it: no key, no login, no setting, no plugin."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(
+        self,
+        run: RunContext,
+        models: Models,
+        tools: Tools,
+        find_session: Callable[[str], Session | None],
+    ) -> None:
+        self._run = run
+        self._models = models
+        self._tools = tools
+        self._find_session = find_session
         self._slots: asyncio.Semaphore | None = None
 
     @cached_property
     def providers(self) -> ImageProviders:
         from hermes.images.registry import ImageProviders
 
-        return ImageProviders(studio_of(self._app))
+        return ImageProviders(studio_of(self._run, self._models))
 
     def offer(self, *, only_look: bool = False) -> None:
         """Give sessions that begin now the tool, if somebody can draw; take it away if not. Who
         will `only_look` leaves the home as it is."""
         loaded = "providers" in self.__dict__
-        if not loaded and not is_likely(self._app.run):
+        if not loaded and not is_likely(self._run):
             return
-        reason = "" if loaded else why(self._app.run)
-        offer = remembered(self._app.run, reason) if reason else None
+        reason = "" if loaded else why(self._run)
+        offer = remembered(self._run, reason) if reason else None
         if offer is None:
             offer = Offer(why=reason, spec=self._spec())
             if reason and not only_look:
-                remember(self._app.run, offer)
+                remember(self._run, offer)
         entry = _LateEntry(offer.spec, self._tool) if offer.spec is not None else None
-        self._app.tools.offer(TOOL, entry)
+        self._tools.offer(TOOL, entry)
 
     def _spec(self) -> ToolSpec | None:
         return self._tool().spec if self.providers.any_available() else None
@@ -69,13 +82,13 @@ class Imaging:
         from hermes.images.drawing import Drawing
         from hermes.images.tools import Drawer
 
-        settings = self._app.settings.image_gen
+        settings = self._run.settings.image_gen
         if self._slots is None:
             self._slots = asyncio.Semaphore(settings.max_parallel_requests)
             self.tidy()
 
         def meter() -> Meter | None:
-            session = self._app.opened(session_id)
+            session = self._find_session(session_id)
             return session.meter if session is not None else None
 
         return Drawer(
@@ -84,19 +97,19 @@ class Imaging:
                 meter=meter,
                 slots=self._slots,
                 seconds=settings.timeout,
-                clean=self._app.secrecy.known,
+                clean=self._run.redactor.known,
             )
         )
 
     def tidy(self) -> int:
         """Remove old pictures as the settings say; how many went."""
-        folder = self._app.home.cache / FOLDER
+        folder = self._run.home.cache / FOLDER
         if not folder.is_dir():
             return 0
         from hermes.images.cache import ImageCache
 
-        settings = self._app.settings.image_gen
-        return ImageCache(folder, self._app.world).sweep(
+        settings = self._run.settings.image_gen
+        return ImageCache(folder, self._run.world).sweep(
             max_days=settings.cache_days, max_bytes=settings.cache_mb * MEGABYTE
         )
 
@@ -112,8 +125,7 @@ class _LateEntry(Entry):
         return self._make()
 
 
-def studio_of(app: App) -> Studio:
-    from hermes.app.policy.safeguards import way_to_the_web
+def studio_of(run: RunContext, models: Models) -> Studio:
     from hermes.core.effects import Allow
     from hermes.images.cache import ImageCache
     from hermes.images.faults import ImageFault
@@ -121,16 +133,17 @@ def studio_of(app: App) -> Studio:
     from hermes.images.studio import Network, Studio
     from hermes.policy.rule_setup import policy_settings
     from hermes.policy.rules import Rules
+    from hermes.web.access import web_access
 
-    network = app.settings.network
-    root = str(Path(app.settings.terminal.cwd).expanduser().resolve())
+    network = run.settings.network
+    root = str(Path(run.settings.terminal.cwd).expanduser().resolve())
     rules = Rules(
-        policy_settings(app.config, surface="image_gen"),
+        policy_settings(run.config, surface="image_gen"),
         root=root,
-        home=app.person,
-        state=app.state,
+        home=run.user_home,
+        state=run.state_dir,
         keep=lambda _subject: None,
-        now=app.world.clock.monotonic,
+        now=run.world.clock.monotonic,
     )
 
     def read(path: str) -> bytes:
@@ -144,38 +157,38 @@ def studio_of(app: App) -> Studio:
             raise ImageFault(f"{path} cannot be read ({why}).", kind="invalid_argument") from error
 
     return Studio(
-        cache=ImageCache(app.home.cache / FOLDER, app.world),
-        world=app.world,
-        fetcher=way_to_the_web(app, rules),
+        cache=ImageCache(run.home.cache / FOLDER, run.world),
+        world=run.world,
+        fetcher=web_access(run, rules),
         read=read,
-        secret=app.config.secrets.get,
-        settings=plain(app.settings.image_gen),
+        secret=run.config.secrets.get,
+        settings=plain(run.settings.image_gen),
         network=Network(
             proxy=network.proxy,
             no_proxy=network.no_proxy,
             ca_file=network.ca_bundle,
             only_ipv4=network.force_ipv4,
         ),
-        login=lambda name: _login(app, name),
-        logged_in=lambda name: _is_logged_in(app, name),
+        login=lambda name: _login(models, name),
+        logged_in=lambda name: _is_logged_in(run.home, models, name),
     )
 
 
-async def _login(app: App, name: str) -> Credential | None:
+async def _login(models: Models, name: str) -> Credential | None:
     """The credential of an account, renewed where that is due; ProviderError when it cannot be."""
-    vendor = app.models.resolver.catalogue.vendor(name)
+    vendor = models.resolver.catalogue.vendor(name)
     if vendor is None:
         return None
-    keys = app.models.accounts.keys_for(name, vendor)
+    keys = models.accounts.keys_for(name, vendor)
     credential = await keys.pick()
     keys.release(credential)
     return credential
 
 
-def _is_logged_in(app: App, name: str) -> bool:
-    if not (app.home.root / AUTH_FILE).exists():
+def _is_logged_in(home: Home, models: Models, name: str) -> bool:
+    if not (home.root / AUTH_FILE).exists():
         return False
     try:
-        return name in app.models.accounts.wallet.store.peek().providers()
+        return name in models.accounts.wallet.store.peek().providers()
     except ConfigError:
         return False

@@ -14,7 +14,7 @@ from hermes.images.provider import ImageGenProvider
 from hermes.images.registry import ImageProviders, is_available
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.images.service import Imaging
 
 
 class Variable(Value):
@@ -47,9 +47,9 @@ class ImageRow(Value):
         return tuple(each.key for each in self.variables if each.required and not each.known)
 
 
-def image_rows(app: App) -> tuple[ImageRow, ...]:
+def image_rows(imaging: Imaging) -> tuple[ImageRow, ...]:
     """Asks nobody."""
-    providers = app.imaging.providers
+    providers = imaging.providers
     try:
         used = providers.get_active_provider().name
     except ImageFault:
@@ -57,9 +57,9 @@ def image_rows(app: App) -> tuple[ImageRow, ...]:
     return tuple(_row(providers, each, used) for each in providers.list_providers())
 
 
-def image_row(app: App, name: str) -> ImageRow:
+def image_row(imaging: Imaging, name: str) -> ImageRow:
     """NotFound names those that there are."""
-    rows = image_rows(app)
+    rows = image_rows(imaging)
     for row in rows:
         if row.name == name:
             return row

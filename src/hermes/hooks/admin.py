@@ -17,7 +17,7 @@ from hermes.hooks.shell import ShellHook, run
 from hermes.hooks.shell_hooks import consents_of, environment_of, shell_hooks, trouble
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
 
 State = Literal["allowed", "changed", "not allowed", "unusable"]
 
@@ -46,16 +46,16 @@ class Tried(Value):
     answer: str
 
 
-def listed(app: App) -> list[Listed]:
-    return [_listed(app, hook) for hook in shell_hooks(app.run)]
+def listed(context: RunContext) -> list[Listed]:
+    return [_listed(context, hook) for hook in shell_hooks(context)]
 
 
-def tryable(app: App, event: str, tool: str) -> list[ShellHook]:
+def tryable(context: RunContext, event: str, tool: str) -> list[ShellHook]:
     """Those that would run at this hook, for this tool. NotFound where there are none."""
     if event not in HOOKS:
         near = tuple(difflib.get_close_matches(event, HOOKS, n=3, cutoff=0.5))
         raise NotFound(f"There is no hook {event!r}; `hermes hooks list` shows what is set.", near)
-    found = [hook for hook in shell_hooks(app.run) if hook.event == event and not trouble(hook)]
+    found = [hook for hook in shell_hooks(context) if hook.event == event and not trouble(hook)]
     matching = [hook for hook in found if not tool or hook.matches(tool)]
     if not matching:
         whom = f" for {tool}" if tool else ""
@@ -63,11 +63,11 @@ def tryable(app: App, event: str, tool: str) -> list[ShellHook]:
     return matching
 
 
-async def tried(app: App, hook: ShellHook, tool: str) -> Tried:
+async def tried(context: RunContext, hook: ShellHook, tool: str) -> Tried:
     """Run it as a session would, with made-up facts."""
     payload = _sample(hook.event, tool, str(Path.cwd()))
     try:
-        ran = await run(hook, payload, env=environment_of(app.run))
+        ran = await run(hook, payload, env=environment_of(context))
     except (HermesError, OSError) as error:
         return _told(hook, None, 0.0, "", str(error), "could not be started")
     if ran.code is None:
@@ -76,9 +76,9 @@ async def tried(app: App, hook: ShellHook, tool: str) -> Tried:
     return _told(hook, ran.code, ran.seconds, ran.output, ran.errors, answer)
 
 
-def revoke(app: App, command: str) -> int:
+def revoke(context: RunContext, command: str) -> int:
     """Take back what was allowed for a command. NotFound, with what there is."""
-    consents = consents_of(app.run)
+    consents = consents_of(context)
     if not (gone := consents.revoke(command)):
         known = tuple(dict.fromkeys(each.command for each in consents.all()))
         raise NotFound(
@@ -103,12 +103,12 @@ def unhealthy(hook: Listed) -> str:
     return ""
 
 
-def _listed(app: App, hook: ShellHook) -> Listed:
+def _listed(context: RunContext, hook: ShellHook) -> Listed:
     words = trouble(hook)
     state: State = "unusable"
     if not words:
         try:
-            known = consents_of(app.run).find(hook.event, hook.command)
+            known = consents_of(context).find(hook.event, hook.command)
             state = "not allowed"
             if known is not None:
                 state = "allowed" if known.files == fingerprint(hook.command) else "changed"
