@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.prompt.beginning import Beginning, beginning
-from hermes.app.workspaces.workplace import root_of, start_folder
+from hermes.app.workspaces.workplace import root_of
 from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import replace
-from hermes.config.child_environment import child_environment
 from hermes.core.session_request import Opening
 from hermes.models.choice import Choice
-from hermes.policy.safe_roots import safe_roots
 from hermes.policy.suspects.suspects import Suspects, suspects_of
 from hermes.workspaces.confinement.sandbox import Confinement
+from hermes.workspaces.placement import command_environment, confinement_of, start_folder
 from hermes.workspaces.shell import ShellSettings
 from hermes.workspaces.terminal_settings import shell_settings
 
@@ -77,7 +75,7 @@ class Commons:
     @cached_property
     def child_env(self) -> dict[str, str]:
         """What commands start from."""
-        return child_environment(self._app.env, self._app.settings.terminal.env_passthrough)
+        return command_environment(self._app.run)
 
     @cached_property
     def shell(self) -> ShellSettings:
@@ -85,16 +83,7 @@ class Commons:
 
     @cached_property
     def confinement(self) -> Confinement:
-        terminal = self._app.settings.terminal
-        return Confinement(
-            wanted=terminal.confinement,
-            network=terminal.confinement_network,
-            ordinary=not terminal.confinement_strict,
-            hidden=(self._app.state, *map(_at_home, terminal.confinement_hidden)),
-            writable=tuple(map(_at_home, terminal.confinement_writable)),
-            cache=str(self._app.home.cache / "confined"),
-            safe=safe_roots(self._app.settings.security),
-        )
+        return confinement_of(self._app.run)
 
     @cached_property
     def suspects(self) -> Suspects:
@@ -107,10 +96,6 @@ class Commons:
         if text != self._text:
             self._text = text
         return self._text
-
-
-def _at_home(path: str) -> str:
-    return str(Path(path).expanduser())
 
 
 def enable_burst_caching(app: App, seconds: float) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from hermes.app.build import App
-from hermes.app.workspaces.workplace import in_words, protection_of
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Answer, Say
@@ -32,6 +31,7 @@ from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
 from hermes.undo.service import undoing
 from hermes.workspaces.files import find_program
+from hermes.workspaces.placement import describe_placement, protection_of
 from hermes.workspaces.terminal_settings import described
 from tests.workspaces.elsewhere import folder_at_home
 from tests.workspaces.sshd import Sshd
@@ -199,7 +199,7 @@ async def test_a_script_that_nobody_was_asked_about_stays_inside(stage: Stage) -
         calls("terminal", command="bash work.sh"),
         says("done"),
     ) as app:
-        if not (await protection_of(app)).confined:
+        if not (await protection_of(app.run)).confined:
             pytest.skip("nothing confines commands here")
         state = stage.folder / "hermes"
         (stage.project / "work.sh").write_text(f"echo in > here; cat {state}/secret\n")
@@ -207,15 +207,15 @@ async def test_a_script_that_nobody_was_asked_about_stays_inside(stage: Stage) -
         (state / "secret").write_text("KEY")
         session = await app.open(stage.opening())
         [told] = results(await turn(session))
-        assert (await in_words(app)).startswith("commands confined (")
+        assert (await describe_placement(app.run)).startswith("commands confined (")
     assert (stage.project / "here").read_text() == "in\n"
     assert find_program("bwrap", stage.env["PATH"]) is None or "KEY" not in told
 
 
 async def test_confinement_can_be_switched_off(stage: Stage) -> None:
     async with stage.app(terminal__confinement="off") as app:
-        assert (await protection_of(app)).kind == "none"
-        assert await in_words(app) == "commands not confined"
+        assert (await protection_of(app.run)).kind == "none"
+        assert await describe_placement(app.run) == "commands not confined"
 
 
 async def test_the_password_for_sudo_is_asked_for_and_kept_nowhere(

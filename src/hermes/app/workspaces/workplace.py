@@ -3,26 +3,23 @@ explained."""
 
 from __future__ import annotations
 
-import asyncio
 from collections import ChainMap
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.config.terminal_settings import TerminalSettings
 from hermes.core.effects import Effect, RunCommand
 from hermes.core.ports import Workspace
 from hermes.core.session_request import Opening
 from hermes.undo.undoable import Undoable
 from hermes.workspaces.local import LocalWorkspace
-from hermes.workspaces.terminal_settings import described, is_far, sudo_of
+from hermes.workspaces.terminal_settings import is_far, sudo_of
 
 if TYPE_CHECKING:
     from hermes.app.build import App
     from hermes.undo.intent import Intent
     from hermes.undo.protection import Protection as UndoProtection
-    from hermes.workspaces.confinement.protection import Protection
 
 # By which a command knows the home and the session that it runs for, where that is talked in, and
 # whether anybody is there who could answer.
@@ -138,35 +135,3 @@ def root_of(app: App, cwd: str) -> str:
     if cwd:
         app.news.append(f"{cwd} is gone; this session goes on in {root}.")
     return root
-
-
-def start_folder(terminal: TerminalSettings, wanted: str) -> str:
-    """The folder that a new session starts in; of a far place, as it is called there."""
-    if not is_far(terminal):
-        return str(Path(wanted or terminal.cwd).expanduser().resolve())
-    from hermes.workspaces.far.backends import far_folder
-
-    return far_folder(terminal)
-
-
-async def protection_of(app: App) -> Protection:
-    """What stands between commands and this machine, as a session that was opened now would have
-    it. Nothing is started or contacted."""
-    from hermes.workspaces.confinement.sandbox import Sandbox
-
-    terminal = app.settings.terminal
-    if is_far(terminal):
-        from hermes.workspaces.far.backends import far_protection
-
-        return far_protection(app.run)
-    commons, root = app.commons, start_folder(terminal, "")
-    sandbox = Sandbox(commons.confinement, root, app.home.sessions / "none", commons.child_env)
-    return await asyncio.to_thread(sandbox.protection)
-
-
-async def in_words(app: App) -> str:
-    """Where commands run and what holds them there, for a banner."""
-    if words := described(app.settings.terminal):
-        return words
-    found = await protection_of(app)
-    return f"commands confined ({found.kind})" if found.confined else "commands not confined"

@@ -7,9 +7,9 @@ from collections import Counter
 import click
 
 from hermes.app.build import App
-from hermes.app.moving.taking import Wish, take_in
 from hermes.codec.values import replace
 from hermes.homes.moving.foreign import Foreign, Item
+from hermes.homes.moving.taking import Wish, take_in
 from hermes.surfaces.cli.asking import confirm
 from hermes.surfaces.cli.output import columns, print_json, with_app
 from hermes.surfaces.cli.style import mark, styled
@@ -19,7 +19,7 @@ def move_in(ctx: click.Context, foreign: Foreign, wish: Wish, *, yes: bool, as_j
     """Say what would be taken, ask, and take it."""
 
     async def work(app: App, how: Wish) -> tuple[Item, ...]:
-        return await take_in(app, foreign, how)
+        return await take_in(app.run, app.memory, app.library, foreign, how)
 
     for problem in foreign.problems:
         click.echo(f"{styled('warning:', 'warn')} {problem}", err=True)

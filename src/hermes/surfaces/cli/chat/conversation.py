@@ -10,7 +10,6 @@ from typing import assert_never
 
 from hermes.app.build import App
 from hermes.app.prompt.references import refer
-from hermes.app.workspaces.workplace import in_words
 from hermes.codec.values import JsonObject, replace
 from hermes.commands.catalogue import COMMANDS, EXTRA
 from hermes.commands.pictures import attach
@@ -58,6 +57,7 @@ from hermes.surfaces.cli.chat.panel import Panel
 from hermes.surfaces.cli.chat.screen import Screen
 from hermes.surfaces.cli.chat.standing import dress, introduced, skill_count, status_now
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
+from hermes.workspaces.placement import describe_placement
 
 FAULT = "A fault of Hermes: something could not be shown or done; see `hermes logs errors`."
 SECRET_SECONDS = 300.0
@@ -298,7 +298,7 @@ class Conversation:
         display = self.app.tuned[session.id].display
         self._feed = Feed(self._screen, self._panel.live, display, root)
         self._show_as_set()
-        self._place = self._place or await in_words(self.app)
+        self._place = self._place or await describe_placement(self.app.run)
         self._skills = self._skills or await skill_count(self.app, root)
         self._introduce()
         self._reading = self._group.create_task(self._read(session.subscribe()))

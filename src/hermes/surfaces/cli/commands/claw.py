@@ -8,11 +8,11 @@ from typing import cast
 
 import click
 
-from hermes.app.moving.taking import SkillConflict, Wish
 from hermes.codec.values import replace
 from hermes.config.secrets import environment
 from hermes.core.errors import NotFound, UsageError
 from hermes.homes.moving.openclaw import read_openclaw
+from hermes.homes.moving.taking import SkillConflict, Wish
 from hermes.surfaces.cli.asking import confirm
 from hermes.surfaces.cli.moving import move_in
 from hermes.surfaces.cli.output import as_json_option, print_json

@@ -4,20 +4,6 @@ from __future__ import annotations
 
 import click
 
-from hermes.app.homes.checkups import (
-    login_findings,
-    memory_findings,
-    profile_findings,
-    tool_findings,
-)
-from hermes.app.homes.health import (
-    index_findings,
-    journal_findings,
-    model_findings,
-    rebuild_index,
-    skill_findings,
-    workplace_findings,
-)
 from hermes.app.plugins.checks import plugin_findings
 from hermes.codec.json import encode, plain
 from hermes.config.check import check_files, check_home, mend_permissions
@@ -25,6 +11,20 @@ from hermes.config.edit import migrate_file
 from hermes.config.findings import Finding
 from hermes.config.home import Home
 from hermes.config.load import Config
+from hermes.homes.checkups import (
+    login_findings,
+    memory_findings,
+    profile_findings,
+    tool_findings,
+)
+from hermes.homes.health import (
+    index_findings,
+    journal_findings,
+    model_findings,
+    rebuild_index,
+    skill_findings,
+    workplace_findings,
+)
 from hermes.surfaces.cli.checks import (
     approval_findings,
     certificate_findings,

@@ -6,7 +6,7 @@ from functools import partial
 
 import click
 
-from hermes.app.homes.status import dump
+from hermes.homes.status import dump
 from hermes.surfaces.cli.output import as_json_option, with_app
 from hermes.surfaces.cli.pages import print_page
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from hermes.app.moving.taking import Wish
 from hermes.config.secrets import environment
 from hermes.core.errors import UsageError
 from hermes.homes.backup import beside_in, looked_into, restore
+from hermes.homes.moving.taking import Wish
 from hermes.homes.outside_files import PersonsFiles
 from hermes.surfaces.cli.asking import confirm
 from hermes.surfaces.cli.moving import move_in

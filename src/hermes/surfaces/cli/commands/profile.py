@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from hermes.app.homes.profiles import DEFAULT, ProfileInfo, Profiles
 from hermes.config.home import root_home
 from hermes.config.secrets import environment
 from hermes.core.errors import ConfigError, UsageError
 from hermes.homes.aliases import Aliases
+from hermes.homes.profiles import DEFAULT, ProfileInfo, Profiles
 from hermes.surfaces.cli.asking import confirm_by_name
 from hermes.surfaces.cli.output import as_json_option, columns, print_json
 from hermes.surfaces.cli.place import home_of

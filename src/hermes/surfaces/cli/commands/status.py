@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hermes.app.build import App
-from hermes.app.homes.status import Page, status
+from hermes.homes.status import Page, StatusSources, status
 from hermes.surfaces.cli.output import as_json_option, with_app
 from hermes.surfaces.cli.pages import print_page
 
@@ -17,13 +17,21 @@ from hermes.surfaces.cli.pages import print_page
 @click.pass_context
 def command(ctx: click.Context, whole: bool, deep: bool, as_json: bool) -> None:
     async def work(app: App) -> Page:
-        page = await status(app)
+        sources = StatusSources(app.run, app.models, app.memory, app.library)
+        page = await status(sources)
         if not (whole or deep):
             return page
         # The short page is what people look at every day.
-        from hermes.app.homes.depth import everything, tried
+        from hermes.homes.status_checks import everything, tried
 
-        more = await everything(app) if whole else {}
-        return {**page, **more, **(await tried(app) if deep else {})}
+        more = await everything(sources, await _plugin_states(app)) if whole else {}
+        return {**page, **more, **(await tried(sources) if deep else {})}
 
     print_page(with_app(ctx, work), as_json=as_json)
+
+
+async def _plugin_states(app: App) -> dict[str, str]:
+    from hermes.app.plugins.desk import Desk
+
+    await app.plugged.offer()
+    return {row.key: row.fault or row.state for row in Desk(app).rows()}

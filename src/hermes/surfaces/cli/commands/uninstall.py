@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from hermes.app.homes.profiles import Profiles
 from hermes.config.home import Home, profile_home, root_home, unwritable
 from hermes.core.errors import ConfigError
 from hermes.homes.backup import refuse_if_used
+from hermes.homes.profiles import Profiles
 from hermes.homes.updating import installation, remove_package
 from hermes.surfaces.cli.asking import confirm_by_name
 from hermes.surfaces.cli.interruptible import run

@@ -23,7 +23,9 @@ from hermes.skills.scan_skill import scan_skill
 from hermes.skills.session_index import skills_folder
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
+    from hermes.journal.archive import Library
+    from hermes.memory.service import Remembering
 
 SkillConflict = Literal["skip", "overwrite", "rename"]
 IMPORTS = "imported"
@@ -40,9 +42,11 @@ class Wish(Value):
     dry_run: bool = False
 
 
-async def take_in(app: App, foreign: Foreign, wish: Wish) -> tuple[Item, ...]:
+async def take_in(
+    run: RunContext, memory: Remembering, archive: Library, foreign: Foreign, wish: Wish
+) -> tuple[Item, ...]:
     """What became of everything that was found."""
-    taking = Taking(app, foreign, wish)
+    taking = Taking(run, memory, archive, foreign, wish)
     return (
         *(taking.settings() if wish.settings else ()),
         *taking.secrets(),
@@ -54,9 +58,18 @@ async def take_in(app: App, foreign: Foreign, wish: Wish) -> tuple[Item, ...]:
 
 
 class Taking:
-    def __init__(self, app: App, foreign: Foreign, wish: Wish) -> None:
-        self._app = app
-        self._home = app.home
+    def __init__(
+        self,
+        run: RunContext,
+        memory: Remembering,
+        archive: Library,
+        foreign: Foreign,
+        wish: Wish,
+    ) -> None:
+        self._run = run
+        self._memory = memory
+        self._archive = archive
+        self._home = run.home
         self._foreign = foreign
         self._wish = wish
         self._taken: State = "would be taken" if wish.dry_run else "taken"
@@ -84,7 +97,7 @@ class Taking:
 
     def secrets(self) -> Iterator[Item]:
         for name, value in self._foreign.secrets.items():
-            if self._app.config.secrets.get(name) and not self._wish.overwrite:
+            if self._run.config.secrets.get(name) and not self._wish.overwrite:
                 yield self._item("secret", name, "there already")
             elif not self._wish.secrets:
                 yield self._item("secret", name, "left out", _LEAVES_OUT)
@@ -104,7 +117,7 @@ class Taking:
         yield self._item("soul", "SOUL.md", self._taken)
 
     async def memories(self) -> AsyncIterator[Item]:
-        memories = self._app.memory.of()
+        memories = self._memory.of()
         known = {entry.text for entry in await memories.entries()}
         source = Source(kind="person", surface="import")
         for target, texts in self._foreign.memories.items():
@@ -119,7 +132,7 @@ class Taking:
 
     async def _remember(self, target: Target, text: str, source: Source) -> str:
         add = Operation(action="add", content=text)
-        outcome = await self._app.memory.of().change(target, [add], source=source)
+        outcome = await self._memory.of().change(target, [add], source=source)
         return outcome.error if isinstance(outcome, Refused) else ""
 
     def skills(self) -> Iterator[Item]:
@@ -152,7 +165,7 @@ class Taking:
         if self._wish.dry_run:
             count = sum(1 for _ in self._foreign.sessions())
             return (self._item("sessions", f"{count} sessions", self._taken),)
-        done = await self._app.library.take_in_lines(self._foreign.sessions())
+        done = await self._archive.take_in_lines(self._foreign.sessions())
         name = f"{done.sessions} sessions, {done.messages} messages"
         note = f"{done.skipped} were there already" if done.skipped else ""
         return (self._item("sessions", name, "taken", note),)

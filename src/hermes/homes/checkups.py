@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from hermes.app.homes.profiles import DEFAULT
 from hermes.config.findings import Finding, fault, fine, warning
 from hermes.config.home import Home, profile_home, profile_names, root_home
 from hermes.config.load import Config, load
@@ -13,6 +12,7 @@ from hermes.config.secrets import environment
 from hermes.context.files import MOST_CHARS
 from hermes.core.errors import HermesError, UsageError
 from hermes.credentials.accounts import opened
+from hermes.homes.profiles import DEFAULT
 from hermes.memory.format import FILE_NAMES, size, split
 from hermes.tools.toolbox import wanted_names
 

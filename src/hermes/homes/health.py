@@ -63,24 +63,24 @@ async def rebuild_index(home: Home) -> None:
 async def workplace_findings(config: Config) -> list[Finding]:
     """Where commands run, and what stands between them and the machine, without flattery.
     Nothing is started or contacted."""
-    # It joins all rooms, which the other checks do without.
-    from hermes.app.build import App
-    from hermes.app.workspaces.workplace import protection_of
+    from hermes.config.run_context import RunContext
+    from hermes.workspaces.placement import protection_of
     from hermes.workspaces.terminal_settings import described, is_far
 
     terminal = config.settings.terminal
     undo = config.settings.checkpoints.enabled and not is_far(terminal)
     found = [_undo_finding(config, undo)]
-    async with App(config, env=environment(), world=World()) as app:
-        if is_far(terminal):
-            from hermes.workspaces.far.backends import missing
+    env = environment()
+    run = RunContext(config, env=env, world=World(), redactor=Secrecy(config, env))
+    if is_far(terminal):
+        from hermes.workspaces.far.backends import missing
 
-            if why := missing(app.run):
-                words, _, fix = why.rstrip(".").partition("; ")
-                fix = fix or "`hermes config set terminal.backend local`"
-                return [*found, fault("backend", words, fix=fix, key="terminal.backend")]
-            found.append(fine(described(terminal)))
-        return [*found, *_protection_findings(await protection_of(app))]
+        if why := missing(run):
+            words, _, fix = why.rstrip(".").partition("; ")
+            fix = fix or "`hermes config set terminal.backend local`"
+            return [*found, fault("backend", words, fix=fix, key="terminal.backend")]
+        found.append(fine(described(terminal)))
+    return [*found, *_protection_findings(await protection_of(run))]
 
 
 def _undo_finding(config: Config, undo: bool) -> Finding:

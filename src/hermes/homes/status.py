@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.codec.json import encode
 from hermes.config.secrets import masked, shown
@@ -17,7 +17,11 @@ from hermes.version import __version__
 from hermes.workspaces.terminal_settings import described
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.load import Config
+    from hermes.config.run_context import RunContext
+    from hermes.journal.archive import Library
+    from hermes.memory.service import Remembering
+    from hermes.models.models import Models
 
 # Section: what it says, by name.
 Page = dict[str, dict[str, str]]
@@ -25,14 +29,24 @@ Page = dict[str, dict[str, str]]
 _PACKAGES = ("click", "msgspec", "prompt-toolkit", "rich", "ruamel.yaml", "wcwidth")
 
 
-async def status(app: App) -> Page:
+class StatusSources(NamedTuple):
+    """What the status report reads."""
+
+    run: RunContext
+    models: Models
+    memory: Remembering
+    archive: Library
+
+
+async def status(parts: StatusSources) -> Page:
     """Nothing is made or contacted; secrets are masked."""
-    home, settings = app.home, app.settings
+    run = parts.run
+    home, settings = run.home, run.settings
     return {
-        "Environment": environment_lines(app),
-        "Model": _model(app),
-        "Keys": {name: masked(app.config.secrets.get(name)) for name in app.config.secrets.names()},
-        "Logins": await _logins(app),
+        "Environment": environment_lines(run),
+        "Model": _model(parts.models, run.config),
+        "Keys": {name: masked(run.config.secrets.get(name)) for name in run.config.secrets.names()},
+        "Logins": await _logins(parts.models),
         "Terminal": {
             "backend": settings.terminal.backend,
             "where": described(settings.terminal) or "commands run on this machine",
@@ -43,25 +57,28 @@ async def status(app: App) -> Page:
             "toolsets": ", ".join(settings.toolsets),
             "tools": ", ".join(wanted_names(settings)),
         },
-        "Memory": await _memory(app),
-        "Sessions": {**await _sessions(app), "open in": ", ".join(used_by(home)) or "nobody"},
+        "Memory": await _memory(parts.memory),
+        "Sessions": {
+            **await _sessions(parts.archive),
+            "open in": ", ".join(used_by(home)) or "nobody",
+        },
     }
 
 
-def environment_lines(app: App) -> dict[str, str]:
+def environment_lines(run: RunContext) -> dict[str, str]:
     here = installation()
     return {
         "hermes": __version__,
         "python": f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.prefix})",
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "installed": f"checkout at {here.place}" if here.kind == "checkout" else "package",
-        "home": str(app.home.root),
-        "profile": app.home.profile,
+        "home": str(run.home.root),
+        "profile": run.home.profile,
     }
 
 
-def _model(app: App) -> dict[str, str]:
-    why = explain_choice(app.models, app.config)
+def _model(models: Models, config: Config) -> dict[str, str]:
+    why = explain_choice(models, config)
     if why.winner is None:
         return {"answers": "the offline assistant; `hermes model` chooses a model"}
     found = {
@@ -71,13 +88,13 @@ def _model(app: App) -> dict[str, str]:
     return {**found, "problem": why.winner.problem} if why.winner.problem else found
 
 
-async def _logins(app: App) -> dict[str, str]:
-    rows = await app.models.accounts.rows()
+async def _logins(models: Models) -> dict[str, str]:
+    rows = await models.accounts.rows()
     return {f"{row.provider} {row.label or row.id}": row.status for row in rows}
 
 
-async def _memory(app: App) -> dict[str, str]:
-    found = await app.memory.status()
+async def _memory(memory: Remembering) -> dict[str, str]:
+    found = await memory.status()
     parts: dict[str, str] = {
         target: f"{part.entries} entries, {part.usage}" if part.is_on else "off"
         for target, part in found.parts.items()
@@ -85,8 +102,8 @@ async def _memory(app: App) -> dict[str, str]:
     return {**parts, "waiting": str(found.pending), "provider": found.provider or "none"}
 
 
-async def _sessions(app: App) -> dict[str, str]:
-    found = await app.library.stats()
+async def _sessions(archive: Library) -> dict[str, str]:
+    found = await archive.stats()
     return {
         "sessions": str(found.sessions),
         "messages": str(found.messages),
@@ -94,12 +111,12 @@ async def _sessions(app: App) -> dict[str, str]:
     }
 
 
-async def dump(app: App, *, with_keys: bool) -> Page:
+async def dump(parts: StatusSources, *, with_keys: bool) -> Page:
     """What somebody who helps needs to know, without secrets and without what was said. Only with
     `with_keys` are keys shown at all, and then masked."""
-    whole = await status(app)
+    whole = await status(parts)
     keys = whole["Keys"] if with_keys else dict.fromkeys(whole["Keys"], "set")
-    faults = [finding for finding in app.config.findings if finding.level != "ok"]
+    faults = [finding for finding in parts.run.config.findings if finding.level != "ok"]
     return {
         "Environment": whole["Environment"],
         "Packages": packages(),
@@ -108,7 +125,7 @@ async def dump(app: App, *, with_keys: bool) -> Page:
         "Terminal": whole["Terminal"],
         "Tools": whole["Tools"],
         "Sessions": whole["Sessions"],
-        "Changed settings": changed_settings(app),
+        "Changed settings": changed_settings(parts.run),
         "Findings": {f"{number}": fault.text for number, fault in enumerate(faults, start=1)},
     }
 
@@ -117,20 +134,20 @@ def packages() -> dict[str, str]:
     return {name: _version(name) for name in _PACKAGES}
 
 
-def changed_settings(app: App) -> dict[str, str]:
+def changed_settings(run: RunContext) -> dict[str, str]:
     """With where each comes from."""
     return {
-        key: _text(app, key)
-        for key in app.config.known_keys()
-        if app.config.explain(key).source.kind != "default"
+        key: _text(run, key)
+        for key in run.config.known_keys()
+        if run.config.explain(key).source.kind != "default"
     }
 
 
-def _text(app: App, key: str) -> str:
-    held = app.config.explain(key)
+def _text(run: RunContext, key: str) -> str:
+    held = run.config.explain(key)
     value = shown(held.value, secret=held.setting.secret)
     text = value if isinstance(value, str) else encode(value).decode()
-    return f"{app.secrecy.line(text)}  ({held.source})"
+    return f"{run.redactor.line(text)}  ({held.source})"
 
 
 def _version(name: str) -> str:

@@ -1,0 +1,70 @@
+"""Where commands run and how they are confined, as the settings say."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.config.child_environment import child_environment
+from hermes.config.terminal_settings import TerminalSettings
+from hermes.policy.safe_roots import safe_roots
+from hermes.workspaces.confinement.sandbox import Confinement
+from hermes.workspaces.terminal_settings import described, is_far
+
+if TYPE_CHECKING:
+    from hermes.config.run_context import RunContext
+    from hermes.workspaces.confinement.protection import Protection
+
+
+def confinement_of(run: RunContext) -> Confinement:
+    terminal = run.settings.terminal
+    return Confinement(
+        wanted=terminal.confinement,
+        network=terminal.confinement_network,
+        ordinary=not terminal.confinement_strict,
+        hidden=(run.state_dir, *map(_expand, terminal.confinement_hidden)),
+        writable=tuple(map(_expand, terminal.confinement_writable)),
+        cache=str(run.home.cache / "confined"),
+        safe=safe_roots(run.settings.security),
+    )
+
+
+def command_environment(run: RunContext) -> dict[str, str]:
+    """The variables that commands start with."""
+    return child_environment(run.env, run.settings.terminal.env_passthrough)
+
+
+def start_folder(terminal: TerminalSettings, wanted: str) -> str:
+    """The folder that a new session starts in; on a remote machine, its path there."""
+    if not is_far(terminal):
+        return str(Path(wanted or terminal.cwd).expanduser().resolve())
+    from hermes.workspaces.far.backends import far_folder
+
+    return far_folder(terminal)
+
+
+async def protection_of(run: RunContext) -> Protection:
+    """What would confine the commands of a session opened now. Starts and contacts nothing."""
+    terminal = run.settings.terminal
+    if is_far(terminal):
+        from hermes.workspaces.far.backends import far_protection
+
+        return far_protection(run)
+    from hermes.workspaces.confinement.sandbox import Sandbox
+
+    root, state = start_folder(terminal, ""), run.home.sessions / "none"
+    sandbox = Sandbox(confinement_of(run), root, state, command_environment(run))
+    return await asyncio.to_thread(sandbox.protection)
+
+
+async def describe_placement(run: RunContext) -> str:
+    """Where commands run and what confines them, for a banner."""
+    if words := described(run.settings.terminal):
+        return words
+    found = await protection_of(run)
+    return f"commands confined ({found.kind})" if found.confined else "commands not confined"
+
+
+def _expand(path: str) -> str:
+    return str(Path(path).expanduser())
