@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
-from hermes.homes.status import dump
+from hermes.app.build import App
+from hermes.homes.status import Page, StatusSources, dump
 from hermes.surfaces.cli.output import as_json_option, with_app
 from hermes.surfaces.cli.pages import print_page
 
@@ -16,4 +15,8 @@ from hermes.surfaces.cli.pages import print_page
 @as_json_option
 @click.pass_context
 def command(ctx: click.Context, show_keys: bool, as_json: bool) -> None:
-    print_page(with_app(ctx, partial(dump, with_keys=show_keys)), as_json=as_json)
+    async def work(app: App) -> Page:
+        sources = StatusSources(app.run, app.models, app.memory, app.library)
+        return await dump(sources, with_keys=show_keys)
+
+    print_page(with_app(ctx, work), as_json=as_json)
