@@ -89,7 +89,7 @@ async def conversation(root: Path, compress: Compress) -> tuple[Toy, list[Compac
     """Four turns with the engine, played again afterwards."""
     toy = Toy(compress)
     async with ScriptedServer(STEPS, strict=False) as server, app_at(root, server) as app:
-        app.engines["toy"] = lambda app, session_id, opened: plugged(app, session_id, opened, toy)
+        app.engines["toy"] = lambda session_id, opened: plugged(app, session_id, opened, toy)
         session = await app.open(Opening(source="cli", attended=False, cwd=str(root), rules=False))
         for words in ("First.", "Second.", "Third.", "Fourth."):
             await session.send(Say(text=words))

@@ -102,11 +102,11 @@ class App:
         self.foreign = Foreign(self.run, self.tools)
         self.hooked = Hooked(self.run, self.models, self.session)
         self.imaging = Imaging(self.run, self.models, self.tools, self.opened)
-        self.plugged = joined(self)
-        self.commons = Commons(self)
-        # What plugins bring by name, and more that goes on beside sessions in which somebody stays.
+        # What plugins bring, by name.
         self.engines: dict[str, EngineMaker] = {}
         self.memory_providers: dict[str, Callable[[], MemoryProvider]] = {}
+        self.plugged = joined(self)
+        self.commons = Commons(self)
         self.beside: list[Beside] = []
         # What must be put into a home is looked at once in a run.
         self.has_begun = False

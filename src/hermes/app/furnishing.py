@@ -35,11 +35,11 @@ def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
             case "hermes.speech.provider":
                 from hermes.app.plugins.speech import speech_of
 
-                return speech_of(app)
+                return speech_of(app.run, app.plugged.services)
             case "hermes.web.provider":
                 from hermes.app.plugins.web import web_of
 
-                return web_of(app)
+                return web_of(app.plugged.services)
             case "hermes.tools.terminal_output":
                 return app.hooked.output(session_id)
             case "hermes.tools.discovery":

@@ -32,7 +32,7 @@ class PluginCommands:
     async def run(self, here: Here, line: str) -> Outcome | None:
         name, _, argument = line.removeprefix("/").partition(" ")
         plain = name.lower().replace("_", "-")
-        said = await command_of_plugin(here.app, plain, argument.strip(), here.session.id)
+        said = await command_of_plugin(here.app.plugged, plain, argument.strip(), here.session.id)
         if said is None:
             return await self._then.run(here, line)
         return Shown(text=here.app.secrecy.text(clean(said)))
@@ -40,7 +40,7 @@ class PluginCommands:
     async def names(self, here: Here) -> Sequence[Suggestion]:
         own = [
             Suggestion(text=name, words=one_line(words, 60))
-            for name, words in (await commands_of_plugins(here.app)).items()
+            for name, words in (await commands_of_plugins(here.app.plugged)).items()
         ]
         return (*own, *await self._then.names(here))
 

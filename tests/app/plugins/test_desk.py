@@ -135,15 +135,17 @@ def test_the_worst_findings_can_block(talk: Talk) -> None:
 async def test_new_plugins_of_every_kind_pass_their_own_tests_and_load(talk: Talk) -> None:
     async with start({}, home=str(talk.home)) as app:
         for kind in KINDS:
-            Desk(app).new(f"fresh-{kind.replace('_', '-')}", kind)  # type: ignore[arg-type]
+            Desk(app.run, app.plugged.plugins).new(f"fresh-{kind.replace('_', '-')}", kind)  # type: ignore[arg-type]
     async with start({}, home=str(talk.home)) as app:
-        fresh = [row for row in Desk(app).rows() if "fresh-" in row.key]
+        fresh = [row for row in Desk(app.run, app.plugged.plugins).rows() if "fresh-" in row.key]
     for row in fresh:
         inside = row.kind in ("exclusive", "platform")
         async with start({}, home=str(talk.home)) as app:
-            Desk(app).enable(row.key, isolation="in_process" if inside else "")
+            Desk(app.run, app.plugged.plugins).enable(
+                row.key, isolation="in_process" if inside else ""
+            )
     async with start({}, home=str(talk.home)) as app:
-        checks = await Desk(app).doctor()
+        checks = await Desk(app.run, app.plugged.plugins).doctor()
     assert {each.key for each in checks if each.ok} == {row.key for row in fresh}
     assert len(checks) == len(KINDS)
     # With what a plugin's tests may count on and nothing else that happens to be installed.

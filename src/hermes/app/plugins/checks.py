@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from hermes.codec.values import Value
 from hermes.config.findings import Finding, fine, warning
 from hermes.config.load import Config
+from hermes.config.run_context import RunContext
 from hermes.config.secrets import environment
+from hermes.core.errors import HermesError
 from hermes.core.world import World
+from hermes.credentials.redaction import Secrecy
 from hermes.plugins.cell import PluginCell, confines
+from hermes.plugins.found import Found
 from hermes.plugins.plugins import Plugins, State
 from hermes.plugins.room import MEGABYTE, overfull, size_of
+from hermes.plugins.rules import Rules
 from hermes.plugins.running import PluginFault
-from hermes.plugins.serving import NOBODY
+from hermes.plugins.serving import NOBODY, Serving
 
 SECONDS = 10
 
@@ -71,19 +76,27 @@ def _outside(state: State) -> Check:
 
 
 async def plugin_findings(config: Config) -> list[Finding]:
-    """For `hermes doctor`: by their files alone, nothing is started."""
-    from hermes.app.build import App
+    """For `hermes doctor`: reads files only and starts nothing."""
+    from hermes.app.plugins.host import load_plugins
 
     if not config.settings.plugins.enabled:
         return [fine("no plugin is on")]
-    async with App(config, env=environment(), world=World()) as app:
-        plugins = app.plugged.plugins
+    env = environment()
+    run = RunContext(config, env=env, world=World(), redactor=Secrecy(config, env))
+    plugins = load_plugins(run, serve=_serve_nothing, taken=tuple)
+    try:
         found = [_finding(plugins, each) for each in plugins.states if _is_wanted(each)]
         rules, variables = plugins.rules, plugins.around.variables
         if not confines(rules.sandbox, rules.means, variables):
             words = "plugins are held back by limits alone: neither Landlock nor bubblewrap works"
             found.append(warning("plugin", words, fix="install bubblewrap"))
         return found
+    finally:
+        await plugins.close()
+
+
+def _serve_nothing(rules: Rules, found: Found) -> Serving:
+    raise HermesError(f"{found.key} cannot be started by a check of its files.")
 
 
 def _is_wanted(state: State) -> bool:

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from hermes.app.build import App
 from hermes.app.plugins.checks import Check, check_all
 from hermes.codec.values import Value
 from hermes.config.edit import write_settings
 from hermes.config.migrate import REMOVED
+from hermes.config.run_context import RunContext
 from hermes.core.errors import ConfigError, UsageError
 from hermes.plugins.contents import hash_of, read_contents
 from hermes.plugins.found import Found
 from hermes.plugins.install import Fetched, fetch, place, record_of, remove
-from hermes.plugins.plugins import State
+from hermes.plugins.plugins import Plugins, State
 from hermes.plugins.scaffold import FOLDERS, Kind, scaffold
 from hermes.plugins.scan import Finding, scan
 
@@ -65,10 +65,10 @@ class About(Value):
 
 
 class Desk:
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._plugins = app.plugged.plugins
-        self._folder = app.home.root / "plugins"
+    def __init__(self, run: RunContext, plugins: Plugins) -> None:
+        self._run = run
+        self._plugins = plugins
+        self._folder = run.home.root / "plugins"
 
     def rows(self) -> list[Row]:
         return [self._row(state) for state in self._plugins.states]
@@ -119,7 +119,7 @@ class Desk:
         """Agree to the files as they are now, and load them from the next session on."""
         about = self.about(name)
         found = self._plugins.state(name).found
-        blocked = self._app.settings.plugins.block_on_scan == "high"
+        blocked = self._run.settings.plugins.block_on_scan == "high"
         if blocked and any(each.level == "high" for each in about.findings):
             raise UsageError(
                 f"{found.key} is not enabled: the scan found something (plugins.block_on_scan); "
@@ -133,20 +133,20 @@ class Desk:
             changes[(*entry, "allow_tool_override")] = True
         changes |= self._listed(found, on=True)
         if not found.trusted:
-            self._plugins.consents.agree(found, about.hash, self._app.world.clock.now())
-        write_settings(self._app.home, changes)
+            self._plugins.consents.agree(found, about.hash, self._run.world.clock.now())
+        write_settings(self._run.home, changes)
         return about
 
     def disable(self, name: str) -> str:
         found = self._plugins.state(name).found
-        write_settings(self._app.home, self._listed(found, on=False))
+        write_settings(self._run.home, self._listed(found, on=False))
         return found.key
 
     async def fetch(self, source: str, ref: str) -> Fetched:
         """Into memory only; nothing of it is run."""
         made = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="hermes-plugin-")
         try:
-            return await fetch(source, ref, Path(made.name) / "clone", self._app.env)
+            return await fetch(source, ref, Path(made.name) / "clone", self._run.env)
         finally:
             await asyncio.to_thread(made.cleanup)
 
@@ -190,9 +190,9 @@ class Desk:
         self._plugins.consents.withdraw(found.key)
         changes = self._listed(found, on=False)
         del changes["plugins", "disabled"]
-        if found.key in self._app.settings.plugins.entries:
+        if found.key in self._run.settings.plugins.entries:
             changes["plugins", "entries", found.key] = REMOVED
-        write_settings(self._app.home, changes)
+        write_settings(self._run.home, changes)
         return found.key
 
     def new(self, name: str, kind: Kind) -> tuple[Path, ...]:
@@ -226,7 +226,7 @@ class Desk:
     def _listed(self, found: Found, *, on: bool) -> dict[tuple[str, ...], Any]:
         """Both lists as they should be; a plugin that comes with the program needs none of them
         but to be off."""
-        own, names = self._app.settings.plugins, (found.key, found.name)
+        own, names = self._run.settings.plugins, (found.key, found.name)
         enabled = [each for each in own.enabled if each not in names]
         disabled = [each for each in own.disabled if each not in names]
         if on:

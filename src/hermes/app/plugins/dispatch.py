@@ -23,7 +23,9 @@ from hermes.plugins.serving import Denied
 from hermes.plugins.tools import PREFIX, PluginTool
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from collections.abc import Callable
+
+    from hermes.app.plugins.host import PluginHost
     from hermes.core.session import Session
     from hermes.hooks.session import SessionHooks
 
@@ -32,19 +34,24 @@ _GATED = (RunCommand, SignalProcess, ReadPath, WritePath, DeletePath)
 
 
 async def dispatch(
-    app: App, plugin: str, session_id: str, ctx: ToolContext, name: str, arguments: JsonObject
+    host: PluginHost,
+    plugin: str,
+    session_id: str,
+    ctx: ToolContext,
+    name: str,
+    arguments: JsonObject,
 ) -> str:
     """What the tool says; Denied, with words for the plugin."""
-    session, tool = app.opened(session_id), app.tools.find(name)
+    session, tool = host.find_session(session_id), host.tools.find(name)
     if session is None or tool is None or isinstance(tool, PluginTool):
         raise Denied(f"There is no tool {name!r} for plugins.")
-    hooks = app.hooked.hooks_of(session_id)
+    hooks = host.find_hooks(session_id)
     call = ToolCall(id=f"{ctx.call_id}.{PREFIX}{plugin}", name=tool.name, arguments=arguments)
-    begun = app.world.clock.monotonic()
+    begun = host.run.world.clock.monotonic()
     fate: Fate = "made"
     try:
         call = await _heard(session, hooks, ctx, call)
-        result = await _run(app, session, plugin, ctx, tool, call)
+        result = await _run(host.run.redactor.text, session, plugin, ctx, tool, call)
     except (ToolError, DecodeError, OSError) as error:
         fate = "blocked" if isinstance(error, EffectDenied) else "refused"
         result = ToolResult(
@@ -52,7 +59,7 @@ async def dispatch(
         )
     text = None
     if hooks is not None:
-        seconds = app.world.clock.monotonic() - begun
+        seconds = host.run.world.clock.monotonic() - begun
         text = await hooks.call_went(call, result, seconds, fate)
     if fate != "made":
         raise Denied(f"{name} was not run: {result.text}")
@@ -78,7 +85,12 @@ async def _heard(
 
 
 async def _run(
-    app: App, session: Session, plugin: str, ctx: ToolContext, tool: Tool, call: ToolCall
+    redact: Callable[[str], str],
+    session: Session,
+    plugin: str,
+    ctx: ToolContext,
+    tool: Tool,
+    call: ToolCall,
 ) -> ToolResult:
     given = tool.parameters.decode(call.arguments)
     for effect in tool.effects(ctx.workspace, given):
@@ -86,7 +98,7 @@ async def _run(
             await session.permit(effect, ctx.stop, frozenset((PREFIX + plugin,)))
     output = await tool(ctx, given)
     # A plugin is no place for secrets that a tool has met.
-    text = app.secrecy.text(joined_text(output.parts))
+    text = redact(joined_text(output.parts))
     return ToolResult(
         call_id=call.id, name=tool.name, parts=(Text(text=text),), failed=output.failed
     )

@@ -17,35 +17,35 @@ from hermes.core.prompt import Delta, Prompt, Reply
 from hermes.core.turn import ContextEngine, Limits
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.settings import Settings
     from hermes.plugins.inside.engines import Engines
 
 log = logging.getLogger(__name__)
 
 SECONDS = 10.0
 
-Fit = Callable[["App", str, SessionOpened, Any], ContextEngine]
+Fit = Callable[[str, SessionOpened, Any], ContextEngine]
 
 
 class PluggedEngines:
     """By name; the one that the settings choose serves each session with an object of its own.
     `fit` makes a context engine of ours of one."""
 
-    def __init__(self, app: App, fit: Fit) -> None:
-        self._app = app
+    def __init__(self, settings: Settings, fit: Fit) -> None:
+        self._settings = settings
         self._fit = fit
         self._held: dict[str, Engines] = {}
         self._begun: set[str] = set()
 
-    def maker(self, found: Engines) -> Callable[[App, str, SessionOpened], ContextEngine]:
+    def maker(self, found: Engines) -> Callable[[str, SessionOpened], ContextEngine]:
         self._held[str(found.name)] = found
 
-        def make(app: App, session_id: str, opened: SessionOpened) -> ContextEngine:
+        def make(session_id: str, opened: SessionOpened) -> ContextEngine:
             engine = found.of(session_id)
             if session_id not in self._begun:
                 self._begun.add(session_id)
                 tell(engine, "on_session_start", session_id, platform=opened.source)
-            return self._fit(app, session_id, opened, engine)
+            return self._fit(session_id, opened, engine)
 
         return make
 
@@ -66,7 +66,7 @@ class PluggedEngines:
         if (engine := self.of(session_id)) is not None and session_id in self._begun:
             self._begun.discard(session_id)
             await asyncio.to_thread(tell, engine, "on_session_end", session_id)
-            self._held[self._app.settings.context.engine].forget(session_id)
+            self._held[self._settings.context.engine].forget(session_id)
 
     def status(self, session_id: str) -> JsonObject:
         """What the engine says of itself; nothing where it says nothing."""
@@ -75,7 +75,7 @@ class PluggedEngines:
 
     def of(self, session_id: str) -> Any:
         """The engine of a session; None where no plugin brings the one that is chosen."""
-        found = self._held.get(self._app.settings.context.engine)
+        found = self._held.get(self._settings.context.engine)
         return found.of(session_id) if found else None
 
 

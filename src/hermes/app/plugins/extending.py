@@ -3,8 +3,10 @@ of memory, web and speech."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from hermes.app.plugins.host import PluginHost
 from hermes.app.plugins.plugged import Plugged
 from hermes.app.prompt.compacting import BUILT_IN, plugged
 
@@ -22,7 +24,15 @@ def joined(app: App) -> Plugged:
 
         return app.imaging.providers, ImageGenProvider
 
-    return Plugged(app, hooks=lambda: app.hooked.registry, images=images, fit=plugged)
+    host = PluginHost(app.run, app.models, app.tools, app.opened, app.hooked.hooks_of)
+    return Plugged(
+        host,
+        context_engines=app.engines,
+        memory_providers=app.memory_providers,
+        hooks=lambda: app.hooked.registry,
+        images=images,
+        fit=partial(plugged, app),
+    )
 
 
 def selecting(app: App, session_id: str, connect: Connect) -> Connect:

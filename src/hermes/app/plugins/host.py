@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.app.plugins.dispatch import dispatch
 from hermes.codec.json import convert, plain
@@ -27,88 +27,113 @@ from hermes.tools.catalogue import TARGETS
 from hermes.version import __version__
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from collections.abc import Callable, Iterable
+
+    from hermes.config.run_context import RunContext
+    from hermes.core.session import Session
+    from hermes.hooks.session import SessionHooks
+    from hermes.models.models import Models
+    from hermes.tools.toolbox import Tools
 
 # The model of a plugin is paid and told like one of a foreign server.
 TASK = "mcp"
 
 
-def plugins_of(app: App) -> Plugins:
-    rules = rules_of(app)
-    return Plugins(
-        rules,
-        places_of(app, rules),
-        surroundings_of(app),
-        app.world.clock,
-        serve=partial(_serving, app, rules),
-        scan=_scan,
-        clean=clean_schema,
-        taken=lambda: (*TARGETS, *_foreign_tools(app)),
+class PluginHost(NamedTuple):
+    """What plugins may use of a run: tools, a model that the session pays for, its hooks."""
+
+    run: RunContext
+    models: Models
+    tools: Tools
+    find_session: Callable[[str], Session | None]
+    find_hooks: Callable[[str], SessionHooks | None]
+
+
+def plugins_of(host: PluginHost) -> Plugins:
+    return load_plugins(
+        host.run, serve=partial(_serving, host), taken=lambda: _foreign_tools(host.tools)
     )
 
 
-def _foreign_tools(app: App) -> tuple[str, ...]:
-    """Of servers."""
-    added = app.tools.added
+def load_plugins(
+    run: RunContext, *, serve: Callable[[Rules, Found], Serving], taken: Callable[[], Iterable[str]]
+) -> Plugins:
+    """`serve` answers what a plugin asks for; `taken` are names of tools that others brought."""
+    rules = rules_of(run)
+    return Plugins(
+        rules,
+        places_of(run, rules),
+        surroundings_of(run),
+        run.world.clock,
+        serve=partial(serve, rules),
+        scan=_scan,
+        clean=clean_schema,
+        taken=lambda: (*TARGETS, *taken()),
+    )
+
+
+def _foreign_tools(tools: Tools) -> tuple[str, ...]:
+    """Tools of MCP servers."""
+    added = tools.added
     return tuple(each.spec.name for each in added if not isinstance(each.load(), PluginTool))
 
 
-def rules_of(app: App) -> Rules:
-    return convert(Rules, plain(app.settings.plugins))
+def rules_of(run: RunContext) -> Rules:
+    return convert(Rules, plain(run.settings.plugins))
 
 
-def places_of(app: App, rules: Rules) -> Places:
-    project = Path(app.settings.terminal.cwd).expanduser().resolve() / PROJECT
+def places_of(run: RunContext, rules: Rules) -> Places:
+    project = Path(run.settings.terminal.cwd).expanduser().resolve() / PROJECT
     return Places(
-        user=str(app.home.root / "plugins"),
+        user=str(run.home.root / "plugins"),
         project=str(project) if rules.project and not rules.safe_mode else "",
         pip=not rules.safe_mode,
         allow_override=rules.allow_override,
     )
 
 
-def surroundings_of(app: App) -> Surroundings:
-    secrets = app.config.secrets
+def surroundings_of(run: RunContext) -> Surroundings:
+    secrets = run.config.secrets
     return Surroundings(
-        home=app.state,
-        person=app.person,
-        variables={**app.env, **{name: secrets.get(name) for name in secrets.names()}},
+        home=run.state_dir,
+        person=run.user_home,
+        variables={**run.env, **{name: secrets.get(name) for name in secrets.names()}},
         version=__version__,
-        profile=app.home.profile,
-        mask=lambda text: app.secrecy.text(text, "log"),
+        profile=run.home.profile,
+        mask=lambda text: run.redactor.text(text, "log"),
     )
 
 
-def _serving(app: App, rules: Rules, found: Found) -> Serving:
+def _serving(host: PluginHost, rules: Rules, found: Found) -> Serving:
     return Serving(
         found.name,
         rules.grants(found),
-        dispatch=partial(dispatch, app),
-        inject=partial(_inject, app),
-        complete=partial(_complete, app),
+        dispatch=partial(dispatch, host),
+        inject=partial(_inject, host),
+        complete=partial(_complete, host),
     )
 
 
-async def _inject(app: App, plugin: str, session_id: str, content: str) -> bool:
-    session = app.opened(session_id)
+async def _inject(host: PluginHost, plugin: str, session_id: str, content: str) -> bool:
+    session = host.find_session(session_id)
     if session is None:
         return False
-    await session.send(Say(text=app.secrecy.text(content), origin=PREFIX + plugin))
+    await session.send(Say(text=host.run.redactor.text(content), origin=PREFIX + plugin))
     return True
 
 
 async def _complete(
-    app: App, plugin: str, session_id: str, system: str, prompt: str, most: int
+    host: PluginHost, plugin: str, session_id: str, system: str, prompt: str, most: int
 ) -> str:
-    session = app.opened(session_id)
+    session = host.find_session(session_id)
     if session is None:
         raise Denied("The session is not open any more.")
-    own = app.settings.auxiliary.mcp
+    own = host.run.settings.auxiliary.mcp
     if own == AuxiliaryTaskSettings():
         own = AuxiliaryTaskSettings(provider=MAIN)
     auxiliary = Auxiliary(
-        app.models,
-        replace(app.settings, auxiliary=replace(app.settings.auxiliary, mcp=own)),
+        host.models,
+        replace(host.run.settings, auxiliary=replace(host.run.settings.auxiliary, mcp=own)),
         main=lambda: (session.transcript.model, session.transcript.provider),
         tell=session.tell,
     )

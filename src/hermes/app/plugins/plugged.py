@@ -11,9 +11,11 @@ from hermes.core.errors import HermesError
 from hermes.skills.session_index import plugin_skills_folder
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
     from hermes.app.plugins.engines import Fit, PluggedEngines
+    from hermes.app.plugins.host import PluginHost
     from hermes.app.plugins.services import Services
+    from hermes.core.events import SessionOpened
+    from hermes.core.turn import ContextEngine
     from hermes.memory.provider import MemoryProvider
     from hermes.plugins.joining import HookPlace, ImagePlace
     from hermes.plugins.plugins import Plugins, State
@@ -24,6 +26,9 @@ BUILT_IN_ENGINE = "compressor"
 BUILT_IN_MEMORY = ("", "local", "honcho")
 
 
+EngineMaker = Callable[["str", "SessionOpened"], "ContextEngine"]
+
+
 class Plugged:
     """Nothing is loaded where the settings name no plugin. `hooks` and `images` give the places of
     other rooms that plugins add to, the latter with the class that providers there are derived
@@ -31,8 +36,10 @@ class Plugged:
 
     def __init__(
         self,
-        app: App,
+        host: PluginHost,
         *,
+        context_engines: dict[str, EngineMaker],
+        memory_providers: dict[str, Callable[[], MemoryProvider]],
         hooks: Callable[[], HookPlace] | None = None,
         images: Callable[[], tuple[ImagePlace, type]] | None = None,
         fit: Fit | None = None,
@@ -40,7 +47,10 @@ class Plugged:
         self.hooks = hooks
         self.images = images
         self.fit = fit
-        self._app = app
+        self._host = host
+        self._run = host.run
+        self._context_engines = context_engines
+        self._memory_providers = memory_providers
         self._plugins: Plugins | None = None
         self._offering = asyncio.Lock()
         self._offered = False
@@ -50,7 +60,7 @@ class Plugged:
         if self._plugins is None:
             from hermes.app.plugins.host import plugins_of
 
-            self._plugins = plugins_of(self._app)
+            self._plugins = plugins_of(self._host)
         return self._plugins
 
     @cached_property
@@ -58,7 +68,7 @@ class Plugged:
         """Providers that plugins bring."""
         from hermes.app.plugins.services import Services
 
-        return Services(self._app)
+        return Services(self._run.settings, self._host.tools)
 
     @cached_property
     def engines(self) -> PluggedEngines:
@@ -66,7 +76,7 @@ class Plugged:
         from hermes.app.plugins.engines import PluggedEngines
 
         assert self.fit is not None
-        return PluggedEngines(self._app, self.fit)
+        return PluggedEngines(self._run.settings, self.fit)
 
     async def _found(self) -> Plugins:
         """Reads the files of all plugins that are on."""
@@ -74,7 +84,7 @@ class Plugged:
 
     @property
     def wanted(self) -> bool:
-        own = self._app.settings.plugins
+        own = self._run.settings.plugins
         return bool(own.enabled) and not own.safe_mode
 
     async def offer(self) -> None:
@@ -89,14 +99,14 @@ class Plugged:
             self._offered = True
             plugins = await self._found()
             own = [each for each in plugins.usable() if self._is_due(each)]
-            await plugins.load(own, start=not self._app.run.offline)
+            await plugins.load(own, start=not self._run.offline)
             self._join([each.found.key for each in own])
-            self._app.news += self._faults()
+            self._run.notices += self._faults()
 
     def _is_due(self, state: State) -> bool:
         """Backends wait until somebody uses their kind; but whether pictures can be drawn, pages
         read or words spoken at all is asked at the beginning of each session."""
-        settings = self._app.settings
+        settings = self._run.settings
         match state.found.category:
             case "image_gen":
                 return self.images is not None and not state.found.trusted
@@ -142,16 +152,16 @@ class Plugged:
         from hermes.plugins.skills import put_skills
         from hermes.tools.catalogue import Entry
 
-        plugins, app = self.plugins, self._app
+        plugins = self.plugins
         for key in keys:
             state = plugins.state(key)
             if state.status == "loaded":
                 self._guarded(state, self._join_one)
-        app.tools.add(Entry(tool.spec, tool) for tool in plugins.tools())
+        self._host.tools.add(Entry(tool.spec, tool) for tool in plugins.tools())
         if "services" in self.__dict__:
             self.services.offer_tools()
         loaded = [state for state in plugins.states if state.status == "loaded"]
-        app.news += put_skills(loaded, plugin_skills_folder(app.home))
+        self._run.notices += put_skills(loaded, plugin_skills_folder(self._run.home))
 
     def _join_one(self, state: State) -> None:
         from hermes.plugins.joining import join_engines, join_hooks, join_images
@@ -165,7 +175,7 @@ class Plugged:
                 raise HermesError("There is nobody to show its pictures.")
             join_images(self.plugins, state, *self.images())
         if state.surface and state.surface.engines:
-            join_engines(self.plugins, state, self._app.engines, self.engines.maker)
+            join_engines(self.plugins, state, self._context_engines, self.engines.maker)
         self._join_services(state)
 
     def _join_services(self, state: State) -> None:
@@ -182,9 +192,9 @@ class Plugged:
         def make() -> MemoryProvider:
             from hermes.app.plugins.memory import PluggedMemory
 
-            return PluggedMemory(service, profile=self._app.home.profile)
+            return PluggedMemory(service, profile=self._run.home.profile)
 
-        self._app.memory_providers[service.name] = make
+        self._memory_providers[service.name] = make
 
     def _guarded(self, state: State, work: Callable[[State], None]) -> None:
         """What cannot be joined whole is not joined at all."""
@@ -195,7 +205,7 @@ class Plugged:
 
     def _faults(self) -> list[str]:
         bad = ("error", "changed", "needs configuration")
-        if self._app.settings.plugins.debug:
+        if self._run.settings.plugins.debug:
             return [
                 f"Plugin {state.found.key} in {state.found.place}: {state.status} {state.fault}"
                 for state in self.plugins.states

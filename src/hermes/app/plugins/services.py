@@ -9,9 +9,10 @@ from hermes.core.errors import ToolError
 from hermes.plugins.services import Service
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.settings import Settings
     from hermes.core.tools import Tool
     from hermes.plugins.surface import ServiceKind
+    from hermes.tools.toolbox import Tools
 
 # The tool that a method of a kind makes possible.
 TOOLS: dict[str, tuple[ServiceKind, str]] = {
@@ -23,8 +24,9 @@ TOOLS: dict[str, tuple[ServiceKind, str]] = {
 
 
 class Services:
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(self, settings: Settings, tools: Tools) -> None:
+        self._settings = settings
+        self._tools = tools
         self._held: dict[tuple[str, str], Service] = {}
 
     def add(self, service: Service) -> None:
@@ -32,7 +34,7 @@ class Services:
 
     def pick(self, kind: ServiceKind, method: str) -> Service:
         """The one that the settings name, else the first that can; ToolError."""
-        wanted = str(getattr(self._app.settings, kind).provider)
+        wanted = str(getattr(self._settings, kind).provider)
         named = sorted(name for held, name in self._held if held == kind)
         if wanted and wanted not in named:
             known = ", ".join(named) or "none"
@@ -59,7 +61,7 @@ class Services:
             if found is not None:
                 made = _made(name, found)
                 entry = Entry(made.spec, made)
-            self._app.tools.offer(name, entry)
+            self._tools.offer(name, entry)
 
 
 def _made(name: str, service: Service) -> Tool:

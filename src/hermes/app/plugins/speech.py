@@ -18,7 +18,8 @@ from hermes.speech.provider import Heard, Sound, Speech
 from hermes.speech.tools import FORMATS, MOST_BYTES
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.plugins.services import Services
+    from hermes.config.run_context import RunContext
 
 FOLDER = "audio"
 SPEAK_SECONDS = 60.0
@@ -28,17 +29,17 @@ LISTEN_SECONDS = 120.0
 class PluggedSpeaker:
     """`hermes.speech.provider.Speaker`."""
 
-    def __init__(self, app: App, service: Service) -> None:
-        self._app = app
+    def __init__(self, run: RunContext, service: Service) -> None:
+        self._run = run
         self._service = service
         self.name = service.name
         self.recipient = service.label
         self.voice_compatible = bool(service.offer.facts.get("voice_compatible"))
 
     async def speak(self, ctx: ToolContext, text: str) -> Sound:
-        own, service = self._app.settings.tts, self._service
+        own, service = self._run.settings.tts, self._service
         ending = _ending(own.format or service.offer.facts.get("format"))
-        file = f"speech-{_mark(self._app)}.{ending}"
+        file = f"speech-{_mark(self._run)}.{ending}"
         path = service.data / file
         try:
             told = await service.ask(
@@ -62,16 +63,16 @@ class PluggedSpeaker:
 class PluggedListener:
     """`hermes.speech.provider.Listener`."""
 
-    def __init__(self, app: App, service: Service) -> None:
-        self._app = app
+    def __init__(self, run: RunContext, service: Service) -> None:
+        self._run = run
         self._service = service
         self.name = service.name
         self.recipient = service.label
         self.origin = service.origin
 
     async def listen(self, ctx: ToolContext, sound: Sound, language: str) -> Heard:
-        own, service = self._app.settings.stt, self._service
-        path = service.data / f"heard-{_mark(self._app)}.{sound.ending}"
+        own, service = self._run.settings.stt, self._service
+        path = service.data / f"heard-{_mark(self._run)}.{sound.ending}"
         try:
             await asyncio.to_thread(_put, path, sound.data)
             told = await service.ask(
@@ -89,27 +90,26 @@ class PluggedListener:
         return _heard(service, told)
 
 
-def speech_of(app: App) -> Speech:
-    services = app.plugged.services
+def speech_of(run: RunContext, services: Services) -> Speech:
     speaking, listening = services.find("tts", "synthesize"), services.find("stt", "transcribe")
 
     async def keep(sound: Sound) -> str:
         """In a place of its own, by the time."""
-        folder = app.home.cache / FOLDER
-        stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(app.world.clock.now()))
-        name = f"tts_{stamp}_{_mark(app)}.{sound.ending}"
+        folder = run.home.cache / FOLDER
+        stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(run.world.clock.now()))
+        name = f"tts_{stamp}_{_mark(run)}.{sound.ending}"
         await asyncio.to_thread(_put, folder / name, sound.data)
         return str(folder / name)
 
     return Speech(
-        PluggedSpeaker(app, speaking) if speaking else None,
-        PluggedListener(app, listening) if listening else None,
+        PluggedSpeaker(run, speaking) if speaking else None,
+        PluggedListener(run, listening) if listening else None,
         keep,
     )
 
 
-def _mark(app: App) -> str:
-    return app.world.chance.randbytes(4).hex()
+def _mark(run: RunContext) -> str:
+    return run.world.chance.randbytes(4).hex()
 
 
 def _ending(told: Any) -> str:

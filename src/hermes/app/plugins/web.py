@@ -14,7 +14,7 @@ from hermes.plugins.tools import SessionId
 from hermes.web.provider import Hit, Page, Web
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.plugins.services import Services
 
 SECONDS = 60.0
 
@@ -59,8 +59,7 @@ class PluggedWeb:
             ) from error
 
 
-def web_of(app: App) -> Web:
-    services = app.plugged.services
+def web_of(services: Services) -> Web:
     searching, reading = services.find("web", "search"), services.find("web", "extract")
     return Web(
         PluggedWeb(searching) if searching else None, PluggedWeb(reading) if reading else None

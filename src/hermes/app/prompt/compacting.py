@@ -28,7 +28,7 @@ OFTEN = (
 )
 
 
-EngineMaker = Callable[["App", str, SessionOpened], ContextEngine]
+EngineMaker = Callable[[str, SessionOpened], ContextEngine]
 
 
 def context_engine(
@@ -38,7 +38,7 @@ def context_engine(
     built-in one. Without `rules` a session is told nothing of what is remembered."""
     wanted = app.settings.context.engine
     if (make := app.engines.get(wanted)) is not None:
-        return make(app, session_id, opened)
+        return make(session_id, opened)
     if wanted != BUILT_IN:
         app.news.append(f"There is no context engine {wanted!r}; {BUILT_IN} is used.")
     means = means_of(app, session_id, opened)

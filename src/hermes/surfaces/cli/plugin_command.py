@@ -26,13 +26,13 @@ def plugin_command(ctx: click.Context, name: str) -> click.Command | None:
     if not config.settings.plugins.enabled:
         return None
     # Nothing is opened by this, so there is nothing to close.
-    if not has_cli_command(App(config, env=env, world=World()), name):
+    if not has_cli_command(App(config, env=env, world=World()).plugged, name):
         return None
 
     @click.pass_context
     def run(inner: click.Context, /, words: tuple[str, ...]) -> int:
         async def work(own: App) -> tuple[int, str]:
-            return await cli_command(own, name, list(words))
+            return await cli_command(own.plugged, name, list(words))
 
         code, output = with_app(inner, work)
         sys.stdout.write(clean(output))

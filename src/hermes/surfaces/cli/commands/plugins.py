@@ -42,7 +42,7 @@ def command(ctx: click.Context) -> None:
 
 def _desk(ctx: click.Context, work: Callable[[Desk], Coroutine[Any, Any, T]]) -> T:
     async def whole(app: App) -> T:
-        return await work(Desk(app))
+        return await work(Desk(app.run, app.plugged.plugins))
 
     return with_app(ctx, whole)
 

@@ -34,4 +34,4 @@ async def _plugin_states(app: App) -> dict[str, str]:
     from hermes.app.plugins.desk import Desk
 
     await app.plugged.offer()
-    return {row.key: row.fault or row.state for row in Desk(app).rows()}
+    return {row.key: row.fault or row.state for row in Desk(app.run, app.plugged.plugins).rows()}
