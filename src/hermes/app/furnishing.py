@@ -33,11 +33,11 @@ def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
             case "hermes.recall.tools":
                 return _recall(app, session_id, opened)
             case "hermes.speech.provider":
-                from hermes.app.plugins.speech import speech_of
+                from hermes.plugins.speech_provider import speech_of
 
                 return speech_of(app.run, app.plugged.services)
             case "hermes.web.provider":
-                from hermes.app.plugins.web import web_of
+                from hermes.plugins.web_provider import web_of
 
                 return web_of(app.plugged.services)
             case "hermes.tools.terminal_output":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.app.plugins.commands import command_of_plugin, commands_of_plugins
 from hermes.commands.registry import Extra, Here, Outcome, Shown, SlashCommand, Suggestion
 from hermes.commands.visible import clean, one_line
+from hermes.plugins.plugin_commands import command_of_plugin, commands_of_plugins
 
 NONE = "There is no plugin here; `hermes plugins new NAME` begins one."
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hermes.app.plugins.desk import KINDS, Desk
 from hermes.app.start import start
 from hermes.core.errors import HermesError
+from hermes.plugins.admin import KINDS, Desk
 from hermes.surfaces.cli.root import root
 from tests.app.plugins.talk import Talk
 

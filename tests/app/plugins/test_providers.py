@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from hermes.app.plugins.services import TOOLS
 from hermes.app.start import start
 from hermes.config.edit import write_settings
 from hermes.config.home import Home
@@ -20,6 +19,7 @@ from hermes.core.commands import Say
 from hermes.core.effects import CallServer, FetchUrl
 from hermes.core.errors import HermesError
 from hermes.core.events import ToolIntended
+from hermes.plugins.providers import TOOLS
 from hermes.surfaces.cli.root import root
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says

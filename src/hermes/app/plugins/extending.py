@@ -6,9 +6,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hermes.app.plugins.host import PluginHost
-from hermes.app.plugins.plugged import Plugged
 from hermes.app.prompt.compacting import BUILT_IN, plugged
+from hermes.plugins.host import PluginHost
+from hermes.plugins.run_plugins import Plugged
 
 if TYPE_CHECKING:
     from hermes.app.build import App

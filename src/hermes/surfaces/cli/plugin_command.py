@@ -7,13 +7,13 @@ import sys
 import click
 
 from hermes.app.build import App
-from hermes.app.plugins.commands import cli_command, has_cli_command
 from hermes.commands.visible import clean
 from hermes.config.flags import flag_values
 from hermes.config.home import resolve_home
 from hermes.config.load import load
 from hermes.config.secrets import environment
 from hermes.core.world import World
+from hermes.plugins.plugin_commands import cli_command, has_cli_command
 from hermes.surfaces.cli.output import with_app
 
 

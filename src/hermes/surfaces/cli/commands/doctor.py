@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from hermes.app.plugins.checks import plugin_findings
 from hermes.codec.json import encode, plain
 from hermes.config.check import check_files, check_home, mend_permissions
 from hermes.config.edit import migrate_file
@@ -25,6 +24,7 @@ from hermes.homes.health import (
     skill_findings,
     workplace_findings,
 )
+from hermes.plugins.health import plugin_findings
 from hermes.surfaces.cli.checks import (
     approval_findings,
     certificate_findings,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from hermes.app.build import App
-from hermes.app.plugins.checks import Check
-from hermes.app.plugins.desk import KINDS, About, Desk, Row, findings_of
 from hermes.config.edit import set_from_text
 from hermes.core.errors import UsageError
+from hermes.plugins.admin import KINDS, About, Desk, Row, findings_of
+from hermes.plugins.health import Check
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
 from hermes.surfaces.cli.style import mark, styled
 

@@ -31,7 +31,7 @@ def command(ctx: click.Context, whole: bool, deep: bool, as_json: bool) -> None:
 
 
 async def _plugin_states(app: App) -> dict[str, str]:
-    from hermes.app.plugins.desk import Desk
+    from hermes.plugins.admin import Desk
 
     await app.plugged.offer()
     return {row.key: row.fault or row.state for row in Desk(app.run, app.plugged.plugins).rows()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hermes.app.plugins.plugged import Plugged
+    from hermes.plugins.run_plugins import Plugged
     from hermes.plugins.serving import Caller
 
 

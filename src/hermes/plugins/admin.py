@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from hermes.app.plugins.checks import Check, check_all
 from hermes.codec.values import Value
 from hermes.config.edit import write_settings
 from hermes.config.migrate import REMOVED
@@ -16,6 +15,7 @@ from hermes.config.run_context import RunContext
 from hermes.core.errors import ConfigError, UsageError
 from hermes.plugins.contents import hash_of, read_contents
 from hermes.plugins.found import Found
+from hermes.plugins.health import Check, check_all
 from hermes.plugins.install import Fetched, fetch, place, record_of, remove
 from hermes.plugins.plugins import Plugins, State
 from hermes.plugins.scaffold import FOLDERS, Kind, scaffold

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.app.plugins.dispatch import dispatch
 from hermes.codec.json import convert, plain
 from hermes.codec.values import replace
 from hermes.config.model_settings import AuxiliaryTaskSettings
@@ -18,6 +17,7 @@ from hermes.mcp.schemas import clean_schema
 from hermes.models.auxiliary import MAIN, Auxiliary
 from hermes.plugins.births import Surroundings
 from hermes.plugins.discovery import PROJECT, Places
+from hermes.plugins.dispatch import dispatch
 from hermes.plugins.found import Found
 from hermes.plugins.plugins import Plugins
 from hermes.plugins.rules import Rules

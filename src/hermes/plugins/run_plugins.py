@@ -11,15 +11,15 @@ from hermes.core.errors import HermesError
 from hermes.skills.session_index import plugin_skills_folder
 
 if TYPE_CHECKING:
-    from hermes.app.plugins.engines import Fit, PluggedEngines
-    from hermes.app.plugins.host import PluginHost
-    from hermes.app.plugins.services import Services
     from hermes.core.events import SessionOpened
     from hermes.core.turn import ContextEngine
     from hermes.memory.provider import MemoryProvider
+    from hermes.plugins.host import PluginHost
     from hermes.plugins.joining import HookPlace, ImagePlace
     from hermes.plugins.plugins import Plugins, State
+    from hermes.plugins.providers import Services
     from hermes.plugins.services import Service
+    from hermes.plugins.session_engines import Fit, PluggedEngines
     from hermes.plugins.surface import PlatformOffer, Surface
 
 BUILT_IN_ENGINE = "compressor"
@@ -58,7 +58,7 @@ class Plugged:
     @property
     def plugins(self) -> Plugins:
         if self._plugins is None:
-            from hermes.app.plugins.host import plugins_of
+            from hermes.plugins.host import plugins_of
 
             self._plugins = plugins_of(self._host)
         return self._plugins
@@ -66,14 +66,14 @@ class Plugged:
     @cached_property
     def services(self) -> Services:
         """Providers that plugins bring."""
-        from hermes.app.plugins.services import Services
+        from hermes.plugins.providers import Services
 
         return Services(self._run.settings, self._host.tools)
 
     @cached_property
     def engines(self) -> PluggedEngines:
         """Context engines that plugins bring."""
-        from hermes.app.plugins.engines import PluggedEngines
+        from hermes.plugins.session_engines import PluggedEngines
 
         assert self.fit is not None
         return PluggedEngines(self._run.settings, self.fit)
@@ -190,7 +190,7 @@ class Plugged:
 
     def _join_memory(self, service: Service) -> None:
         def make() -> MemoryProvider:
-            from hermes.app.plugins.memory import PluggedMemory
+            from hermes.plugins.memory_provider import PluggedMemory
 
             return PluggedMemory(service, profile=self._run.home.profile)
 

@@ -25,9 +25,9 @@ from hermes.plugins.tools import PREFIX, PluginTool
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hermes.app.plugins.host import PluginHost
     from hermes.core.session import Session
     from hermes.hooks.session import SessionHooks
+    from hermes.plugins.host import PluginHost
 
 # The handles of a call ask for these themselves.
 _GATED = (RunCommand, SignalProcess, ReadPath, WritePath, DeletePath)

@@ -14,7 +14,7 @@ from hermes.plugins.tools import SessionId
 from hermes.web.provider import Hit, Page, Web
 
 if TYPE_CHECKING:
-    from hermes.app.plugins.services import Services
+    from hermes.plugins.providers import Services
 
 SECONDS = 60.0
 

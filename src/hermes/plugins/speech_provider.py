@@ -18,8 +18,8 @@ from hermes.speech.provider import Heard, Sound, Speech
 from hermes.speech.tools import FORMATS, MOST_BYTES
 
 if TYPE_CHECKING:
-    from hermes.app.plugins.services import Services
     from hermes.config.run_context import RunContext
+    from hermes.plugins.providers import Services
 
 FOLDER = "audio"
 SPEAK_SECONDS = 60.0

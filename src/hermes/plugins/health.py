@@ -77,7 +77,7 @@ def _outside(state: State) -> Check:
 
 async def plugin_findings(config: Config) -> list[Finding]:
     """For `hermes doctor`: reads files only and starts nothing."""
-    from hermes.app.plugins.host import load_plugins
+    from hermes.plugins.host import load_plugins
 
     if not config.settings.plugins.enabled:
         return [fine("no plugin is on")]
