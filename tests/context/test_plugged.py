@@ -11,7 +11,7 @@ import pytest
 from hermes.app.build import App
 from hermes.app.prompt.compacting import plugged
 from hermes.app.replay.gathering import gather
-from hermes.app.replay.replay import replay
+from hermes.app.replaying import replay
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -94,7 +94,7 @@ async def conversation(root: Path, compress: Compress) -> tuple[Toy, list[Compac
         for words in ("First.", "Second.", "Third.", "Fourth."):
             await session.send(Say(text=words))
             await session.settled()
-        recording = await gather(app, session.id)
+        recording = await gather(app.run, app.journal, session.id)
     report = await replay(recording)
     assert (report.divergence, report.hashes) == (None, "same")
     events = [line.event for line in recording.lines]

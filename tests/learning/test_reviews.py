@@ -11,6 +11,7 @@ import msgspec
 
 from hermes.app.build import App
 from hermes.app.learning.rehearsing import Rehearsals, ledger_of
+from hermes.app.replaying import learning_deps
 from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
 from hermes.core.commands import Answer, Say
@@ -130,7 +131,7 @@ async def test_it_can_be_switched_off_and_what_waits_for_a_person_is_not_tried(
             await say(await school.attended(app), TASK)
             await eventually(looked(school, app), 30)
             (waiting,) = school.skills(app).shelf.proposals()
-            assert ledger_of(app).rehearsal(waiting.id) is None
+            assert ledger_of(app.home).rehearsal(waiting.id) is None
 
 
 async def test_where_a_rehearsal_cannot_tell_the_settings_decide(tmp_path: Path) -> None:
@@ -157,7 +158,7 @@ async def test_a_look_back_that_was_left_is_taken_up_by_the_next_session(tmp_pat
             records = await app.journal.read(left.id)
             (turn,) = {record.turn_id for record in records} - {""}
         async with school.app() as app:
-            assert ledger_of(app).claim(left.id, turn, app.world.clock.now() - 9999)
+            assert ledger_of(app.home).claim(left.id, turn, app.world.clock.now() - 9999)
             await school.attended(app)
             await eventually(lambda: [v.state for v in school.versions(app)] == ["active"], 30)
             assert school.versions(app)[0].cause.session == left.id
@@ -233,7 +234,7 @@ async def test_what_a_person_allowed_then_is_allowed_in_a_rehearsal(tmp_path: Pa
             asked.cancel()
             same = shelf.propose(change("edit", "--slow; sudo -n true"))
             other = shelf.propose(change("edit", "--slow; sudo -n false"))
-            rehearsals = Rehearsals(app, school.skills(app), left.meter)
+            rehearsals = Rehearsals(learning_deps(app), school.skills(app), left.meter)
             found = await rehearsals.rehearse(same, most=1)
             assert [trial.judgement for trial in found.trials] == ["same"], found
             found = await rehearsals.rehearse(other, most=1)

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from hermes.app.budgets import Budgets
 from hermes.app.commons import Commons
 from hermes.app.furnishing import furnishing
-from hermes.app.limits import limits_of
 from hermes.app.models.following import follow_choice
 from hermes.app.plugins.extending import joined, selecting
-from hermes.app.policy.safeguards import approver, session_rules
+from hermes.app.policy.safeguards import session_rules
 from hermes.app.policy.witnessing import witness
-from hermes.app.prompt.compacting import EngineMaker, context_engine
+from hermes.app.prompt.compacting import EngineMaker, context_engine, means_of
 from hermes.app.sessions import watching
-from hermes.app.sessions.tuning import TieredConnect, Tuning
+from hermes.app.sessions.tuning import Tuning
 from hermes.app.sessions.upkeep import upkeep
 from hermes.app.workspaces.workplace import arrived, preflight, workspace_of
 from hermes.codec.values import replace
@@ -32,8 +31,10 @@ from hermes.context.system import join
 from hermes.core.budget import Budget
 from hermes.core.caps import Caps
 from hermes.core.commands import Say
+from hermes.core.effects import Ask, RunCommand
 from hermes.core.errors import NotFound
 from hermes.core.events import Record, SessionOpened
+from hermes.core.gate import Judge
 from hermes.core.parts import Parts
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.recorder import Recorder
@@ -51,6 +52,7 @@ from hermes.journal.journal import SqliteJournal
 from hermes.mcp.run_servers import Foreign
 from hermes.memory.snapshots import remembered, through
 from hermes.models.choice import Choice
+from hermes.models.limits import TieredConnect, limits_of
 from hermes.models.models import Models
 from hermes.skills.session_index import Looked
 from hermes.tools.toolbox import Tools, wanted_names
@@ -58,6 +60,7 @@ from hermes.web.access import web_access
 from hermes.workspaces.terminal_settings import is_far
 
 if TYPE_CHECKING:
+    from hermes.app.replay.rehearsal import ReplayEnvironment
     from hermes.core.secret_store import AskSecret, SecretStore
     from hermes.journal.archive import Library
     from hermes.memory.provider import MemoryProvider
@@ -82,6 +85,7 @@ class App:
         log_files: Logging | None = None,
         budget: Budget | None = None,
         secrecy: Secrecy | None = None,
+        replay: ReplayEnvironment | None = None,
     ) -> None:
         self.secrecy = secrecy or Secrecy(config, env)
         self.run = RunContext(config, env=env, world=world, redactor=self.secrecy)
@@ -90,15 +94,21 @@ class App:
         self.home = config.home
         self.world = world
         self.env = env
+        self._replay = replay
+        if replay is not None:
+            self.run.offline = True
+            self.run.user_home, self.run.state_dir = replay.user_home, replay.state_dir
         self.person = self.run.user_home
         self.state = self.run.state_dir
         self.news = self.run.notices
         self.parting = self.run.exit_notices
-        self.journal = SqliteJournal(config.home.journal, world)
+        self.journal = replay.journal if replay else SqliteJournal(config.home.journal, world)
         secret = self.secrecy.is_secret
         self.models = Models(config, world, env=env, guard=Guard(self.secrecy), is_secret=secret)
         self.models.accounts.tell_secrets(self.secrecy.watch)
-        self.tools = Tools()
+        if replay is not None:
+            self.models.resolver = replay.resolver(self.models.resolver)
+        self.tools = replay.tools if replay else Tools()
         self.foreign = Foreign(self.run, self.tools)
         self.hooked = Hooked(self.run, self.models, self.session)
         self.imaging = Imaging(self.run, self.models, self.tools, self.opened)
@@ -111,9 +121,6 @@ class App:
         # What must be put into a home is looked at once in a run.
         self.has_begun = False
         self.looked = Looked()
-        # Seams for whoever plays a session again: they are others then.
-        self.new_recorder: Callable[..., Recorder] = Recorder
-        self.judged_then: Callable[[], bool] = lambda: False
         # By session that is open here: what a person can set for it, and the secrets that its
         # commands may use; `ask_secret` asks a person for one unseen.
         self.tuned: dict[str, Tuning] = {}
@@ -340,7 +347,8 @@ class App:
 
     def _recorder(self, session_id: str, **given: Any) -> Recorder:
         given["veil"] = Veil(self.secrecy)
-        return self.new_recorder(self.journal, session_id, self.world, **given)
+        make = Recorder if self._replay is None else self._replay.recorder
+        return make(self.journal, session_id, self.world, **given)
 
     async def _own_folder(self, session_id: str, opening: Opening) -> str:
         if not opening.worktree:
@@ -368,7 +376,7 @@ class App:
         view = view_of(tools.specs, self.settings, source=opened.source, first=prefilled(self.run))
         connect = selecting(self, session_id, tuned.connecting(taped))
         hooked = self.hooked.around(session_id, connect)
-        return Parts(
+        deps = Parts(
             journal=self.journal,
             connect=through(self.memory, session_id, opened, hooked),
             hooks=partial(self.hooked.of, workspace),
@@ -383,25 +391,47 @@ class App:
             approval_seconds=self.settings.approvals.timeout,
             furnish=furnishing(self, session_id, opened),
             web=web_access(self.run, policy),
-            judge=approver(self, lambda: self._open[session_id][0]),
+            judge=self._approver(session_id),
             preflight=partial(preflight, workspace),
             engine=context_engine(self, session_id, opened, rules=opening.rules),
             remark=nearby(self.run, workspace, policy, opened) if opening.rules else None,
             tune=tuned.follow,
         )
+        if self._replay is None:
+            return deps
+        return self._replay.adapt(deps, means_of(self, session_id, opened))
+
+    def _approver(self, session_id: str) -> Judge:
+        """Answers in the person's place what the rules call simple, while their mode is "smart"."""
+
+        async def approve(effect: RunCommand, asked: Ask) -> bool:
+            if self._replay is not None:
+                return self._replay.approved_by_model()
+            from hermes.models.approver import Approving
+
+            session = self.session(session_id)
+            return await Approving(self.models, self.settings, session).allows(effect, asked)
+
+        return approve
 
     def _root(self, opened: SessionOpened) -> str:
+        if self._replay is not None:
+            return self._replay.root(opened)
         return self.commons.root(opened.cwd)
 
     def _taped(
         self, session_id: str, opening: Opening, workspace: Workspace, after: int
     ) -> TieredConnect:
         """The way to models, past a tape where sessions are to be recorded."""
+        if self._replay is not None:
+            return self._replay.connect(self._connect)
         if not self.settings.sessions.record:
             return self._connect
         from hermes.app.replay.taping import Taping
 
-        return Taping(self, session_id, opening, workspace, after).around(self._connect)
+        return Taping(self.run, self.models, session_id, opening, workspace, after).around(
+            self._connect
+        )
 
     def _connect(
         self, model: str, provider: str, meter: Meter, tier: str | None = None
@@ -410,4 +440,6 @@ class App:
         return connected, limits_of(self.settings, window)
 
     def _workspace(self, session_id: str, root: str, opening: Opening) -> Workspace:
+        if self._replay is not None:
+            return self._replay.workspace(session_id, root)
         return workspace_of(self, session_id, root, opening)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermes.app.build import App
-from hermes.app.learning.lessons import learn
 from hermes.codec.values import JsonValue
 from hermes.config.flags import flag_values
 from hermes.config.home import resolve_home
@@ -19,6 +18,10 @@ from hermes.config.zone import use_zone
 from hermes.core.budget import Budget
 from hermes.core.world import World, nothing_here
 from hermes.credentials.redaction import Secrecy
+
+if TYPE_CHECKING:
+    from hermes.app.learning.deps import LearningDeps
+    from hermes.core.session import Session
 
 
 def start(
@@ -43,13 +46,24 @@ def start(
     app = App(config, env=env, world=world, log_files=log_files, budget=budget, secrecy=secrecy)
     if fault:
         app.news.append(fault)
-    app.beside.append(learn)
+    app.beside.append(learn_beside)
     if is_set(env, "HERMES_DUMP_REQUESTS"):
         # For who looks for a fault; nobody else loads it.
         from hermes.models.request_dump import dump_requests
 
         dump_requests(app.run)
     return app
+
+
+async def learn_beside(app: App, session: Session) -> None:
+    from hermes.app.learning.lessons import learn
+
+    def deps() -> LearningDeps:
+        from hermes.app.replaying import learning_deps
+
+        return learning_deps(app)
+
+    await learn(app.settings.skills, session, deps)
 
 
 def _kill_points(env: Mapping[str, str]) -> Any:

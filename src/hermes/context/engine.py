@@ -19,6 +19,10 @@ SAVES_LITTLE = 0.9
 _PATIENCE = 12
 
 
+# The value of `context.engine` that selects the built-in engine.
+BUILT_IN = "compressor"
+
+
 class BuiltInEngine:
     """`core.turn.ContextEngine`, for one session."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hermes.app.replay.gathering import gather
-from hermes.app.replay.replay import replay
+from hermes.app.replaying import replay
 from hermes.codec.values import replace
 from hermes.core.commands import Compact
 from hermes.core.events import Compacted
@@ -85,7 +85,7 @@ async def test_a_session_with_compactions_is_played_again(name: str, tmp_path: P
 
 async def _recorded(story: Story, root: Path) -> Recording:
     async with told(story, root) as (stage, session_id), stage.app(story.wire) as app:
-        recording = await gather(app, session_id)
+        recording = await gather(app.run, app.journal, session_id)
     made = [line.event for line in recording.lines if isinstance(line.event, Compacted)]
     assert made, "nothing was shortened"
     if story.name in ("summarised", "asked for"):

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import msgspec
 
-from hermes.app.replay.replay import Overrides, replay
+from hermes.app.replay.replay import Overrides
+from hermes.app.replaying import replay
 from hermes.codec.json import encode
 from hermes.codec.values import replace
 from hermes.core.effects import ReadPath

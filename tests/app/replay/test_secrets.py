@@ -6,7 +6,7 @@ import zlib
 from pathlib import Path
 
 from hermes.app.replay.gathering import gather
-from hermes.app.replay.replay import replay
+from hermes.app.replaying import replay
 from hermes.core.commands import Say
 from hermes.core.session_request import Opening
 from hermes.replay.file import lines_of, load, packed
@@ -63,7 +63,7 @@ async def test_no_canary_survives_in_tapes_and_exports_and_they_are_still_played
             for words in (f"My key is {IN_ENV[1]}.", f"Say {IN_FILE[1]} again."):
                 await session.send(Say(text=words))
                 await session.settled()
-            recording = await gather(app, session.id)
+            recording = await gather(app.run, app.journal, session.id)
         assert CANARIES[-1] in server.requests[0].headers["authorization"]
 
     (tape,) = stage.home.joinpath("sessions", recording.session_id, "tapes").iterdir()
@@ -100,6 +100,6 @@ async def test_a_secret_that_was_set_later_is_taken_out_of_what_was_taped_before
             await session.settled()
     stage.home.joinpath(".env").write_text(f"LATER_PASSWORD={word}\n")
     async with stage.app() as app:
-        recording = await gather(app, session.id)
+        recording = await gather(app.run, app.journal, session.id)
     assert word.encode() not in b"".join(lines_of(recording))
     assert (await replay(recording)).divergence is None

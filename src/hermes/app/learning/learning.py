@@ -26,7 +26,7 @@ from hermes.skills.history import Version
 from hermes.skills.library import Skilled
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.learning.deps import LearningDeps
 
 # Whoever looks back has this long; a look that is older has lost its process.
 SECONDS = 300.0
@@ -40,12 +40,12 @@ class Learning:
     """For one session in which somebody stays. It never holds up an answer: everything here runs
     beside the session, after its turns."""
 
-    def __init__(self, app: App, session: Session, opened: SessionOpened) -> None:
-        self._app = app
+    def __init__(self, deps: LearningDeps, session: Session, opened: SessionOpened) -> None:
+        self._deps = deps
         self._session = session
         self._opened = opened
-        self._ledger = ledger_of(app)
-        self._skilled = app.skills(opened.cwd)
+        self._ledger = ledger_of(deps.run.home)
+        self._skilled = deps.skills(opened.cwd)
         self._uses = Uses(session.id)
 
     async def follow(self, events: Subscription) -> None:
@@ -63,7 +63,7 @@ class Learning:
 
     async def _caught_up(self) -> tuple[Watch, int, tuple[str, Occasion] | None]:
         """What is known of the session so far, and its last turn if that was worth a look."""
-        watch, last = _new_watch(self._app), 0
+        watch, last = _new_watch(self._deps), 0
         due: tuple[str, Occasion] | None = None
         runs: tuple[Run, ...] = ()
         for record in await self._records(self._session.id):
@@ -79,24 +79,24 @@ class Learning:
     async def _records(self, session_id: str) -> tuple[Record, ...]:
         """None for a session in which nothing was said yet, or that is gone."""
         try:
-            return await self._app.journal.read(session_id)
+            return await self._deps.journal.read(session_id)
         except NotFound:
             return ()
 
     async def _take_up(self, due: tuple[str, Occasion] | None) -> None:
         """What another process has left undone: this session's last look, and those of others."""
-        before = self._app.world.clock.now() - STALE_SECONDS
+        before = self._deps.run.world.clock.now() - STALE_SECONDS
         for look in await asyncio.to_thread(self._ledger.unfinished, before):
             if look.session != self._session.id:
                 await self._look_at_past(look)
         if due is not None:
             await self._look(self._session, self._opened, *due)
-        await settle_all(self._app, self._skilled, self._session)
+        await settle_all(self._deps, self._skilled, self._session)
 
     async def _look_at_past(self, look: Look) -> None:
         upto = _turn_of(await self._records(look.session), look.turn)
         transcript = fold(upto)
-        occasion = _occasion(self._app, upto, look.turn)
+        occasion = _occasion(self._deps, upto, look.turn)
         if transcript.opened is None or occasion is None:
             return await self._done(look.session, look.turn)
         past = Past(look.session, transcript, self._session.meter, self._session.tell)
@@ -111,27 +111,27 @@ class Learning:
             return
         if untrusted_in(transcript.origins()):
             return
-        now = self._app.world.clock.now()
+        now = self._deps.run.world.clock.now()
         if not await asyncio.to_thread(self._ledger.claim, looked.id, turn_id, now):
             return
-        self._app.world.reach("learning.claimed")
+        self._deps.run.world.reach("learning.claimed")
         if not await asyncio.to_thread(self._has_proposed, looked.id, turn_id):
             try:
                 async with asyncio.timeout(SECONDS):
-                    await LookBack(self._app, looked, opened, turn_id).run(
+                    await LookBack(self._deps, looked, opened, turn_id).run(
                         occasion.why, occasion.calls
                     )
             except (HermesError, TimeoutError):
                 # Nobody asked for it, so nobody is told that it did not work.
                 pass
-            self._app.world.reach("learning.proposed")
-        await settle_all(self._app, self._skilled, self._session)
+            self._deps.run.world.reach("learning.proposed")
+        await settle_all(self._deps, self._skilled, self._session)
         await self._done(looked.id, turn_id)
 
     async def _watch_over(self, runs: tuple[Run, ...]) -> None:
         """A version that does badly in use gives way to the one before it."""
         for run in runs:
-            words = await asyncio.to_thread(take_back, self._app, self._skilled, run)
+            words = await asyncio.to_thread(take_back, self._deps, self._skilled, run)
             if words:
                 self._session.tell(words)
 
@@ -146,38 +146,38 @@ class Learning:
         )
 
     async def _done(self, session_id: str, turn_id: str) -> None:
-        now = self._app.world.clock.now()
+        now = self._deps.run.world.clock.now()
         await asyncio.to_thread(self._ledger.done, session_id, turn_id, now)
-        self._app.world.reach("learning.done")
+        self._deps.run.world.reach("learning.done")
 
 
-async def settle_all(app: App, skills: Skilled, session: Session) -> None:
+async def settle_all(deps: LearningDeps, skills: Skilled, session: Session) -> None:
     """Decide about everything that looks back have proposed and nobody has tried yet."""
-    if app.settings.skills.write_approval:
+    if deps.run.settings.skills.write_approval:
         return
     for version in await asyncio.to_thread(skills.shelf.proposals):
         if version.cause.who == "review" and (
-            words := await _settled(app, skills, session, version)
+            words := await _settled(deps, skills, session, version)
         ):
             session.tell(words)
 
 
-async def _settled(app: App, skills: Skilled, session: Session, version: Version) -> str:
+async def _settled(deps: LearningDeps, skills: Skilled, session: Session, version: Version) -> str:
     """What a person should hear of it. One that was tried is not tried again: it waits for a
     person, or its process died before it could decide."""
-    rehearsal = ledger_of(app).rehearsal(version.id)
+    rehearsal = ledger_of(deps.run.home).rehearsal(version.id)
     is_new = rehearsal is None
     if rehearsal is None:
-        rehearsals = Rehearsals(app, skills, session.meter)
-        rehearsal = await rehearsals.rehearse(version, most=app.settings.skills.rehearse)
-        app.world.reach("learning.rehearsed")
-    words = await asyncio.to_thread(decide, app, skills, version, rehearsal)
+        rehearsals = Rehearsals(deps, skills, session.meter)
+        rehearsal = await rehearsals.rehearse(version, most=deps.run.settings.skills.rehearse)
+        deps.run.world.reach("learning.rehearsed")
+    words = await asyncio.to_thread(decide, deps, skills, version, rehearsal)
     if words:
-        return words if app.settings.display.memory_notifications != "off" else ""
+        return words if deps.run.settings.display.memory_notifications != "off" else ""
     return WAITS.format(version.name, version.id) if is_new else ""
 
 
-def decide(app: App, skills: Skilled, version: Version, rehearsal: Rehearsal) -> str:
+def decide(deps: LearningDeps, skills: Skilled, version: Version, rehearsal: Rehearsal) -> str:
     """Use it or refuse it, as its rehearsal says, and a sentence for the person; "" when it is
     left to wait, or somebody else has decided."""
     verdict = rehearsal.verdict
@@ -185,11 +185,11 @@ def decide(app: App, skills: Skilled, version: Version, rehearsal: Rehearsal) ->
         if verdict == "refuse":
             skills.shelf.refuse(version, rehearsal.words)
             return f"A change of the skill {version.name} was refused: {rehearsal.words}."
-        if verdict == "promote" or _is_free(app, version, verdict):
+        if verdict == "promote" or _is_free(deps, version, verdict):
             skills.approve(version, rehearsal.words)
             if version.action != "create":
                 return f"Skill {version.name} improved ({rehearsal.words})."
-            gone = skills.curator().make_room() if app.settings.curator.enabled else ()
+            gone = skills.curator().make_room() if deps.run.settings.curator.enabled else ()
             room = f" To the archive for it: {', '.join(gone)}." if gone else ""
             return f"Skill {version.name} learned ({rehearsal.words}).{room}"
     except UsageError as error:
@@ -198,17 +198,17 @@ def decide(app: App, skills: Skilled, version: Version, rehearsal: Rehearsal) ->
     return ""
 
 
-def _is_free(app: App, version: Version, verdict: Verdict) -> bool:
+def _is_free(deps: LearningDeps, version: Version, verdict: Verdict) -> bool:
     """May come into use without a rehearsal. With a new skill the model goes ways that nobody went
     before, so that no rehearsal can tell more of it than that it does no harm."""
-    allowed, is_new = app.settings.skills.unrehearsed, version.action == "create"
+    allowed, is_new = deps.run.settings.skills.unrehearsed, version.action == "create"
     if verdict == "keep":
         return is_new and allowed != "none"
     return verdict == "unrehearsed" and (allowed == "all" or (allowed == "new" and is_new))
 
 
-def _new_watch(app: App) -> Watch:
-    skills = app.settings.skills
+def _new_watch(deps: LearningDeps) -> Watch:
+    skills = deps.run.settings.skills
     return Watch(task_calls=skills.review_calls, session_calls=skills.creation_nudge_interval)
 
 
@@ -218,8 +218,8 @@ def _turn_of(records: tuple[Record, ...], turn_id: str) -> tuple[Record, ...]:
     return records[: ends[-1] + 1] if ends else ()
 
 
-def _occasion(app: App, records: tuple[Record, ...], turn_id: str) -> Occasion | None:
-    watch, found = _new_watch(app), None
+def _occasion(deps: LearningDeps, records: tuple[Record, ...], turn_id: str) -> Occasion | None:
+    watch, found = _new_watch(deps), None
     for record in records:
         occasion = watch.note(record.event)
         if occasion is not None and record.turn_id == turn_id:

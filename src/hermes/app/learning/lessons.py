@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING
 from hermes.core.session import Session
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from collections.abc import Callable
+
+    from hermes.app.learning.deps import LearningDeps
+    from hermes.config.skill_settings import SkillSettings
 
 
-async def learn(app: App, session: Session) -> None:
+async def learn(
+    settings: SkillSettings, session: Session, deps: Callable[[], LearningDeps]
+) -> None:
     """Beside a session, for as long as it is open."""
-    skills, opened = app.settings.skills, session.transcript.opened
+    skills, opened = settings, session.transcript.opened
     if opened is None or not skills.enabled or "skill_view" not in opened.tools:
         return
     if not skills.review_calls and not skills.creation_nudge_interval:
         return
     from hermes.app.learning.learning import Learning
 
-    await Learning(app, session, opened).follow(session.subscribe())
+    await Learning(deps(), session, opened).follow(session.subscribe())

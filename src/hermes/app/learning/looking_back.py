@@ -28,7 +28,7 @@ from hermes.skills.loading import read_text
 from hermes.skills.tools import change, skill_manage, skill_view, skills_list
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.learning.deps import LearningDeps
 
 MOST_ROUNDS = 8
 MOST_PROPOSALS = 3
@@ -52,13 +52,15 @@ class Past:
 class LookBack:
     """At one turn. Skills are only proposed; what is not the agent's own cannot be changed."""
 
-    def __init__(self, app: App, looked: Reviewed, opened: SessionOpened, turn_id: str) -> None:
-        self._app = app
+    def __init__(
+        self, deps: LearningDeps, looked: Reviewed, opened: SessionOpened, turn_id: str
+    ) -> None:
+        self._deps = deps
         self._looked = looked
         self._opened = opened
         self._turn_id = turn_id
-        self._skilled = app.skills(opened.cwd)
-        self._memory = MemoryReview(app.memory, looked, opened)
+        self._skilled = deps.skills(opened.cwd)
+        self._memory = MemoryReview(deps.memory, looked, opened)
         self._desk = self._skilled.desk(
             platform=opened.source, tools=opened.tools, session_id=looked.id, cause=self._cause
         )
@@ -92,7 +94,7 @@ class LookBack:
 
     def _tools(self) -> dict[str, Tool]:
         offered: tuple[Tool, ...] = (skills_list, skill_view, skill_manage)
-        is_known = bool(self._app.memory.scope(self._opened))
+        is_known = bool(self._deps.memory.scope(self._opened))
         if memory.name in self._opened.tools and is_known:
             offered = (memory, *offered)
         return {tool.name: tool for tool in offered}
@@ -139,7 +141,7 @@ class LookBack:
         waiting = {version.name for version in self._desk.shelf.proposals()}
         if name in waiting:
             raise ToolError(ONCE.format(name))
-        rules = rules_for(self._app.config, self._opened.cwd or "/", self._opened.source)
+        rules = rules_for(self._deps.run.config, self._opened.cwd or "/", self._opened.source)
         origins = self._looked.transcript.origins()
         for effect in skill_manage.effects(Nowhere(), arguments):
             if not isinstance(rules.decide(effect, self._opened.principal, origins), Allow):
@@ -156,8 +158,8 @@ class LookBack:
     def _auxiliary(self) -> Auxiliary:
         transcript = self._looked.transcript
         return Auxiliary(
-            self._app.models,
-            self._app.settings,
+            self._deps.models,
+            self._deps.run.settings,
             main=lambda: (transcript.model, transcript.provider),
             tell=lambda _text: None,
         )

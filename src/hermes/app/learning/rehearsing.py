@@ -39,7 +39,8 @@ from hermes.replay.recording import Line, Recording
 from hermes.skills.history import Version
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.learning.deps import LearningDeps
+    from hermes.config.home import Home
     from hermes.skills.library import Skilled
 
 CAUSE = "rehearsal"
@@ -69,18 +70,18 @@ class _Scene(NamedTuple):
     turn_id: str
 
 
-def ledger_of(app: App) -> Ledger:
-    return Ledger(app.home.root / FOLDER)
+def ledger_of(home: Home) -> Ledger:
+    return Ledger(home.root / FOLDER)
 
 
 class Rehearsals:
     """Costs of the models that are asked are booked by `meter`, as rehearsals."""
 
-    def __init__(self, app: App, skilled: Skilled, meter: Meter) -> None:
-        self._app = app
+    def __init__(self, deps: LearningDeps, skilled: Skilled, meter: Meter) -> None:
+        self._deps = deps
         self._skilled = skilled
         self._meter = meter
-        self._ledger = ledger_of(app)
+        self._ledger = ledger_of(deps.run.home)
 
     async def rehearse(self, version: Version, *, most: int, session: str = "") -> Rehearsal:
         """In the sessions that used the skill last, or in this one; a new skill in the session that
@@ -101,7 +102,7 @@ class Rehearsals:
         done = Rehearsal(
             skill=version.name,
             version=version.id,
-            at=self._app.world.clock.now(),
+            at=self._deps.run.world.clock.now(),
             trials=tuple(trials),
         )
         await asyncio.to_thread(self._ledger.keep, done)
@@ -117,7 +118,7 @@ class Rehearsals:
         usage = self._skilled.usages.of(skill)
         if not most or not usage.view_count + usage.use_count:
             return ()
-        return tuple(await self._app.journal.reading(used))[:most]
+        return tuple(await self._deps.journal.reading(used))[:most]
 
     def _trees(self, version: Version) -> tuple[Mapping[str, bytes], Mapping[str, bytes]]:
         shelf = self._skilled.shelf
@@ -126,7 +127,7 @@ class Rehearsals:
 
     async def _gathered(self, session_id: str) -> Recording | Trial:
         try:
-            return await gather(self._app, session_id)
+            return await gather(self._deps.run, self._deps.journal, session_id)
         except HermesError as error:
             return Trial(session=session_id, problem=str(error))
 
@@ -152,6 +153,7 @@ class Rehearsals:
             performance = Performance(
                 changed,
                 Path(folder) / "home",
+                self._deps.open_app,
                 tools={},
                 system=None,
                 mode="recorded",
@@ -180,8 +182,8 @@ class Rehearsals:
                 model, provider = event.model, event.provider
         if provider in WITHIN:
             raise UsageError(NO_MODEL)
-        wish = self._app.models.wish(model, provider)
-        return self._app.models.link(wish, self._meter, cause=CAUSE).way.patient
+        wish = self._deps.models.wish(model, provider)
+        return self._deps.models.link(wish, self._meter, cause=CAUSE).way.patient
 
 
 def _introduced(

@@ -12,24 +12,24 @@ from hermes.skills.history import Cause, Version
 from hermes.skills.library import Skilled
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.app.learning.deps import LearningDeps
 
 BACK = "The skill {} is back at its version {}: {}."
 PUT_AWAY = "The new skill {0} is in the archive: {1}. `hermes curator restore {0}` brings it back."
 ASKED = "The skill {0} does not do well: {1}. `hermes skills revert {0}` takes the change back."
 
 
-def take_back(app: App, skills: Skilled, run: Run) -> str:
+def take_back(deps: LearningDeps, skills: Skilled, run: Run) -> str:
     """Take this run down, and act on what all of them say: words for the person, "" for none. Only
     what the agent made is touched, nothing that is pinned, and what came back stays."""
-    ledger = ledger_of(app)
+    ledger = ledger_of(deps.run.home)
     ledger.ran(run)
     try:
         present = skills.shelf.active(run.skill)
         if present is None or not _is_ours(skills, present, run):
             return ""
         words = relapsed(ledger.runs(run.skill), run.version, present.base[:VERSION_DIGITS])
-        return _acted(app, skills, present, words) if words else ""
+        return _acted(deps, skills, present, words) if words else ""
     except HermesError:
         # Somebody has changed or removed it meanwhile.
         return ""
@@ -43,9 +43,9 @@ def _is_ours(skills: Skilled, present: Version, run: Run) -> bool:
     return skills.shelf.provenance(entry) == "agent" and not is_pinned
 
 
-def _acted(app: App, skills: Skilled, present: Version, words: str) -> str:
+def _acted(deps: LearningDeps, skills: Skilled, present: Version, words: str) -> str:
     name, cause = present.name, Cause(who="review", model=present.cause.model, words=words)
-    if app.settings.skills.write_approval:
+    if deps.run.settings.skills.write_approval:
         return ASKED.format(name, words)
     known = [one for one in skills.shelf.history(name) if one.hash == present.base]
     if known:

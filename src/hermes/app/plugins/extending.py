@@ -6,7 +6,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hermes.app.prompt.compacting import BUILT_IN, plugged
+from hermes.app.prompt.compacting import plugged
+from hermes.context.engine import BUILT_IN
 from hermes.plugins.host import PluginHost
 from hermes.plugins.run_plugins import Plugged
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.core.effects import Ask, RunCommand
-from hermes.core.gate import Judge
 from hermes.core.ports import Workspace
-from hermes.core.session import Session
 from hermes.core.session_request import Opening
 from hermes.policy.rule_setup import policy_settings
 from hermes.policy.rules import Rules
@@ -53,17 +49,3 @@ def _keep_allowed(app: App, subject: str) -> None:
     from hermes.config.edit import allow_always
 
     allow_always(app.home, subject)
-
-
-def approver(app: App, session: Callable[[], Session]) -> Judge:
-    """Who answers questions in the person's place that the rules call simple, as they do while
-    their mode is "smart"."""
-
-    async def judge(effect: RunCommand, asked: Ask) -> bool:
-        if app.run.offline:
-            return app.judged_then()
-        from hermes.models.approver import Approving
-
-        return await Approving(app.models, app.settings, session()).allows(effect, asked)
-
-    return judge

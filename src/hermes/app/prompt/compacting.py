@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hermes.context.engine import BuiltInEngine
+from hermes.context.engine import BUILT_IN, BuiltInEngine
 from hermes.context.room import CompressionRules
 from hermes.context.watch import Means
 from hermes.core.events import SessionOpened
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from hermes.context.plugged import PluginEngine
 
 TASK = "compression"
-BUILT_IN = "compressor"
 OFTEN = (
     "This conversation was shortened for the second time. Nothing is lost, but the model sees less "
     "and less of its beginning; /new starts afresh."

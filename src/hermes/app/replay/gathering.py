@@ -9,13 +9,14 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.app.build import App
 from hermes.app.replay.facts import run_of
 from hermes.codec.json import decode, encode
 from hermes.codec.values import Value, replace
 from hermes.config.home import TAPES
+from hermes.config.run_context import RunContext
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import ToolFinished
+from hermes.journal.journal import SqliteJournal
 from hermes.journal.reading import segments
 from hermes.journal.rows import Row, read_rows
 from hermes.journal.versions import is_newer
@@ -32,24 +33,24 @@ class Rows(Value):
     shared: int
 
 
-async def gather(app: App, session_id: str) -> Recording:
+async def gather(run: RunContext, journal: SqliteJournal, session_id: str) -> Recording:
     """NotFound; UsageError when a record is damaged, since nothing after it could be trusted."""
-    mask = Mask(app.secrecy.values())
-    found = await app.journal.reading(lambda db: _rows(db, session_id))
+    mask = Mask(run.redactor.values())
+    found = await journal.reading(lambda db: _rows(db, session_id))
     lines, masked = _lines(found, mask)
-    folder = app.home.sessions / session_id
+    folder = run.home.sessions / session_id
     tapes = await asyncio.to_thread(read_tapes, folder / TAPES)
-    kept, more = await asyncio.to_thread(_kept, lines, mask, app.home.sessions)
+    kept, more = await asyncio.to_thread(_kept, lines, mask, run.home.sessions)
     cleaned = [_clean_tape(tape, mask) for tape in tapes]
     return Recording(
         session_id=session_id,
         version=__version__,
         lines=lines,
         now=run_of(
-            app.config,
+            run.config,
             mask=mask,
             after=0,
-            at=app.world.clock.now(),
+            at=run.world.clock.now(),
             attended=any(line.kind in ("approval_asked", "question_asked") for line in lines),
             root="",
             cwd="",

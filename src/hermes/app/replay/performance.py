@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
 from hermes.app.replay.facts import facts_in, known_in
-from hermes.app.replay.rehearsal import Play, Rehearsal, config_of
+from hermes.app.replay.rehearsal import Play, ReplayEnvironment, config_of
 from hermes.app.replay.tools import Mode, Results
 from hermes.codec.json import encode
 from hermes.codec.values import replace
 from hermes.config.home import Home
+from hermes.config.load import Config
 from hermes.core.events import SessionOpened
 from hermes.core.ports import Provider
+from hermes.core.session import Session
 from hermes.core.session_request import Opening
 from hermes.core.tools import Tool
 from hermes.core.world import World
@@ -34,13 +36,24 @@ from hermes.replay.report import Divergence, Report
 from hermes.replay.score import Score
 
 
+class ReplayApp(Protocol):
+    """An app that runs in a replay environment."""
+
+    async def open(self, opening: Opening) -> Session: ...
+    async def close(self) -> None: ...
+
+
+OpenApp = Callable[[Config, ReplayEnvironment], ReplayApp]
+
+
 class Performance:
-    """`home` is a folder that nobody else uses."""
+    """`home` is a folder that nobody else uses. `open_app` makes the app that plays."""
 
     def __init__(
         self,
         recording: Recording,
         home: Path,
+        open_app: OpenApp,
         *,
         tools: Mapping[str, Tool],
         system: str | None,
@@ -54,6 +67,7 @@ class Performance:
         self.score = Score(lines, goes_on=then is not None)
         self._recording = recording
         self._home = home
+        self._open_app = open_app
         self._requests_may_differ = requests_may_differ
         self._requests = 0
         self._differing: Divergence | None = None
@@ -112,8 +126,9 @@ class Performance:
         player = Player(part.tape.exchanges, gates) if part.tape is not None else None
         self.score.asks_on = lambda: player is not None and player.upcoming is not None
         conductor = gates.conductor = Conductor(self.score, part.start, part.end)
-        app = Rehearsal(
-            config_of(facts, self._home),
+        config = config_of(facts, self._home)
+        environment = ReplayEnvironment(
+            config,
             facts,
             self._play,
             conductor,
@@ -123,6 +138,7 @@ class Performance:
             known=known_in(part.tape.ways) if part.tape is not None else (),
             cwd=facts.cwd or shell_before(lines),
         )
+        app = self._open_app(config, environment)
         try:
             await conductor.perform(await app.open(self._opening(facts.attended)))
         finally:
@@ -130,7 +146,7 @@ class Performance:
             await app.close()
         self._requests += gates.requests
         self._differing = self._differing or gates.differing
-        return app.without_tape
+        return environment.without_tape
 
     def _opening(self, attended: bool) -> Opening:
         opened = self.score.events[self._recording.shared]

@@ -1,29 +1,28 @@
-"""The app of a replay: the real one, with a record in place of the world around it."""
+"""The environment of a replay: a recording in place of models, tools, files and time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from hermes.app.build import App
-from hermes.app.limits import limits_of
-from hermes.app.prompt.compacting import BUILT_IN, means_of
 from hermes.app.replay.facts import Facts, Known
 from hermes.app.replay.tools import Mode, ReplayTools, Results
 from hermes.codec.json import encode
 from hermes.config.child_environment import child_environment
 from hermes.config.home import Home
 from hermes.config.load import Config, load
+from hermes.context.engine import BUILT_IN
+from hermes.context.watch import Means
 from hermes.core.effects import Effect
 from hermes.core.errors import HermesError
-from hermes.core.events import ApprovalAsked, DurableEvent, EffectDecided, SessionOpened
+from hermes.core.events import ApprovalAsked, EffectDecided, SessionOpened
 from hermes.core.parts import Parts
 from hermes.core.ports import Meter, Provider, Workspace
-from hermes.core.session_request import Opening
 from hermes.core.tools import Tool
 from hermes.core.turn import Limits
 from hermes.core.world import World
 from hermes.models.choice import EMBEDDED, OFFLINE, Wish
+from hermes.models.limits import TieredConnect, limits_of
 from hermes.models.resolver import Resolver
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.recorded.player import Player
@@ -69,9 +68,9 @@ class Play:
         self.copy = copy
 
 
-class Rehearsal(App):
-    """One process of the record. Without a `player` it has no tape: replies come from the events.
-    `cwd` is where the shell was when it came in."""
+class ReplayEnvironment:
+    """Replaces the world around one recorded process. Without a `player` there is no tape: replies
+    come from the events. `cwd` is where the shell was when the process started."""
 
     def __init__(
         self,
@@ -87,11 +86,11 @@ class Rehearsal(App):
         cwd: str,
     ) -> None:
         others = side_calls(play.score.events)
-        world = ReplayWorld(gates.clock, play.score.lines, start, others)
-        super().__init__(config, env=facts.variables, world=world)
+        self.env = facts.variables
+        self.world = ReplayWorld(gates.clock, play.score.lines, start, others)
         self.journal = ReplayJournal(
             config.home.journal,
-            world,
+            self.world,
             score=play.score,
             clock=gates.clock,
             noted=conductor.noted,
@@ -99,12 +98,11 @@ class Rehearsal(App):
         self.tools = ReplayTools(
             gates, play.results, mode=play.mode, changed=play.tools, moved=self._moved
         )
-        self.models.resolver = Remembering(self.models.resolver, config, known)
-        self.new_recorder = conductor.recorder
-        self.person, self.state = facts.home, facts.state
-        self.run.offline = True
-        self.judged_then = lambda: _by_judge(gates.due)
+        self.recorder = conductor.recorder
+        self.user_home, self.state_dir = facts.home, facts.state
         self.without_tape = False
+        self._config = config
+        self._known = known
         self._facts = facts
         self._play = play
         self._gates = gates
@@ -112,37 +110,34 @@ class Rehearsal(App):
         self._cwd = cwd
         self._played: PlayedWorkspace | None = None
 
-    def _parts(
-        self,
-        session_id: str,
-        opened: SessionOpened,
-        opening: Opening,
-        workspace: Workspace,
-        *,
-        began: float,
-        after: int = 0,
-    ) -> Parts:
-        parts = super()._parts(session_id, opened, opening, workspace, began=began, after=after)
-        # The results of then have these words in them already.
-        parts.remark = None
-        parts.preflight = self._lasting
-        parts.hooks = lambda _recorder: played_hooks(self._gates, self._play.score.events)
-        if self._play.then is not None:
-            parts.policy = AnsweredThen(parts.policy, self._play.score)
-        built_in = self.settings.context.engine == BUILT_IN
-        means = means_of(self, session_id, opened)
-        parts.engine = PlayedEngine(means, self._gates, built_in=built_in)
-        return parts
+    def resolver(self, inner: Resolver) -> Resolver:
+        return RecordedResolver(inner, self._config, self._known)
 
-    async def _lasting(self, _effect: Effect) -> tuple[str, ...]:
-        """What was said then about what could not be taken back."""
+    def approved_by_model(self) -> bool:
+        """Whether a model approved the effect that is due."""
+        due = self._gates.due
+        return isinstance(due, EffectDecided) and due.by == "judge"
+
+    def adapt(self, deps: Parts, means: Means) -> Parts:
+        # Recorded results contain these remarks already.
+        deps.remark = None
+        deps.preflight = self._irreversible
+        deps.hooks = lambda _recorder: played_hooks(self._gates, self._play.score.events)
+        if self._play.then is not None:
+            deps.policy = AnsweredThen(deps.policy, self._play.score)
+        built_in = self._config.settings.context.engine == BUILT_IN
+        deps.engine = PlayedEngine(means, self._gates, built_in=built_in)
+        return deps
+
+    async def _irreversible(self, _effect: Effect) -> tuple[str, ...]:
+        """What the recorded question called irreversible."""
         due = self._gates.due
         return due.lasting if isinstance(due, ApprovalAsked) else ()
 
-    def _root(self, opened: SessionOpened) -> str:
+    def root(self, opened: SessionOpened) -> str:
         return self._facts.root or opened.cwd
 
-    def _workspace(self, session_id: str, root: str, opening: Opening) -> Workspace:
+    def workspace(self, session_id: str, root: str) -> Workspace:
         if self._play.mode == "live" and self._play.copy is not None:
             return self._scratch(session_id, root, self._play.copy)
         self._played = PlayedWorkspace(
@@ -151,10 +146,10 @@ class Rehearsal(App):
         return self._played
 
     def _scratch(self, session_id: str, root: str, copy: Path) -> Workspace:
-        terminal = self.settings.terminal
+        terminal = self._config.settings.terminal
         inner = LocalWorkspace(
             str(copy),
-            state=self.home.sessions / session_id,
+            state=self._config.home.sessions / session_id,
             world=_RealTime(self.world),
             env=child_environment(self._play.env, terminal.env_passthrough),
         )
@@ -164,22 +159,27 @@ class Rehearsal(App):
         if self._played is not None:
             self._played.moved(cwd)
 
-    def _connect(
-        self, model: str, provider: str, meter: Meter, tier: str | None = None
-    ) -> tuple[Provider, Limits]:
-        connected, limits = self._inner(model, provider, meter, tier)
-        if self._play.then is not None:
-            connected = Continuing(connected, self._play.then, self._play.score, meter, self.world)
-        return connected, limits
+    def connect(self, inner: TieredConnect) -> TieredConnect:
+        """The recorded way to models; `inner` is the real one."""
 
-    def _inner(
-        self, model: str, provider: str, meter: Meter, tier: str | None
+        def connect(
+            model: str, provider: str, meter: Meter, tier: str | None = None
+        ) -> tuple[Provider, Limits]:
+            connected, limits = self._recorded(inner, model, provider, meter, tier)
+            if (then := self._play.then) is not None:
+                connected = Continuing(connected, then, self._play.score, meter, self.world)
+            return connected, limits
+
+        return connect
+
+    def _recorded(
+        self, inner: TieredConnect, model: str, provider: str, meter: Meter, tier: str | None
     ) -> tuple[Provider, Limits]:
         spoken = SpokenProvider(self._play.score, self._gates, meter, self._speak)
         try:
-            connected, limits = super()._connect(model, provider, meter, tier)
+            connected, limits = inner(model, provider, meter, tier)
         except (HermesError, OSError):
-            return spoken, limits_of(self.settings, WINDOW)
+            return spoken, limits_of(self._config.settings, WINDOW)
         if provider == OFFLINE:
             return connected, limits
         if self._player is None or provider == EMBEDDED:
@@ -190,12 +190,8 @@ class Rehearsal(App):
         self.without_tape = True
 
 
-def _by_judge(due: DurableEvent | None) -> bool:
-    return isinstance(due, EffectDecided) and due.by == "judge"
-
-
-class Remembering(Resolver):
-    """Knows where a wish for a model led then."""
+class RecordedResolver(Resolver):
+    """Resolves models to the endpoints of the recording."""
 
     def __init__(self, inner: Resolver, config: Config, known: Iterable[Known]) -> None:
         super().__init__(config, inner.catalogue, inner._listings)

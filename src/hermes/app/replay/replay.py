@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from hermes.app.replay.performance import Performance
+from hermes.app.replay.performance import OpenApp, Performance
 from hermes.app.replay.tools import Mode
 from hermes.core.errors import UsageError
 from hermes.core.events import SessionOpened
@@ -49,6 +49,7 @@ async def replay(
     session: Path | Recording,
     overrides: Overrides | None = None,
     *,
+    open_app: OpenApp,
     env: Mapping[str, str] | None = None,
 ) -> Report:
     """UsageError when the recording cannot be played. `env` is what live tools start from; the
@@ -56,14 +57,20 @@ async def replay(
     recording = await asyncio.to_thread(load, session) if isinstance(session, Path) else session
     wanted = overrides or Overrides()
     with tempfile.TemporaryDirectory(prefix="hermes-replay-") as folder:
-        run = _Run(recording, wanted, env or {}, Path(folder))
+        run = _Run(recording, wanted, open_app, env or {}, Path(folder))
         return await run.report()
 
 
 class _Run:
     def __init__(
-        self, recording: Recording, overrides: Overrides, env: Mapping[str, str], folder: Path
+        self,
+        recording: Recording,
+        overrides: Overrides,
+        open_app: OpenApp,
+        env: Mapping[str, str],
+        folder: Path,
     ) -> None:
+        self._open_app = open_app
         self._recording = recording
         self._overrides = overrides
         self._env = env
@@ -116,6 +123,7 @@ class _Run:
         performance = Performance(
             self._recording,
             home,
+            self._open_app,
             tools=self._overrides.tools,
             system=self._overrides.system,
             mode=self._overrides.mode,

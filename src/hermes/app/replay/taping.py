@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.app.replay.facts import run_of, way_of
-from hermes.app.sessions.tuning import TieredConnect
 from hermes.config.home import TAPES
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.session_request import Opening
 from hermes.core.turn import Limits
+from hermes.models.limits import TieredConnect
 from hermes.providers.recorded.masks import Mask
 from hermes.providers.recorded.tape import Tape
 from hermes.providers.recorded.tapped import Tapped
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
+    from hermes.models.models import Models
 
 
 class Taping:
@@ -23,22 +24,28 @@ class Taping:
     there before gets its tape at once: it must be known when this process came."""
 
     def __init__(
-        self, app: App, session_id: str, opening: Opening, workspace: Workspace, after: int
+        self,
+        context: RunContext,
+        models: Models,
+        session_id: str,
+        opening: Opening,
+        workspace: Workspace,
+        after: int,
     ) -> None:
-        self._models = app.models
-        self._settings = app.settings
-        self._mask = Mask(app.secrecy.values(), app.secrecy.marks)
+        self._models = models
+        self._settings = context.settings
+        self._mask = Mask(context.redactor.values(), context.redactor.marks)
         run = run_of(
-            app.config,
+            context.config,
             mask=self._mask,
             after=after,
-            at=app.world.clock.now(),
+            at=context.world.clock.now(),
             attended=opening.attended,
             root=workspace.root,
             cwd=workspace.cwd,
         )
-        folder = app.home.sessions / session_id / TAPES
-        self._tape = Tape(folder, run, mask=self._mask, clock=app.world.clock)
+        folder = context.home.sessions / session_id / TAPES
+        self._tape = Tape(folder, run, mask=self._mask, clock=context.world.clock)
         if after:
             self._tape.begin()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from hermes.codec.values import JsonValue, replace
@@ -15,6 +14,7 @@ from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Prompt
 from hermes.core.transcript import Transcript
 from hermes.core.turn import Limits, View
+from hermes.models.limits import TieredConnect
 from hermes.policy.rules import Rules
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ ApprovalMode = Literal["manual", "smart", "off"]
 MODES = get_args(ApprovalMode)
 # The tier of `/fast`.
 FAST = "priority"
-TieredConnect = Callable[[str, str, Meter, str | None], tuple[Provider, Limits]]
 
 EFFORTS = tuple(each for each in get_args(Effort) if each)
 

@@ -9,7 +9,8 @@ import click
 
 from hermes.app.build import App
 from hermes.app.replay.gathering import gather
-from hermes.app.replay.replay import Overrides, replay
+from hermes.app.replay.replay import Overrides
+from hermes.app.replaying import replay
 from hermes.commands.visible import one_line
 from hermes.core.errors import NotFound, UsageError
 from hermes.replay.report import Divergence, Report
@@ -45,7 +46,7 @@ def command(
         if (file := Path(session)).is_file():
             return await replay(file, overrides, env=app.env)
         try:
-            recording = await gather(app, await app.library.find(session))
+            recording = await gather(app.run, app.journal, await app.library.find(session))
         except NotFound as error:
             raise UsageError(f"{error} A file of that name is not here either.") from error
         return await replay(recording, overrides, env=app.env)

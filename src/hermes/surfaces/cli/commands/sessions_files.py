@@ -83,7 +83,7 @@ async def _lines(
     if form == "jsonl" or ids is None:
         return await app.library.export(ids, redact=redact)
     if form == "replay":
-        return _one(packed(await gather(app, ids[0])))
+        return _one(packed(await gather(app.run, app.journal, ids[0])))
     if form == "html":
         return _one((await html_page(app.library, app.journal, ids[0], redact)).encode())
     return _one((await app.library.markdown(ids[0], redact=redact)).encode())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
+from hermes.app.replaying import learning_deps
 from hermes.codec.json import plain
 from hermes.commands.visible import clean
 from hermes.config.findings import Level
@@ -67,7 +68,7 @@ def rehearse(
         only = await app.library.find(session) if session else ""
         # What it costs is booked in a session of its own.
         purse = await app.open(Opening(source="tool", attended=False))
-        done = await Rehearsals(app, skills, purse.meter).rehearse(
+        done = await Rehearsals(learning_deps(app), skills, purse.meter).rehearse(
             wanted, most=most or app.settings.skills.rehearse, session=only
         )
         if any(not trial.problem for trial in done.trials):

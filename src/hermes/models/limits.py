@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hermes.codec.json import convert, plain
 from hermes.config.settings import Settings
 from hermes.core.guardrails import Guardrails
+from hermes.core.ports import Meter, Provider
 from hermes.core.spill import sized
 from hermes.core.tools import ToolSettings
 from hermes.core.turn import Limits
+
+# Connects to a model with a meter and a service tier.
+TieredConnect = Callable[[str, str, Meter, str | None], tuple[Provider, Limits]]
 
 
 def limits_of(settings: Settings, window: int) -> Limits:

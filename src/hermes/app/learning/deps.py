@@ -1,0 +1,24 @@
+"""What learning needs of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hermes.app.replay.performance import OpenApp
+from hermes.config.run_context import RunContext
+from hermes.journal.journal import SqliteJournal
+from hermes.memory.service import Remembering
+from hermes.models.models import Models
+from hermes.skills.library import Skilled
+
+
+class LearningDeps(NamedTuple):
+    """`skills` gives the library for a project; `open_app` makes the app that a rehearsal plays."""
+
+    run: RunContext
+    journal: SqliteJournal
+    models: Models
+    memory: Remembering
+    skills: Callable[[str], Skilled]
+    open_app: OpenApp

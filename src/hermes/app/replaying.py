@@ -1,0 +1,34 @@
+"""Replays recorded sessions with the real app in a replay environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from hermes.app.build import App
+from hermes.app.learning.deps import LearningDeps
+from hermes.app.replay.rehearsal import ReplayEnvironment
+from hermes.app.replay.replay import Overrides
+from hermes.app.replay.replay import replay as replay_with
+from hermes.config.load import Config
+from hermes.replay.recording import Recording
+from hermes.replay.report import Report
+
+
+def replay_app(config: Config, environment: ReplayEnvironment) -> App:
+    return App(config, env=environment.env, world=environment.world, replay=environment)
+
+
+async def replay(
+    session: Path | Recording,
+    overrides: Overrides | None = None,
+    *,
+    env: Mapping[str, str] | None = None,
+) -> Report:
+    """UsageError when the recording cannot be played. Live tools start from `env` and work in a
+    copy of the session's folder."""
+    return await replay_with(session, overrides, open_app=replay_app, env=env)
+
+
+def learning_deps(app: App) -> LearningDeps:
+    return LearningDeps(app.run, app.journal, app.models, app.memory, app.skills, replay_app)
