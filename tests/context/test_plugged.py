@@ -10,8 +10,7 @@ import pytest
 
 from hermes.app.build import App
 from hermes.app.prompt.compacting import plugged
-from hermes.app.replay.gathering import gather
-from hermes.app.replaying import replay
+from hermes.app.replay import replay
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -30,6 +29,7 @@ from hermes.core.messages import (
 )
 from hermes.core.session_request import Opening
 from hermes.core.world import World
+from hermes.replay.gathering import gather
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hermes.app.replay.gathering import gather
-from hermes.app.replaying import replay
+from hermes.app.replay import replay
 from hermes.core.events import HookAnswered, ReplyAdded, ToolFinished
+from hermes.replay.gathering import gather
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, calls_many, says
 from hermes.testing.wires.table import WireName

@@ -7,8 +7,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from hermes.app.learning.rehearsing import ledger_of
 from hermes.core.world import World
+from hermes.learning.rehearsals import ledger_of
 from hermes.testing.kill import kill_points
 from tests.durability.observing import eventually
 from tests.learning.school import School, say

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.app.learning.rehearsing import ledger_of
+from hermes.learning.rehearsals import ledger_of
 from hermes.skills.history import Cause
 from hermes.skills.shelf import Change
 from hermes.skills.stats import skill_stats

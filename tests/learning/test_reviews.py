@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.app.build import App
-from hermes.app.learning.rehearsing import Rehearsals, ledger_of
-from hermes.app.replaying import learning_deps
+from hermes.app.replay import learning_deps
 from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
 from hermes.core.commands import Answer, Say
@@ -19,6 +18,7 @@ from hermes.core.events import ApprovalAsked
 from hermes.core.session import Session
 from hermes.core.session_request import Opening
 from hermes.learning.looking import REVIEW
+from hermes.learning.rehearsals import Rehearsals, ledger_of
 from hermes.skills.history import Cause
 from hermes.skills.shelf import Change
 from hermes.skills.skill import MAIN

@@ -60,11 +60,11 @@ from hermes.web.access import web_access
 from hermes.workspaces.terminal_settings import is_far
 
 if TYPE_CHECKING:
-    from hermes.app.replay.rehearsal import ReplayEnvironment
     from hermes.core.secret_store import AskSecret, SecretStore
     from hermes.journal.archive import Library
     from hermes.memory.provider import MemoryProvider
     from hermes.memory.service import Remembering
+    from hermes.replay.environment import ReplayEnvironment
     from hermes.skills.library import Skilled
     from hermes.undo.worktrees import Worktrees
 
@@ -427,7 +427,7 @@ class App:
             return self._replay.connect(self._connect)
         if not self.settings.sessions.record:
             return self._connect
-        from hermes.app.replay.taping import Taping
+        from hermes.replay.taping import Taping
 
         return Taping(self.run, self.models, session_id, opening, workspace, after).around(
             self._connect

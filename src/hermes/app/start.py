@@ -20,8 +20,8 @@ from hermes.core.world import World, nothing_here
 from hermes.credentials.redaction import Secrecy
 
 if TYPE_CHECKING:
-    from hermes.app.learning.deps import LearningDeps
     from hermes.core.session import Session
+    from hermes.learning.deps import LearningDeps
 
 
 def start(
@@ -56,10 +56,10 @@ def start(
 
 
 async def learn_beside(app: App, session: Session) -> None:
-    from hermes.app.learning.lessons import learn
+    from hermes.learning.start import learn
 
     def deps() -> LearningDeps:
-        from hermes.app.replaying import learning_deps
+        from hermes.app.replay import learning_deps
 
         return learning_deps(app)
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.replay.gathering import gather
-from hermes.app.replaying import replay
+from hermes.app.replay import replay
 from hermes.codec.values import replace
 from hermes.core.commands import Compact
 from hermes.core.events import Compacted
+from hermes.replay.gathering import gather
 from hermes.replay.recording import Recording
 from hermes.testing.request import Request
 from hermes.testing.script import Rule

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from hermes.app.replay.replay import Overrides
-from hermes.app.replaying import replay
+from hermes.app.replay import replay
 from hermes.codec.json import encode
 from hermes.codec.values import replace
 from hermes.core.effects import ReadPath
@@ -17,6 +16,7 @@ from hermes.core.events import DurableEvent, MessageReceived, ToolFinished
 from hermes.core.messages import user_says
 from hermes.core.tools import Tool, ToolContext, ToolOutput, tool
 from hermes.replay.recording import Recording
+from hermes.replay.replay import Overrides
 from hermes.replay.report import Divergence
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import calls, says

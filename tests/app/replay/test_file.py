@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.replaying import replay
+from hermes.app.replay import replay
 from hermes.core.errors import UsageError
 from hermes.replay.file import lines_of, load, packed
 from hermes.replay.recording import Recording

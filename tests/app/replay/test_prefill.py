@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.app.replaying import replay
+from hermes.app.replay import replay
 from hermes.testing.steps import says
 from tests.app.replay.recorded import record
 

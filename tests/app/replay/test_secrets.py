@@ -5,11 +5,11 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-from hermes.app.replay.gathering import gather
-from hermes.app.replaying import replay
+from hermes.app.replay import replay
 from hermes.core.commands import Say
 from hermes.core.session_request import Opening
 from hermes.replay.file import lines_of, load, packed
+from hermes.replay.gathering import gather
 from hermes.testing.faults import paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.replay.gathering import gather
-from hermes.app.replaying import replay
+from hermes.app.replay import replay
 from hermes.codec.values import replace
 from hermes.core.events import CallSettled
 from hermes.replay.cues import side_work
+from hermes.replay.gathering import gather
 from tests.app.replay.stories import stories
 from tests.app.replay.telling import Story, told
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.replay.gathering import gather
-from hermes.app.replaying import replay
+from hermes.app.replay import replay
 from hermes.codec.values import replace
+from hermes.replay.gathering import gather
 from tests.app.replay.stories import stories
 from tests.app.replay.telling import Story, told
 

@@ -8,11 +8,11 @@ from typing import Literal
 import click
 
 from hermes.app.build import App
-from hermes.app.replay.gathering import gather
-from hermes.app.replay.replay import Overrides
-from hermes.app.replaying import replay
+from hermes.app.replay import replay
 from hermes.commands.visible import one_line
 from hermes.core.errors import NotFound, UsageError
+from hermes.replay.gathering import gather
+from hermes.replay.replay import Overrides
 from hermes.replay.report import Divergence, Report
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 from hermes.surfaces.cli.style import styled

@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from hermes.app.build import App
-from hermes.app.replay.gathering import gather
 from hermes.core.errors import UsageError
 from hermes.journal.archive import Imported, Problem
 from hermes.journal.html_export import html_page, prompts
 from hermes.replay.file import packed
+from hermes.replay.gathering import gather
 from hermes.surfaces.cli.commands.session_filters import chosen, filter_options, is_narrowed
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, with_app
 

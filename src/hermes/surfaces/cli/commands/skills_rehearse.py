@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes.app.build import App
-from hermes.app.replaying import learning_deps
+from hermes.app.replay import learning_deps
 from hermes.codec.json import plain
 from hermes.commands.visible import clean
 from hermes.config.findings import Level
@@ -59,8 +59,8 @@ def rehearse(
     decide: bool,
     as_json: bool,
 ) -> None:
-    from hermes.app.learning.learning import decide as decided
-    from hermes.app.learning.rehearsing import Rehearsals
+    from hermes.learning.learner import decide as decided
+    from hermes.learning.rehearsals import Rehearsals
 
     async def work(app: App) -> tuple[Rehearsal, str]:
         skills = app.skills(str(Path.cwd().resolve()))
@@ -74,7 +74,7 @@ def rehearse(
         if any(not trial.problem for trial in done.trials):
             title = await app.library.free_title(f"Rehearsal of {wanted.name}")
             await purse.send(Retitle(title=title))
-        return done, decided(app, skills, wanted, done) if decide else ""
+        return done, decided(learning_deps(app), skills, wanted, done) if decide else ""
 
     done, words = with_app(ctx, work)
     if as_json:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from hermes.app.replay.facts import Facts, Known
-from hermes.app.replay.tools import Mode, ReplayTools, Results
 from hermes.codec.json import encode
 from hermes.config.child_environment import child_environment
 from hermes.config.home import Home
@@ -31,6 +29,7 @@ from hermes.replay.approvals import AnsweredThen
 from hermes.replay.compactions import PlayedEngine
 from hermes.replay.conductor import Conductor
 from hermes.replay.cues import side_calls
+from hermes.replay.facts import Facts, Known
 from hermes.replay.gates import Gates
 from hermes.replay.hooks import played_hooks
 from hermes.replay.journal import ReplayJournal
@@ -38,6 +37,7 @@ from hermes.replay.score import Score
 from hermes.replay.scratch import ScratchWorkspace
 from hermes.replay.spoken import Continuing, SpokenProvider
 from hermes.replay.time import ReplayWorld
+from hermes.replay.tools import Mode, ReplayTools, Results
 from hermes.replay.workspace import PlayedWorkspace
 from hermes.workspaces.local import LocalWorkspace
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hermes.app.replay.performance import OpenApp
 from hermes.config.run_context import RunContext
 from hermes.journal.journal import SqliteJournal
 from hermes.memory.service import Remembering
 from hermes.models.models import Models
+from hermes.replay.performance import OpenApp
 from hermes.skills.library import Skilled
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.app.replay.facts import run_of, way_of
 from hermes.config.home import TAPES
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.session_request import Opening
@@ -13,6 +12,7 @@ from hermes.models.limits import TieredConnect
 from hermes.providers.recorded.masks import Mask
 from hermes.providers.recorded.tape import Tape
 from hermes.providers.recorded.tapped import Tapped
+from hermes.replay.facts import run_of, way_of
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext

@@ -7,17 +7,17 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from hermes.app.replay.performance import OpenApp, Performance
-from hermes.app.replay.tools import Mode
 from hermes.core.errors import UsageError
 from hermes.core.events import SessionOpened
 from hermes.core.ports import Provider
 from hermes.core.tools import Tool
 from hermes.replay.file import load
 from hermes.replay.parts import Part, first_place, idle_before, parts_of
+from hermes.replay.performance import OpenApp, Performance
 from hermes.replay.recording import Recording
 from hermes.replay.report import Report
 from hermes.replay.scratch import copy_folder
+from hermes.replay.tools import Mode
 
 NO_TAPE = "Nothing was taped for {}: replies were taken from the records, requests not compared."
 GUESSED = "After record {} another process must have gone on; that is a guess."

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.app.replay.facts import run_of
 from hermes.codec.json import decode, encode
 from hermes.codec.values import Value, replace
 from hermes.config.home import TAPES
@@ -24,6 +23,7 @@ from hermes.providers.recorded.frames import Exchange
 from hermes.providers.recorded.masks import Mask
 from hermes.providers.recorded.reading import Taped, read_tapes
 from hermes.providers.recorded.tape import recut
+from hermes.replay.facts import run_of
 from hermes.replay.recording import Line, Recording
 from hermes.version import __version__
 

@@ -28,7 +28,7 @@ from hermes.skills.loading import read_text
 from hermes.skills.tools import change, skill_manage, skill_view, skills_list
 
 if TYPE_CHECKING:
-    from hermes.app.learning.deps import LearningDeps
+    from hermes.learning.deps import LearningDeps
 
 MOST_ROUNDS = 8
 MOST_PROPOSALS = 3

@@ -9,8 +9,8 @@ from hermes.core.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hermes.app.learning.deps import LearningDeps
     from hermes.config.skill_settings import SkillSettings
+    from hermes.learning.deps import LearningDeps
 
 
 async def learn(
@@ -22,6 +22,6 @@ async def learn(
         return
     if not skills.review_calls and not skills.creation_nudge_interval:
         return
-    from hermes.app.learning.learning import Learning
+    from hermes.learning.learner import Learning
 
     await Learning(deps(), session, opened).follow(session.subscribe())

@@ -7,9 +7,6 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hermes.app.learning.looking_back import LookBack, Past
-from hermes.app.learning.rehearsing import Rehearsals, ledger_of
-from hermes.app.learning.taking_back import take_back
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.core.events import Record, SessionOpened
 from hermes.core.session import Session
@@ -17,7 +14,10 @@ from hermes.core.subscription import Subscription
 from hermes.core.transcript import fold
 from hermes.learning.ledger import Look
 from hermes.learning.occasions import Occasion, Watch
+from hermes.learning.rehearsals import Rehearsals, ledger_of
 from hermes.learning.relapse import Run, Uses
+from hermes.learning.reverts import take_back
+from hermes.learning.review import LookBack, Past
 from hermes.learning.verdicts import Rehearsal, Verdict
 from hermes.memory.review import Reviewed
 from hermes.models.choice import WITHIN
@@ -26,7 +26,7 @@ from hermes.skills.history import Version
 from hermes.skills.library import Skilled
 
 if TYPE_CHECKING:
-    from hermes.app.learning.deps import LearningDeps
+    from hermes.learning.deps import LearningDeps
 
 # Whoever looks back has this long; a look that is older has lost its process.
 SECONDS = 300.0

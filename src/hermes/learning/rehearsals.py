@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hermes.app.replay.gathering import gather
-from hermes.app.replay.performance import Performance
-from hermes.app.replay.tools import UNKNOWN_CALL
 from hermes.codec.json import encode
 from hermes.codec.values import replace
 from hermes.core.errors import HermesError, UsageError
@@ -33,14 +30,17 @@ from hermes.learning.outcomes import outcome_of
 from hermes.learning.revision import Introduction, Revision
 from hermes.learning.verdicts import Rehearsal, Trial
 from hermes.models.choice import WITHIN
+from hermes.replay.gathering import gather
 from hermes.replay.outside import Outside
 from hermes.replay.parts import Part, first_place, idle_before
+from hermes.replay.performance import Performance
 from hermes.replay.recording import Line, Recording
+from hermes.replay.tools import UNKNOWN_CALL
 from hermes.skills.history import Version
 
 if TYPE_CHECKING:
-    from hermes.app.learning.deps import LearningDeps
     from hermes.config.home import Home
+    from hermes.learning.deps import LearningDeps
     from hermes.skills.library import Skilled
 
 CAUSE = "rehearsal"

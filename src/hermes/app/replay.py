@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hermes.app.build import App
-from hermes.app.learning.deps import LearningDeps
-from hermes.app.replay.rehearsal import ReplayEnvironment
-from hermes.app.replay.replay import Overrides
-from hermes.app.replay.replay import replay as replay_with
 from hermes.config.load import Config
+from hermes.learning.deps import LearningDeps
+from hermes.replay.environment import ReplayEnvironment
 from hermes.replay.recording import Recording
+from hermes.replay.replay import Overrides
+from hermes.replay.replay import replay as replay_with
 from hermes.replay.report import Report
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.app.learning.rehearsing import ledger_of
 from hermes.core.errors import HermesError
+from hermes.learning.rehearsals import ledger_of
 from hermes.learning.relapse import Run, relapsed
 from hermes.skills.desk import VERSION_DIGITS
 from hermes.skills.history import Cause, Version
 from hermes.skills.library import Skilled
 
 if TYPE_CHECKING:
-    from hermes.app.learning.deps import LearningDeps
+    from hermes.learning.deps import LearningDeps
 
 BACK = "The skill {} is back at its version {}: {}."
 PUT_AWAY = "The new skill {0} is in the archive: {1}. `hermes curator restore {0}` brings it back."

@@ -10,9 +10,6 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from hermes.app.replay.facts import facts_in, known_in
-from hermes.app.replay.rehearsal import Play, ReplayEnvironment, config_of
-from hermes.app.replay.tools import Mode, Results
 from hermes.codec.json import encode
 from hermes.codec.values import replace
 from hermes.config.home import Home
@@ -28,12 +25,15 @@ from hermes.journal.rows import read_rows
 from hermes.providers.http import tap_of_task
 from hermes.providers.recorded.player import Player
 from hermes.replay.conductor import Conductor
+from hermes.replay.environment import Play, ReplayEnvironment, config_of
+from hermes.replay.facts import facts_in, known_in
 from hermes.replay.gates import Gates
 from hermes.replay.journal import seed
 from hermes.replay.parts import Part, shell_before
 from hermes.replay.recording import Line, Recording
 from hermes.replay.report import Divergence, Report
 from hermes.replay.score import Score
+from hermes.replay.tools import Mode, Results
 
 
 class ReplayApp(Protocol):
