@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hermes.app.build import App
-from hermes.app.prompt.compacting import plugged
+from hermes.app.context_engine import plugged
 from hermes.app.replay import replay
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home

@@ -18,10 +18,10 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from hermes.app.build import App
-from hermes.app.prompt.references import refer
-from hermes.app.sessions.asides import in_background
+from hermes.app.side_questions import in_background
 from hermes.commands.catalogue import COMMANDS, EXTRA
 from hermes.commands.registry import Begun, Registry
+from hermes.context.session_references import refer
 from hermes.core.commands import Answer, Say
 from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, QuestionAsked, ToolFinished
@@ -172,7 +172,7 @@ async def by_a_reference(house: House) -> None:
     ]  # fmt: skip
     async with session_in(house, attended=True) as (app, session):
         for text in texts:
-            found = await refer(app, session, text)
+            found = await refer(app.run, app.models, session, text)
             assert house.stage.key not in found.text, text
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.policy.witnessing_far import FarWitness, SharedWitness
 from hermes.core.effects import Allow, Ask, Decision, RunCommand
 from hermes.core.world import World
 from hermes.policy.rules import PolicySettings, Rules
 from hermes.policy.suspects.copies import Copies
 from hermes.policy.suspects.suspects import Suspects
+from hermes.policy.taint.remote import FarWitness, SharedWitness
 from hermes.policy.taint.witnessed import Witnessed
 from hermes.workspaces.confinement.protection import Protection
 from hermes.workspaces.far.cli import CliMachine

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hermes.app.build import App
-from hermes.app.sessions.upkeep import curate
+from hermes.app.upkeep import curate
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Answer, Say

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.sessions.upkeep import curate
+from hermes.app.upkeep import curate
 from hermes.core.session_request import Opening
 from hermes.cron.service import JobDesk
 from hermes.skills.consolidation import Consolidation

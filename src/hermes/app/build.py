@@ -8,18 +8,16 @@ from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from hermes.app.budgets import Budgets
+from hermes.app import session_tasks as watching
 from hermes.app.commons import Commons
+from hermes.app.context_engine import EngineMaker, context_engine, means_of
 from hermes.app.furnishing import furnishing
-from hermes.app.models.following import follow_choice
-from hermes.app.plugins.extending import joined, selecting
-from hermes.app.policy.safeguards import session_rules
-from hermes.app.policy.witnessing import witness
-from hermes.app.prompt.compacting import EngineMaker, context_engine, means_of
-from hermes.app.sessions import watching
-from hermes.app.sessions.tuning import Tuning
-from hermes.app.sessions.upkeep import upkeep
-from hermes.app.workspaces.workplace import arrived, preflight, workspace_of
+from hermes.app.plugin_host import joined, selecting
+from hermes.app.resume_model import follow_choice
+from hermes.app.session_controls import Tuning
+from hermes.app.session_rules import session_rules
+from hermes.app.session_workspace import arrived, preflight, workspace_of
+from hermes.app.upkeep import upkeep
 from hermes.codec.values import replace
 from hermes.config.load import Config
 from hermes.config.logs import Logging
@@ -51,9 +49,11 @@ from hermes.images.service import Imaging
 from hermes.journal.journal import SqliteJournal
 from hermes.mcp.run_servers import Foreign
 from hermes.memory.snapshots import remembered, through
+from hermes.models.budgets import Budgets
 from hermes.models.choice import Choice
 from hermes.models.limits import TieredConnect, limits_of
 from hermes.models.models import Models
+from hermes.policy.taint.tracking import witness
 from hermes.skills.session_index import Looked
 from hermes.tools.toolbox import Tools, wanted_names
 from hermes.web.access import web_access
@@ -269,6 +269,16 @@ class App:
         held = self._open.get(session_id)
         return held[0] if held else None
 
+    def secret_store(self, session_id: str) -> SecretStore:
+        """The secrets that commands of this session may use."""
+        if session_id not in self.secret_stores:
+            from hermes.core.secret_store import SecretStore
+            from hermes.credentials.vault import HomeVault
+
+            store = SecretStore(HomeVault(self.run), self.ask_secret)
+            self.secret_stores[session_id] = store
+        return self.secret_stores[session_id]
+
     def cwd(self, opening: Opening) -> str:
         """The folder that a session starts in."""
         return self.commons.start_folder(opening.cwd)
@@ -318,7 +328,7 @@ class App:
         began = self.world.clock.now()
         parts = self._parts(session_id, opened, opening, workspace, began=began)
         arrange(session_id, parts)
-        witness(self, session_id, parts)
+        self._track_taint(session_id, parts)
         return Session(parts, recorder)
 
     async def _job_of(self, parent: str) -> str:
@@ -340,7 +350,7 @@ class App:
         parts = self._parts(session_id, opened, opening, workspace, began=began, after=last)
         self.tuned[session_id].resume(transcript.tuned)
         arrange(session_id, parts)
-        witness(self, session_id, parts)
+        self._track_taint(session_id, parts)
         session = Session(parts, recorder)
         await follow_choice(self, session, transcript)
         return session
@@ -413,6 +423,10 @@ class App:
             return await Approving(self.models, self.settings, session).allows(effect, asked)
 
         return approve
+
+    def _track_taint(self, session_id: str, parts: Parts) -> None:
+        rules = self.tuned[session_id].rules
+        witness(self.run, session_id, rules, self.commons.suspects, parts)
 
     def _root(self, opened: SessionOpened) -> str:
         if self._replay is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hermes.app.prompt.beginning import Beginning, beginning
-from hermes.app.workspaces.workplace import root_of
+from hermes.app.session_prompt import Beginning, beginning
+from hermes.app.session_workspace import root_of
 from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import replace
 from hermes.core.session_request import Opening

@@ -45,7 +45,6 @@ def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
             case "hermes.tools.discovery":
                 return _directory(app, opened)
             case "hermes.skills.tools":
-                from hermes.app.secrecy.vault import store_of
                 from hermes.skills.library import session_skills
 
                 return session_skills(
@@ -53,7 +52,7 @@ def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
                     session_id,
                     opened,
                     find_session=lambda: app.opened(session_id),
-                    secrets=store_of(app, session_id),
+                    secrets=app.secret_store(session_id),
                 )
             case _:
                 return kind()
@@ -62,9 +61,8 @@ def furnishing(app: App, session_id: str, opened: SessionOpened) -> Furnish:
 
 
 def _secrets(app: App, session_id: str) -> object:
-    from hermes.app.secrecy.vault import store_of
 
-    return store_of(app, session_id)
+    return app.secret_store(session_id)
 
 
 def _hosting(app: App, session_id: str) -> object:
@@ -97,7 +95,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
 
     def teller() -> Teller:
         # Few searches want a recap, and its models are not loaded for the others.
-        from hermes.app.sessions.recapping import teller_of
+        from hermes.app.recap import teller_of
 
         return teller_of(app, session_id)
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 import platform
 import sys
 
-from hermes.app.prompt.toolsets import ToolsetState, states, switch
 from hermes.codec.json import encode, plain
 from hermes.commands.registry import Here, Outcome, Reloaded, Shown, SlashCommand
 from hermes.commands.tuning import choices
 from hermes.commands.visible import one_line
 from hermes.core.errors import UsageError
+from hermes.homes.toolsets import ToolsetState, states, switch
 from hermes.models.shelf import ProviderRow, Shelf
 from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__

@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from hermes.app.sessions.tuning import Tuning
+from hermes.app.session_controls import Tuning
 from hermes.codec.json import encode, plain
 from hermes.commands.amounts import elapsed, money, short_count
 from hermes.commands.recap import Exchange, exchanges, tally

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from hermes.app.workspaces.by_hand import Ran, run_by_hand
 from hermes.commands.registry import Begun, Extra, Here, Outcome, Shown, Suggestion
 from hermes.commands.visible import clean, one_line
+from hermes.workspaces.user_commands import Ran, run_by_hand
 
 SECONDS = 30.0
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.app.prompt.references import without_attachments
 from hermes.codec.values import Value
 from hermes.commands.visible import clean, one_line
+from hermes.context.session_references import without_attachments
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 SAID_CHARACTERS = 300

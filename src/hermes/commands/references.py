@@ -6,9 +6,9 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from hermes.app.prompt.references import files_like
 from hermes.commands.amounts import short_count
 from hermes.commands.registry import Here, Suggestion
+from hermes.context.session_references import files_like
 
 KINDS = {
     "file:": "a file, or lines of it: @file:path:10-25",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from hermes.app.sessions.tuning import EFFORTS, FAST, MODES, Tuning, keep_setting
+from hermes.app.session_controls import EFFORTS, FAST, MODES, Tuning, keep_setting
 from hermes.codec.values import replace
 from hermes.commands.registry import Here, Outcome, Shown, SlashCommand, Suggestion
 from hermes.core.errors import UsageError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.app.sessions.asides import Aside, in_background, side_answer
+from hermes.app.side_questions import Aside, in_background, side_answer
 from hermes.commands.endings import explain
 from hermes.commands.registry import Begun, Here, Outcome, Sent, Shown, SlashCommand
 from hermes.commands.visible import clean, one_line

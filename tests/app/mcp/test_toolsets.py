@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.prompt.toolsets import ToolsetState, changes, states
 from hermes.config.home import Home
 from hermes.config.mcp_settings import McpServerSettings, McpToolSettings
 from hermes.config.migrate import REMOVED
 from hermes.config.settings import AgentSettings, Settings
 from hermes.core.errors import NotFound, UsageError
+from hermes.homes.toolsets import ToolsetState, changes, states
 
 
 def with_server(**own: object) -> Settings:

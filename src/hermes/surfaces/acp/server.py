@@ -38,7 +38,7 @@ from acp.schema import (
 )
 
 from hermes.app.build import App
-from hermes.app.workspaces.workplace import within
+from hermes.app.session_workspace import within
 from hermes.codec.values import replace
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError

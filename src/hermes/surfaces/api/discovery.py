@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from hermes.app.build import App
-from hermes.app.prompt.toolsets import states
 from hermes.codec.values import JsonObject
+from hermes.homes.toolsets import states
 from hermes.surfaces.api.call import MOST_BODY, Answer, Call, answer
 from hermes.surfaces.api.content import MOST_CHARS, MOST_PARTS
 from hermes.surfaces.api.house import House

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hermes.app.prompt import toolsets
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.commands.describe import describe
@@ -19,6 +18,7 @@ from hermes.core.events import (
     TurnStarted,
 )
 from hermes.core.messages import ToolResult
+from hermes.homes import toolsets
 from hermes.surfaces.api.asking import asked, chat_messages, input_items
 from hermes.surfaces.api.bodies import AnswerBody, ApprovalBody, RunBody, SteerBody
 from hermes.surfaces.api.call import Answer, Call, answer

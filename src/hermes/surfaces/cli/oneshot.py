@@ -80,9 +80,9 @@ async def _referred(app: App, session: Session, say: Say) -> Say:
     if "@" not in say.text:
         return say
     # Few messages have any.
-    from hermes.app.prompt.references import refer
+    from hermes.context.session_references import refer
 
-    found = await refer(app, session, say.text)
+    found = await refer(app.run, app.models, session, say.text)
     for warning in found.warnings:
         print(warning, file=sys.stderr)
     return replace(say, text=found.text)

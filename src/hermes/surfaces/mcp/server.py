@@ -16,7 +16,7 @@ from mcp_types import (
 )
 from pydantic import Field
 
-from hermes.app.mcp.conversations import Conversations
+from hermes.app.conversations import Conversations
 from hermes.core.errors import HermesError
 from hermes.version import __version__
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import assert_never
 
 from hermes.app.build import App
-from hermes.app.prompt.references import refer
 from hermes.codec.values import JsonObject, replace
 from hermes.commands.catalogue import COMMANDS, EXTRA
 from hermes.commands.pictures import attach
@@ -30,6 +29,7 @@ from hermes.commands.registry import (
     Shown,
     Suggestion,
 )
+from hermes.context.session_references import refer
 from hermes.core.commands import Answer, Interrupt, Retitle, Say, Steer, Withdraw
 from hermes.core.errors import HermesError
 from hermes.core.events import (
@@ -209,7 +209,7 @@ class Conversation:
         """With what its `@` references lead to."""
         if "@" not in text:
             return text
-        found = await refer(self.app, self.session, text)
+        found = await refer(self.app.run, self.app.models, self.session, text)
         for warning in found.warnings:
             self._feed.notice(warning, warning=True)
         return found.text

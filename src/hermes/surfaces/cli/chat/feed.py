@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from hermes.app.prompt.references import without_attachments
 from hermes.commands.describe import describe
 from hermes.commands.drawn import drawn
 from hermes.commands.endings import explain, is_error
@@ -14,6 +13,7 @@ from hermes.commands.skill_lines import typed_part
 from hermes.commands.unmade import Unmade
 from hermes.commands.visible import clean, one_line
 from hermes.config.display_settings import DisplaySettings
+from hermes.context.session_references import without_attachments
 from hermes.core.events import (
     MessageReceived,
     ModelCalled,

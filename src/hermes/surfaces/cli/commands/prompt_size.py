@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hermes.app.build import App
-from hermes.app.prompt.sizes import Size, prompt_sizes
+from hermes.app.prompt_size import Size, prompt_sizes
 from hermes.core.session_request import Opening
 from hermes.surfaces.cli.output import as_json_option, columns, print_json, print_table, with_app
 

@@ -7,9 +7,9 @@ import sys
 
 import click
 
-from hermes.app.prompt.toolsets import PLATFORMS, ToolsetState, changes, states
 from hermes.config.edit import write_settings
 from hermes.core.errors import UsageError
+from hermes.homes.toolsets import PLATFORMS, ToolsetState, changes, states
 from hermes.surfaces.cli.commands.tools_images import choose as choose_images
 from hermes.surfaces.cli.commands.tools_images import command as images
 from hermes.surfaces.cli.output import as_json_option, columns, print_json

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hermes.app.prompt.compacting import plugged
+from hermes.app.context_engine import plugged
 from hermes.context.engine import BUILT_IN
 from hermes.plugins.host import PluginHost
 from hermes.plugins.run_plugins import Plugged

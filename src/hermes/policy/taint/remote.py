@@ -18,7 +18,8 @@ from hermes.policy.taint.sight import Sight, Witness
 from hermes.policy.taint.witnessed import Witnessed
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
+    from hermes.config.terminal_settings import TerminalSettings
     from hermes.core.parts import Parts
 
 log = logging.getLogger(__name__)
@@ -29,14 +30,13 @@ MOST_FILES = 20
 Look = dict[str, tuple[int, int]]
 
 
-def copies_of(app: App, session_id: str) -> Copies:
-    return Copies(app.home.root / FILE, place_of(app, session_id))
+def copies_of(run: RunContext, session_id: str) -> Copies:
+    return Copies(run.home.root / FILE, place_of(run.settings.terminal, session_id))
 
 
-def place_of(app: App, session_id: str) -> str:
+def place_of(terminal: TerminalSettings, session_id: str) -> str:
     """A name for where the files of a session lie. A container or sandbox is its session's own,
     unless it works in a folder of this machine."""
-    terminal = app.settings.terminal
     if terminal.backend == "ssh":
         return f"ssh {terminal.ssh_user}@{terminal.ssh_host}:{terminal.ssh_port}"
     if terminal.docker_mount_cwd_to_workspace:
@@ -44,21 +44,20 @@ def place_of(app: App, session_id: str) -> str:
     return f"{terminal.backend} {session_id}"
 
 
-def witness_far(app: App, session_id: str, parts: Parts) -> None:
-    rules, clean = app.tuned[session_id].rules, app.secrecy.text
+def witness_far(
+    run: RunContext, session_id: str, rules: Rules, suspects: Suspects, parts: Parts
+) -> None:
+    clean = run.redactor.text
     far = parts.workspace
-    parts.workspace = Witnessed(far, FarWitness(rules, copies_of(app, session_id), far, clean))
-    for there, here in shared_folders(app).items():
-        shared = SharedWitness(
-            rules, app.commons.suspects, clean, there=there or far.root, here=here
-        )
+    parts.workspace = Witnessed(far, FarWitness(rules, copies_of(run, session_id), far, clean))
+    for there, here in shared_folders(run.settings.terminal).items():
+        shared = SharedWitness(rules, suspects, clean, there=there or far.root, here=here)
         parts.workspace = Witnessed(parts.workspace, shared)
 
 
-def shared_folders(app: App) -> dict[str, str]:
+def shared_folders(terminal: TerminalSettings) -> dict[str, str]:
     """What a container sees of this machine and may change, by its name there; "" is the folder
     of the session."""
-    terminal = app.settings.terminal
     if terminal.backend not in ("docker", "podman"):
         return {}
     found = {"": str(Path.cwd())} if terminal.docker_mount_cwd_to_workspace else {}

@@ -16,8 +16,9 @@ from hermes.core.ports import FileInfo
 from hermes.core.session import Session
 
 if TYPE_CHECKING:
-    from hermes.app.build import App
+    from hermes.config.run_context import RunContext
     from hermes.context.references import Expanded, Page
+    from hermes.models.models import Models
 
 GIT_SECONDS = 30
 PAGE_SECONDS = 30
@@ -31,13 +32,13 @@ def without_attachments(text: str) -> str:
     return text
 
 
-async def refer(app: App, session: Session, text: str) -> Expanded:
+async def refer(run: RunContext, models: Models, session: Session, text: str) -> Expanded:
     """The message with what it refers to; nothing of it fails, it warns."""
     from hermes.context.references import expanded
 
     transcript = session.transcript
-    window = app.window(transcript.model, transcript.provider)
-    found = await expanded(text, SessionSources(app, session), window=window)
+    window = models.window(transcript.model, transcript.provider)
+    found = await expanded(text, SessionSources(run, session), window=window)
     if found.pages:
         # Of their own origin, so that nobody takes them for words of the person.
         await session.adopt([user_says(page.text, origin=page.origin) for page in found.pages])
@@ -60,8 +61,8 @@ async def files_like(session: Session, begun: str, limit: int = 20) -> list[File
 class SessionSources:
     """`context.references.Sources` over a session's workspace."""
 
-    def __init__(self, app: App, session: Session) -> None:
-        self._app = app
+    def __init__(self, run: RunContext, session: Session) -> None:
+        self._run = run
         self._session = session
         self._workspace = session.workspace
 
@@ -116,7 +117,7 @@ class SessionSources:
         from hermes.policy.places.judging import Files
 
         root = self._workspace.root
-        judged = Files(os.path.realpath(root), self._app.person, self._app.state).refer(path)
+        judged = Files(os.path.realpath(root), self._run.user_home, self._run.state_dir).refer(path)
         if not isinstance(judged, Allow):
             raise ToolError(judged.reason)
         real = self._workspace.resolve(posixpath.join(root, path))

@@ -23,9 +23,9 @@ def session_rules(
     suspects: Known = app.commons.suspects
     copies = None
     if workspace.far:
-        from hermes.app.policy.witnessing_far import copies_of  # few sessions work elsewhere
+        from hermes.policy.taint.remote import copies_of  # few sessions work elsewhere
 
-        suspects = copies = copies_of(app, session_id)
+        suspects = copies = copies_of(app.run, session_id)
     mode = app.settings.approvals.noninteractive_mode
     approved = not opening.attended and mode == "approve"
     return Rules(

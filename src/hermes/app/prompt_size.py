@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.app.prompt.beginning import beginning
+from hermes.app.session_prompt import beginning
 from hermes.codec.json import encode
 from hermes.codec.values import Value
 from hermes.core.session_request import Opening
