@@ -28,6 +28,7 @@ from hermes.core.parts import Parts
 from hermes.core.ports import Processes, ShellSetup
 from hermes.core.prompt import Prompt
 from hermes.core.recorder import Recorder
+from hermes.core.service_registry import ServiceRegistry
 from hermes.core.session import Session
 from hermes.core.subscription import Subscription
 from hermes.core.tools import Place, Tool, ToolContext, ToolOutput, tool
@@ -255,7 +256,7 @@ class Stage:
             world=self.world,
             attended=True,
             approval_seconds=60,
-            furnish=lambda kind: self.kept if kind is Kept else kind(),
+            services=ServiceRegistry({f"{Kept.__module__}:{Kept.__qualname__}": lambda: self.kept}),
             web=WebFetcher(rules.urls),
         )
 

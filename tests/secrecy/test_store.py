@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.furnishing import furnishing
+from hermes.app.tool_services import tool_services
 from hermes.core.effects import Ask, UseSecret
 from hermes.core.errors import UsageError
 from hermes.core.events import Record, SessionOpened, ToolFinished
@@ -28,7 +28,7 @@ SHOW = 'printf "%s" "${WEATHER_TOKEN:-none}" | wc -c; echo "$WEATHER_TOKEN"; env
 def store(run: Here) -> SecretStore:
     opened = run.session.transcript.opened
     assert isinstance(opened, SessionOpened)
-    found = furnishing(run.app, run.session.id, opened)(SecretStore)
+    found = tool_services(run.app, run.session.id, opened).create(SecretStore)
     assert isinstance(found, SecretStore)
     return found
 

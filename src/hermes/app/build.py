@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from hermes.app import session_tasks as watching
 from hermes.app.commons import Commons
 from hermes.app.context_engine import EngineMaker, context_engine, means_of
-from hermes.app.furnishing import furnishing
 from hermes.app.plugin_host import joined, selecting
 from hermes.app.resume_model import follow_choice
 from hermes.app.session_controls import Tuning
 from hermes.app.session_rules import session_rules
 from hermes.app.session_workspace import arrived, preflight, workspace_of
+from hermes.app.tool_services import tool_services
 from hermes.app.upkeep import upkeep
 from hermes.codec.values import replace
 from hermes.config.load import Config
@@ -399,7 +399,7 @@ class App:
             attended=opening.attended,
             budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
-            furnish=furnishing(self, session_id, opened),
+            services=tool_services(self, session_id, opened),
             web=web_access(self.run, policy),
             judge=self._approver(session_id),
             preflight=partial(preflight, workspace),

@@ -12,7 +12,8 @@ from hermes.core.hooks import TurnHooks
 from hermes.core.meter import Budgeting
 from hermes.core.ports import Fetcher, Journal, Meter, Policy, Provider, Workspace
 from hermes.core.recorder import Recorder
-from hermes.core.turn import ContextEngine, Furnish, Limits, Remark, Toolbox, View
+from hermes.core.service_registry import ServiceRegistry
+from hermes.core.turn import ContextEngine, Limits, Remark, Toolbox, View
 from hermes.core.world import World
 
 Connect = Callable[[str, str, Meter], tuple[Provider, Limits]]
@@ -21,7 +22,7 @@ Connect = Callable[[str, str, Meter], tuple[Provider, Limits]]
 class Parts:
     """`connect` makes the provider for a model and provider name, with the limits that this model
     sets; every request that it makes is booked with the meter. `budgeting` tells how much the
-    session may spend at that moment. `furnish` makes the objects that tools find by their type with
+    session may spend at that moment. `services` creates what tools ask for by type with
     `ToolContext.kept`; `judge` and `preflight` help at questions, see `Gate`; `engine` shortens
     what grows too long; `remark` adds words to results of tools; `hooks` is asked, as long as it
     says None, before every turn who else has a say in it; `tune` hears how the session is set from
@@ -41,7 +42,7 @@ class Parts:
         approval_seconds: float = 60,
         budget: Budget | None = None,
         budgeting: Callable[[], Budgeting] = Budgeting,
-        furnish: Furnish = lambda kind: kind(),
+        services: ServiceRegistry | None = None,
         web: Fetcher | None = None,
         judge: Judge | None = None,
         preflight: Preflight | None = None,
@@ -61,7 +62,7 @@ class Parts:
         self.approval_seconds = approval_seconds
         self.budget = budget
         self.budgeting = budgeting
-        self.furnish = furnish
+        self.services = services or ServiceRegistry()
         self.web = web or NoWeb()
         self.judge = judge
         self.preflight = preflight

@@ -280,7 +280,7 @@ class Session:
             raise UsageError("There is nothing to take back.")
         await self._recorder.commit(Rewound(turns=turns))
         # What tools remember of the conversation may have gone out of view.
-        self._turns.kept = Kept(self._parts.furnish)
+        self._turns.kept = Kept(self._parts.services)
 
     async def _compact(self, command: Compact) -> None:
         if self.busy:

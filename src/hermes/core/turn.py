@@ -17,6 +17,7 @@ from hermes.core.ports import Fetcher, Meter, Provider, Workspace
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.questions import Questions
 from hermes.core.recorder import Recorder
+from hermes.core.service_registry import ServiceRegistry
 from hermes.core.spill import Shelf
 from hermes.core.stop import Stop
 from hermes.core.tools import Tool, ToolSettings
@@ -24,7 +25,6 @@ from hermes.core.transcript import Transcript
 from hermes.core.world import World
 
 View = Callable[[Transcript], Prompt]
-Furnish = Callable[[type], object]
 # Words to add to the result of a call, "" for none.
 Remark = Callable[[ToolCall, ToolResult], Awaitable[str]]
 
@@ -87,15 +87,16 @@ class Limits(Value):
 
 class Kept:
     """Objects that tools keep while a session is open, one of each kind, made when it is first
-    asked for. `furnish` makes those that need something from outside (a memory, an archive)."""
+    asked for. `services` makes those that need
+    something from outside (a memory, an archive)."""
 
-    def __init__(self, furnish: Furnish) -> None:
+    def __init__(self, services: ServiceRegistry) -> None:
         self._objects: dict[type, object] = {}
-        self._furnish = furnish
+        self._services = services
 
     def get(self, kind: type) -> object:
         if kind not in self._objects:
-            self._objects[kind] = self._furnish(kind)
+            self._objects[kind] = self._services.create(kind)
         return self._objects[kind]
 
     def out_of_view(self) -> None:

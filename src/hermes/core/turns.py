@@ -41,7 +41,7 @@ class Turns:
         self._questions = questions
         self._meter = meter
         self._way: tuple[Provider, Limits] | None = None
-        self.kept = Kept(parts.furnish)
+        self.kept = Kept(parts.services)
         self._hooks = parts.hooks(recorder)
         self.running: Turn | None = None
         self.stop = Stop()

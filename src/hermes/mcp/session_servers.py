@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 from hermes.core.parts import Parts
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool
-from hermes.core.turn import Furnish, Toolbox
+from hermes.core.turn import Toolbox
 from hermes.mcp.run_servers import PATIENCE_SECONDS, server_of, servers_for
+from hermes.tools.discovery import Directory
 
 if TYPE_CHECKING:
     from hermes.config.mcp_settings import McpServerSettings
     from hermes.config.run_context import RunContext
+
+
+DIRECTORY = "hermes.tools.discovery:Directory"
 
 
 class Guests:
@@ -34,7 +38,7 @@ class Guests:
     def sit_down(self, parts: Parts) -> None:
         """Let the session find and use their tools."""
         parts.toolbox = _MoreTools(parts.toolbox, self)
-        parts.furnish = self._furnishing(parts.furnish)
+        parts.services = parts.services.replace(DIRECTORY, self._add_tools)
 
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(spec for spec, _ in self._servers.offered())
@@ -45,18 +49,10 @@ class Guests:
     async def close(self) -> None:
         await self._servers.close()
 
-    def _furnishing(self, inner: Furnish) -> Furnish:
-        def furnish(kind: type) -> object:
-            made = inner(kind)
-            if kind.__module__ == "hermes.tools.discovery":
-                from hermes.tools.discovery import Directory
-
-                assert isinstance(made, Directory)
-                known = made.specs
-                return Directory(lambda: (*known(), *self.specs()))
-            return made
-
-        return furnish
+    def _add_tools(self, directory: object) -> Directory:
+        assert isinstance(directory, Directory)
+        known = directory.specs
+        return Directory(lambda: (*known(), *self.specs()))
 
 
 class _MoreTools:

@@ -1,0 +1,34 @@
+"""A typed registry of the services that tools ask their context for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class ServiceRegistry:
+    """Creates a service by its class. Factories are registered under "module:Class", so that
+    nothing is imported before a tool asks for it; a class without a factory is simply called."""
+
+    def __init__(self, factories: dict[str, Callable[[], object]] | None = None) -> None:
+        self._factories = factories or {}
+
+    def replace(self, path: str, wrap: Callable[[object], object]) -> ServiceRegistry:
+        """A registry in which `wrap` gets the service of this path and returns another one."""
+        inner = self._factories[path]
+        return ServiceRegistry({**self._factories, path: lambda: wrap(inner())})
+
+    def create(self, kind: type[T]) -> T:
+        factory = self._factories.get(f"{kind.__module__}:{kind.__qualname__}")
+        if factory is None:
+            return kind()
+        service = factory()
+        if not isinstance(service, kind):
+            raise TypeError(f"{kind.__qualname__} was asked for, {type(service)} was made")
+        return service
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(self._factories)

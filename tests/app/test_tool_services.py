@@ -1,0 +1,34 @@
+"""Every service that a tool can ask for is registered under the class that it is asked by."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from hermes.app.build import App
+from hermes.app.tool_services import tool_services
+from hermes.config.home import Home
+from hermes.config.load import load
+from hermes.core.events import SessionOpened
+from hermes.core.service_registry import ServiceRegistry
+from hermes.core.world import World
+
+
+async def test_every_path_names_a_class(tmp_path: Path) -> None:
+    async with App(load(Home(tmp_path), env={}), env={}, world=World()) as app:
+        opened = SessionOpened(source="cli", cwd=str(tmp_path), model="m", provider="p", system="")
+        for path in tool_services(app, "s", opened).paths:
+            module, _, name = path.partition(":")
+            assert isinstance(getattr(importlib.import_module(module), name), type), path
+
+
+def test_a_service_of_another_class_is_refused() -> None:
+    registry = ServiceRegistry({"pathlib:Path": lambda: "text"})
+    with pytest.raises(TypeError, match="Path was asked for"):
+        registry.create(Path)
+
+
+def test_a_class_without_a_factory_is_called() -> None:
+    assert ServiceRegistry().create(list) == []
