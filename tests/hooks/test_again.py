@@ -14,8 +14,8 @@ from hermes.replay.gathering import gather
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, calls_many, says
 from hermes.testing.wires.table import WireName
-from tests.app.replay.telling import Play, Story, answering, killed, talk, told
 from tests.hooks.programs import Programs
+from tests.replay.telling import Play, Story, answering, killed, talk, told
 
 EFFECT = calls("terminal", command="echo y >> effects; echo done")
 SEVERAL = calls_many(

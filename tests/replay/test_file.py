@@ -14,9 +14,9 @@ from hermes.replay.file import lines_of, load, packed
 from hermes.replay.recording import Recording
 from hermes.testing.faults import dripped
 from hermes.testing.steps import calls, says
-from tests.app.replay.recorded import record
-from tests.app.replay.stories import BIG, THREE
-from tests.app.replay.telling import forked, killed
+from tests.replay.recorded import record
+from tests.replay.stories import BIG, THREE
+from tests.replay.telling import forked, killed
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hermes.core.errors import ProviderError
 from hermes.models.models import Models
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, fails
-from tests.app.ledger import Ledger
+from tests.models.ledger import Ledger
 from tests.providers.asking import ask
 
 KEY = "sk-ant-0123456789"

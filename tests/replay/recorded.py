@@ -8,7 +8,7 @@ from hermes.replay.gathering import gather
 from hermes.replay.recording import Recording
 from hermes.testing.steps import Step
 from hermes.testing.wires.table import WireName
-from tests.app.replay.telling import Play, Story, talk, told
+from tests.replay.telling import Play, Story, talk, told
 
 
 async def record(

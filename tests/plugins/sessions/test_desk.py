@@ -16,7 +16,7 @@ from hermes.app.start import start
 from hermes.core.errors import HermesError
 from hermes.plugins.admin import KINDS, Desk
 from hermes.surfaces.cli.root import root
-from tests.app.plugins.talk import Talk
+from tests.plugins.sessions.talk import Talk
 
 
 def git(folder: Path, *words: str) -> str:

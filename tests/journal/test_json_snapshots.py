@@ -17,7 +17,7 @@ from hermes.core.session_request import Opening
 from hermes.journal.json_snapshots import snapshot_file, write
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
-from tests.app.sessions.test_titles import app_at, exchange, opened
+from tests.models.test_title_writer import app_at, exchange, opened
 
 WANTED = "sessions: {write_json_snapshots: true}\n"
 

@@ -11,8 +11,8 @@ from hermes.codec.values import replace
 from hermes.core.events import CallSettled
 from hermes.replay.cues import side_work
 from hermes.replay.gathering import gather
-from tests.app.replay.stories import stories
-from tests.app.replay.telling import Story, told
+from tests.replay.stories import stories
+from tests.replay.telling import Story, told
 
 STORIES = stories()
 QUICK = 13

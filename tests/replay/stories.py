@@ -20,7 +20,8 @@ from hermes.testing.steps import (
     says_nothing,
     thinks,
 )
-from tests.app.replay.telling import (
+from tests.durability.stage import PROVIDERS
+from tests.replay.telling import (
     Hasty,
     Story,
     answering,
@@ -34,7 +35,6 @@ from tests.app.replay.telling import (
     talk,
     until_told,
 )
-from tests.durability.stage import PROVIDERS
 
 READ = calls("read_file", path="a.txt")
 THREE = calls_many(

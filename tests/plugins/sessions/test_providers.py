@@ -23,7 +23,7 @@ from hermes.plugins.providers import TOOLS
 from hermes.surfaces.cli.root import root
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
-from tests.app.plugins.talk import Talk, results, use
+from tests.plugins.sessions.talk import Talk, results, use
 
 
 async def on(talk: Talk, *names: str, isolation: str = "") -> None:

@@ -9,8 +9,8 @@ import pytest
 from hermes.app.replay import replay
 from hermes.codec.values import replace
 from hermes.replay.gathering import gather
-from tests.app.replay.stories import stories
-from tests.app.replay.telling import Story, told
+from tests.replay.stories import stories
+from tests.replay.telling import Story, told
 
 # What the settings say now decides where no tape tells what they said then.
 STORIES = [story for story in stories() if "approv" not in story.name]

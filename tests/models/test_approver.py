@@ -10,7 +10,7 @@ from hermes.core.commands import Say
 from hermes.core.events import ApprovalAsked, EffectDecided, ModelCalled, ToolFinished
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, fails, says
-from tests.app.sessions.test_titles import app_at, opened
+from tests.models.test_title_writer import app_at, opened
 
 SMART = "approvals: {mode: smart, timeout: 0.05}\n"
 COMMAND = "npm publish --dry-run-please"

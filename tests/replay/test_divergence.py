@@ -21,8 +21,8 @@ from hermes.replay.report import Divergence
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import calls, says
 from hermes.tools.files.read import read_file as real_read_file
-from tests.app.replay.recorded import record
-from tests.app.replay.stories import READ, THREE
+from tests.replay.recorded import record
+from tests.replay.stories import READ, THREE
 
 
 def place_of(recording: Recording, kind: str, number: int = 1) -> int:

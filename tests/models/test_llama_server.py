@@ -16,9 +16,9 @@ from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt, Reply
 from hermes.core.world import World
 from hermes.models.models import Models
-from tests.app.ledger import Ledger
+from tests.models.ledger import Ledger
 
-WEIGHTS = Path(__file__).parents[3] / ".venv" / "weights" / "smollm2.gguf"
+WEIGHTS = Path(__file__).parents[2] / ".venv" / "weights" / "smollm2.gguf"
 WINDOW = 2_048
 SERVER = """
 import sys, xllamacpp

@@ -11,7 +11,7 @@ from hermes.core.prompt import Notice
 from hermes.models.models import Models
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import fails, says
-from tests.app.ledger import Ledger
+from tests.models.ledger import Ledger
 from tests.providers.asking import ask
 
 Open = Callable[..., Models]

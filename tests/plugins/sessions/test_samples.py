@@ -21,7 +21,7 @@ from hermes.commands.registry import Registry, Shown
 from hermes.core.effects import CallServer
 from hermes.core.events import ToolIntended
 from hermes.testing.steps import calls, says
-from tests.app.plugins.talk import Talk, results, use
+from tests.plugins.sessions.talk import Talk, results, use
 
 
 async def enable(talk: Talk, *names: str) -> None:

@@ -12,7 +12,7 @@ from hermes.core.session import Session
 from hermes.journal.intake import import_lines
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, fails, says
-from tests.app.sessions.test_titles import app_at, opened
+from tests.models.test_title_writer import app_at, opened
 
 SEARCH = calls("session_search", query="Where is the ladder?", summarize=True)
 

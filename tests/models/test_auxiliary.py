@@ -18,7 +18,7 @@ from hermes.models.models import Models
 from hermes.testing.faults import paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import fails, says
-from tests.app.ledger import Ledger
+from tests.models.ledger import Ledger
 from tests.providers.asking import NapClock
 
 TITLE = Prompt(system="Name it.", messages=(user_says("hello"),))

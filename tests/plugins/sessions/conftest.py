@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.plugins.talk import Talk
+from tests.plugins.sessions.talk import Talk
 
 
 @pytest.fixture

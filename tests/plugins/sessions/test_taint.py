@@ -9,7 +9,7 @@ import pytest
 
 from hermes.core.events import MessageReceived
 from hermes.testing.steps import calls, says
-from tests.app.plugins.talk import Talk, results, use
+from tests.plugins.sessions.talk import Talk, results, use
 
 MANIFEST = "name: guest\nprovides_tools: [guest]\nuses_tools: [read_file, terminal, memory]\n"
 CODE = """

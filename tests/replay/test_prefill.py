@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hermes.app.replay import replay
 from hermes.testing.steps import says
-from tests.app.replay.recorded import record
+from tests.replay.recorded import record
 
 
 async def test_the_first_messages_of_then_are_played_though_their_file_is_gone(
