@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import NotFound
-from hermes.core.events import Record
+from hermes.core.events import CallSettled, Record
+from hermes.core.messages import Usage
 from hermes.core.ports import Lease
 from hermes.journal.verify import Problem, repair, verify
 from tests.journal.samples import exchange, journal_in, opened, said
@@ -107,6 +108,24 @@ async def test_two_records_that_changed_places_are_named(tmp_path: Path) -> None
         change(tmp_path, "UPDATE log SET n = ? WHERE session = 2 AND n = ?", new, old)
     async with journal_in(tmp_path) as journal:
         assert {p.n for p in await verify(journal)} >= {4, 5}
+
+
+async def test_an_event_that_was_written_twice_is_named_and_set_aside(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as journal:
+        lease, _ = await journal.create("one", [opened()])
+        await journal.append(lease, exchange(1, 2), turn_id="turn_1")
+        batch = exchange(2, 12)
+        ending = [CallSettled(call="call_9", usage=Usage()), *batch[-2:]]
+        await journal.append(lease, [*batch[:-2], *ending], turn_id="turn_2")
+        assert await verify(journal) == ()
+        before = await journal.read("one")
+        # The clock of this test stands still, so this is the same batch again.
+        await journal.append(lease, ending, turn_id="turn_2")
+        problems = await verify(journal)
+        assert problems == tuple(
+            Problem(session_id="one", n=n, why=f"it repeats record {n - 3}") for n in (23, 24, 25)
+        )
+        assert await journal.read("one") == before
 
 
 async def test_a_damaged_record_is_logged_once(

@@ -59,12 +59,15 @@ def _check(session: int, session_id: str, parent_n: int, db: sqlite3.Connection)
     # the record or its hash was changed. None stands for a hash that cannot be known.
     previous: tuple[bytes, ...] | None = (seed(session_id),)
     expected = parent_n + 1
+    written: dict[tuple[object, ...], int] = {}
     for row in rows.whole:
         if row.n != expected:
             for n in range(expected, row.n):
                 damaged.setdefault(n, Damaged(0, n, "it is missing"))
             previous = None
         previous, why = _check_row(row, previous)
+        if not why and (first := written.setdefault(_identity(row), row.n)) != row.n:
+            why = f"it repeats record {first}"
         if why:
             damaged[row.n] = Damaged(row.id, row.n, why)
         expected = row.n + 1
@@ -88,6 +91,16 @@ def _check_row(row: Row, previous: tuple[bytes, ...] | None) -> tuple[tuple[byte
     if row.hash in links:
         return (row.hash,), ""
     return (row.hash, *links), "it was changed after it was written"
+
+
+def _identity(row: Row) -> tuple[object, ...]:
+    """Equal for two records only if one event was written twice: the same turn, time and body.
+    Records outside of turns may be imported, with coarse times; old model calls have no ids; and
+    one call may ask for an effect twice at once. These count as different."""
+    has_no_id = row.kind == "model_called" and b'"call":' not in row.body
+    if not row.turn_id or has_no_id or row.kind == "effect_decided":
+        return (row.n,)
+    return (row.turn_id, row.kind, row.at, row.body)
 
 
 def _last_known(db: sqlite3.Connection, session: int) -> int:
