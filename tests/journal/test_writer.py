@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import sqlite3
+import subprocess
+import sys
+import textwrap
 import threading
 from pathlib import Path
 
@@ -13,6 +18,8 @@ from hermes.core.errors import Fenced, JournalError
 from hermes.core.world import World
 from hermes.journal.journal import SMALL, SqliteJournal
 from hermes.journal.transaction import Transaction
+from hermes.journal.verify import verify
+from tests.journal.processes import ROOT
 from tests.journal.samples import HandClock, journal_in, opened, said
 
 
@@ -201,3 +208,142 @@ async def test_every_commit_reaches_the_disk(tmp_path: Path) -> None:
             return tuple(db.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
 
         assert await journal.writing(lambda tx: settings(tx.db)) == ("wal", 2)
+
+
+@pytest.mark.parametrize("count", [1, SMALL + 1], ids=["this thread", "writer thread"])
+async def test_a_failure_after_the_commit_writes_nothing_twice(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, count: int
+) -> None:
+    def fail(name: str) -> None:
+        if name == "journal.after_commit":
+            raise RuntimeError("can't start new thread")
+
+    world = World(clock=HandClock(), reach=fail)
+    events = [said(str(number)) for number in range(count)]
+    with caplog.at_level(logging.CRITICAL):
+        async with SqliteJournal(tmp_path / "hermes.db", world) as journal:
+            lease, _ = await journal.create("one", [opened()])
+            await journal.append(lease, events)
+            await journal.append(lease, [said("next")])
+            found = [record.event for record in await journal.read("one")]
+            assert found == [opened(), *events, said("next")]
+            assert await verify(journal) == ()
+
+
+NO_MORE_THREADS = """
+    import asyncio, resource, sys, threading
+    from pathlib import Path
+    from hermes.core.errors import JournalError
+    from hermes.journal.verify import verify
+    from tests.journal.samples import journal_in, opened, said
+
+    STACK = 1 << 28
+    threading.stack_size(STACK)
+
+    def allow(threads):
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most = pages * resource.getpagesize() + int((threads + 0.5) * STACK)
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+
+    async def main(home, before, after):
+        async with journal_in(home) as journal:
+            allow(before)
+            try:
+                lease, _ = await journal.create("one", [opened()])
+            except JournalError as error:
+                sys.stdout.write(str(error))
+                allow(8)
+                lease, _ = await journal.create("one", [opened()])
+            allow(after)
+            texts = [f"{number} {'x' * 4_000}" for number in range(600)]
+            for text in texts:
+                await journal.append(lease, [said(text)])
+            allow(8)
+            found = [record.event.message.text for record in (await journal.read("one"))[1:]]
+            assert found == texts, (len(found), len(set(found)))
+            assert await verify(journal) == ()
+            assert (home / "hermes.db-wal").stat().st_size < 12_000_000
+
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said_so"),
+    [(8, 0, ""), (1, 0, ""), (0, 8, "The system allows no further thread")],
+    ids=["none left after the start", "only the writer", "none at all"],
+)
+def test_a_limit_of_threads_writes_nothing_twice(
+    tmp_path: Path, before: int, after: int, said_so: str
+) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            textwrap.dedent(NO_MORE_THREADS),
+            *map(str, (tmp_path, before, after)),
+        ],
+        cwd=ROOT,
+        env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(said_so)
+
+
+FEW_PROCESSES = """
+    import asyncio, concurrent.futures.thread, os, resource, sys
+    from pathlib import Path
+    from hermes.journal.verify import verify
+    from tests.journal.samples import exchange, opened
+    from hermes.core.world import World
+    from hermes.journal.journal import SqliteJournal
+
+    async def chat(journal, name):
+        lease, _ = await journal.create(name, [opened()])
+        for turn in range(4):
+            for event in exchange(turn, 2 + 10 * turn):
+                await journal.append(lease, [event], turn_id=f"turn_{turn}")
+        await journal.release(lease)
+
+    async def main(home, uid, most):
+        # Root has no process limit.
+        os.chown(home, uid, uid)
+        os.setgid(uid)
+        os.setuid(uid)
+        _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, hard))
+        async with SqliteJournal(home / "hermes.db", World()) as journal:
+            names = [f"s{number}" for number in range(24)]
+            await asyncio.gather(*(chat(journal, name) for name in names))
+            for name in names:
+                assert len(await journal.read(name)) == 41, name
+            assert await verify(journal) == ()
+        # The loop itself needs a thread to end.
+        resource.setrlimit(resource.RLIMIT_NPROC, (hard, hard))
+
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [2, 3, 7, 8])
+def test_many_sessions_under_a_process_limit_are_written_once(
+    tmp_path: Path, processes: int
+) -> None:
+    if os.getuid():
+        pytest.skip("needs the right to become another user")
+    for folder in tmp_path.parents[:2]:
+        folder.chmod(0o755)
+    uid = 60_000 + os.getpid() % 5_000
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(FEW_PROCESSES), tmp_path, str(uid), str(processes)],
+        cwd=ROOT,
+        env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr

@@ -40,11 +40,15 @@ class Checkpointer:
         self._pages += 2 + 2 * sessions + 2 * rows_bytes // PAGE_BYTES
         if self._pages >= PAGES and not self._wanted.is_set():
             self._pages = 0
-            self._start()
-            self._wanted.set()
+            if self._thread is None:
+                # The system allows no further thread: the writer copies the pages itself.
+                self._nearly_done = True
+            else:
+                self._wanted.set()
 
     def begin(self, db: sqlite3.Connection) -> None:
         """Other processes may have left much, and may never come back to copy it."""
+        self._start()
         _pay_what_is_owed(db)
         wal = self._path.with_name(f"{self._path.name}-wal")
         size = wal.stat().st_size if wal.exists() else 0
@@ -67,23 +71,32 @@ class Checkpointer:
             self._thread.join()
 
     def _start(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._work, name="hermes-checkpoints", daemon=True
-            )
-            self._thread.start()
+        """Before the thread is needed: after a commit it is too late to find out that the system
+        allows no further one."""
+        if self._thread is not None:
+            return
+        thread = threading.Thread(target=self._work, name="hermes-checkpoints", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            log.warning("no thread for checkpoints", extra={"error": str(error)})
+        else:
+            self._thread = thread
 
     def _work(self) -> None:
-        db = connect(self._path, mode="rw")
+        db: sqlite3.Connection | None = None
         while not self._closing.is_set():
             self._wanted.wait()
             try:
-                self._copy_most(db)
-            except sqlite3.Error as error:
+                if not self._closing.is_set():
+                    db = db or connect(self._path, mode="rw")
+                    self._copy_most(db)
+            except (sqlite3.Error, OSError) as error:
                 _complain(error)
-            # After this, so that a wish to close that came meanwhile is not wiped out unseen.
+            # Cleared only now, so that a request to close that came meanwhile is still seen.
             self._wanted.clear()
-        db.close()
+        if db is not None:
+            db.close()
         self._copying.close()
 
     def _copy_most(self, db: sqlite3.Connection) -> None:
@@ -130,5 +143,5 @@ def _copy(db: sqlite3.Connection) -> int:
     return max(0, int(pages) - int(copied))
 
 
-def _complain(error: sqlite3.Error) -> None:
+def _complain(error: sqlite3.Error | OSError) -> None:
     log.warning("the write-ahead log could not be copied", extra={"error": str(error)})

@@ -7,6 +7,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -59,6 +60,16 @@ def use_wal(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
+async def run_in_thread(work: Callable[[], T]) -> T:
+    """Run blocking work in another thread, or here when the system allows no further thread."""
+    try:
+        return await asyncio.to_thread(work)
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise
+        return work()
+
+
 class Readers:
     """Connections that read, each used by one thread at a time and kept for the next."""
 
@@ -69,7 +80,7 @@ class Readers:
         self._frozen = False
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await asyncio.to_thread(self.use, work)
+        return await run_in_thread(partial(self.use, work))
 
     def use(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in this thread; SQLite's errors become JournalError."""

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar, cast
@@ -18,6 +19,7 @@ from hermes.core.errors import HermesError, JournalError
 from hermes.core.world import World
 from hermes.journal import leases, mending, opening
 from hermes.journal.checkpoints import Checkpointer
+from hermes.journal.connections import run_in_thread
 from hermes.journal.faults import is_damage, journal_error
 from hermes.journal.locks import Owner, WriteLock
 from hermes.journal.transaction import Head, InFile, Transaction
@@ -48,6 +50,7 @@ class Job(Generic[T]):
         self.is_patient = is_patient
         self.result: T | None = None
         self.error: BaseException | None = None
+        self.is_done = False
 
     @property
     def is_given_up(self) -> bool:
@@ -111,15 +114,15 @@ class Writer:
             self._is_closed = True
             self._queue.put(None)
         if self._thread is not None:
-            await asyncio.to_thread(self._thread.join)
+            await run_in_thread(self._thread.join)
 
     def _take(self, job: Job[Any]) -> None:
         with self._gate:
             if self._is_closed:
                 raise JournalError("The journal is closed.")
-            self._queue.put(job)
             if self._thread is None:
                 self._start()
+            self._queue.put(job)
 
     def _write_here(self, work: Work[T]) -> Job[T] | None:
         """The work, done in this thread; None when it is not sure to be quick, or did not succeed
@@ -139,17 +142,25 @@ class Writer:
     def _commit_here(self, work: Work[T]) -> Job[T] | None:
         job = Job(work)
         try:
-            self._commit([job])
+            tx = self._commit([job])
         except Exception:
-            # The other thread does it again, and tells what is wrong.
+            # Nothing was committed: the writer thread tries again and reports the error.
             self._roll_back()
             return None
-        self._tidy_up()
+        self._finish([job], tx)
         return job
 
     def _start(self) -> None:
-        self._thread = threading.Thread(target=self._serve, name="hermes-journal", daemon=True)
-        self._thread.start()
+        """Start the writer thread. JournalError when the system refuses another thread."""
+        thread = threading.Thread(target=self._serve, name="hermes-journal", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise JournalError(
+                "The system allows no further thread, so nothing was written; "
+                "raise the process limit (`ulimit -u`) or close other programs, then try again."
+            ) from error
+        self._thread = thread
 
     def _serve(self) -> None:
         """Nothing is put after None, so it is the last thing to be seen."""
@@ -187,14 +198,16 @@ class Writer:
         try:
             with self._turn, self._lock.held():
                 self._commit_or_split(jobs)
-                self._tidy_up()
-        except OSError as error:
-            _fail(jobs, journal_error(error, self._path))
+        except Exception as error:
+            # Jobs that were committed have their outcome already, and it stays.
+            log.error("the journal could not be written", extra={"error": str(error)})
+            self._fail(jobs, error)
 
     def _commit_or_split(self, jobs: Sequence[Job[Any]]) -> None:
-        """One commit for all; if it cannot be, one for each, so that only the bad one fails."""
+        """Commit all jobs at once. If that fails, commit each alone, so that only the bad one
+        fails."""
         try:
-            self._commit(jobs)
+            tx = self._commit(jobs)
         except Exception as error:
             self._roll_back()
             if len(jobs) > 1:
@@ -202,13 +215,39 @@ class Writer:
                     self._commit_or_split([job])
             elif isinstance(error, sqlite3.Error) and is_damage(error) and self._mend():
                 self._commit_or_split(jobs)
-            elif isinstance(error, sqlite3.Error | OSError):
-                self._reopen_later()
-                _fail(jobs, journal_error(error, self._path))
             else:
-                _fail(jobs, error)
+                if isinstance(error, sqlite3.Error | OSError):
+                    self._reopen_later()
+                self._fail(jobs, error)
+        else:
+            self._finish(jobs, tx)
 
-    def _commit(self, jobs: Sequence[Job[Any]]) -> None:
+    def _finish(self, jobs: Sequence[Job[Any]], tx: Transaction | None) -> None:
+        """The work after COMMIT. A failure here is logged and nothing more: the jobs are durable,
+        and writing them again would double them."""
+        # The callers go on as soon as they are told; the rest is upkeep.
+        steps = [partial(_deliver, jobs), self._tidy_up]
+        if tx is not None:
+            self._keep(tx)
+            steps = [partial(self._world.reach, "journal.after_commit"), *steps]
+            steps.insert(2, partial(self._count, tx))
+        for step in steps:
+            try:
+                step()
+            except Exception:
+                log.exception("the work after a commit failed")
+
+    def _fail(self, jobs: Sequence[Job[Any]], error: BaseException) -> None:
+        if isinstance(error, sqlite3.Error | OSError):
+            error = journal_error(error, self._path)
+        unfinished = [job for job in jobs if not job.is_done]
+        for job in unfinished:
+            job.error = error
+        _deliver(unfinished)
+
+    def _commit(self, jobs: Sequence[Job[Any]]) -> Transaction | None:
+        """Do the jobs in one transaction; None when they changed nothing. If this raises, nothing
+        was committed."""
         if self._is_mending_wanted:
             self._is_mending_wanted = False
             self._mend()
@@ -230,18 +269,12 @@ class Writer:
             leases.beat(tx, self.owner, self._world.clock.now())
         if self._db.total_changes == changes:
             self._db.execute("ROLLBACK")
-            _deliver(jobs)
-            return
+            return None
         self._world.reach("journal.before_commit")
         started = time.perf_counter()
         self._db.execute("COMMIT")
         self._pace = 0.7 * self._pace + 0.3 * (time.perf_counter() - started)
-        self._world.reach("journal.after_commit")
-        if tx.taken:
-            self._beaten_at = self._world.clock.monotonic()
-        # Those who wait go on while this thread tidies up.
-        _deliver(jobs)
-        self._keep(tx)
+        return tx
 
     def _look_for_others(self, db: sqlite3.Connection) -> None:
         """What is known of the file holds as long as nobody else has written into it."""
@@ -264,11 +297,15 @@ class Writer:
         return True
 
     def _keep(self, tx: Transaction) -> None:
+        if tx.taken:
+            self._beaten_at = self._world.clock.monotonic()
         for session, head in tx.heads.items():
             if session in tx.taken or session in self._heads:
                 self._heads[session] = head
         for session in tx.freed:
             self._heads.pop(session, None)
+
+    def _count(self, tx: Transaction) -> None:
         self._checkpointer.count(rows_bytes=tx.written_bytes, sessions=len(tx.heads))
 
     def _roll_back(self) -> None:
@@ -310,16 +347,11 @@ class Writer:
         self._lock.close()
 
 
-def _fail(jobs: Sequence[Job[Any]], error: BaseException) -> None:
-    for job in jobs:
-        job.error = error
-    _deliver(jobs)
-
-
 def _deliver(jobs: Sequence[Job[Any]]) -> None:
     """Hand the outcomes to the event loops that wait, one wake-up for each loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
     for job in jobs:
+        job.is_done = True
         if job.is_patient and job.error is not None:
             log.warning("nobody waited for what failed", extra={"error": str(job.error)})
         if job.future is not None:
