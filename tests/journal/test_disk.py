@@ -9,11 +9,12 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from hermes.core.errors import DiskFull, JournalError
+from hermes.core.errors import DiskFull, Fenced, JournalError
 from hermes.journal import connections
 from hermes.journal.verify import verify
 from tests.journal.processes import ROOT
@@ -51,6 +52,46 @@ async def test_a_full_disk_writes_nothing_and_later_everything(small_disk: Path)
         records += await journal.append(lease, [said("Space again")])
         assert [record.n for record in records] == list(range(1, len(records) + 1))
         assert await journal.read("one") == records
+        assert await verify(journal) == ()
+
+
+@pytest.mark.parametrize("soon", [False, True])
+async def test_a_lease_is_released_when_there_is_space_again(
+    small_disk: Path, *, soon: bool
+) -> None:
+    async with journal_in(small_disk) as journal, journal_in(small_disk) as other:
+        lease, _ = await journal.create("one", [opened()])
+        kept, _ = await journal.create("two", [opened()])
+        ballast = small_disk / "ballast"
+        with suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        with pytest.raises(DiskFull):
+            await journal.append(kept, [said("x" * 20_000)])
+        await journal.release(lease, soon=soon)
+        with pytest.raises(DiskFull):
+            await journal.append(kept, [said("x" * 20_000)])
+        ballast.unlink()
+        await journal.append(kept, [said("Space again")])
+        again = await other.acquire("one")
+        assert again.fence == lease.fence + 1
+        with pytest.raises(Fenced):
+            await journal.append(lease, [said("too late")])
+
+
+async def test_a_session_opens_again_after_its_release_failed(small_disk: Path) -> None:
+    async with journal_in(small_disk) as journal:
+        lease, _ = await journal.create("one", [opened()])
+        ballast = small_disk / "ballast"
+        with suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        with pytest.raises(DiskFull):
+            await journal.append(lease, [said("x" * 20_000)])
+        await journal.release(lease)
+        ballast.unlink()
+        again = await journal.acquire("one")
+        await journal.append(again, [said("Space again")])
         assert await verify(journal) == ()
 
 

@@ -104,8 +104,9 @@ class Journal(Protocol):
         ...
 
     async def release(self, lease: Lease, *, soon: bool = False) -> None:
-        """The session is free when this returns; with `soon` a moment later, for others: whoever
-        takes it in this process comes after."""
+        """The session is free when this returns; with `soon` a moment later, but before the next
+        `acquire` of this process. If the journal cannot be written now, the session becomes free
+        with the next write that succeeds; that is no error."""
         ...
 
     async def append(

@@ -89,10 +89,18 @@ class SqliteJournal:
         return await self.writing(work)
 
     async def release(self, lease: Lease, *, soon: bool = False) -> None:
+        def work(tx: Transaction) -> None:
+            leases.give_back(tx, lease)
+
         if soon:
-            self.writer.soon(lambda tx: leases.give_back(tx, lease))
-        else:
-            await self.writing(lambda tx: leases.give_back(tx, lease))
+            self.writer.soon(work)
+            return
+        try:
+            await self.writing(work)
+        except JournalError as error:
+            # A full disk must not keep the session busy for ever.
+            log.warning("the lease is released later", extra={"error": str(error)})
+            self.writer.retry(work)
 
     async def append(
         self, lease: Lease, events: Sequence[DurableEvent], *, turn_id: str = ""

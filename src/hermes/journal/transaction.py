@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hermes.core.errors import Fenced, JournalError, NotFound, UsageError
 from hermes.core.events import MessageReceived, Titled
@@ -66,6 +66,7 @@ class Transaction:
         self.heads: dict[int, Head] = {}
         self.taken: set[int] = set()
         self.freed: set[int] = set()
+        self.overdue: tuple[Callable[[Transaction], None], ...] = ()
         self.written_bytes = 0
         self._known = heads
         self._rows: list[tuple[object, ...]] = []

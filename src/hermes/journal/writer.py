@@ -84,6 +84,7 @@ class Writer:
         self._is_closed = False
         self._mended_at = float("-inf")
         self._is_mending_wanted = False
+        self._overdue: list[Work[None]] = []
 
     async def run(self, work: Work[T], *, is_small: bool = False) -> T:
         """What `work` returns, once it is committed. Others' failures do not touch it. Work that is
@@ -95,10 +96,15 @@ class Writer:
         self._take(Job(work, future))
         return await future
 
-    def soon(self, work: Work[object]) -> None:
-        """Have the work done in a moment, before any that comes after it. If it fails, that is
-        logged."""
+    def soon(self, work: Work[None]) -> None:
+        """Queue work that nobody waits for. If the journal cannot be written, the work is done at
+        the beginning of the next transaction that can be."""
         self._take(Job(work, is_patient=True))
+
+    def retry(self, work: Work[None]) -> None:
+        """Do work that failed at the beginning of the next transaction that succeeds."""
+        with self._gate:
+            self._overdue.append(work)
 
     async def mend(self, *, now: bool = False) -> None:
         """Look for damage in the file and repair what can be repaired; `now` even if that was
@@ -243,6 +249,8 @@ class Writer:
         unfinished = [job for job in jobs if not job.is_done]
         for job in unfinished:
             job.error = error
+            if job.is_patient:
+                self.retry(job.work)
         _deliver(unfinished)
 
     def _commit(self, jobs: Sequence[Job[Any]]) -> Transaction | None:
@@ -259,6 +267,9 @@ class Writer:
         self._look_for_others(self._db)
         changes = self._db.total_changes
         tx = Transaction(self._db, self._heads, self._in_file, self.owner.name)
+        tx.overdue = tuple(self._overdue)
+        for work in tx.overdue:
+            work(tx)
         for job in jobs:
             try:
                 job.error, job.result = None, job.work(tx)
@@ -304,6 +315,9 @@ class Writer:
                 self._heads[session] = head
         for session in tx.freed:
             self._heads.pop(session, None)
+        if tx.overdue:
+            with self._gate:
+                del self._overdue[: len(tx.overdue)]
 
     def _count(self, tx: Transaction) -> None:
         self._checkpointer.count(rows_bytes=tx.written_bytes, sessions=len(tx.heads))
