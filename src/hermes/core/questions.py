@@ -58,8 +58,7 @@ class Questions:
             expires_seconds=self._approval_seconds,
             lasting=lasting,
         )
-        self._open_up(question.id)
-        await self._recorder.commit(question)
+        await self._publish(question)
         choice, by, reason = await self._wait(question.id, question.expires_seconds, stop)
         if choice not in asked.scopes:
             choice = DENY
@@ -91,8 +90,7 @@ class Questions:
             expires_seconds=seconds,
             secret=secret,
         )
-        self._open_up(question.id)
-        await self._recorder.commit(question)
+        await self._publish(question)
         try:
             words, by, _ = await self._wait(question.id, seconds, stop)
         except asyncio.CancelledError:
@@ -102,9 +100,14 @@ class Questions:
         await self._recorder.commit(QuestionAnswered(id=question.id, text=told, by=by))
         return words or None
 
-    def _open_up(self, question_id: str) -> None:
-        """Before anybody sees the question: an answer may come at once."""
-        self._open[question_id] = asyncio.get_running_loop().create_future()
+    async def _publish(self, question: ApprovalAsked | QuestionAsked) -> None:
+        # Open before the commit shows the question: an answer may come at once.
+        self._open[question.id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._recorder.commit(question)
+        except BaseException:
+            del self._open[question.id]
+            raise
 
     async def _wait(
         self, question_id: str, seconds: float, stop: asyncio.Event

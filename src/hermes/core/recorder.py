@@ -50,6 +50,7 @@ class Recorder:
         self._turn_id = self.transcript.turn_id
         self._noted: list[DurableEvent] = []
         self._foreseen: dict[int, DurableEvent] = {}
+        self._committing: dict[int, DurableEvent] = {}
         self._turn = asyncio.Lock()
         self._readers: list[Listener] = []
         # May refuse to let the session begin: what it opens with can be out of date by then.
@@ -85,17 +86,23 @@ class Recorder:
         """Let the transcript show what is noted already: a prompt is made of it, which nobody sees
         before the commit that books it. Messages wait for their record numbers."""
         for event in self._noted:
-            if not isinstance(event, MessageReceived) and id(event) not in self._foreseen:
+            if isinstance(event, MessageReceived) or id(event) in self._committing:
+                continue
+            if id(event) not in self._foreseen:
                 self._foreseen[id(event)] = event
                 self.transcript.apply(self._unnumbered(event))
 
     async def commit(self, *events: DurableEvent) -> tuple[Record, ...]:
         """Durable, applied and shown when this returns, also if the caller is cancelled while
-        it waits: the journal and the transcript never part ways."""
+        it waits: the journal and the transcript never part ways. If it raises, `events` were not
+        written and never will be; what was only noted waits for the next commit."""
+        before = len(self._noted)
         self.note(*events)
+        own = {id(event): event for event in self._noted[before:]}
         if not self._noted and not self._turn.locked():
             return ()
-        return await asyncio.shield(asyncio.ensure_future(self._flush()))
+        self._committing.update(own)
+        return await asyncio.shield(asyncio.ensure_future(self._commit(own)))
 
     async def book(self, call: ModelCalled, least: Usage, caps: Caps) -> ModelCalled:
         """Commit a call together with what is noted, reserved as far as the caps leave room.
@@ -120,6 +127,16 @@ class Recorder:
         if self.lease is not None:
             await self._journal.release(self.lease, soon=soon)
             self.lease = None
+
+    async def _commit(self, own: dict[int, DurableEvent]) -> tuple[Record, ...]:
+        try:
+            return await self._flush()
+        except BaseException:
+            self._noted = [event for event in self._noted if id(event) not in own]
+            raise
+        finally:
+            for key in own:
+                del self._committing[key]
 
     async def _flush(self, booking: Booking | None = None) -> tuple[Record, ...]:
         async with self._turn:

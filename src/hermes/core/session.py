@@ -151,10 +151,7 @@ class Session:
             case Answer():
                 self._questions.answer(command.id, command.text, command.by, command.reason)
             case SwitchModel():
-                self._turns.connect(command.model, command.provider)
-                await self._recorder.commit(
-                    ModelSwitched(model=command.model, provider=command.provider)
-                )
+                await self._switch(command)
             case Rewind():
                 await self._rewind(command.turns)
             case Compact():
@@ -176,8 +173,7 @@ class Session:
     async def adopt(self, messages: Sequence[Message]) -> None:
         """Begin with a conversation that took place elsewhere."""
         model, provider = self.transcript.model, self.transcript.provider
-        self._recorder.note(*adopted(messages, model, provider))
-        await self._recorder.commit()
+        await self._recorder.commit(*adopted(messages, model, provider))
 
     def notices(self) -> AsyncIterator[ProcessNotice]:
         """News of the session's background processes; whoever reads them passes them on."""
@@ -253,6 +249,16 @@ class Session:
         received = MessageReceived(message=message, key=command.key, steer=joins)
         await self._receive(received)
 
+    async def _switch(self, command: SwitchModel) -> None:
+        # Connecting first: a model that cannot be used is refused before anything is written.
+        self._turns.connect(command.model, command.provider)
+        switched = ModelSwitched(model=command.model, provider=command.provider)
+        try:
+            await self._recorder.commit(switched)
+        except BaseException:
+            self._turns.disconnect()
+            raise
+
     async def _withdraw(self, n: int) -> None:
         # Not while a turn takes it: it is either withdrawn or answered.
         async with self._turns.taking:
@@ -265,12 +271,12 @@ class Session:
         tuned = Tuned(effort=command.effort, tier=command.tier, mode=command.mode)
         if tuned.tier != self.transcript.tuned.tier:
             self._turns.disconnect()
-        self._recorder.note(tuned)
         if self._recorder.lease is None:
-            # Nobody has spoken yet: a session that stays empty leaves nothing behind.
+            # No message has come yet: a session that stays empty leaves nothing behind.
+            self._recorder.note(tuned)
             self._recorder.foresee()
         else:
-            await self._recorder.commit()
+            await self._recorder.commit(tuned)
         self._parts.tune(tuned)
 
     async def _rewind(self, turns: int) -> None:
