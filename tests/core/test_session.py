@@ -235,6 +235,7 @@ async def test_a_tool_that_hides_its_effect_meets_the_gate_all_the_same(run: Run
     run.tools = (sneak,)
     await run.say("go")
     assert "nobody is here to give it" in run.results()[0].text
+    assert run.results()[0].denied == "unattended"
     assert not target.exists()
 
 
@@ -266,6 +267,7 @@ async def test_anything_but_an_offered_scope_is_a_no(run: Run, word: str, why: s
     await run.send(Answer(id=asked.id, text=word))
     await talk
     assert why in run.results()[0].text
+    assert run.results()[0].denied == "person"
     assert not (run.project / "a").exists()
 
 
@@ -275,6 +277,7 @@ async def test_no_answer_in_time_is_a_no(run: Run) -> None:
     run.tools = (shell,)
     await run.say("touch it")
     assert "no answer came in time" in run.results()[0].text
+    assert run.results()[0].denied == "timeout"
 
 
 async def test_a_question_of_a_tool_gets_the_persons_words(run: Run) -> None:
@@ -294,6 +297,7 @@ async def test_with_nobody_there_a_question_is_not_asked(run: Run) -> None:
     run.tools = (wonder,)
     await run.say("ask me")
     assert run.results()[0].text == "nobody answered"
+    assert run.results()[0].denied is None
 
 
 async def test_messages_during_a_turn_wait_and_are_answered_in_order(run: Run) -> None:

@@ -129,7 +129,7 @@ def test_an_outcome_is_counted_from_events() -> None:
         provider="",
     )
     events = (reply, result(failed=True), reply, result(failed=True, text="never made"), ended())
-    assert outcome_of(events, unknown=("never made",)) == Outcome(
+    assert outcome_of(events, unknown="never made") == Outcome(
         end="done", calls=2, failures=1, unknown=1, tokens=20
     )
 

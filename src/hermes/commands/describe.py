@@ -41,7 +41,7 @@ def failure(result: ToolResult) -> str:
         return "skipped"
     if text == UNKNOWN_OUTCOME:
         return "outcome unknown"
-    if text.startswith("Not allowed"):
+    if result.denied:
         return "denied"
     return one_line(text.strip().partition("\n")[0], LONGEST_REASON) or "error"
 

@@ -146,4 +146,10 @@ class ToolError(HermesError):
 
 
 class EffectDenied(ToolError):
-    pass
+    def __init__(
+        self,
+        message: str,
+        by: Literal["policy", "person", "unattended", "timeout"] = "policy",
+    ) -> None:
+        super().__init__(message)
+        self.by: Literal["policy", "person", "unattended", "timeout"] = by

@@ -13,7 +13,7 @@ from hermes.core.gate import CallGate
 from hermes.core.gated import GatedFetcher, GatedWorkspace
 from hermes.core.hooking import call_comes, call_went, fate_of
 from hermes.core.hooks import Fate
-from hermes.core.messages import Text, ToolCall, ToolResult
+from hermes.core.messages import Denial, Text, ToolCall, ToolResult
 from hermes.core.planning import Plan, plan_call, refused, segments
 from hermes.core.ports import Fetcher, Workspace
 from hermes.core.tools import Kept as KeptKind
@@ -133,7 +133,8 @@ class Batch:
             if plan.ask:
                 await gate.confirm(plan.whole, plan.ask)
         except EffectDenied as denied:
-            await self.answer(plan.call, refused(plan.call, str(denied)), "blocked")
+            answer = replace(refused(plan.call, str(denied)), denied=denied.by)
+            await self.answer(plan.call, answer, "blocked")
             return False
         return True
 
@@ -207,10 +208,12 @@ class Batch:
 
 
 async def _run_tool(turn: Turn, plan: Plan, gate: CallGate) -> ToolResult:
+    denied: Denial | None = None
     try:
         output = await plan.tool(CallContext(turn, plan.call.id, gate), plan.arguments)
     except ToolError as error:
         output = ToolOutput.text(str(error), failed=True)
+        denied = error.by if isinstance(error, EffectDenied) else None
     except Exception:
         log.exception("tool crashed", extra={"tool": plan.tool.name})
         output = ToolOutput.text(
@@ -224,6 +227,7 @@ async def _run_tool(turn: Turn, plan: Plan, gate: CallGate) -> ToolResult:
         failed=output.failed,
         origin=output.origin if output.origin != HERE else gate.origin or HERE,
         details=output.details,
+        denied=denied,
     )
 
 

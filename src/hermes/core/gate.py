@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import assert_never
 
 from hermes.codec.values import replace
 from hermes.core.effects import Allow, Ask, Decision, Deny, Effect, Principal, RunCommand, Scope
@@ -82,13 +83,16 @@ class Gate:
                 )
             case Ask() as asked:
                 return await self._ask(call_id, judged.effect, asked, stop)
+            case _:
+                assert_never(judged.decision)
 
     async def _ask(self, call_id: str, effect: Effect, asked: Ask, stop: asyncio.Event) -> bool:
         """Whether a person allowed it, rather than a model in the person's place."""
         if not self._questions.attended:
             raise EffectDenied(
                 f"Not allowed without approval, and nobody is here to give it: {asked.reason} "
-                "Do not retry or rephrase it; say what would have to be approved."
+                "Do not retry or rephrase it; say what would have to be approved.",
+                by="unattended",
             )
         if await self._is_judged_safe(effect, asked, stop):
             await self.record(call_id, Judged(effect=effect, decision=JUDGED_SAFE), by="judge")
@@ -98,7 +102,10 @@ class Gate:
         if choice == DENY:
             why = "no answer came in time" if by == "time" else "the person said no"
             why += f": {reason}" if reason else ""
-            raise EffectDenied(f"Not allowed: {why} ({asked.reason}) Do not retry or rephrase it.")
+            raise EffectDenied(
+                f"Not allowed: {why} ({asked.reason}) Do not retry or rephrase it.",
+                by="timeout" if by == "time" else "person",
+            )
         if choice in SCOPES:
             self._policy.remember(effect, SCOPES[choice])
         return True

@@ -37,6 +37,9 @@ class ToolCall(Value, tag="tool_call"):
     broken: str = ""
 
 
+Denial = Literal["policy", "person", "unattended", "timeout"]
+"""Who or what denied a call: the policy, a person, the absence of one, or an expired question."""
+
 StopReason = Literal["done", "calls", "length", "filtered", "cut"]
 
 
@@ -70,7 +73,8 @@ class AssistantMessage(Value, tag="assistant"):
 
 class ToolResult(Value, tag="tool_result"):
     """The answer to one call: `parts` for the model, `details` for screens and later tools.
-    `origin` is where the content came from, for the policy."""
+    `origin` is where the content came from, for the policy. `denied` is set when the call failed
+    because an effect was not allowed."""
 
     call_id: str
     name: str
@@ -78,6 +82,7 @@ class ToolResult(Value, tag="tool_result"):
     failed: bool = False
     origin: str = "workspace"
     details: JsonObject = {}
+    denied: Denial | None = None
 
     @property
     def text(self) -> str:

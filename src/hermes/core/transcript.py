@@ -31,6 +31,7 @@ from hermes.core.events import (
     Titled,
     ToolFinished,
     ToolIntended,
+    ToolProgress,
     ToolStarted,
     Tuned,
     TurnEnded,
@@ -46,6 +47,7 @@ from hermes.core.messages import (
     Usage,
     UserMessage,
 )
+from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 
 
 class Transcript:
@@ -137,9 +139,17 @@ class Transcript:
                 self.turn_id = self.beside = ""
             case Archived() | SessionEnded() | CapRaised() | EffectDecided() | Erased():
                 pass
-            case _:
-                # Live events are never recorded; whoever passes one has a bug.
+            case (
+                TextDelta()
+                | ReasoningDelta()
+                | CallNamed()
+                | Notice()
+                | Restarted()
+                | ToolProgress()
+            ):
                 raise TypeError(f"{type(event).__name__} is not a durable event")
+            case _:
+                assert_never(event)
 
     @property
     def system(self) -> str:
@@ -157,14 +167,13 @@ class Transcript:
 
     def number(self, record: Record) -> None:
         """Note under which number the message or result of a record can be found again."""
-        if record.n:
-            match record.event:
-                case MessageReceived(message=said) | ReplyAdded(message=said):
-                    self._numbers[id(said)] = record.n
-                case ToolFinished(result=result):
-                    self._numbers[id(result)] = record.n
-                case _:
-                    pass
+        event = record.event
+        if not record.n:
+            return
+        if isinstance(event, MessageReceived | ReplyAdded):
+            self._numbers[id(event.message)] = record.n
+        elif isinstance(event, ToolFinished):
+            self._numbers[id(event.result)] = record.n
 
     def number_of(self, said: Message | ToolResult) -> int:
         """The record in which one of `messages`, or a result in them, stands; 0 if not known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.commands import Archive, Command, Retitle
 from hermes.core.errors import NotFound, SessionBusy, UsageError
 from hermes.core.events import (
@@ -143,21 +143,14 @@ def _reopened(records: list[Record], parent: str, parent_n: int) -> SessionOpene
     """The opening of a fork: what the parent was at that point."""
     opening = None
     for record in records:
-        match record.event:
-            case SessionOpened() as event:
-                opening = event
-            case ModelSwitched(model=model, provider=provider) if opening:
-                opening = _changed(opening, model=model, provider=provider)
-            case _:
-                pass
+        event = record.event
+        if isinstance(event, SessionOpened):
+            opening = event
+        elif isinstance(event, ModelSwitched) and opening:
+            opening = replace(opening, model=event.model, provider=event.provider)
     if opening is None:
         raise UsageError(f"The beginning of session {parent} is lost; it cannot be forked.")
-    return _changed(opening, parent=parent, parent_n=parent_n)
-
-
-def _changed(opening: SessionOpened, **changes: object) -> SessionOpened:
-    fields = {name: getattr(opening, name) for name in opening.__struct_fields__}
-    return SessionOpened(**(fields | changes))
+    return replace(opening, parent=parent, parent_n=parent_n)
 
 
 def _descendant_title(db: sqlite3.Connection, session_id: str) -> str:

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from hermes.core.caps import day_of
 from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
     Archived,
     CallSettled,
     CapRaised,
+    Compacted,
     DurableEvent,
+    EffectDecided,
     Erased,
+    HookAnswered,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
+    Overlaid,
+    QuestionAnswered,
+    QuestionAsked,
     ReplyAdded,
+    Rewound,
     SessionEnded,
     SessionOpened,
+    Steered,
     Titled,
+    ToolFinished,
+    ToolIntended,
+    ToolStarted,
+    Tuned,
+    TurnEnded,
     TurnStarted,
     Withdrawn,
 )
@@ -178,8 +193,27 @@ class Summary:
                 self.archived = int(away)
             case ModelSwitched(model=model, provider=provider):
                 self.model, self.provider = model, provider
-            case _:
+            case (
+                Steered()
+                | ToolIntended()
+                | ToolStarted()
+                | ToolFinished()
+                | ApprovalAsked()
+                | ApprovalAnswered()
+                | QuestionAsked()
+                | QuestionAnswered()
+                | Rewound()
+                | TurnEnded()
+                | EffectDecided()
+                | Compacted()
+                | Overlaid()
+                | Erased()
+                | HookAnswered()
+                | Tuned()
+            ):
                 pass
+            case _:
+                assert_never(event)
         return None
 
     def _open(self, event: SessionOpened, at: float) -> None:

@@ -111,19 +111,18 @@ def spoken(records: Sequence[Record]) -> tuple[Said, ...]:
 
 
 def _said(record: Record) -> Said | None:
-    n, at = record.n, record.at
-    match record.event:
-        case MessageReceived(message=message):
-            role = message.origin if message.origin in ROLES else "user"
-            origin = "" if message.origin == role else message.origin
-            return Said(n=n, at=at, role=role, text=message.text, origin=origin)
-        case ReplyAdded(message=message):
-            calls = tuple(call.name for call in message.calls)
-            return Said(n=n, at=at, role="assistant", text=message.text, calls=calls)
-        case ToolFinished(result=result):
-            return Said(n=n, at=at, role="tool", text=result.text, tool=result.name)
-        case _:
-            return None
+    n, at, event = record.n, record.at, record.event
+    if isinstance(event, MessageReceived):
+        message = event.message
+        role = message.origin if message.origin in ROLES else "user"
+        origin = "" if message.origin == role else message.origin
+        return Said(n=n, at=at, role=role, text=message.text, origin=origin)
+    if isinstance(event, ReplyAdded):
+        calls = tuple(call.name for call in event.message.calls)
+        return Said(n=n, at=at, role="assistant", text=event.message.text, calls=calls)
+    if isinstance(event, ToolFinished):
+        return Said(n=n, at=at, role="tool", text=event.result.text, tool=event.result.name)
+    return None
 
 
 def _event_line(row: Row) -> EventLine:

@@ -231,12 +231,12 @@ class Writer:
     def _finish(self, jobs: Sequence[Job[Any]], tx: Transaction | None) -> None:
         """The work after COMMIT. A failure here is logged and nothing more: the jobs are durable,
         and writing them again would double them."""
-        # The callers go on as soon as they are told; the rest is upkeep.
-        steps = [partial(_deliver, jobs), self._tidy_up]
+        steps: list[Callable[[], None]] = []
         if tx is not None:
             self._keep(tx)
-            steps = [partial(self._world.reach, "journal.after_commit"), *steps]
-            steps.insert(2, partial(self._count, tx))
+            steps.append(partial(self._world.reach, "journal.after_commit"))
+        # The callers go on as soon as they are told; the rest is upkeep.
+        steps += [partial(_deliver, jobs), partial(self._maintain, tx)]
         for step in steps:
             try:
                 step()
@@ -294,10 +294,6 @@ class Writer:
             self._version = version
             self._in_file.forget()
 
-    def _tidy_up(self) -> None:
-        if self._db:
-            self._checkpointer.finish(self._db)
-
     def _is_beat_due(self) -> bool:
         """Half-way to the next heartbeat it may as well ride with somebody's commit."""
         wait = self._seconds_to_beat()
@@ -319,8 +315,11 @@ class Writer:
             with self._gate:
                 del self._overdue[: len(tx.overdue)]
 
-    def _count(self, tx: Transaction) -> None:
-        self._checkpointer.count(rows_bytes=tx.written_bytes, sessions=len(tx.heads))
+    def _maintain(self, tx: Transaction | None) -> None:
+        if tx is not None:
+            self._checkpointer.count(rows_bytes=tx.written_bytes, sessions=len(tx.heads))
+        if self._db:
+            self._checkpointer.finish(self._db)
 
     def _roll_back(self) -> None:
         self._in_file.forget()

@@ -36,9 +36,10 @@ class Outcome(Value, omit_defaults=False):
 
 
 def outcome_of(
-    events: Iterable[Event], *, unknown: tuple[str, ...] = (), corrected: bool = False
+    events: Iterable[Event], *, unknown: str | None = None, corrected: bool = False
 ) -> Outcome:
-    """`unknown` is how results of calls begin that were never really made."""
+    """`unknown` is how the results of calls begin that a rehearsal did not make. Calls that
+    a person would have been asked about count as unknown too."""
     end, calls, failures, missing, tokens = "", 0, 0, 0, 0
     for event in events:
         match event:
@@ -46,7 +47,9 @@ def outcome_of(
                 calls += len(message.calls)
                 tokens += usage.prompt + usage.output
             case ToolFinished(result=result) if result.failed:
-                is_unknown = result.text.startswith(unknown)
+                is_unknown = unknown is not None and (
+                    result.denied in ("unattended", "timeout") or result.text.startswith(unknown)
+                )
                 missing += is_unknown
                 failures += not is_unknown
             case TurnEnded(reason=reason):

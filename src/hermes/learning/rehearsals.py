@@ -48,8 +48,6 @@ SECONDS = 300.0
 NO_MODEL = "the model that worked in it cannot be asked now"
 NOT_LOADED = "the skill was not loaded in it"
 FOLDER = "learning"
-# Calls that were never made, and those that a person would have been asked about.
-UNKNOWN = (UNKNOWN_CALL, "Not allowed without approval", "Not allowed: no answer came in time")
 _USED = (
     "SELECT DISTINCT sessions.id FROM events JOIN sessions ON sessions.session = events.session"
     " WHERE (kind = 'tool_finished' AND instr(body, 'skill_view') > 0 AND instr(body, ?) > 0)"
@@ -241,7 +239,7 @@ def _compared(recording: Recording, scene: _Scene, n: int, after: tuple[Record, 
         turn=scene.turn_id,
         n=n,
         before=outcome_of(then, corrected=_is_corrected(recording, scene.end)),
-        after=outcome_of((*same, *now), unknown=UNKNOWN),
+        after=outcome_of((*same, *now), unknown=UNKNOWN_CALL),
     )
 
 

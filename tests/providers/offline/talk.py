@@ -10,6 +10,7 @@ from msgspec import Meta
 from hermes.codec.values import JsonObject, Value
 from hermes.core.messages import (
     AssistantMessage,
+    Denial,
     Message,
     Text,
     ToolCall,
@@ -125,6 +126,7 @@ class Answer(Value):
     text: str
     details: JsonObject = {}
     failed: bool = False
+    denied: Denial | None = None
 
     def to(self, call: ToolCall) -> ToolResult:
         return ToolResult(
@@ -133,6 +135,7 @@ class Answer(Value):
             parts=(Text(text=self.text),),
             failed=self.failed,
             details=self.details,
+            denied=self.denied,
         )
 
 
@@ -237,7 +240,7 @@ def todos(*items: tuple[str, str, str]) -> Answer:
 
 
 def refused(text: str = "Not allowed: the person said no. Do not retry or rephrase it.") -> Answer:
-    return Answer(text=text, failed=True)
+    return Answer(text=text, failed=True, denied="person")
 
 
 def after(*exchanges: tuple[str, str, JsonObject, Answer]) -> tuple[Message, ...]:

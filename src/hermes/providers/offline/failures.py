@@ -11,7 +11,6 @@ from hermes.providers.offline.tool_answers import (
     exit_code,
     output_lines,
     strings,
-    was_refused,
 )
 from hermes.providers.offline.voice import Voice, code
 
@@ -28,7 +27,6 @@ _BY_TEXT = (
     (re.compile(r"timed out|timeout"), "hint.timeout"),
     (re.compile(r"interrupted"), "hint.interrupted"),
 )
-_REFUSED = re.compile(r"denied|not allowed|refused|blocked|declined|approval|said no")
 
 
 def failure(task: Task, result: ToolResult, script: str = "") -> Outcome:
@@ -57,7 +55,7 @@ def subject(name: str, arguments: JsonObject) -> str:
 
 def _heading(say: Voice, result: ToolResult, script: str) -> str:
     number = exit_code(result)
-    if was_refused(result) and _REFUSED.search(result.text.casefold()):
+    if result.denied:
         return say("failed.refused", what=code(script or result.name))
     if script and number is not None:
         return say("failed.command", command=code(script), code=number)
@@ -88,7 +86,7 @@ def _next(say: Voice, result: ToolResult) -> str:
     if "similar_files" in result.details:
         return say("hint.no_file")
     text = result.text.casefold()
-    if was_refused(result) and _REFUSED.search(text):
+    if result.denied:
         return say("hint.refused")
     for pattern, key in _BY_TEXT:
         if pattern.search(text):
