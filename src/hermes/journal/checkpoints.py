@@ -7,9 +7,9 @@ import sqlite3
 import threading
 from pathlib import Path
 
+from hermes.codec.file_lock import FileLock
 from hermes.core.wiping import emptied
 from hermes.journal.connections import connect
-from hermes.journal.locks import WriteLock
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class Checkpointer:
     def _copy_most(self, db: sqlite3.Connection) -> None:
         """Until so little is left that the writer may finish, or as little as its haste allows:
         each round has only those pages to copy that were written during the one before."""
-        with self._copying.held(wait=False) as is_ours:
+        with self._copying.held(timeout=0) as is_ours:
             if not is_ours:
                 # Somebody else copies them, or empties the log altogether.
                 return
@@ -114,9 +114,9 @@ class Checkpointer:
         self._nearly_done = True
 
 
-def copy_lock(path: Path) -> WriteLock:
+def copy_lock(path: Path) -> FileLock:
     """Held by whoever copies pages without holding the write lock."""
-    return WriteLock(path.with_name(f"{path.name}.copy.lock"))
+    return FileLock(path.with_name(f"{path.name}.copy.lock"))
 
 
 def owe_emptying(db: sqlite3.Connection, owed: bool) -> None:

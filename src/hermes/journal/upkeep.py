@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+from hermes.codec.file_lock import FileLock
 from hermes.codec.values import Value
 from hermes.core.errors import JournalError
 from hermes.core.wiping import PATIENCE_SECONDS, wiped
@@ -15,7 +16,6 @@ from hermes.journal.checkpoints import copy_lock, owe_emptying
 from hermes.journal.connections import connect
 from hermes.journal.faults import journal_error
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.locks import WriteLock
 from hermes.journal.removal import Pruned, prune
 from hermes.journal.transaction import Transaction
 
@@ -104,7 +104,7 @@ async def backup(journal: SqliteJournal, target: Path) -> None:
 
 
 def _vacuum(path: Path, patience_seconds: float) -> bool:
-    lock, copying = WriteLock(path.with_name(f"{path.name}.lock")), copy_lock(path)
+    lock, copying = FileLock(path.with_name(f"{path.name}.lock")), copy_lock(path)
     try:
         # Nobody else copies the log then: that would make SQLite give up on emptying it at once.
         # What is left are readers, for whom it waits.

@@ -15,13 +15,14 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar, cast
 
+from hermes.codec.file_lock import FileLock
 from hermes.core.errors import HermesError, JournalError
 from hermes.core.world import World
 from hermes.journal import leases, mending, opening
 from hermes.journal.checkpoints import Checkpointer
 from hermes.journal.connections import run_in_thread
 from hermes.journal.faults import is_damage, journal_error
-from hermes.journal.locks import Owner, WriteLock
+from hermes.journal.locks import Owner
 from hermes.journal.transaction import Head, InFile, Transaction
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ class Writer:
         self.owner = Owner(leases.lock_folder(path.parent))
         self._path = path
         self._world = world
-        self._lock = WriteLock(path.with_name(f"{path.name}.lock"))
+        self._lock = FileLock(path.with_name(f"{path.name}.lock"))
         self._checkpointer = Checkpointer(path)
         self._heads: dict[int, Head] = {}
         self._in_file = InFile()
@@ -138,7 +139,7 @@ class Writer:
         if self._is_closed or not self._queue.empty() or not self._turn.acquire(blocking=False):
             return None
         try:
-            with self._lock.held(wait=False) as is_ours:
+            with self._lock.held(timeout=0) as is_ours:
                 if not is_ours or self._db is None or self._is_mending_wanted:
                     return None
                 return self._commit_here(work)

@@ -3,8 +3,6 @@ deleted taken out. One process at a time writes; the kernel releases the lock of
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
@@ -13,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from hermes.codec.file_lock import FileLock
 from hermes.codec.values import Value
 from hermes.journal.index import docs as sets
 from hermes.journal.index.build import (
@@ -49,19 +48,15 @@ class Sizes(Value):
 @contextmanager
 def sole_writer(path: Path) -> Iterator[bool]:
     """Whether this process is now the one that may write; it never waits."""
+    lock = FileLock(path)
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        is_held = lock.acquire(timeout=0)
     except OSError as error:
         raise Unavailable(f"{path} cannot be opened: {error.strerror}") from error
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield is_held
     finally:
-        os.close(descriptor)
+        lock.close()
 
 
 def lock_path(path: Path) -> Path:
