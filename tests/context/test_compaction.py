@@ -286,7 +286,7 @@ async def test_a_window_that_is_smaller_than_it_was_thought_is_learned(tmp_path:
 async def test_a_person_asks_for_it_and_sees_what_it_would_be(tmp_path: Path) -> None:
     async with stage(tmp_path, lambda _: says("words " * 400), window=100_000) as ground:
         async with ground.session() as (app, session):
-            with pytest.raises(UsageError, match="nothing to shorten"):
+            with pytest.raises(UsageError, match="nothing to compact"):
                 await session.send(Compact())
             for number in range(6):
                 await say(session, f"Tell me {number}.")
@@ -313,7 +313,7 @@ async def test_next_to_no_gain_is_no_reason_to_begin_anew(tmp_path: Path) -> Non
         async with ground.session() as (app, session):
             for words in ("Read it.", "Good." + " words" * 3_000, "Go on." + " words" * 3_000):
                 await say(session, words)
-            with pytest.raises(UsageError, match="nothing to shorten"):
+            with pytest.raises(UsageError, match="nothing to compact"):
                 await session.send(Compact())
             assert compactions(await app.journal.read(session.id)) == []
         assert ground.summaries

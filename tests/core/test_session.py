@@ -324,7 +324,7 @@ async def test_a_message_is_either_taken_back_or_answered(run: Run) -> None:
         try:
             await run.send(Withdraw(n=n))
         except UsageError as error:
-            assert "does not wait any more" in str(error)
+            assert "is no longer waiting" in str(error)
         else:
             withdrawn.append(received.message.text)
         await asyncio.sleep(0.002)

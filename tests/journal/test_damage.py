@@ -139,7 +139,7 @@ async def test_a_damaged_record_is_logged_once(
                 assert len(await journal.read("s1")) == 12
         async with journal_in(tmp_path) as journal:
             assert len(await journal.read("s1")) == 12
-    assert [record.message for record in caplog.records] == ["a record is damaged and set aside"]
+    assert [record.message for record in caplog.records] == ["a damaged record was quarantined"]
 
 
 async def test_a_record_that_is_sound_again_comes_back(tmp_path: Path) -> None:

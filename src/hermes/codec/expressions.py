@@ -1,9 +1,8 @@
-"""Regular expressions that were compiled before: to compile them is half of what a short run costs.
+"""A cache of compiled regular expressions, because compiling them is half of a short run's cost.
 
-Python keeps the bytecode of modules and compiles their expressions anew in every process. After
-`remember`, those that stand in modules come from a file beside our bytecode, in which `keep` puts
-what was missing. Expressions that are made while the program works never get there: they may hold
-anything."""
+After `remember`, the expressions of modules come from a file beside the bytecode; `keep` adds
+missing ones. Expressions made at run time are never stored, because they may hold user data.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +20,10 @@ from typing import Any
 
 PACKAGE = Path(__file__).parents[1]
 FILE = PACKAGE / "__pycache__" / f"expressions.{sys.implementation.cache_tag}-{_sre.MAGIC}"
-# Modules of Python, of libraries and of our own; those of a home come and go.
+# Modules of Python, of libraries and our own. Those of a home folder change.
 INSTALLED = (str(PACKAGE), sys.prefix, sys.base_prefix)
 MOST = 5_000
-# So many frames may lie between an expression and the body of the module that is being loaded.
+# The most frames between an expression and the body of the module that is being imported.
 NEAR = 4
 
 Pattern = str | bytes
@@ -38,7 +37,7 @@ _missing: set[Key] = set()
 
 
 def remember() -> None:
-    """Take what is known from the file, for this process. Another Python has another file."""
+    """Load the file for this process. Each Python version has its own."""
     with contextlib.suppress(OSError):
         data = FILE.read_bytes()
         if int.from_bytes(data[:4], "big") == crc32(data[4:]):
@@ -47,14 +46,14 @@ def remember() -> None:
 
 
 def constant(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """An expression that is made late, though of nothing but what stands in our own files."""
+    """Compile an expression late that consists only of text from our own files."""
     if (key := (pattern, int(flags))) not in _known:
         _missing.add(key)
     return re.compile(pattern, flags)
 
 
 def keep() -> None:
-    """Add what was missing to the file; a place that cannot be written to is left alone."""
+    """Add the missing expressions to the file, if it can be written."""
     if not _missing or sys.dont_write_bytecode or not os.access(FILE.parent, os.W_OK):
         return
     new = {key: made for key in _missing if (made := _made(*key))}
@@ -86,7 +85,7 @@ def _revived(pattern: Pattern, known: Compiled) -> Any:
 
 
 def _made(pattern: Pattern, flags: int) -> Compiled | None:
-    """What the compiler makes of it; None if this is not the compiler that is known here."""
+    """The compiled form; None if this Python's compiler is not supported."""
     try:
         parsed = _parser.parse(pattern, flags)
         state = parsed.state
@@ -100,13 +99,13 @@ def _made(pattern: Pattern, flags: int) -> Compiled | None:
 
 
 def _is_loading() -> bool:
-    """Whether the expression is made by the body of a module that is being loaded."""
+    """Whether the expression is compiled by the body of a module that is being imported."""
     frame = sys._getframe(2)
     while frame.f_back and frame.f_globals.get("__name__") == "re":
         frame = frame.f_back
     for _ in range(NEAR):
         if frame.f_code.co_name == "<module>":
-            # The body of the program itself does not load: the work is done in it.
+            # The main program is not an import: it does the work.
             is_program = frame.f_globals.get("__name__") == "__main__"
             return not is_program and frame.f_code.co_filename.startswith(INSTALLED)
         if frame.f_back is None:

@@ -1,4 +1,4 @@
-"""What was worked out for an object once is there for whoever has the very same object."""
+"""A small cache of results by the identity of their argument."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-# Sessions share what they have in common, so there are few different ones in a run.
+# Sessions share these objects, so there are few in a run.
 FEW = 16
 
 
 class ByIdentity(Generic[K, V]):
-    """Keeps the newest few, and the objects with them: so no other can have their place."""
+    """Keeps a few results together with their arguments, so that no id is reused."""
 
     def __init__(self, work_out: Callable[[K], V]) -> None:
         self._work_out = work_out

@@ -1,4 +1,4 @@
-"""JSON in and out: strict decoding with readable errors, compact and byte-stable encoding."""
+"""JSON: strict decoding with readable errors, compact and byte-stable encoding."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 _encoder = msgspec.json.Encoder()
 _sorted_encoder = msgspec.json.Encoder(order="sorted")
-# What msgspec learns of a kind when it meets it first is kept with the kind, and two threads that
-# learn the same at once end the process.
+# msgspec caches what it learns about a type; two threads that learn the same type at once crash the
+# process.
 _learning = RLock()
 
 
 class DecodeError(ValueError):
-    """The bytes are not JSON, or not JSON of the wanted kind; the text says where."""
+    """The bytes are not JSON, or not JSON of the requested type; the text says where."""
 
 
 @lru_cache(maxsize=256)
@@ -30,7 +30,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 def decode(kind: type[T], raw: bytes | str) -> T:
-    """The value of that kind written in `raw`, or DecodeError. A union passes as `kind` too."""
+    """Decode a value of this type, which may be a union; DecodeError."""
     try:
         return cast(T, _decoder(cast(Any, kind)).decode(raw))
     except (msgspec.DecodeError, UnicodeError) as error:
@@ -38,7 +38,7 @@ def decode(kind: type[T], raw: bytes | str) -> T:
 
 
 def convert(kind: type[T], raw: object, *, lenient: bool = False) -> T:
-    """The value of that kind held by plain lists and dicts; lenient also takes "5" for 5."""
+    """Convert plain lists and dicts to a value; `lenient` also takes "5" for 5."""
     try:
         with _learning:
             return msgspec.convert(raw, kind, strict=not lenient)
@@ -57,5 +57,5 @@ def encode_sorted(value: object) -> bytes:
 
 
 def plain(value: object) -> JsonObject:
-    """A value as a plain dict, for callers that want to add or drop keys."""
+    """A value as a plain dict."""
     return cast(JsonObject, msgspec.to_builtins(value))

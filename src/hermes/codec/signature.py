@@ -1,4 +1,4 @@
-"""From a function's signature to a JSON Schema and a forgiving decoder of its arguments."""
+"""Derives a JSON Schema and a lenient argument decoder from a function's signature."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Parameters:
         }
 
     def decode(self, arguments: JsonObject) -> JsonObject:
-        """The arguments with simple slips mended ("5" for 5, a JSON string for an object), and
-        nulls and unknown names dropped; DecodeError names the argument that cannot be used."""
+        """Decode the arguments, correcting simple errors ("5" for 5, a JSON string for an object)
+        and dropping nulls and unknown names; DecodeError names the argument that cannot be used."""
         given = {name: value for name, value in arguments.items() if value is not None}
         try:
             value = convert(self.struct, given, lenient=True)
@@ -48,7 +48,7 @@ class Parameters:
 
 
 class GivenParameters(Parameters):
-    """Whatever a schema from elsewhere says; whoever gave it checks the arguments."""
+    """A schema from outside, such as an MCP server, which checks the arguments itself."""
 
     def __init__(self, schema: JsonObject) -> None:
         self._schema = schema
@@ -73,7 +73,7 @@ def _struct_of(function: Callable[..., object]) -> type[msgspec.Struct]:
 
 
 def _described(hint: Any) -> Any:
-    """`Annotated[str, "words"]` as msgspec wants it: the words become the description."""
+    """`Annotated[str, "words"]` for msgspec: the string becomes the description."""
     if get_origin(hint) is not Annotated:
         return hint
     kind, *notes = get_args(hint)
@@ -100,7 +100,7 @@ def _inlined(node: Any, defs: JsonObject) -> Any:
 
 
 def _unfolded(arguments: JsonObject) -> JsonObject:
-    """Strings that hold a JSON array or object become one: some models quote them."""
+    """Decode strings that hold a JSON array or object: some models quote them."""
     return {name: _maybe_json(value) for name, value in arguments.items()}
 
 

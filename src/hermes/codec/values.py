@@ -1,4 +1,4 @@
-"""The kind of value everything is made of: frozen, keyword-only, compact when encoded."""
+"""The base class of all values: frozen, keyword-only, compact when encoded."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 import msgspec
 
-# JSON that has not been decoded into a value of ours yet. Recursive aliases make every
-# access a cast, so the leaves stay `Any`; such objects live at the wire and end in `decode`.
+# JSON that has not been decoded into a value yet. Recursive aliases would make every access a cast,
+# so the leaves stay `Any`. Such objects live at the wire and end in `decode`.
 JsonValue: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -24,7 +24,8 @@ class Value(
     kw_only=True,
     omit_defaults=True,
 ):
-    """Base of all values. Defaults are not written, so a default is part of the stored format."""
+    """The base of all values. Defaults are not encoded, so a default is part of the stored
+    format."""
 
 
 V = TypeVar("V", bound=Value)

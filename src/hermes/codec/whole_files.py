@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whatever happens while they are written."""
+"""Atomic file writes: a file is complete or unchanged, whatever happens meanwhile."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def replace_file(
     durable: bool = True,
     folders: bool = True,
 ) -> None:
-    """A symbolic link keeps pointing where it points: its target is replaced. The file gets `mode`;
-    without one it keeps what it has, and one that was not there gets `new` as far as the umask lets
-    it. Missing `folders` are made for their owner only. What is not `durable` may be gone, but
-    never torn, after a power cut. OSError leaves the old file as it was."""
+    """Replace a file atomically. A symbolic link stays; its target is replaced. The file gets
+    `mode`, or keeps its own; a new one gets `new`, subject to the umask. Missing `folders` are
+    created for the owner only. Without `durable`, the change may be lost in a power cut, but never
+    torn. OSError leaves the old file as it was."""
     target = path.resolve()
     if folders:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def write_new(
     new: int = PRIVATE,
     durable: bool = True,
 ) -> None:
-    """A file under a name that nobody has yet; FileExistsError."""
+    """Write a new file; FileExistsError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, new), "wb") as file:
         if mode is not None:
@@ -57,7 +57,7 @@ def write_new(
 
 
 def sync_folder(path: Path) -> None:
-    """What was made, renamed or removed in the folder survives a power cut from here on."""
+    """Make renames and removals in this folder survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""A conversation that took place elsewhere, as the events that a session of ours would have had."""
+"""Converts a conversation from elsewhere into the events of a session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hermes.core.messages import AssistantMessage, Message, ToolMessage, Usage, 
 
 
 def adopted(messages: Iterable[Message], model: str, provider: str) -> Iterator[DurableEvent]:
-    """Replies count as given by this model; what they have cost was paid elsewhere."""
+    """Replies are attributed to this model, at no cost."""
     for message in messages:
         match message:
             case UserMessage():

@@ -1,4 +1,4 @@
-"""Wakes one who waits, for as little as that can cost: it is rung for every word of an answer."""
+"""A wake-up signal for one waiter, cheap enough to send for every word of a reply."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 
 
 class Bell:
-    """Rung while nobody waits, it ends the next wait at once. One waiter at a time, and all in
-    the loop in which the first has waited."""
+    """A signal that comes before the wait ends the next wait at once. Only one task waits at a
+    time, always in the same event loop."""
 
     def __init__(self) -> None:
         self._is_rung = False
@@ -20,11 +20,10 @@ class Bell:
             self._waiter.set_result(None)
 
     def hush(self) -> None:
-        """Whatever it was rung for is done."""
         self._is_rung = False
 
     async def wait(self) -> None:
-        """Until it is rung, which is forgotten then."""
+        """Wait for the signal, then clear it."""
         if not self._is_rung:
             if self._loop is None:
                 self._loop = asyncio.get_running_loop()

@@ -1,5 +1,5 @@
-"""What hooks want the model to read beside the person's words: in the requests of one turn, and in
-no message that is kept."""
+"""Adds text from hooks to the user message in the requests of one turn. The text enters no stored
+message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hermes.core.transcript import Transcript
 
 
 class Beside:
-    """Of one session. The same message is made once, so that requests share their beginning."""
+    """One per session. The changed message is built once, so that consecutive requests share their
+    prefix."""
 
     def __init__(self) -> None:
         self._made: tuple[Message, str, UserMessage] | None = None
@@ -34,8 +35,8 @@ class Beside:
 
 
 def _place(messages: tuple[Message, ...], transcript: Transcript) -> int | None:
-    """Where the message of the running turn stands in a request; where it was shortened away or
-    worded otherwise, the newest message of anybody."""
+    """The position of the current turn's message in a request. If compaction removed or changed it,
+    the position of the newest user message."""
     start = transcript.turn_starts[-1] if transcript.turn_starts else 0
     begun = transcript.messages[start] if start < len(transcript.messages) else None
     newest = None

@@ -1,4 +1,4 @@
-"""How many steps a turn, and all that it starts, may take."""
+"""The step budget of a turn and of the sub-sessions that it starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Budget:
         return own if self._parent is None else min(own, self._parent.remaining)
 
     def consume(self) -> bool:
-        """Take one step; False when none is left, here or above."""
+        """Take one step. False when none is left, here or in a parent."""
         if self.remaining == 0:
             return False
         self.used += 1
@@ -27,13 +27,13 @@ class Budget:
         return True
 
     def refund(self) -> None:
-        """Give a step back that did no work of its own."""
+        """Give back a step that did no work of its own."""
         self.used = max(0, self.used - 1)
         if self._parent is not None:
             self._parent.refund()
 
     def hint(self) -> str:
-        """Words for the model, once when 70 % and once when 90 % of the steps are used."""
+        """A note for the model, once at 70 % and once at 90 % of the steps."""
         share = self.used * 100 // self.total if self.total else 100
         level = 90 if share >= 90 else 70 if share >= 70 else 0
         if level <= self._hinted:

@@ -1,4 +1,4 @@
-"""Spending caps: what they are, and the names of the periods, people and work that they are for."""
+"""Spending caps, and the keys of the periods, people, jobs and turns that they count for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCOPES: tuple[CapScope, ...] = ("day", "month", "person", "job", "task")
 
 
 class Cap(Value):
-    """The most that may be spent, in dollars, in tokens, or both."""
+    """The most that may be spent, in dollars, tokens, or both."""
 
     usd: float | None = None
     tokens: int | None = None
@@ -27,8 +27,8 @@ NO_CAP = Cap()
 
 
 class Caps(Value):
-    """`person` is for one principal on one day, `job` for a session with its sub-sessions, `task`
-    for one turn. Days and months are those of UTC."""
+    """`person` caps one principal per day, `job` a session with its sub-sessions, `task` one turn.
+    Days and months are in UTC."""
 
     day: Cap = NO_CAP
     month: Cap = NO_CAP
@@ -41,7 +41,7 @@ class Caps(Value):
         return found
 
     def given(self) -> Iterator[tuple[CapScope, Cap]]:
-        """Those that are set."""
+        """The caps that are set."""
         return ((scope, cap) for scope in SCOPES if (cap := self.of(scope)).is_set)
 
     @property
@@ -62,7 +62,7 @@ def first_day_of_month(at: float) -> int:
 
 
 def cap_key(scope: CapScope, *, at: float, principal: str, job: str, turn_id: str) -> str:
-    """What a cap counts for at that time."""
+    """The key that a cap counts under at that time."""
     match scope:
         case "day":
             return time.strftime("%Y-%m-%d", time.gmtime(at))

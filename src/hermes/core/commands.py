@@ -1,4 +1,4 @@
-"""What a surface may ask of a session."""
+"""The commands that a surface can send to a session."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from hermes.core.messages import Image
 
 
 class Say(Value, tag="say"):
-    """A user message: a turn of its own, after the turns that already wait. `key` is the
-    platform's id of the message; one that was seen before is ignored."""
+    """A user message. It becomes a turn of its own, after the turns that already wait. `key` is the
+    platform's id of the message; a known key is ignored."""
 
     text: str
     images: tuple[Image, ...] = ()
@@ -17,14 +17,14 @@ class Say(Value, tag="say"):
 
 
 class Steer(Value, tag="steer"):
-    """Words for the running turn; without one they become the next turn."""
+    """Text for the running turn. Without a running turn it becomes the next one."""
 
     text: str
     key: str = ""
 
 
 class Withdraw(Value, tag="withdraw"):
-    """Take back a message that still waits for its turn: the one of this record number."""
+    """Take back the message with this record number before its turn starts."""
 
     n: int
 
@@ -34,8 +34,8 @@ class Interrupt(Value, tag="interrupt"):
 
 
 class Answer(Value, tag="answer"):
-    """To ApprovalAsked: a scope or "deny", with the `reason` that the model is told. To
-    QuestionAsked: the words themselves."""
+    """To ApprovalAsked: a scope or "deny", with a `reason` for the model. To QuestionAsked: the
+    text of the answer."""
 
     id: str
     text: str
@@ -53,22 +53,22 @@ class Rewind(Value, tag="rewind"):
 
 
 class Compact(Value, tag="compact"):
-    """Shorten what the model sees of this session now. `topic` is what the summary should dwell
-    on; `keep` exchanges at the end stay as they are, 0 leaves that to the engine."""
+    """Compact what the model sees of this session now. The summary focuses on `topic`. The last
+    `keep` exchanges stay unchanged; 0 leaves their number to the engine."""
 
     topic: str = ""
     keep: int = 0
 
 
 class Overlay(Value, tag="overlay"):
-    """Let the system text end with these words from the next request on; empty takes them away."""
+    """Append `text` to the system prompt from the next request on. An empty text removes it."""
 
     name: str = ""
     text: str = ""
 
 
 class Tune(Value, tag="tune"):
-    """Set how the session works, from its next turn on; None leaves that to the settings."""
+    """Change how the session works from its next turn on. None means the value of the settings."""
 
     effort: str | None = None
     tier: str | None = None
@@ -80,7 +80,7 @@ class Retitle(Value, tag="retitle"):
 
 
 class Archive(Value, tag="archive"):
-    """Take the session out of the lists, or, not `away`, let it stand in them again."""
+    """Hide the session from listings, or show it again with `away=False`."""
 
     away: bool = True
 
@@ -107,5 +107,4 @@ Command = (
 
 
 def keyed(command: Say | Steer, key: str) -> Say | Steer:
-    """The same words with an id of the sender."""
     return replace(command, key=key)

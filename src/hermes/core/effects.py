@@ -1,4 +1,4 @@
-"""What a tool may do to the world, as values that the policy can read."""
+"""The effects of tool calls, as values that the policy decides on."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from hermes.codec.values import Value
 
 
 class RunCommand(Value, tag="run_command"):
-    """A shell script, run by bash in `cwd`. `grants` are folders that it may change although they
-    are outside of the workspace; the gate adds "/" to what somebody has allowed on purpose, and
-    nothing confines it then."""
+    """A shell script that bash runs in `cwd`. `grants` are folders outside of the workspace that it
+    may change. The gate adds "/" to commands that a person allowed; they run unconfined."""
 
     script: str
     cwd: str
@@ -19,8 +18,8 @@ class RunCommand(Value, tag="run_command"):
 
 
 class SignalProcess(Value, tag="signal_process"):
-    """Input or an end to a background process that this session started. For "write", `text` is
-    what the process reads next, and `command` what runs in it, in `cwd`: to a shell, text is a
+    """Input to a background process of this session, or its end. For "write", `text` is what the
+    process reads next, `command` what runs in it, and `cwd` where: to a shell, text is a
     command."""
 
     process_id: str
@@ -51,13 +50,13 @@ class FetchUrl(Value, tag="fetch_url"):
 
 
 class ReadHistory(Value, tag="read_history"):
-    """A look into past sessions of the same person."""
+    """A search or read in past sessions of the same person."""
 
     query: str = ""
 
 
 class Remember(Value, tag="remember"):
-    """A change of what is known in later sessions: `target` is "memory" or "user"."""
+    """A change of the memory for later sessions. `target` is "memory" or "user"."""
 
     target: str
     action: Literal["add", "replace", "remove"]
@@ -65,23 +64,23 @@ class Remember(Value, tag="remember"):
 
 
 class ChangeSkill(Value, tag="change_skill"):
-    """A change of what later sessions are told to do."""
+    """A change of the instructions for later sessions."""
 
     name: str
     action: str
 
 
 class UseSecret(Value, tag="use_secret"):
-    """A stored secret goes to `recipient`; its value is never seen here."""
+    """A stored secret goes to `recipient`. The effect does not hold its value."""
 
     name: str
     recipient: str
 
 
 class CallServer(Value, tag="call_server"):
-    """A tool of a foreign server, with its arguments as JSON. `changes` is False where a trusted
-    server says that it only reads: such calls may run side by side, but none is judged more mildly
-    for what a server says of itself."""
+    """A tool of an MCP server, with its arguments as JSON. `changes` is False when a trusted server
+    declares the tool read-only. Such calls may run in parallel; the policy judges them no more
+    leniently."""
 
     server: str
     tool: str
@@ -90,8 +89,8 @@ class CallServer(Value, tag="call_server"):
 
 
 class Draw(Value, tag="draw"):
-    """A picture is made by `provider` at `host`, which gets to know the prompt and the pictures
-    to go by; `images` are their names, not what is in them."""
+    """`provider` generates a picture at `host`, which receives the prompt and the input pictures.
+    `images` are their names, not their contents."""
 
     provider: str
     host: str
@@ -100,8 +99,8 @@ class Draw(Value, tag="draw"):
 
 
 class UseTool(Value, tag="use_tool"):
-    """A call as a whole, with its arguments as JSON: what a person is asked about who wants to be
-    asked about a tool, whatever it does."""
+    """A call as a whole, with its arguments as JSON. Used when a person wants to approve every call
+    of a tool."""
 
     name: str
     arguments: str = "{}"
@@ -127,8 +126,8 @@ Principal = Literal["owner", "member", "guest", "system"]
 
 
 class Allow(Value, tag="allow"):
-    """`harmless` effects change nothing, so calls that have no others may run side by side.
-    `lifted` ones would have been asked about, had not somebody allowed them beforehand."""
+    """`harmless` effects change nothing, so calls with no other effects may run in parallel.
+    `lifted` effects would need approval if a person had not allowed them before."""
 
     harmless: bool = False
     reason: str = ""
@@ -136,7 +135,7 @@ class Allow(Value, tag="allow"):
 
 
 class Ask(Value, tag="ask"):
-    """`simple` is about one command that can be seen whole, so that a judge may answer it."""
+    """`simple` means one command that is fully known, so that a model may answer for the person."""
 
     reason: str
     category: str
@@ -145,7 +144,7 @@ class Ask(Value, tag="ask"):
 
 
 class Deny(Value, tag="deny"):
-    """`hardline` is never lifted, by no mode and no answer."""
+    """`hardline` denials hold in every mode and cannot be overridden."""
 
     reason: str
     category: str
@@ -157,7 +156,7 @@ Scope = Literal["once", "session", "always"]
 
 
 def subject(effect: Effect) -> str:
-    """The part of an effect that a person wants to read before saying yes."""
+    """The part of an effect that a person reads before approving it."""
     match effect:
         case RunCommand(script=script):
             return script
@@ -174,7 +173,7 @@ def subject(effect: Effect) -> str:
         case FetchUrl(url=url, method=method):
             return f"{method} {url}"
         case ReadHistory(query=query):
-            return f"search past sessions for {query}" if query else "look into past sessions"
+            return f"search past sessions for {query}" if query else "read past sessions"
         case Remember(target=target, action=action, text=text):
             return f"{action} in {target}: {text}"
         case ChangeSkill(name=name, action=action):
@@ -185,6 +184,6 @@ def subject(effect: Effect) -> str:
             return f"{server}: {tool} {arguments}"
         case Draw(provider=provider, host=host, prompt=prompt, images=images):
             by = f", going by {', '.join(images)}" if images else ""
-            return f"draw with {provider} ({host}): {prompt}{by}"
+            return f"generate an image with {provider} ({host}): {prompt}{by}"
         case UseTool(name=name, arguments=arguments):
             return f"{name} {arguments}"

@@ -77,10 +77,10 @@ Reason = Literal[
 
 
 class ProviderError(HermesError):
-    """`retry_after` is the server's own wish in seconds; `retryable` is about the same request
-    with the same key; `limit` is a context window learned from the error. `unsent` means that the
-    request surely never left, `begun` that it was accepted before it failed: what it has cost is
-    known in neither case by its `status`."""
+    """`retry_after` is the delay in seconds that the server asked for. `retryable` refers to the
+    same request with the same key. `limit` is a context window learned from the error. `unsent`
+    means that the request certainly never left; `begun` means that the server accepted it before it
+    failed. In both cases `status` does not tell what the request cost."""
 
     def __init__(
         self,
@@ -107,8 +107,8 @@ class ProviderError(HermesError):
 
 
 class BudgetReached(HermesError):
-    """`scope` and `key` say which cap it is; `cap`, `spent` and `asked` are amounts in `unit`.
-    `pending` is the part of `spent` that is only reserved, for calls whose end is not known."""
+    """`scope` and `key` identify the cap. `cap`, `spent` and `asked` are amounts in `unit`.
+    `pending` is the part of `spent` that is only reserved, for calls that have not ended."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class BudgetReached(HermesError):
 
     @property
     def is_passing(self) -> bool:
-        """There will be room if the calls that are under way cost little."""
+        """Whether the call would fit if the calls in progress cost little."""
         return self.pending > 0 and self.spent - self.pending + self.asked <= self.cap
 
 

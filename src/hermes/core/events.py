@@ -1,4 +1,4 @@
-"""What happens in a session. Durable events are journaled before anybody sees them."""
+"""The events of a session. Durable events are written to the journal before anyone sees them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, Tex
 
 
 class SessionOpened(Value, tag="session_opened"):
-    """The first event of a session. `system` is sent verbatim for as long as the session lives.
-    A fork names its parent and the number of the last record it shares with it. `job` is what the
-    session is a part of, for the accounts; empty means its parent, else the session itself.
-    `person` is who a member or a guest is, as their surface knows them; the owner needs no name."""
+    """The first event of a session. `system` is sent verbatim as long as the session lives. A fork
+    names its parent and the last record that they share. Costs are booked to `job`; an empty one
+    means the parent, or the session itself. `person` identifies a member or guest as their surface
+    knows them; the owner needs no name."""
 
     source: str
     cwd: str
@@ -30,20 +30,20 @@ class SessionOpened(Value, tag="session_opened"):
 
 
 class SessionEnded(Value, tag="session_ended"):
-    """Nobody is in the session any more; a later event opens it again."""
+    """The session was closed. A later event opens it again."""
 
     reason: str
 
 
 class Titled(Value, tag="titled"):
-    """An empty title takes the old one away."""
+    """An empty title removes the old one."""
 
     title: str
 
 
 class Archived(Value, tag="archived"):
-    """The session was put away: it is in no list but that of such sessions. Not `away` brings it
-    back. Whoever knows its name or its words finds it in either case."""
+    """The session was hidden from listings, or shown again when not `away`. Search and lookup by
+    name find it either way."""
 
     away: bool
 
@@ -54,9 +54,9 @@ class ModelSwitched(Value, tag="model_switched"):
 
 
 class MessageReceived(Value, tag="message_received"):
-    """Somebody spoke. The message waits until a TurnStarted or a Steered takes it by its record
-    number; a `past` one was answered elsewhere and takes its place in the transcript at once.
-    `key` is the sender's own id of it: the same key is received once only."""
+    """A message came in. It waits until a TurnStarted or Steered takes it by its record number. A
+    `past` message was answered elsewhere and enters the transcript at once. `key` is the sender's
+    id of the message; each key is received once."""
 
     message: UserMessage
     key: str = ""
@@ -65,7 +65,7 @@ class MessageReceived(Value, tag="message_received"):
 
 
 class Withdrawn(Value, tag="withdrawn"):
-    """Whoever sent a message took it back before its turn came."""
+    """The sender took a message back before its turn started."""
 
     n: int
 
@@ -75,14 +75,14 @@ class TurnStarted(Value, tag="turn_started"):
 
 
 class Steered(Value, tag="steered"):
-    """Messages that join the running turn after the newest tool results."""
+    """Messages join the running turn after the newest tool results."""
 
     takes: tuple[int, ...]
 
 
 class ModelCalled(Value, tag="model_called"):
-    """A request is about to be made; `reserved` is the most that it may cost. `call` is its own
-    id, under which it is settled. Without one it is an old record, settled by the ReplyAdded."""
+    """A request is about to be made; `reserved` is the most that it may cost. `call` is the id that
+    it is settled under. Old records have no id and are settled by their ReplyAdded."""
 
     model: str
     provider: str
@@ -92,8 +92,8 @@ class ModelCalled(Value, tag="model_called"):
 
 
 class CallSettled(Value, tag="call_settled"):
-    """What a request has cost. If that is not `certain`, `usage` is the most that it can be, and
-    a later CallSettled of the same call may say it better."""
+    """The cost of a request. If it is not `certain`, `usage` is an upper bound, and a later
+    CallSettled of the same call may be more exact."""
 
     call: str
     usage: Usage
@@ -106,8 +106,8 @@ CapScope = Literal["day", "month", "person", "job", "task"]
 
 
 class CapRaised(Value, tag="cap_raised"):
-    """A person allowed more than the settings do. `key` names the day, month, person, job or turn
-    that it is for; `usd` and `tokens` come on top."""
+    """A person allowed more than the settings do. `key` names the day, month, person, job or turn;
+    `usd` and `tokens` are added to its cap."""
 
     scope: CapScope
     key: str
@@ -124,7 +124,7 @@ class ReplyAdded(Value, tag="reply_added"):
 
 
 class Judged(Value):
-    """What the policy said of one effect."""
+    """The policy's decision on one effect."""
 
     effect: Effect
     decision: Decision
@@ -134,8 +134,8 @@ RepeatRule = Literal["safe", "never"]
 
 
 class ToolIntended(Value, tag="tool_intended"):
-    """A call of the newest reply is going to be run, with these effects. After a crash a call
-    that may be repeated runs again; any other is answered with "outcome unknown"."""
+    """A call of the newest reply is about to run, with these effects. After a crash, a call that is
+    safe to repeat runs again; any other gets the result "outcome unknown"."""
 
     call_id: str
     name: str
@@ -144,8 +144,8 @@ class ToolIntended(Value, tag="tool_intended"):
 
 
 class EffectDecided(Value, tag="effect_decided"):
-    """What was decided about an effect of a running call that its ToolIntended does not tell, or
-    tells otherwise. `by` is "policy", or "judge" for a model that answered in a person's place."""
+    """The decision on an effect of a running call that its ToolIntended does not hold, or holds
+    with another decision. `by` is "policy", or "judge" for a model that answered for a person."""
 
     call_id: str
     judged: Judged
@@ -157,7 +157,7 @@ class ToolStarted(Value, tag="tool_started"):
 
 
 class ToolFinished(Value, tag="tool_finished"):
-    """`seconds` is how long it ran, for the screen."""
+    """`seconds` is the run time, for display."""
 
     result: ToolResult
     seconds: float = 0.0
@@ -167,11 +167,11 @@ HookAction = Literal["context", "block", "approve", "modify", "replace"]
 
 
 class HookAnswered(Value, tag="hook_answered"):
-    """A hook has changed something. "context" is `text` beside the person's words in the requests
-    of this turn, "replace" is `text` in place of the words of the reply that follows. Of a call:
-    "block" has `text` in place of a result, "approve" asks a person because of `text`; with
-    `arguments`, the call is made with these instead of the model's ("modify" does only that).
-    `origins` are strangers whose wish it is, such as plugins."""
+    """A hook changed something. "context" adds `text` to the user message in the requests of this
+    turn. "replace" puts `text` in place of the text of the next reply. For a call, "block" uses
+    `text` as its result and "approve" asks a person because of `text`. With `arguments`, the call
+    runs with these instead of the model's; "modify" does only that. `origins` are the plugins or
+    other third parties behind the hook."""
 
     hook: str
     action: HookAction
@@ -182,8 +182,8 @@ class HookAnswered(Value, tag="hook_answered"):
 
 
 class ApprovalAsked(Value, tag="approval_asked"):
-    """A person must decide; an Answer with this id does, or time does ("deny"). `lasting` are
-    sentences about what could not be taken back."""
+    """A person must decide, with an Answer of this id. Without one in time, the answer is "deny".
+    `lasting` are sentences about what cannot be undone."""
 
     id: str
     call_id: str
@@ -196,8 +196,7 @@ class ApprovalAsked(Value, tag="approval_asked"):
 
 
 class ApprovalAnswered(Value, tag="approval_answered"):
-    """`choice` is a scope or "deny"; `by` names who or what decided, `reason` is why, if they said
-    so."""
+    """`choice` is a scope or "deny". `by` names who or what decided; `reason` is optional."""
 
     id: str
     choice: str
@@ -206,7 +205,7 @@ class ApprovalAnswered(Value, tag="approval_answered"):
 
 
 class QuestionAsked(Value, tag="question_asked"):
-    """The answer to a `secret` one is shown to nobody while it is typed, and kept nowhere."""
+    """The answer to a `secret` question is neither displayed nor stored."""
 
     id: str
     call_id: str
@@ -217,7 +216,7 @@ class QuestionAsked(Value, tag="question_asked"):
 
 
 class QuestionAnswered(Value, tag="question_answered"):
-    """`text` is empty when nobody answered in time."""
+    """`text` is empty when no answer came in time."""
 
     id: str
     text: str
@@ -225,7 +224,7 @@ class QuestionAnswered(Value, tag="question_answered"):
 
 
 class Rewound(Value, tag="rewound"):
-    """The last turns are hidden from the model; the journal keeps them."""
+    """The last turns are hidden from the model. The journal keeps them."""
 
     turns: int
 
@@ -234,11 +233,11 @@ CompactionCause = Literal["threshold", "overflow", "asked"]
 
 
 class Compacted(Value, tag="compacted"):
-    """From here on the model sees `head` in place of the first `upto` messages; they themselves
-    stay where they are. The first `summarised` of them are told of in the head's first message,
-    `summary` being what a model wrote for it; the others stand in the head, shortened. Tokens are
-    estimated: `scale` is how many the provider counted for one of ours so far. `system` is the
-    system text from here on, where it is another one."""
+    """From here on the model sees `head` in place of the first `upto` messages, which stay in the
+    journal. The first message of the head covers the first `summarised` of them; `summary` is the
+    text that a model wrote for it. The head holds the others in shortened form. Token counts are
+    estimates; `scale` is the provider's count per estimated token. `system` is the new system
+    prompt, if it changes."""
 
     upto: int
     head: tuple[Message, ...]
@@ -255,16 +254,16 @@ class Compacted(Value, tag="compacted"):
 
 
 class Overlaid(Value, tag="overlaid"):
-    """From here on `text` stands at the end of the system text; an empty one takes it away. `name`
-    is what a person calls it."""
+    """From here on `text` is the end of the system prompt; an empty one removes it. `name` is for
+    display."""
 
     name: str
     text: str
 
 
 class Tuned(Value, tag="tuned"):
-    """How a person has set the session from here on: how hard the model thinks, the service tier
-    that is asked for, who decides about risky effects. None is as the settings say."""
+    """Session settings from here on: reasoning effort, service tier, and approval mode. None means
+    the value of the settings."""
 
     effort: str | None = None
     tier: str | None = None
@@ -272,7 +271,7 @@ class Tuned(Value, tag="tuned"):
 
 
 class Erased(Value, tag="erased"):
-    """Words were taken out of these records of the session for ever, as a person wished."""
+    """Text was permanently removed from these records at a person's request."""
 
     records: tuple[int, ...]
     by: str = "owner"
@@ -284,7 +283,7 @@ EndReason = Literal[
 
 
 class TurnEnded(Value, tag="turn_ended"):
-    """`detail` is the finer reason, `error` a sentence for a person when the turn failed or was
+    """`detail` is the exact reason. `error` is a sentence for a person when the turn failed or
     paused at a spending cap."""
 
     reason: EndReason
@@ -333,8 +332,8 @@ Event: TypeAlias = DurableEvent | LiveEvent
 
 
 class Record(Value):
-    """An event with its place: `n` counts the durable events of a session from 1, live ones have
-    n = 0. `at` is seconds since 1970."""
+    """An event with its position: `n` counts the durable events of a session from 1; live events
+    have n = 0. `at` is in seconds since 1970."""
 
     session_id: str
     n: int

@@ -1,4 +1,4 @@
-"""Runs the calls of a reply: in order where it matters, side by side where it does not."""
+"""Runs the tool calls of a reply, in parallel where they are independent."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ NOT_RUN = "skipped: the person interrupted before this call began."
 
 
 async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = False) -> None:
-    """Answer every call in the journal. After a crash, a call that may have happened already and
-    must not happen twice is answered with its unknown outcome instead."""
+    """Record a result for every call. After a crash, a call that may have run and must not run
+    twice gets the result "outcome unknown" instead."""
     batch = Batch(turn, calls)
     before = turn.recorder.transcript
     seen: set[str] = set()
@@ -64,10 +64,10 @@ async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = 
 async def _planned(
     turn: Turn, call: ToolCall, seen: set[str], *, resumed: bool
 ) -> Plan | ToolResult:
-    """See `plan_call`. Hooks have their say first, and the policy judges what they made of the
-    call; one that was begun before is not shown to them again."""
+    """See `plan_call`. Hooks run first, and the policy judges the call as they changed it. They do
+    not see a call again that had started before."""
     ask = ""
-    # Models use the ids of calls again, so what is on record may be about another one.
+    # Models reuse call ids, so the recorded answer may belong to another call.
     known = turn.recorder.transcript.hooked.get(call.id) if resumed else None
     if turn.hooks is not None or known is not None:
         begun = resumed and call.id in turn.recorder.transcript.started
@@ -94,7 +94,7 @@ def _intention(plan: Plan) -> ToolIntended:
 
 
 class Batch:
-    """The calls of one reply on their way to results."""
+    """The calls of one reply while they run."""
 
     def __init__(self, turn: Turn, calls: tuple[ToolCall, ...]) -> None:
         self._turn = turn
@@ -120,13 +120,13 @@ class Batch:
         turn.world.reach("tool.started")
         slots = asyncio.Semaphore(turn.limits.tools_at_once)
         if len(allowed) == 1:
-            # A task of its own would only cost more rounds of the loop.
+            # A task of its own would only cost extra rounds of the event loop.
             await self._run_one(*allowed[0], slots)
             return
         await asyncio.gather(*(self._run_one(plan, gate, slots) for plan, gate in allowed))
 
     async def _admit(self, plan: Plan, gate: CallGate) -> bool:
-        """Every effect that the tool declared is allowed; otherwise the call is answered."""
+        """Whether every declared effect is allowed. If not, the call gets its result here."""
         try:
             for effect in plan.effects:
                 await gate.require(effect)
@@ -142,7 +142,7 @@ class Batch:
         turn = self._turn
         async with slots:
             begun = turn.world.clock.monotonic()
-            # Before it is put aside or cut: half of a secret is no known secret any more.
+            # Before it is stored or cut: half of a secret is no longer recognised.
             result = turn.recorder.veil.result(await self._guarded(plan, gate))
         turn.world.reach("tool.effect")
         seconds = turn.world.clock.monotonic() - begun
@@ -150,20 +150,20 @@ class Batch:
             result = await call_went(turn, turn.hooks, plan.call, result, seconds)
         self._finish(plan.call, await self._remarked(plan, await turn.shelf.fit(result)), seconds)
         if self._left:
-            # Others still run: this result must not wait for them to be safe.
+            # Other calls still run: commit this result without waiting for them.
             await turn.recorder.commit()
         turn.world.reach("tool.finished")
 
     async def _remarked(self, plan: Plan, result: ToolResult) -> ToolResult:
-        """With what else belongs to it; a result that was put aside stays as it is."""
+        """Add the text of `Turn.remark`. A result that was moved to a file stays as it is."""
         if self._turn.remark is None or result.failed or "persisted" in result.details:
             return result
         words = await self._turn.remark(plan.call, result)
         return replace(result, parts=(*result.parts, Text(text=words))) if words else result
 
     async def _guarded(self, plan: Plan, gate: CallGate) -> ToolResult:
-        """The tool's answer. When the person stops the turn, the tool gets a moment to return
-        what it has, and is cancelled then."""
+        """The tool's result. When the person stops the turn, the tool gets a moment to return what
+        it has, then it is cancelled."""
         turn = self._turn
         work = asyncio.ensure_future(_run_tool(turn, plan, gate))
         limit = None if plan.tool.interactive else turn.limits.tools_seconds or None
@@ -184,7 +184,7 @@ class Batch:
                 await asyncio.wait((work,), timeout=GRACE_SECONDS)
 
     async def answer(self, call: ToolCall, result: ToolResult, fate: Fate) -> None:
-        """For a call that does not run."""
+        """Record the result of a call that does not run."""
         hooks = self._turn.hooks
         if hooks is not None and not call.broken:
             result = await call_went(self._turn, hooks, call, result, 0.0, fate)
@@ -196,7 +196,8 @@ class Batch:
         )
 
     def completed(self, call: ToolCall, result: ToolResult, seconds: float) -> ToolResult:
-        """The result, with a warning and the state of the budget where the model needs them."""
+        """The result, with a loop warning and the state of the step budget where the model needs
+        them."""
         self._left.discard(call.id)
         added = [self._turn.watch.observe(call, result, seconds)]
         if call.id == self._last_id:
@@ -232,7 +233,7 @@ async def _run_tool(turn: Turn, plan: Plan, gate: CallGate) -> ToolResult:
 
 
 class CallContext:
-    """What one call of a tool may touch."""
+    """What one tool call can access."""
 
     def __init__(self, turn: Turn, call_id: str, gate: CallGate) -> None:
         self.call_id = call_id

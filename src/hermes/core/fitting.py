@@ -1,4 +1,4 @@
-"""Makes the request of a step, and makes it smaller when the model's window does not hold it."""
+"""Builds the request of a step, and shortens it when it exceeds the model's window."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from hermes.core.turn import Occasion, Turn
 PASSES = 2
 ATTEMPTS = 3
 OVERFLOWS = ("context_overflow", "payload_too_large")
-# How much smaller a window is taken to be that was too small and is not told.
+# The assumed window shrinks by this factor when a server rejects a request and does not say its
+# limit.
 _SMALLER = 0.75
 
 
 async def reply_within(
     turn: Turn, ask: Callable[[Turn, Prompt], Awaitable[Reply]], *, words_only: bool
 ) -> Reply:
-    """The answer to the conversation as it is, or as it is once it fits. ContextFull when it
-    cannot be made to fit."""
+    """The reply to the conversation, compacted first if necessary. ContextFull when it cannot be
+    made to fit."""
     prompt = await _fitting(turn)
     for attempt in range(1, ATTEMPTS + 1):
-        # The tools stay, so that the beginning of the request does too.
+        # The tools stay, so that the prefix of the request does not change.
         asked = replace(prompt, words_only=True) if words_only else prompt
         turn.meter.begin_reply(turn.stop)
         try:
@@ -46,7 +47,7 @@ async def _fitting(turn: Turn) -> Prompt:
     for _ in range(PASSES):
         if not engine.due(transcript, prompt, turn.window):
             return prompt
-        # What is told about older messages names them by their numbers, which they have then.
+        # The summary refers to older messages by their record numbers, which they have only now.
         await turn.recorder.commit()
         occasion = Occasion(window=turn.window)
         compacted = await engine.compact(transcript, prompt, occasion, turn.meter)
@@ -63,7 +64,7 @@ async def _fitting(turn: Turn) -> Prompt:
 
 
 async def _shrunk(turn: Turn, prompt: Prompt, error: ProviderError) -> bool:
-    """The server says that it was too much: whether it is less now."""
+    """After the server rejected the request as too long: whether it is shorter now."""
     if turn.engine is None:
         return False
     is_news = error.limit is not None and error.limit < turn.window
@@ -89,7 +90,7 @@ def adopt(turn: Turn, compacted: Compacted) -> None:
 
 
 def told(compacted: Compacted) -> str:
-    """For the person: what was done."""
+    """A sentence for the person about what was done."""
     before, after = compacted.tokens_before, compacted.tokens_after
     how = "summarised" if compacted.summary else "shortened"
     return (

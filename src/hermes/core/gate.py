@@ -1,4 +1,4 @@
-"""The one way from a tool to the world: every effect is decided here, whatever its route."""
+"""The gate between tools and the world: every effect is decided here, on every route."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 
 ANYWHERE = ("/",)
 SCOPES: dict[str, Scope] = {"session": "session", "always": "always"}
-# How long a person is kept waiting for what only helps to decide.
+# How long a person waits for steps that only help to decide.
 JUDGE_SECONDS = 30.0
 PREFLIGHT_SECONDS = 5.0
-JUDGED_SAFE = Allow(reason="The model for approvals takes it to be safe.")
+JUDGED_SAFE = Allow(reason="The approval model judged it safe.")
 
 Judge = Callable[[RunCommand, Ask], Awaitable[bool]]
 Preflight = Callable[[Effect], Awaitable[tuple[str, ...]]]
@@ -31,8 +31,8 @@ Preflight = Callable[[Effect], Awaitable[tuple[str, ...]]]
 
 class Gate:
     """The gate of one session: the policy, and a person for what the policy leaves open. `judge`
-    may answer simple questions with yes in the person's place; `preflight` tells what of an effect
-    could not be taken back."""
+    may answer simple questions with yes for the person. `preflight` names what an effect makes
+    irreversible."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class Gate:
         self._judge = judge
         self._preflight = preflight
         self._seen = InView(lambda: recorder.transcript.messages)
-        # What processes were sent since their last line end: lines count as a whole.
+        # Input that was sent to processes since the last line end: the policy judges whole lines.
         self.begun_lines: dict[str, str] = {}
-        # Processes that were told to go to another folder, so that nobody knows where they are.
+        # Processes that were told to change their folder, so that their cwd is unknown.
         self.wandered: set[str] = set()
 
     def judge(self, effect: Effect, also: frozenset[str] = frozenset()) -> Decision:
-        """`also` are sources of text that are in view beside those of the conversation."""
+        """`also` are sources of text in view beside those of the conversation."""
         origins = self._recorder.transcript.origins() | also
         return self._policy.decide(effect, self._principal, origins, self._seen)
 
@@ -65,14 +65,14 @@ class Gate:
         return self._policy.origin(effect)
 
     async def record(self, call_id: str, judged: Judged, by: str = "policy") -> None:
-        """On record before anything happens, where something is going to."""
+        """Note the decision; commit it before an effect that changes something."""
         self._recorder.note(EffectDecided(call_id=call_id, judged=judged, by=by))
         if isinstance(judged.decision, Allow) and not judged.decision.harmless:
             await self._recorder.commit()
 
     async def admit(self, call_id: str, judged: Judged, stop: asyncio.Event) -> bool:
-        """Returns when the effect may happen: whether that is because a person said so. Else
-        EffectDenied, with words for the model."""
+        """Return when the effect may happen, with True if a person approved it. Otherwise raise
+        EffectDenied with a text for the model."""
         match judged.decision:
             case Allow(lifted=lifted):
                 return lifted
@@ -87,7 +87,7 @@ class Gate:
                 assert_never(judged.decision)
 
     async def _ask(self, call_id: str, effect: Effect, asked: Ask, stop: asyncio.Event) -> bool:
-        """Whether a person allowed it, rather than a model in the person's place."""
+        """Whether a person approved it, rather than a model on the person's behalf."""
         if not self._questions.attended:
             raise EffectDenied(
                 f"Not allowed without approval, and nobody is here to give it: {asked.reason} "
@@ -122,7 +122,7 @@ class Gate:
             )
             return work.done() and work.result() is True
         except Exception:
-            log.exception("the judge of commands failed")
+            log.exception("the approval model failed")
             return False
         finally:
             work.cancel()
@@ -135,13 +135,13 @@ class Gate:
             async with asyncio.timeout(PREFLIGHT_SECONDS):
                 return await self._preflight(effect)
         except Exception:
-            log.exception("cannot tell what could not be taken back")
+            log.exception("the check for irreversible effects failed")
             return ()
 
 
 class CallGate:
-    """The gate as one call sees it: what was allowed for the call is not asked again. `judged` is
-    what the call's intention has on record."""
+    """The gate for one call: an effect that was allowed once is not asked about again. `judged` are
+    the decisions in the call's ToolIntended."""
 
     def __init__(
         self, gate: Gate, call_id: str, stop: asyncio.Event, judged: tuple[Judged, ...] = ()
@@ -157,7 +157,7 @@ class CallGate:
 
     @property
     def origin(self) -> str:
-        """Where the words come from that the call has brought in; "" for here."""
+        """The sources of the text that the call has read; "" for the workspace."""
         return ", ".join(self._sources)
 
     @property
@@ -169,7 +169,7 @@ class CallGate:
         return self._gate.wandered
 
     async def require(self, effect: Effect, *, slight: bool = False) -> None:
-        """`slight` effects show next to nothing; they are not on record where they are allowed."""
+        """`slight` effects reveal almost nothing; when allowed, they are not recorded."""
         if effect in self._granted and (slight or effect not in self._slight):
             return
         judged = Judged(effect=effect, decision=self._judge(effect))
@@ -185,26 +185,26 @@ class CallGate:
             self.brings(effect)
 
     async def confirm(self, effect: Effect, why: str) -> None:
-        """A person is asked, whatever the policy says of the effect; EffectDenied."""
+        """Ask a person regardless of the policy; EffectDenied."""
         asked = Ask(reason=why, category="hook", scopes=("once",))
         await self._gate.admit(self._call_id, Judged(effect=effect, decision=asked), self._stop)
 
     async def opened(self, effect: RunCommand) -> RunCommand:
-        """The command as it may run: what somebody has wanted is not confined."""
+        """The command as it may run: one that a person approved is not confined."""
         await self.require(effect)
         return replace(effect, grants=ANYWHERE) if effect in self._wanted else effect
 
     def permits(self, effect: Effect) -> bool:
-        """Allowed without a question."""
+        """Whether the effect is allowed without a question."""
         return effect in self._granted or isinstance(self._judge(effect), Allow)
 
     def check(self, effect: Effect) -> None:
-        """For what follows from an effect that was allowed: EffectDenied where it is refused."""
+        """Raise EffectDenied if an effect that follows from an allowed one is denied."""
         if isinstance(no := self._judge(effect), Deny):
             raise EffectDenied(f"Not allowed: {no.reason}")
 
     def brings(self, effect: Effect) -> None:
-        """What this effect shows counts as in view from now on."""
+        """Count the source of this effect's content as in view from now on."""
         if source := self._gate.origin(effect):
             self._sources[source] = None
 

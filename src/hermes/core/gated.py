@@ -1,4 +1,4 @@
-"""Workspaces, processes and the web as tools see them: nothing happens before the gate agrees."""
+"""Workspaces, processes and the web for tools: every operation passes the gate first."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _MOVES = re.compile(r"\b(?:cd|pushd|popd|chdir|setwd)\b")
 
 
 class GatedWorkspace(WrappedWorkspace):
-    """A workspace in which nothing happens before the gate has agreed. Whatever it can do is said
-    here, since what is only passed on would pass the gate by."""
+    """A workspace that asks the gate before every operation. It overrides each method, because a
+    method that is only delegated would bypass the gate."""
 
     def __init__(self, inner: Workspace, gate: CallGate) -> None:
         super().__init__(inner)
@@ -67,7 +67,7 @@ class GatedWorkspace(WrappedWorkspace):
         await self._inner.delete(path)
 
     async def search(self, query: SearchQuery) -> SearchFound:
-        """Files that may not be read do not show up."""
+        """Files that may not be read are left out."""
         await self._gate.require(ReadPath(path=query.root))
         found = await self._inner.search(query)
         paths = {match.path for match in found.matches} | set(found.files)
@@ -92,7 +92,7 @@ class GatedWorkspace(WrappedWorkspace):
         return await self._inner.spawn(effect, **options)
 
     async def close(self) -> None:
-        """A tool does not own the workspace, so it cannot close it."""
+        """Do nothing: a tool does not own the workspace."""
 
 
 class GatedProcesses(WrappedProcesses):
@@ -146,7 +146,7 @@ class GatedFetcher:
         passing: Callable[[FetchUrl], None] = lambda _: None,
     ) -> Fetched:
         if body and not effect.sends_body:
-            raise ToolError("What is sent was not declared.")
+            raise ToolError("The request has a body that its effect does not declare.")
         await self._gate.require(effect)
 
         def onward(there: FetchUrl) -> None:
@@ -165,7 +165,7 @@ class GatedFetcher:
 
 
 class NoWeb:
-    """For sessions without a way to the web."""
+    """For sessions without web access."""
 
     async def fetch(self, effect: FetchUrl, **options: Unpack[FetchOptions]) -> Fetched:
-        raise ToolError(f"There is no way to {effect.url} from here.")
+        raise ToolError(f"This session has no web access, so {effect.url} cannot be fetched.")

@@ -1,4 +1,4 @@
-"""Notices when a turn goes in circles: warns the model, refuses repeats, ends the turn."""
+"""Detects loops in a turn: warns the model, refuses repeated calls, ends the turn."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from hermes.codec.json import encode_sorted
 from hermes.codec.values import Value
 from hermes.core.messages import ToolCall, ToolResult
 
-# This many quick calls that repeat a pattern of at most this length, answers included, are a loop.
+# So many quick calls that repeat a pattern of at most this length, results included, are a loop.
 LOOP_CALLS = 12
 LONGEST_PATTERN = 5
-# A call that takes this long waits for something: what comes after it is not a quick repeat.
+# A call that takes this long waits for something, so what follows is not a quick repeat.
 WAITING_SECONDS = 1.0
 
 
 class Guardrails(Value):
-    """After how many times in one turn to warn and to stop. Without `hard_stop_enabled` only
-    hopeless cases end a turn: an identical call that failed, was refused and came again, or a
-    short pattern of calls and answers that repeats and repeats."""
+    """After how many repeats in one turn to warn and to stop. Without `hard_stop_enabled`, only two
+    cases end a turn: an identical call that failed, was refused and came again, or a short pattern
+    of calls and results that keeps repeating."""
 
     hard_stop_enabled: bool = False
     warn_same_failure: int = 2
@@ -42,21 +42,21 @@ class LoopWatch:
         self._steps: list[tuple[bytes, str]] = []
 
     def refusal(self, call: ToolCall) -> str:
-        """Why this call is not even tried, or nothing."""
+        """Why this call is refused without a try, or ""."""
         key = _key(call)
         times = self._failures[key]
         if times < self._rules.refuse_same_failure:
             return ""
         self._failures[key] += 1
         if times + 1 >= self._rules.stop_same_failure:
-            self.verdict = f"{call.name} came {times + 1} times with arguments that fail"
+            self.verdict = f"{call.name} was called {times + 1} times with arguments that fail"
         return (
             f"Refused: this exact call has failed {times} times in this turn. "
-            "Change the arguments, take another way, or say what is in the way."
+            "Change the arguments, try another approach, or say what blocks you."
         )
 
     def observe(self, call: ToolCall, result: ToolResult, seconds: float) -> str:
-        """A warning to add to the result, or nothing."""
+        """A warning to add to the result, or ""."""
         key = _key(call)
         self._look_for_pattern(key, result.text, seconds)
         if result.failed:
@@ -96,7 +96,7 @@ class LoopWatch:
             return
         for length in range(1, LONGEST_PATTERN + 1):
             if self._steps[length:] == self._steps[:-length]:
-                self.verdict = f"the same {length} call(s) and answers kept coming round"
+                self.verdict = f"the same {length} call(s) and results kept repeating"
                 return
 
 

@@ -1,5 +1,5 @@
-"""Where hooks come into a turn. What they change is noted before it takes effect, so that a turn
-that is resumed or played again is the same turn."""
+"""Calls the hooks of a turn. Their changes are recorded before they take effect, so that a resumed
+or replayed turn is the same."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ T = TypeVar("T")
 BEFORE_TURN = "pre_llm_call"
 BEFORE_CALL = "pre_tool_call"
 LAST_WORDS = "transform_llm_output"
-# How long hooks that change what is there already are waited for once the person says stop.
+# How long to wait for hooks that transform an existing result once the person stops the turn.
 GRACE_SECONDS = 2.0
 BLOCKED = "blocked_by"
-NO_REASON = "A hook wants it so and gives no reason."
+NO_REASON = "A hook requires it and gives no reason."
 
 
 async def turn_begins(turn: Turn, hooks: TurnHooks) -> None:
@@ -40,8 +40,8 @@ async def turn_begins(turn: Turn, hooks: TurnHooks) -> None:
 async def call_comes(
     turn: Turn, hooks: TurnHooks | None, call: ToolCall, known: HookAnswered | None
 ) -> tuple[ToolCall, str] | ToolResult:
-    """The call as it is to be made and why a person must be asked before ("" for no reason), or its
-    answer. What is `known` of it from before counts, and nobody is asked again."""
+    """The call to make and the reason to ask a person first ("" for none), or its result. A `known`
+    answer from the journal is applied without asking hooks again."""
     call = _meant(turn, call)
     if known is not None:
         return _followed(call, verdict_of(known))
@@ -70,7 +70,7 @@ async def call_went(
     details = {**result.details, "transformed": True}
     origin = ", ".join(dict.fromkeys((result.origin, *hooks.sources)))
     changed = replace(result, parts=(Text(text=text), *images), details=details, origin=origin)
-    # A hook may have found a secret where there was none.
+    # A hook may have added a secret.
     return turn.recorder.veil.result(changed)
 
 
@@ -90,13 +90,13 @@ async def last_words(turn: Turn, hooks: TurnHooks, reply: Reply) -> Reply:
 
 
 def fate_of(result: ToolResult) -> Fate:
-    """Of a call that was answered before it came to be planned."""
+    """The outcome of a call that got a result before it was planned."""
     return "blocked" if BLOCKED in result.details else "refused"
 
 
 def _meant(turn: Turn, call: ToolCall) -> ToolCall:
-    """By the name of the tool that would run, whatever way the model wrote it: hooks must not miss
-    a call that is only spelt otherwise."""
+    """The call under the name of the tool that would run, however the model spelled it: hooks must
+    not miss a call because of its spelling."""
     while call.name == DOOR and not call.broken:
         call = through(call)
     found = None if call.broken else find_tool(turn.toolbox, call.name)
@@ -136,7 +136,7 @@ def _followed(call: ToolCall, verdict: Verdict) -> tuple[ToolCall, str] | ToolRe
 
 
 async def _patiently(stop: Stop, work: Coroutine[Any, Any, T]) -> T | None:
-    """What comes of the work; None if it takes longer than a moment once somebody says stop."""
+    """The result of the work, or None if it takes too long after the person stops the turn."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait((task, stop.wished), return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""Who else has a say in a turn: what hooks may change, and nothing more."""
+"""What hooks may change in a turn."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Literal, Protocol
 from hermes.codec.values import JsonObject, Value
 from hermes.core.messages import ToolCall, ToolResult
 
-# A call was made, did not get as far as that, or was forbidden by the policy, a person or a hook.
+# A call ran, was refused before it ran, or was blocked by the policy, a person or a hook.
 Fate = Literal["made", "refused", "blocked"]
 
 
 class Verdict(Value):
-    """What hooks say of a call. `block` is what the model reads in place of a result, `ask` why a
-    person is to be asked first, `arguments` are taken instead of the model's."""
+    """A hook's decision on a call. `block` is the text that the model gets as the result, `ask` the
+    reason to ask a person first. `arguments` replace the model's."""
 
     block: str | None = None
     ask: str | None = None
@@ -21,20 +21,20 @@ class Verdict(Value):
 
 
 class TurnHooks(Protocol):
-    """The hooks of one session. None of these raises; each gives up after its own time."""
+    """The hooks of one session. None of these methods raises; each has its own time limit."""
 
     @property
     def holds_text(self) -> bool:
-        """Nobody is to see the words of a reply before the hooks have."""
+        """Whether the text of a reply stays hidden until the hooks have seen it."""
         ...
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The strangers who have had a say up to now, such as plugins."""
+        """Plugins and other third parties whose hooks have run so far."""
         ...
 
     async def turn_begins(self) -> str:
-        """What the model is to read beside the person's words during this turn."""
+        """Text to add to the user message during this turn."""
         ...
 
     async def call_comes(self, call: ToolCall) -> Verdict | None: ...
@@ -42,10 +42,9 @@ class TurnHooks(Protocol):
     async def call_went(
         self, call: ToolCall, result: ToolResult, seconds: float, fate: Fate
     ) -> str | None:
-        """What the model is to read in place of the text of a call that was made; what is said of
-        any other stays as it is."""
+        """Text that replaces the result of a call that ran; ignored for other calls."""
         ...
 
     async def last_words(self, text: str) -> str | None:
-        """What the person is to read in place of the turn's answer."""
+        """Text that replaces the final answer of the turn."""
         ...

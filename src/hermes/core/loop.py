@@ -1,4 +1,4 @@
-"""One turn: ask the model, run what it calls, until it answers. Small, and stays small."""
+"""One turn: ask the model and run its tool calls until it answers. Keep this file small."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Ending(Value):
 
 
 async def run_turn(turn: Turn) -> None:
-    """Run the open turn to its end. Whatever happens, the transcript is valid afterwards: every
-    call is answered and a TurnEnded stands in the journal."""
+    """Run the open turn to its end. The transcript is valid afterwards in every case: each call has
+    a result, and a TurnEnded is in the journal."""
     try:
         ending = await _steps(turn)
     except Stopped:
@@ -56,7 +56,7 @@ async def run_turn(turn: Turn) -> None:
         ending = Ending(
             reason="failed",
             detail=type(error).__name__,
-            error=f"The turn ended by a fault of Hermes ({type(error).__name__}: {error}); "
+            error=f"The turn ended because of a bug in Hermes ({type(error).__name__}: {error}); "
             "`hermes logs errors` has the details.",
         )
     await _end(turn, ending)
@@ -64,7 +64,7 @@ async def run_turn(turn: Turn) -> None:
 
 async def _steps(turn: Turn) -> Ending:
     if turn.hooks is not None:
-        # What hooks do is not done again for a turn that began before.
+        # Hooks must not run again for a turn that was resumed.
         await turn.recorder.commit()
         await turn_begins(turn, turn.hooks)
     if unfinished := turn.recorder.transcript.unanswered:
@@ -91,12 +91,12 @@ async def _steer(turn: Turn) -> None:
 
 
 async def _ask(turn: Turn, *, words_only: bool = False) -> Reply:
-    """The model's reply, noted and not yet committed: it is safe together with what follows."""
+    """The model's reply, noted but not committed: it becomes durable with what follows."""
     await turn.world.pacer.turn()
     turn.recorder.foresee()
     reply = await unless(turn.stop, reply_within(turn, _stream, words_only=words_only))
     if not turn.meter.has_booked:
-        raise RuntimeError("a model was asked past the meter")
+        raise RuntimeError("a model was called without the meter")
     turn.world.reach("reply.received")
     turn.usage += reply.usage
     if turn.hooks is not None:
@@ -116,13 +116,13 @@ async def _stream(turn: Turn, prompt: Prompt) -> Reply:
                 return part
             if not (turn.hooks and turn.hooks.holds_text and isinstance(part, TextDelta)):
                 turn.recorder.show(part)
-            # One read may bring many pieces, and many streams may have news at once.
+            # One read may bring many deltas, and many streams may be active at once.
             await turn.world.pacer.turn()
-    raise ProviderError("The model's answer had no end; try again.", reason="cut")
+    raise ProviderError("The model's reply was incomplete; try again.", reason="cut")
 
 
 async def _wrap_up(turn: Turn) -> Ending:
-    """The budget is spent: one last call, for words only."""
+    """The steps are used up: make one last request, for text only."""
     request = MessageReceived(message=user_says(SUMMARY_REQUEST, origin="hermes"), steer=True)
     await turn.recorder.commit(request)
     await turn.recorder.commit(Steered(takes=turn.recorder.transcript.steers()))

@@ -1,4 +1,4 @@
-"""What is said in a conversation: messages, their parts and what a reply cost."""
+"""Messages of a conversation, their parts, and token usage."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Image(Value, tag="image"):
 
 
 class Reasoning(Value, tag="reasoning"):
-    """What a model thought. `sealed` is the provider's own block, replayed untouched to `issuer`
-    and to nobody else."""
+    """A model's reasoning. `sealed` is the provider's own block; it is sent back unchanged to
+    `issuer` and to no one else."""
 
     text: str = ""
     sealed: JsonObject | None = None
@@ -28,8 +28,8 @@ class Reasoning(Value, tag="reasoning"):
 
 
 class ToolCall(Value, tag="tool_call"):
-    """A wish of the model. `broken` says why the arguments cannot be trusted; such a call is
-    answered with that reason and never run."""
+    """A tool call requested by the model. `broken` says why its arguments cannot be used; such a
+    call gets that text as its result and never runs."""
 
     id: str
     name: str
@@ -44,7 +44,8 @@ StopReason = Literal["done", "calls", "length", "filtered", "cut"]
 
 
 class UserMessage(Value, tag="user"):
-    """Words from outside. `origin` is "user", or names who else speaks ("process:proc_1")."""
+    """A message from outside the model. `origin` is "user" or the name of another source
+    ("process:proc_1")."""
 
     parts: tuple[Text | Image, ...]
     origin: str = "user"
@@ -72,8 +73,8 @@ class AssistantMessage(Value, tag="assistant"):
 
 
 class ToolResult(Value, tag="tool_result"):
-    """The answer to one call: `parts` for the model, `details` for screens and later tools.
-    `origin` is where the content came from, for the policy. `denied` is set when the call failed
+    """The result of one call: `parts` for the model, `details` for displays and later calls.
+    `origin` is the source of the content, for the policy. `denied` is set when the call failed
     because an effect was not allowed."""
 
     call_id: str
@@ -90,7 +91,7 @@ class ToolResult(Value, tag="tool_result"):
 
 
 class ToolMessage(Value, tag="tool"):
-    """The answers to all calls of the assistant message before it, in the order of the calls."""
+    """The results of all calls of the preceding assistant message, in the order of the calls."""
 
     results: tuple[ToolResult, ...]
 
@@ -99,8 +100,8 @@ Message = UserMessage | AssistantMessage | ToolMessage
 
 
 class Usage(Value):
-    """Tokens of one or more model calls. The prompt is input + cache_read + cache_write.
-    `cost` is in US dollars, None when the price is not known."""
+    """Tokens of one or more model calls. The prompt is input + cache_read + cache_write. `cost` is
+    in US dollars, None when the price is unknown."""
 
     input: int = 0
     output: int = 0
@@ -134,6 +135,7 @@ def joined_text(parts: tuple[object, ...]) -> str:
 
 
 def user_says(text: str, *images: Image, origin: str = "user") -> UserMessage:
-    """A user message of some text; lone surrogates cannot be stored or sent, so they go here."""
+    """A user message with this text. Lone surrogates cannot be stored or sent, so they are
+    replaced."""
     clean = text.encode("utf-8", "replace").decode("utf-8")
     return UserMessage(parts=(Text(text=clean), *images), origin=origin)

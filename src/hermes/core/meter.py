@@ -1,4 +1,4 @@
-"""The accounts of one session: books its calls in the journal, and asks a person at a cap."""
+"""Books the model calls of one session in the journal, and asks a person when a cap is reached."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from hermes.core.world import World
 
 CHAT = "chat"
 STOP = "Stop here"
-# Calls of others that are under way have reserved more than they will cost; most end soon.
+# Calls in progress have reserved more than they will cost; most end soon.
 PATIENCE_SECONDS = 20.0
 _LONGEST_WAIT = 2.0
 
 
 class Budgeting(Value):
-    """How a session spends. `cause` is what its turns are for: "chat", "cron", "sub-session"."""
+    """How a session spends. `cause` is the purpose of its turns: "chat", "cron", "sub-session"."""
 
     caps: Caps = NO_CAPS
     cause: str = CHAT
@@ -31,8 +31,8 @@ class Budgeting(Value):
 
 
 class SessionMeter:
-    """`core.ports.Meter` of a session. `budgeting` is asked anew for every call, since a cap may be
-    lifted while a session waits."""
+    """The `core.ports.Meter` of a session. `budgeting` is called for every request, because a cap
+    may be raised while a session waits."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class SessionMeter:
         self._told: set[str] = set()
 
     def begin_reply(self, stop: asyncio.Event) -> None:
-        """The calls of the turn from here on are for one reply; `stop` ends questions."""
+        """Start counting the calls of one reply. `stop` ends questions."""
         self._stop, self._first, self._answered = stop, None, False
 
     @property
     def has_booked(self) -> bool:
-        """Whether anything was asked for the reply that was begun last."""
+        """Whether a request was made for the current reply."""
         return self._first is not None
 
     async def reserve(self, call: ModelCalled, least: Usage) -> Usage:
@@ -71,7 +71,7 @@ class SessionMeter:
                 return await self._book(call, least, budgeting.caps)
             except BudgetReached as reached:
                 if reached.is_passing and waited < PATIENCE_SECONDS:
-                    # Others may wait for what this session has to settle.
+                    # Other sessions may wait for what this one has to settle.
                     await self._recorder.commit()
                     seconds = min(_LONGEST_WAIT, 0.1 + waited)
                     await self._world.clock.sleep(seconds)
@@ -97,7 +97,7 @@ class SessionMeter:
         return booked.reserved
 
     def _cause(self, call: ModelCalled, budgeting: Budgeting) -> str:
-        """Further requests for the same reply say why there was a need for them."""
+        """The cause of a further request for the same reply."""
         if call.cause != CHAT:
             return call.cause
         who = (call.model, call.provider)
@@ -114,13 +114,13 @@ class SessionMeter:
             return
         self._told.add(call.model)
         text = (
-            f"The price of {call.model} is not known, so caps in dollars do not hold for it; "
+            f"The price of {call.model} is not known, so dollar caps do not limit it; "
             "cap its tokens with `hermes config set budget.day.tokens 1000000`."
         )
         self._recorder.show(Notice(text=text, kind="warn"))
 
     async def _allowed(self, reached: BudgetReached, budgeting: Budgeting) -> bool:
-        """Ask the owner for more. Whoever else is there may not spend the owner's money."""
+        """Ask the owner for a higher cap. Other people may not spend the owner's money."""
         opened = self._recorder.transcript.opened
         owner = opened is not None and opened.principal == "owner"
         if not (owner and self._questions.attended and self._stop is not None):
@@ -137,7 +137,7 @@ class SessionMeter:
 
 
 def _more(reached: BudgetReached, caps: Caps) -> CapRaised:
-    """As much again as the settings allow, or what this call needs if that is more."""
+    """The amount of the cap again, or what this call needs if that is more."""
     scope: CapScope = reached.scope
     missing = reached.spent + reached.asked - reached.cap
     cap = caps.of(scope)

@@ -1,4 +1,4 @@
-"""The only way to a model: every request is booked before it is made, and settled after it."""
+"""The metering middleware: every model request is booked before it is made and settled after it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from hermes.core.prompt import Delta, Notice, Prompt, Reply
 from hermes.core.prompt_bound import PromptBound, message_bound
 from hermes.core.world import World
 
-# An answer that may not even be this long is not worth its prompt.
+# A reply limited to fewer tokens is not worth its prompt.
 LEAST_OUTPUT = 256
-# When the longest answer of a model is not known: more than almost any model can write, and what
-# one whose answer must be limited is told, which almost any can.
+# For models whose longest output is unknown: an upper bound for almost any model, and a limit that
+# almost any model accepts.
 UNKNOWN_OUTPUT = 131_072
 UNKNOWN_LIMIT = 16_384
-# Refusals of a server that is too busy to begin.
+# Status codes of a server that is too busy to start.
 _TOO_BUSY = (503, 529)
 
 Cost = Callable[[Usage], float | None]
 
 
 class Metered:
-    """Sits directly around a provider that really asks. `cost` is the price of some usage in
-    dollars, None when it is not known; a cost that the provider itself tells wins. `max_output`
-    is the model's longest answer, `cause` what its calls are for."""
+    """Wraps the provider that sends the request. `cost` is the price of some usage in dollars, None
+    when unknown; a cost that the provider reports takes precedence. `max_output` is the model's
+    longest output, `cause` the purpose of the calls."""
 
     def __init__(
         self,
@@ -98,12 +98,12 @@ class Metered:
         return _Request(call, prompt, granted)
 
     def _answered(self, request: _Request, reply: Reply) -> Reply:
-        """The reply with its price, settled."""
+        """Settle the request and add the cost to the reply."""
         usage = self._priced(reply.usage)
         if reply.message.stop == "cut":
             self._settle(request, request.granted, certain=False)
         elif usage.estimated and usage.cost != 0:
-            # Nobody told how much it was, but it was no more than could be seen of it.
+            # The provider reported no usage, so the visible output is the bound.
             output = min(message_bound(reply.message), request.granted.output)
             most = self._worst(request.granted.input, output)
             self._settle(request, most, certain=False, reply=reply)
@@ -134,7 +134,7 @@ class Metered:
         return granted.output
 
     def _worst(self, prompt_tokens: int, output: int) -> Usage:
-        """The dearest way to charge so many tokens: fresh, or put into a cache."""
+        """The most expensive way to charge these tokens: as fresh input or as a cache write."""
         fresh = self._cost(Usage(input=prompt_tokens, output=output, requests=1))
         cached = self._cost(Usage(cache_write=prompt_tokens, output=output, requests=1))
         cost = None if fresh is None or cached is None else max(fresh, cached)
@@ -145,7 +145,7 @@ class Metered:
 
 
 class _Request:
-    """One request that is booked: `prompt` is what may be sent for what was granted."""
+    """A booked request. `prompt` fits what was granted."""
 
     def __init__(self, call: ModelCalled, prompt: Prompt, granted: Usage) -> None:
         self.call = call
@@ -160,7 +160,7 @@ def _settlement(call: ModelCalled, usage: Usage, *, certain: bool = True) -> Cal
 
 
 def _is_free(error: ProviderError, *, began: bool) -> bool:
-    """Surely not billed: it never got there, or was refused instead of answered."""
+    """Certainly not billed: the request never arrived, or was rejected instead of answered."""
     if error.unsent:
         return True
     if began or error.begun or error.status is None:

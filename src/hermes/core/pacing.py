@@ -1,4 +1,5 @@
-"""Lets a crowd through a few at a time, so that nobody else waits long for the event loop."""
+"""Limits how many sessions continue per round of the event loop, so that no other task waits
+long."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ AT_ONCE = 8
 
 
 class Pacer:
-    """Sessions that all go on in the same instant (one commit wakes many) would keep the loop busy
-    until the last of them has done its work. `turn` lets a few pass in each round of the loop."""
+    """One commit may wake many sessions at once, which would block the loop until the last has run.
+    `turn` lets a few pass per round."""
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._at_once = at_once
@@ -19,7 +20,7 @@ class Pacer:
         self._is_counting = False
 
     async def turn(self) -> None:
-        """Returns at once unless others have had this round already."""
+        """Return at once unless this round is used up."""
         if not self._is_counting:
             self._is_counting = True
             asyncio.get_running_loop().call_soon(self._next_round)

@@ -1,4 +1,4 @@
-"""What a session is made of, put together by `app`."""
+"""The dependencies of a session, built by `app`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ Connect = Callable[[str, str, Meter], tuple[Provider, Limits]]
 
 
 class Parts:
-    """`connect` makes the provider for a model and provider name, with the limits that this model
-    sets; every request that it makes is booked with the meter. `budgeting` tells how much the
-    session may spend at that moment. `services` creates what tools ask for by type with
-    `ToolContext.kept`; `judge` and `preflight` help at questions, see `Gate`; `engine` shortens
-    what grows too long; `remark` adds words to results of tools; `hooks` is asked, as long as it
-    says None, before every turn who else has a say in it; `tune` hears how the session is set from
-    now on."""
+    """`connect` builds the provider for a model and provider name, with the limits of that model;
+    the meter books all its requests. `budgeting` returns what the session may spend now. `services`
+    creates the objects that tools get from `ToolContext.kept`. `judge` and `preflight`: see `Gate`.
+    `engine` compacts long conversations; `remark` adds text to tool results. `hooks` is called
+    before every turn until it returns hooks; `tune` receives changed session settings."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""Before any call of a reply runs: which tool, which arguments, which effects, and what may run
-side by side."""
+"""Plans the calls of a reply: which tool, which arguments, which effects, and what may run in
+parallel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOOR = "tool_call"
 
 
 class Plan:
-    """A call that can be run. `ask` is why a person is to be asked even if the policy would not."""
+    """A call that can run. `ask` is a reason to ask a person even if the policy would not."""
 
     def __init__(
         self, call: ToolCall, tool: Tool, arguments: JsonObject, judged: tuple[Judged, ...]
@@ -41,27 +41,27 @@ class Plan:
 
     @property
     def whole(self) -> Effect:
-        """What a person reads who is asked about the call and not about an effect of it."""
+        """The effect to show when a person is asked about the whole call."""
         if len(self.judged) == 1:
             return self.judged[0].effect
         return UseTool(name=self.tool.name, arguments=encode(self.call.arguments).decode())
 
     @property
     def asks(self) -> bool:
-        """Somebody has to be asked, or some effect is not simply allowed."""
+        """Whether a person must be asked, or an effect is not simply allowed."""
         return bool(self.ask) or not all(isinstance(each.decision, Allow) for each in self.judged)
 
     @property
     def harmless(self) -> bool:
-        """Its effects are known and none of them changes anything."""
+        """Whether all effects are known and none changes anything."""
         return bool(self.judged) and all(
             isinstance(each.decision, Allow) and each.decision.harmless for each in self.judged
         )
 
 
 def plan_call(turn: Turn, call: ToolCall, seen: set[str]) -> Plan | ToolResult:
-    """A plan, or the answer to a call that is not going to run. `seen` holds the calls of this
-    reply so far: a model that stutters gets one result, not two effects."""
+    """A plan, or the result of a call that will not run. `seen` holds the calls of this reply so
+    far: a repeated call runs only once."""
     call = through(call)
     if call.broken:
         return refused(call, f"The arguments cannot be used: {call.broken} The call was not run.")
@@ -71,7 +71,7 @@ def plan_call(turn: Turn, call: ToolCall, seen: set[str]) -> Plan | ToolResult:
         return refused(call, f"There is no tool named {call.name!r}. There are: {names}.")
     stutter = f"{found.name}{sorted(call.arguments.items(), key=repr)!r}"
     if stutter in seen:
-        return refused(call, "The same call stands earlier in this reply; see its result.")
+        return refused(call, "This reply already contains the same call; see its result.")
     seen.add(stutter)
     if refusal := turn.watch.refusal(call):
         return refused(call, refusal)
@@ -85,19 +85,19 @@ def plan_call(turn: Turn, call: ToolCall, seen: set[str]) -> Plan | ToolResult:
 
 
 def through(call: ToolCall) -> ToolCall:
-    """The call that is meant: a tool that was found is planned and judged as itself, not as the
-    door that it is used through."""
+    """The call inside of a `tool_call`. A tool that was found by search is planned and judged as
+    itself."""
     if call.name != DOOR or call.broken:
         return call
     name, given = call.arguments.get("name"), call.arguments.get("arguments") or {}
     if isinstance(given, str):
-        # Some models write arguments of arguments as text.
+        # Some models encode the inner arguments as a string.
         try:
             given = decode(dict, given.encode())
         except DecodeError:
             given = None
     if not isinstance(name, str) or not isinstance(given, dict):
-        why = "`name` is the name of a tool, `arguments` an object with what it takes."
+        why = "`name` must be the name of a tool, `arguments` an object."
         return replace(call, broken=why)
     return replace(call, name=name, arguments=given)
 
@@ -107,7 +107,8 @@ def refused(call: ToolCall, why: str) -> ToolResult:
 
 
 def find_tool(toolbox: Toolbox, name: str) -> Tool | None:
-    """By name; small slips in case, dashes and letters are forgiven when only one tool is near."""
+    """Find a tool by name. Small errors in case, dashes and letters are accepted when only one tool
+    is similar."""
     if (exact := toolbox.load(name)) is not None:
         return exact
     names = [spec.name for spec in toolbox.specs]
@@ -121,7 +122,7 @@ def find_tool(toolbox: Toolbox, name: str) -> Tool | None:
 
 
 def segments(plans: list[Plan]) -> list[list[Plan]]:
-    """The plans in order, in groups whose members may run at the same time."""
+    """The plans in order, in groups that may run in parallel."""
     groups: list[list[Plan]] = []
     for plan in plans:
         if groups and _joins(plan, groups[-1]):
@@ -138,7 +139,7 @@ def _joins(plan: Plan, group: list[Plan]) -> bool:
 
 
 def _sociable(plan: Plan) -> bool:
-    """May run beside others at all: no question, no person, and effects that can be compared."""
+    """Whether a call may run beside others: no question, no person, and comparable effects."""
     if plan.tool.interactive or plan.asks or not plan.judged:
         return False
     return plan.harmless or all(
@@ -159,7 +160,8 @@ def _collide(one: Plan, other: Plan) -> bool:
 
 
 def _touch(one: Effect, other: Effect) -> bool:
-    """Same path, or one inside the other. A command may touch any path."""
+    """Whether two effects may conflict: the same path, or one inside the other. A command may touch
+    any path."""
     if _only_asks(one) and _only_asks(other):
         return False
     if not isinstance(one, ReadPath | WritePath | DeletePath):

@@ -1,4 +1,4 @@
-"""Where rooms meet: the protocols that the core needs and other rooms fulfil."""
+"""The protocols that the core needs and other packages implement."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ if TYPE_CHECKING:
 
 
 class Provider(Protocol):
-    """A way to a model. Yields deltas, then one Reply, last; raises ProviderError.
-    Wrappers (retry, fallback, metering) are providers too."""
+    """Access to a model. Yields deltas, then one Reply as the last item; raises ProviderError.
+    Middlewares (retry, fallback, metering) are providers too."""
 
     def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]: ...
 
 
 class Meter(Protocol):
-    """Books every request to a model of one session."""
+    """Books every model request of one session."""
 
     async def reserve(self, call: ModelCalled, least: Usage) -> Usage:
-        """Durable when it returns; BudgetReached when a cap does not even allow `least`. What was
-        granted: `call.reserved` itself where no cap is set, else at most as much, and then the
-        answer must be kept within it."""
+        """Reserve the cost of a call; durable when it returns. BudgetReached when a cap does not
+        even allow `least`. Returns what was granted: `call.reserved` itself without a cap, else at
+        most that much, and the reply must stay within it."""
         ...
 
     def settle(self, settled: CallSettled) -> None:
-        """Durable with the next commit."""
+        """Becomes durable with the next commit."""
         ...
 
 
 class Seen(Protocol):
-    """What stands in a conversation, word by word."""
+    """Which exact texts occur in a conversation."""
 
     def said(self, text: str) -> bool:
-        """The person wrote it."""
+        """Whether the person wrote it."""
         ...
 
     def shown(self, text: str) -> bool:
-        """Somebody wrote it: the person, a page, a file or another tool's result."""
+        """Whether it occurs anywhere: written by the person, or in a page, file or tool result."""
         ...
 
     def found(self, text: str, origin: str = "") -> bool:
-        """It stands in what tools brought, also as a part of something longer; with an origin, in
-        what came from there."""
+        """Whether tool results contain it, also inside of a longer text; with an origin, only
+        results from there."""
         ...
 
 
 class Policy(Protocol):
-    """One function decides every effect. Pure but for what `remember` was told."""
+    """One function decides every effect. Pure except for what `remember` stored."""
 
     def decide(
         self,
@@ -67,16 +67,16 @@ class Policy(Protocol):
     ) -> Decision: ...
 
     def origin(self, effect: Effect) -> str:
-        """Where the words come from that this effect brings into view; "" for here."""
+        """The source of the text that this effect brings into view; "" for the workspace."""
         ...
 
     def remember(self, effect: Effect, scope: Scope) -> None:
-        """A person allowed this effect for the session or for ever."""
+        """Store that a person allowed this effect for the session or for good."""
         ...
 
 
 class Lease(Value):
-    """The right to write a session: held by one process, void once a higher fence exists."""
+    """The right to write a session. One process holds it; it is void once a higher fence exists."""
 
     session_id: str
     owner: str
@@ -91,16 +91,16 @@ class Waiting(Value):
 
 
 class Journal(Protocol):
-    """The append-only truth. Every method may raise JournalError."""
+    """The append-only source of truth. Every method may raise JournalError."""
 
     async def create(
         self, session_id: str, events: Sequence[DurableEvent], *, turn_id: str = ""
     ) -> tuple[Lease, tuple[Record, ...]]:
-        """Begin a session with its first events, in one commit, and own it."""
+        """Create a session with its first events in one commit, and acquire its lease."""
         ...
 
     async def acquire(self, session_id: str) -> Lease:
-        """Own an existing session; SessionBusy while a living process does, NotFound."""
+        """Acquire the lease of a session. SessionBusy while a living process holds it; NotFound."""
         ...
 
     async def release(self, lease: Lease, *, soon: bool = False) -> None:
@@ -112,8 +112,8 @@ class Journal(Protocol):
     async def append(
         self, lease: Lease, events: Sequence[DurableEvent], *, turn_id: str = ""
     ) -> tuple[Record, ...]:
-        """Durable when it returns, all or nothing, numbered without gaps. Fenced when the lease
-        is void. A MessageReceived whose key the session has already is left out."""
+        """Durable when it returns, all or nothing, numbered without gaps. Fenced when the lease is
+        void. A MessageReceived with a known key is left out."""
         ...
 
     async def book(
@@ -126,30 +126,29 @@ class Journal(Protocol):
         caps: Caps,
         turn_id: str = "",
     ) -> tuple[Record, ...]:
-        """Append the events and the call, with as much reserved for it as the caps leave, counted
-        over all processes. BudgetReached when they do not leave `least`; then nothing is
-        written."""
+        """Append the events and the call, reserving as much as the caps leave, counted over all
+        processes. BudgetReached when less than `least` is left; then nothing is written."""
         ...
 
     async def read(self, session_id: str, *, after: int = 0) -> tuple[Record, ...]:
-        """The records of a session in order, damaged ones left out; NotFound. A fork begins with
-        the records that it shares with its parents."""
+        """The records of a session in order, without damaged ones; NotFound. A fork begins with the
+        records that it shares with its parents."""
         ...
 
     async def post(self, session_id: str, command: Command, *, key: str = "") -> None:
-        """Leave a command for the owner of the session; the same key is left once."""
+        """Leave a command for the owner of the session. Each key is stored once."""
         ...
 
     async def take(self, lease: Lease) -> tuple[Waiting, ...]:
-        """Commands left for the owner, oldest first; they stay until `taken`."""
+        """Commands left for the owner, oldest first. They stay until `taken`."""
         ...
 
     async def taken(self, lease: Lease, ids: Sequence[int]) -> None: ...
 
 
 class Fetched(Value):
-    """An answer from the web. `url` is where it came from after all redirects; header names are in
-    lower case; `cut` when the body is longer than what was wanted of it."""
+    """An HTTP response. `url` is the address after all redirects; header names are in lower case;
+    `cut` means that the body is longer than requested."""
 
     url: str
     status: int
@@ -159,7 +158,7 @@ class Fetched(Value):
 
 
 class Fetcher(Protocol):
-    """The way to the web. It connects to addresses that were judged and to no others."""
+    """Access to the web. Connects only to addresses that the policy allowed."""
 
     async def fetch(
         self,
@@ -171,9 +170,9 @@ class Fetcher(Protocol):
         timeout: float = 30,
         passing: Callable[[FetchUrl], None] = lambda _: None,
     ) -> Fetched:
-        """Follows redirects, each judged like a new address; `passing` is told each of them first
-        and may raise. EffectDenied when an address is refused, ToolError when there is no answer
-        within the time. An answer with an error status is an answer."""
+        """Follow redirects, each judged like a new address; `passing` is called with each first and
+        may raise. EffectDenied when an address is denied, ToolError when no response comes in time.
+        An error status is a response."""
         ...
 
 
@@ -203,7 +202,8 @@ class Match(Value):
 
 
 class SearchFound(Value):
-    """Content matches by path and line; files newest first. `cut` when the engine stopped early."""
+    """Content matches by path and line; files newest first. `cut` means that the search stopped
+    early."""
 
     matches: tuple[Match, ...] = ()
     files: tuple[str, ...] = ()
@@ -211,8 +211,8 @@ class SearchFound(Value):
 
 
 class CommandResult(Value):
-    """`output` is stdout and stderr as they came, cut in the middle to the wanted size;
-    `total_bytes` is what the command really wrote. `cwd` is where the shell is now."""
+    """`output` is stdout and stderr in the order they came, cut in the middle to the requested
+    size; `total_bytes` is what the command wrote. `cwd` is the shell's folder afterwards."""
 
     output: str
     exit_code: int
@@ -223,7 +223,7 @@ class CommandResult(Value):
 
 
 class ProcessInfo(Value):
-    """A background process. `output` is its newest text as far as asked for."""
+    """A background process. `output` is its newest text, as far as requested."""
 
     id: str
     command: str
@@ -238,7 +238,7 @@ class ProcessInfo(Value):
 
 
 class ProcessNotice(Value):
-    """News of a background process: it ended, or a watched pattern came up. `key` is unique."""
+    """A background process ended, or a watched pattern appeared. `key` is unique."""
 
     key: str
     process_id: str
@@ -276,10 +276,10 @@ class Processes(Protocol):
 
 
 class ShellSetup(Value):
-    """What commands have left in a shell that decides what names mean in the next one:
-    `definitions` are functions and aliases as bash writes them, `variables` the names of those
-    that were exported, `path` is PATH if one was set. `own` are the definitions that come from the
-    person's start files."""
+    """What earlier commands defined in a shell that changes the meaning of later ones.
+    `definitions` are functions and aliases in bash syntax, `variables` the names of exported
+    variables, `path` is PATH if it was set. `own` are definitions from the person's start-up
+    files."""
 
     definitions: str = ""
     own: str = ""
@@ -288,8 +288,8 @@ class ShellSetup(Value):
 
 
 class Workspace(Protocol):
-    """Where files and commands of one session live. Paths given to methods are absolute;
-    `resolve` makes them so, against the shell's present directory, with links followed."""
+    """The files and commands of one session. Paths given to methods are absolute; `resolve` makes
+    them so, relative to the shell's current folder, with links followed."""
 
     @property
     def root(self) -> str:
@@ -298,13 +298,13 @@ class Workspace(Protocol):
 
     @property
     def cwd(self) -> str:
-        """Where the shell is now."""
+        """The shell's current folder."""
         ...
 
     @property
     def far(self) -> bool:
-        """Another machine: its paths mean nothing on this one, and `resolve` may have to wait for
-        an answer, so it is to be called from a thread."""
+        """On another machine: its paths have no meaning here, and `resolve` may wait for a
+        response, so call it from a thread."""
         ...
 
     @property
@@ -322,7 +322,7 @@ class Workspace(Protocol):
     async def read_bytes(self, path: str) -> bytes: ...
 
     async def write_bytes(self, path: str, data: bytes) -> None:
-        """Whole or not at all; parents are made, the mode of an existing file is kept."""
+        """Atomic. Creates parent folders and keeps the mode of an existing file."""
         ...
 
     async def delete(self, path: str) -> None: ...
@@ -339,7 +339,7 @@ class Workspace(Protocol):
         pty: bool = False,
         on_output: Callable[[str], None] | None = None,
     ) -> CommandResult:
-        """Run in the persistent shell; when `stop` is set the whole process group dies."""
+        """Run in the persistent shell. Setting `stop` kills the whole process group."""
         ...
 
     async def spawn(
@@ -352,7 +352,8 @@ class Workspace(Protocol):
     ) -> ProcessInfo: ...
 
     async def scratch(self, name: str, data: bytes) -> str:
-        """Keep bytes outside the project under this name; the path, readable by tools."""
+        """Store bytes outside of the project under this name. Returns a path that tools can
+        read."""
         ...
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What a provider is asked and what it yields."""
+"""Requests to a provider, and what it yields."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _sizes(tools: tuple[ToolSpec, ...]) -> tuple[int, ...]:
 
 
 tool_sizes: ByIdentity[tuple[ToolSpec, ...], tuple[int, ...]] = ByIdentity(_sizes)
-"""How many bytes of JSON each of these tools is."""
+"""The size of each tool as JSON, in bytes."""
 
 
 class Prompt(Value):
-    """One request. `messages` only ever grows at its end within a session. `words_only` forbids
-    calls but keeps the tools, so that the beginning of the request stays the same."""
+    """One request. Within a session, `messages` only grows at its end. `words_only` forbids calls
+    but keeps the tools, so that the prefix stays the same."""
 
     system: str
     messages: tuple[Message, ...]
@@ -45,27 +45,27 @@ class ReasoningDelta(Value, tag="reasoning_delta"):
 
 
 class CallNamed(Value, tag="call_named"):
-    """The model has begun to write a call of this tool."""
+    """The model has begun a call of this tool."""
 
     name: str
 
 
 class Notice(Value, tag="notice"):
-    """News for the person while a call is under way. `kind` is "lifecycle" or "warn"."""
+    """A message to the person during a model call. `kind` is "lifecycle" or "warn"."""
 
     text: str
     kind: str = "lifecycle"
 
 
 class Restarted(Value, tag="restarted"):
-    """What was streamed for this reply so far is void; it comes anew."""
+    """The text streamed for this reply so far is void; the reply starts again."""
 
 
 Delta = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted
 
 
 class Reply(Value):
-    """A whole answer, yielded once, last, with who really gave it."""
+    """A complete reply, yielded once and last, with the model and provider that answered."""
 
     message: AssistantMessage
     usage: Usage

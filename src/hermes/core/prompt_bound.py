@@ -1,4 +1,4 @@
-"""How many tokens a prompt can have at most: what was told of its beginning, and bytes for the
+"""An upper bound for the tokens of a prompt: the provider's count for a known prefix, bytes for the
 rest."""
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from hermes.core.messages import (
 from hermes.core.prompt import Prompt, tool_sizes
 
 # No tokenizer makes more tokens of a text than it has bytes, so bytes are a bound for any model.
-# What vendors add around the parts, and to offer tools at all, is far below these.
+# What vendors add for parts and tools is far below these constants.
 PART_TOKENS = 24
 FIXED_TOKENS = 1_024
-# The dearest way in which a vendor counts one picture at full detail.
+# The highest count any vendor charges for one picture at full detail.
 IMAGE_TOKENS = 40_000
 _KEPT = 4
 
 
 class PromptBound:
-    """Bounds for the requests to one model. A request mostly begins with an earlier one, whose size
-    the provider has told: then only the rest must be guessed, which keeps the bound close."""
+    """Bounds for the requests to one model. A request usually extends an earlier one whose size the
+    provider reported. Then only the rest is estimated, which keeps the bound tight."""
 
     def __init__(self) -> None:
         self._known: deque[tuple[Prompt, int]] = deque(maxlen=_KEPT)
@@ -43,7 +43,7 @@ class PromptBound:
         return fixed + PART_TOKENS * len(prompt.tools) + _all(prompt.messages)
 
     def learn(self, prompt: Prompt, tokens: int) -> None:
-        """The prompt has that many tokens, or at most that many."""
+        """Store that the prompt has at most this many tokens."""
         self._known.append((prompt, tokens))
 
 
@@ -63,7 +63,7 @@ def message_bound(message: Message) -> int:
 
 
 def _begins(prompt: Prompt, known: Prompt) -> bool:
-    """Messages are mostly the very same objects, which compare at once."""
+    """Messages are usually the same objects, so the comparison is fast."""
     return (
         prompt.tools == known.tools
         and prompt.messages[: len(known.messages)] == known.messages

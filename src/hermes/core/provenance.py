@@ -1,4 +1,4 @@
-"""Who wrote what of a conversation: the person, or something that a tool brought in."""
+"""Which texts of a conversation came from the person and which from tools."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 PERSON = "user"
-# Signs that go on with an address or a name, so that a part of one is not taken for the whole.
+# Characters that continue a URL or a name, so that a part is not taken for the whole.
 _MORE = r"[\w/?=&%#+~@-]"
 
 
 class InView:
-    """Looks at the messages as they are at the moment of the question."""
+    """Reads the messages at the time of each question."""
 
     def __init__(self, messages: Callable[[], list[Message]]) -> None:
         self._messages = messages
@@ -47,6 +47,6 @@ class InView:
 
 
 def _whole(text: str) -> re.Pattern[str]:
-    """The text as it stands, neither as the beginning nor as the end of something longer."""
+    """The text on its own, neither the beginning nor the end of something longer."""
     ending = rf"(?!{_MORE})(?!\.{_MORE})"
     return re.compile(rf"(?<!{_MORE})(?<!{_MORE}\.){re.escape(text)}{ending}", re.IGNORECASE)

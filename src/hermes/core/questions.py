@@ -1,4 +1,4 @@
-"""What waits for a person's word: asked and answered in the journal, open while the turn runs."""
+"""Questions to a person: recorded in the journal, open while the turn runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hermes.core.recorder import Recorder
 from hermes.core.world import World
 
 DENY = "deny"
-# Of a reason: it is a sentence for the model.
+# The longest reason that is passed on to the model.
 MOST_CHARS = 1_000
 
 
 class Questions:
-    """Questions of one session. With nobody there, every approval is denied at once."""
+    """The questions of one session. When it is unattended, every approval is denied at once."""
 
     def __init__(
         self, recorder: Recorder, world: World, *, attended: bool, approval_seconds: float
@@ -32,7 +32,7 @@ class Questions:
         self._open: dict[str, asyncio.Future[tuple[str, str, str]]] = {}
 
     def answer(self, question_id: str, text: str, by: str, reason: str = "") -> bool:
-        """False when no such question is open any more."""
+        """False when no such question is open."""
         future = self._open.get(question_id)
         if future is None or future.done():
             return False
@@ -47,7 +47,7 @@ class Questions:
         stop: asyncio.Event,
         lasting: tuple[str, ...] = (),
     ) -> tuple[str, str, str]:
-        """The choice ("deny" or a scope), who made it, and why, if they said so."""
+        """The choice ("deny" or a scope), who made it, and the reason if there is one."""
         question = ApprovalAsked(
             id=self._world.new_id("ask"),
             call_id=call_id,
@@ -78,8 +78,8 @@ class Questions:
         *,
         secret: bool = False,
     ) -> str | None:
-        """The person's words, None when nobody is there or time is up. Of a `secret` answer the
-        journal only knows whether there was one."""
+        """The answer, or None when the session is unattended or time is up. Of a `secret` answer,
+        the journal only stores whether there was one."""
         if not self.attended:
             return None
         question = QuestionAsked(
@@ -101,7 +101,7 @@ class Questions:
         return words or None
 
     async def _publish(self, question: ApprovalAsked | QuestionAsked) -> None:
-        # Open before the commit shows the question: an answer may come at once.
+        # Opened before the commit shows the question: an answer may come at once.
         self._open[question.id] = asyncio.get_running_loop().create_future()
         try:
             await self._recorder.commit(question)
@@ -127,7 +127,7 @@ class Questions:
 
 
 def unanswered(asked: ApprovalAsked | QuestionAsked) -> ApprovalAnswered | QuestionAnswered:
-    """The end of a question that was open when its process went."""
+    """The end of a question that was open when its process ended."""
     if isinstance(asked, ApprovalAsked):
         return ApprovalAnswered(id=asked.id, choice=DENY, by="restart")
     return QuestionAnswered(id=asked.id, text="", by="restart")

@@ -1,5 +1,5 @@
-"""Writes a session's events: journal first, then the transcript, then everybody who watches.
-None of them sees an event before the veil has."""
+"""Records the events of a session: redacted first, then journaled, applied to the transcript, and
+published."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from hermes.core.world import World
 
 
 class Recorder:
-    """One per open session. `note` keeps an event for the next `commit`, so that events which
-    belong together cost one commit. A session that never commits leaves nothing behind."""
+    """One per open session. `note` keeps an event for the next `commit`, so that events that belong
+    together share one commit. A session that never commits stores nothing."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Recorder:
         self._committing: dict[int, DurableEvent] = {}
         self._turn = asyncio.Lock()
         self._readers: list[Listener] = []
-        # May refuse to let the session begin: what it opens with can be out of date by then.
+        # May refuse to open the session: its opening may be out of date by then.
         self.before_opening: Callable[[], None] = lambda: None
         if opening is not None and lease is None:
             # The prompt is needed before the first commit.
@@ -73,7 +73,7 @@ class Recorder:
             self._readers.remove(reader)
 
     def begin_turn(self, turn_id: str) -> None:
-        """Events from here on belong to this turn."""
+        """Assign the following events to this turn."""
         self._turn_id = turn_id
 
     def note(self, *events: DurableEvent) -> None:
@@ -83,8 +83,8 @@ class Recorder:
             self._noted.append(self.veil.durable(event))
 
     def foresee(self) -> None:
-        """Let the transcript show what is noted already: a prompt is made of it, which nobody sees
-        before the commit that books it. Messages wait for their record numbers."""
+        """Apply noted events to the transcript before they are committed, for a prompt that is sent
+        only after the commit that books it. Messages wait for their record numbers."""
         for event in self._noted:
             if isinstance(event, MessageReceived) or id(event) in self._committing:
                 continue
@@ -93,9 +93,9 @@ class Recorder:
                 self.transcript.apply(self._unnumbered(event))
 
     async def commit(self, *events: DurableEvent) -> tuple[Record, ...]:
-        """Durable, applied and shown when this returns, also if the caller is cancelled while
-        it waits: the journal and the transcript never part ways. If it raises, `events` were not
-        written and never will be; what was only noted waits for the next commit."""
+        """Write what is noted and these events: durable, applied and published when this returns,
+        even if the caller is cancelled meanwhile. If it raises, `events` were not written and never
+        will be; what was only noted waits for the next commit."""
         before = len(self._noted)
         self.note(*events)
         own = {id(event): event for event in self._noted[before:]}
@@ -105,16 +105,15 @@ class Recorder:
         return await asyncio.shield(asyncio.ensure_future(self._commit(own)))
 
     async def book(self, call: ModelCalled, least: Usage, caps: Caps) -> ModelCalled:
-        """Commit a call together with what is noted, reserved as far as the caps leave room.
-        BudgetReached when they do not leave `least`; what is noted then stays so."""
+        """Commit a call together with what is noted, reserving as much as the caps leave.
+        BudgetReached when less than `least` is left; what is noted then stays noted."""
         flush = self._flush(Booking(call, least, caps))
         *_, record = await asyncio.shield(asyncio.ensure_future(flush))
         assert isinstance(record.event, ModelCalled)
         return record.event
 
     async def caught_up(self) -> None:
-        """What others have begun to write is in the transcript when this returns, so that the order
-        of the journal says who could know what."""
+        """Wait for writes in progress, so that the transcript holds them."""
         async with self._turn:
             pass
 
@@ -141,7 +140,7 @@ class Recorder:
     async def _flush(self, booking: Booking | None = None) -> tuple[Record, ...]:
         async with self._turn:
             if booking is not None and self.lease is None:
-                # A session that nobody has spoken in yet begins with its side work.
+                # A session without a message yet starts with its side work.
                 await self._write(None)
             return await self._write(booking) if self._noted or booking else ()
 
@@ -201,7 +200,7 @@ class Recorder:
 
 
 class Booking(NamedTuple):
-    """A call that is to be made, and what allows it."""
+    """A call to book, with its limits."""
 
     call: ModelCalled
     least: Usage

@@ -1,4 +1,4 @@
-"""The secrets of a home as tools may use them: by name. Values go to commands, never to a text."""
+"""Secrets that tools use by name. Their values go to commands, never into text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import UsageError
 
 Captured = Literal["stored", "skipped", "unavailable"]
-# Asks a person for a value, unseen by everybody else; None when they would rather not.
+# Asks a person for a value without displaying it; None when the person declines.
 AskSecret = Callable[[str, str, JsonObject], Awaitable[str | None]]
 
 
 class Vault(Protocol):
-    """Where values are kept."""
+    """Storage for secret values."""
 
     def get(self, name: str) -> str:
         """The value, or "" when there is none."""
@@ -23,16 +23,16 @@ class Vault(Protocol):
     def names(self) -> tuple[str, ...]: ...
 
     def keep(self, name: str, value: str) -> None:
-        """For this run and all later ones."""
+        """Store the value for this run and all later ones."""
         ...
 
     def may_pass(self, name: str) -> bool:
-        """False for what no command may ever get: the keys of model providers."""
+        """False for secrets that no command may get: the keys of model providers."""
         ...
 
 
 class Need(Value):
-    """A secret that somebody needs: `prompt` asks a person for it, `help` says where it is from."""
+    """A secret that is needed. `prompt` asks a person for it; `help` says where to get it."""
 
     name: str
     prompt: str = ""
@@ -40,8 +40,8 @@ class Need(Value):
 
 
 class SecretStore:
-    """Of one session. Whoever lets a name pass on has asked the gate for `UseSecret` before; from
-    then on commands of the session find the value in their environment."""
+    """One per session. Before a name is passed on, the caller must have asked the gate for
+    `UseSecret`. From then on commands of the session have the value in their environment."""
 
     def __init__(self, vault: Vault, ask: AskSecret | None = None) -> None:
         self._vault = vault
@@ -49,19 +49,19 @@ class SecretStore:
         self._passed: dict[str, None] = {}
 
     def names(self) -> tuple[str, ...]:
-        """Those that have a value."""
+        """The names that have a value."""
         return self._vault.names()
 
     def missing(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """Those of them that have no value."""
+        """The names that have no value."""
         return tuple(name for name in wanted if not self._vault.get(name))
 
     def passable(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """Those of them that have a value and may go to commands at all."""
+        """The names that have a value and may go to commands."""
         return tuple(n for n in wanted if self._vault.may_pass(n) and self._vault.get(n))
 
     async def capture(self, need: Need) -> Captured:
-        """Have a person give the value and keep it, where a person can be asked unseen."""
+        """Ask a person for the value and store it."""
         if self._ask is None:
             return "unavailable"
         given = await self._ask(need.name, need.prompt, {"help": need.help} if need.help else {})
@@ -71,17 +71,17 @@ class SecretStore:
         return "stored"
 
     def keep(self, name: str, value: str) -> None:
-        """UsageError when that is not a name of a variable."""
+        """UsageError when the name is not a valid variable name."""
         if not name.isascii() or not name.isidentifier():
-            raise UsageError(f"{name!r} is no name for a secret; use letters, digits and _.")
+            raise UsageError(f"{name!r} is not a valid secret name; use letters, digits and _.")
         self._vault.keep(name, value)
 
     def pass_on(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """Let commands of this session have these; the names of those that they really get."""
+        """Give commands of this session these secrets. Returns the names that they get."""
         granted = self.passable(wanted)
         self._passed.update(dict.fromkeys(granted))
         return granted
 
     def lent(self) -> dict[str, str]:
-        """What commands get in their environment now."""
+        """The secrets that commands get in their environment."""
         return {name: value for name in self._passed if (value := self._vault.get(name))}

@@ -1,4 +1,4 @@
-"""A conversation that takes commands, runs turns one after the other, and survives anything."""
+"""A conversation that takes commands, runs turns one at a time, and survives crashes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 
 
 class Session:
-    """Commands in by `send`, events out by `subscribe`. Opened and closed by `app`."""
+    """Takes commands by `send` and publishes events to `subscribe`. `app` opens and closes it."""
 
     def __init__(self, parts: Parts, recorder: Recorder) -> None:
         self._parts = parts
@@ -81,7 +81,7 @@ class Session:
         self._meter = SessionMeter(recorder, self._questions, parts.world, parts.budgeting)
         self._turns = Turns(parts, recorder, self._gate, self._questions, self._meter)
         self._poll_lock = asyncio.Lock()
-        # Whoever made these calls is gone; what they have cost will not be heard any more.
+        # The process that made these calls is gone, so their cost stays an upper bound.
         recorder.note(*recorder.transcript.open_calls)
 
     @property
@@ -98,12 +98,12 @@ class Session:
 
     @property
     def workspace(self) -> Workspace:
-        """For what a person looks up; whether that may be, `judge` says."""
+        """For reads that a person requests directly; ask `judge` first."""
         return self._parts.workspace
 
     @property
     def web(self) -> Fetcher:
-        """The same for pages that a person looks up."""
+        """For pages that a person requests directly; ask `judge` first."""
         return self._parts.web
 
     def judge(self, effect: Effect) -> Decision:
@@ -112,32 +112,34 @@ class Session:
     async def permit(
         self, effect: Effect, stop: asyncio.Event, also: frozenset[str] = frozenset()
     ) -> bool:
-        """For what a person does by hand: returns when it may happen, and whether somebody has
-        said so on purpose; else EffectDenied. `also` are strangers who want it."""
+        """For actions that a person requests directly. Returns when the effect may happen, with
+        True if a person approved it; otherwise EffectDenied. `also` are third-party sources behind
+        it."""
         judged = Judged(effect=effect, decision=self._gate.judge(effect, also))
         return await self._gate.admit("", judged, stop)
 
     async def confirm(self, effect: Effect, why: str, stop: asyncio.Event) -> None:
-        """A person is asked, whatever the policy says of the effect; EffectDenied."""
+        """Ask a person regardless of the policy; EffectDenied."""
         await CallGate(self._gate, "", stop).confirm(effect, why)
 
     @property
     def meter(self) -> Meter:
-        """For side work of this session: what it costs is booked here."""
+        """Books the side work of this session."""
         return self._meter
 
     def subscribe(self) -> Subscription:
         return self._recorder.subscribe()
 
     def attach(self, listener: Listener) -> None:
-        """Like a subscription, for those who need no queue."""
+        """Like `subscribe`, for listeners that need no queue."""
         self._recorder.attach(listener)
 
     def detach(self, listener: Listener) -> None:
         self._recorder.detach(listener)
 
     async def send(self, command: Command) -> None:
-        """Durable when it returns, if it is something to keep. UsageError when it cannot be."""
+        """Durable when it returns, if the command is durable. UsageError when it is not possible
+        now."""
         match command:
             case Say():
                 message = user_says(command.text, *command.images, origin=command.origin)
@@ -171,38 +173,38 @@ class Session:
                 assert_never(command)
 
     async def adopt(self, messages: Sequence[Message]) -> None:
-        """Begin with a conversation that took place elsewhere."""
+        """Start with a conversation from elsewhere."""
         model, provider = self.transcript.model, self.transcript.provider
         await self._recorder.commit(*adopted(messages, model, provider))
 
     def notices(self) -> AsyncIterator[ProcessNotice]:
-        """News of the session's background processes; whoever reads them passes them on."""
+        """Notices of the session's background processes."""
         return self._parts.workspace.processes.notices()
 
     async def ask_secret(self, question: str, seconds: float) -> str | None:
-        """What the person types, for this process only; None when nobody is there to ask."""
+        """The person's input, kept in this process only; None when the session is unattended."""
         return await self._questions.put("", question, (), seconds, self._turns.stop, secret=True)
 
     def tell(self, text: str) -> None:
-        """Show the person something that is not part of the conversation."""
+        """Show the person a notice outside of the conversation."""
         self._recorder.show(Notice(text=text))
 
     def resume(self) -> None:
-        """Go on with a turn that did not end and with messages that wait. Returns at once."""
+        """Continue an open turn and start waiting messages. Returns at once."""
         self._turns.start()
 
     def outlook(self, command: Compact) -> Compacted | None:
-        """About what a `Compact` would come to; nothing is changed and no model is asked."""
+        """An estimate of what `Compact` would do, without a model call."""
         engine, occasion = self._shortening(command)
         prompt = self._parts.view(self.transcript)
         return engine.preview(self.transcript, prompt, occasion)
 
     async def settled(self) -> None:
-        """Wait until nothing runs and nothing waits for a turn."""
+        """Wait until no turn runs and no message waits."""
         await self._turns.settled()
 
     async def check_inbox(self) -> None:
-        """Carry out what other processes have left for this session."""
+        """Execute commands that other processes left for this session."""
         lease = self._recorder.lease
         if lease is None:
             return
@@ -212,15 +214,15 @@ class Session:
                 await self._parts.journal.taken(lease, (waiting.id,))
 
     async def close(self, *, soon: bool = False) -> None:
-        """Stop what runs, let go of the session. The transcript stays valid; messages that wait
-        for a turn go on waiting in the journal. `soon` is as for `Journal.release`."""
+        """Stop the running turn and release the session. Waiting messages stay in the journal.
+        `soon`: see `Journal.release`."""
         await self._turns.end()
         await self._parts.workspace.close()
         await self._write_the_rest()
         await self._recorder.release(soon=soon)
 
     async def _write_the_rest(self) -> None:
-        """What the last calls have cost, as far as the journal still takes it."""
+        """Write the costs of the last calls if the journal accepts them."""
         if self._recorder.lease is not None:
             with suppress(JournalError):
                 await self._recorder.commit()
@@ -228,14 +230,14 @@ class Session:
     async def _carry_out(self, waiting_id: int, command: Command) -> None:
         match command:
             case Say(key="") | Steer(key=""):
-                # A crash between doing this and ticking it off must not do it twice.
+                # A crash between execution and `taken` must not execute it twice.
                 command = keyed(command, f"inbox:{waiting_id}")
             case _:
                 pass
         try:
             await self.send(command)
         except UsageError as error:
-            log.warning("a left command cannot be carried out", extra={"why": str(error)})
+            log.warning("a command from the inbox cannot be executed", extra={"why": str(error)})
 
     async def _receive(self, received: MessageReceived) -> None:
         await self._recorder.commit(received)
@@ -250,7 +252,7 @@ class Session:
         await self._receive(received)
 
     async def _switch(self, command: SwitchModel) -> None:
-        # Connecting first: a model that cannot be used is refused before anything is written.
+        # Connect first: a model that cannot be used is refused before anything is written.
         self._turns.connect(command.model, command.provider)
         switched = ModelSwitched(model=command.model, provider=command.provider)
         try:
@@ -260,11 +262,11 @@ class Session:
             raise
 
     async def _withdraw(self, n: int) -> None:
-        # Not while a turn takes it: it is either withdrawn or answered.
+        # A message is either withdrawn or answered, so not while a turn takes it.
         async with self._turns.taking:
             received = self.transcript.waiting.get(n)
             if received is None or received.steer:
-                raise UsageError("That message does not wait any more.")
+                raise UsageError("That message is no longer waiting.")
             await self._recorder.commit(Withdrawn(n=n))
 
     async def _tune(self, command: Tune) -> None:
@@ -272,7 +274,7 @@ class Session:
         if tuned.tier != self.transcript.tuned.tier:
             self._turns.disconnect()
         if self._recorder.lease is None:
-            # No message has come yet: a session that stays empty leaves nothing behind.
+            # A session without a message stores nothing.
             self._recorder.note(tuned)
             self._recorder.foresee()
         else:
@@ -283,9 +285,9 @@ class Session:
         if self.busy:
             raise UsageError("A turn is running; interrupt it first.")
         if not self.transcript.turn_starts:
-            raise UsageError("There is nothing to take back.")
+            raise UsageError("There is nothing to undo.")
         await self._recorder.commit(Rewound(turns=turns))
-        # What tools remember of the conversation may have gone out of view.
+        # What tools remember of the conversation may be out of view now.
         self._turns.kept = Kept(self._parts.services)
 
     async def _compact(self, command: Compact) -> None:
@@ -295,14 +297,14 @@ class Session:
         prompt = self._parts.view(self.transcript)
         compacted = await engine.compact(self.transcript, prompt, occasion, self._meter)
         if compacted is None:
-            raise UsageError("There is nothing to shorten in this session yet.")
+            raise UsageError("There is nothing to compact in this session yet.")
         self._parts.world.reach("compaction.made")
         await self._recorder.commit(compacted)
         self._turns.kept.out_of_view()
 
     def _shortening(self, command: Compact) -> tuple[ContextEngine, Occasion]:
         if self._parts.engine is None:
-            raise UsageError("This session is never shortened.")
+            raise UsageError("Compaction is off in this session.")
         _, limits = self._turns.way
         occasion = Occasion(
             window=limits.window, cause="asked", topic=command.topic, keep=command.keep

@@ -1,4 +1,4 @@
-"""Large results go to a file; the model gets a preview and the way to read on."""
+"""Moves large tool results to files; the model gets a preview and the path."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ CHARS_PER_TOKEN = 4
 
 
 def sized(settings: ToolSettings, window: int) -> ToolSettings:
-    """The same, with at most a fifth of the window for one look into a file: unlike other results,
-    what is read is not put aside, since it has a file."""
+    """The settings with at most a fifth of the window for one file read: unlike other results, file
+    content is not moved to a file again."""
     most = max(READ_FLOOR, window * CHARS_PER_TOKEN // 5)
     return replace(settings, file_read_max_chars=min(settings.file_read_max_chars, most))
 
 
 class Shelf:
-    """Keeps the results of one turn small enough for a window of so many tokens. Once a turn has
-    brought in its share, every further result that is longer than a preview is put aside."""
+    """Limits the results of one turn to a share of the window, given in tokens. Once the turn's
+    share is used, every longer result is replaced by a preview."""
 
     def __init__(self, workspace: Workspace, window: int) -> None:
         chars = window * CHARS_PER_TOKEN
@@ -38,11 +38,11 @@ class Shelf:
         self._taken = 0
 
     def cleared(self) -> None:
-        """What was taken in has given way; there is room again."""
+        """The earlier results were compacted, so their share is free again."""
         self._taken = 0
 
     async def fit(self, result: ToolResult) -> ToolResult:
-        """The result itself, or a preview of it. What is read from a file already has a file."""
+        """The result, or a preview of it. File content already has a file."""
         size = len(result.text)
         room = min(self._per_result, max(PREVIEW_CHARS, self._per_turn - self._taken))
         if size > room and result.name != "read_file":
@@ -55,9 +55,9 @@ class Shelf:
         try:
             path = await self._workspace.scratch(_file_name(result.call_id, text), text.encode())
         except ToolError:
-            # Without a place to keep it, what fits is still better than nothing.
+            # Without a file to write to, keep what fits.
             kept = text[: self._per_result // 2]
-            cut = f"\n[{len(text) - len(kept)} more characters could not be kept.]"
+            cut = f"\n[{len(text) - len(kept)} more characters could not be stored.]"
             return replace(result, parts=(Text(text=kept + cut),))
         preview = (
             f"<persisted-output>\n{text[:PREVIEW_CHARS]}\n</persisted-output>\n"
@@ -73,6 +73,6 @@ class Shelf:
 
 
 def _file_name(call_id: str, text: str) -> str:
-    """Models use the same call ids again, so the content is part of the name."""
+    """Models reuse call ids, so the content is part of the name."""
     safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in call_id)[:60]
     return f"results/{safe}-{crc32(text.encode()):08x}.txt"

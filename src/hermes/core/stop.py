@@ -1,4 +1,4 @@
-"""Waiting that ends at once when a person says stop."""
+"""Waiting that ends when a person stops the turn."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 class Stopped(Exception):
-    """The person ended the turn. Not an error, so not in the tree of errors."""
+    """The person stopped the turn. Not an error, so not part of `errors`."""
 
 
 class Stop(asyncio.Event):
-    """The wish of a person to end a turn. `wished` is done when it is set: waiting for it next to
-    something else takes no task of its own."""
+    """A person's request to stop a turn. The future `wished` completes when it is set, so waiting
+    for it needs no extra task."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,8 +28,8 @@ class Stop(asyncio.Event):
 
 
 async def unless(stop: Stop, work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`, or Stopped as soon as `stop` is set; then the work is cancelled and
-    has ended when this raises."""
+    """The result of `work`, or Stopped as soon as `stop` is set. The work is cancelled and has
+    ended when this raises."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait((task, stop.wished), return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""Those who hear what happens in a session, none of whom slows it down."""
+"""Listeners of a session, none of which slows it down."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from hermes.core.prompt import ReasoningDelta, TextDelta
 
 
 class Listener(Protocol):
-    """Is told of each record while it is published, so it must be quick and never fail."""
+    """Receives each record synchronously, so it must be quick and must not fail."""
 
     def push(self, record: Record) -> None: ...
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """No more records follow."""
         ...
 
 
 class Subscription:
-    """Records in order. Deltas that wait for a slow reader are merged into one, so what waits is
-    bounded by what is worth keeping."""
+    """A queue of records in order. Deltas that wait for a slow reader are merged, which bounds the
+    queue."""
 
     def __init__(self, leave: Callable[[Subscription], None]) -> None:
         self._waiting: deque[Record] = deque()
@@ -44,14 +44,14 @@ class Subscription:
         self._idle.clear()
 
     def close(self) -> None:
-        """What waits is still read, then the reader's loop ends."""
+        """The reader still gets what is queued, then its loop ends."""
         self._closed = True
         self._news.ring()
         self._idle.set()
         self._leave(self)
 
     async def read_up(self) -> None:
-        """Until the reader has dealt with all that has come so far and wants more."""
+        """Wait until the reader has handled everything so far and waits for more."""
         await self._idle.wait()
 
     def __aiter__(self) -> AsyncIterator[Record]:

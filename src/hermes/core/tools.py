@@ -20,7 +20,7 @@ Kept = TypeVar("Kept")
 
 
 class ToolSettings(Value):
-    """The sizes and times that users may set."""
+    """Sizes and time limits that users can set."""
 
     max_bytes: int = 50_000
     max_lines: int = 2_000
@@ -32,7 +32,7 @@ class ToolSettings(Value):
 
 
 class ToolOutput(Value):
-    """`parts` are for the model, `details` for screens and for the tool's own later calls."""
+    """`parts` are for the model, `details` for displays and the tool's later calls."""
 
     parts: tuple[Text | Image, ...]
     details: JsonObject = {}
@@ -45,7 +45,7 @@ class ToolOutput(Value):
 
 
 class ToolContext(Protocol):
-    """All that a tool may touch. Every way out passes the gate."""
+    """What a tool can access. Every effect passes the gate."""
 
     @property
     def workspace(self) -> Workspace: ...
@@ -61,11 +61,11 @@ class ToolContext(Protocol):
 
     @property
     def stop(self) -> asyncio.Event:
-        """Set when the person wants this turn to end; a tool then returns what it has."""
+        """Set when the person stops the turn; the tool should return what it has."""
         ...
 
     def progress(self, text: str) -> None:
-        """Show something now; it is not kept."""
+        """Show a text now, without storing it."""
         ...
 
     def latest(self, tool: str) -> JsonObject | None:
@@ -73,11 +73,11 @@ class ToolContext(Protocol):
         ...
 
     def kept(self, kind: type[Kept]) -> Kept:
-        """The one object of this kind that lives as long as the session is open here."""
+        """The session's object of this type; it lives as long as the session is open."""
         ...
 
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
-        """The person's words, or None when nobody is there or nobody answered in time."""
+        """The person's answer, or None when the session is unattended or no answer came in time."""
         ...
 
 
@@ -94,8 +94,8 @@ Effects = Callable[[Place, JsonObject], Iterable[Effect]]
 
 
 class Tool:
-    """One tool. `interactive` ones wait for a person and run alone; so does every tool whose
-    effects are not known beforehand to leave the others in peace."""
+    """A tool. `interactive` tools wait for a person and run alone, as do tools whose effects are
+    not known beforehand to be independent."""
 
     def __init__(
         self,
@@ -134,8 +134,8 @@ def tool(
     repeat: RepeatRule = "never",
     interactive: bool = False,
 ) -> Callable[[Callable[Concatenate[Any, P], Awaitable[ToolOutput]]], Tool]:
-    """Make a Tool of an async function `(ctx, …) -> ToolOutput`. Registers nothing: a catalogue
-    names it as "module:name". `effects` tells beforehand what a call will do; `repeat="safe"`
+    """Make a Tool from an async function `(ctx, …) -> ToolOutput`. Registers nothing: a catalogue
+    lists it as "module:name". `effects` names the effects of a call beforehand; `repeat="safe"`
     lets a call run again after a crash."""
 
     def wrap(run: Callable[Concatenate[Any, P], Awaitable[ToolOutput]]) -> Tool:

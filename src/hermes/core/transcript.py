@@ -1,4 +1,4 @@
-"""What the model still sees and what is unfinished: a fold over the records of a session."""
+"""The state of a session as a fold over its records: what the model sees and what is unfinished."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, Tex
 
 
 class Transcript:
-    """Grows by `apply` only, so folding the journal gives the same as living through it. `messages`
-    is all that was said, `seen` what the model still sees of it. `usage` is what calls have surely
-    cost; `unsettled` are those that did not end or whose cost is not certain, with the most that it
-    can be. `measured` is what the provider counted for the first `measured_upto` messages as the
-    model sees them now, 0 when nothing is known. `beside` stands next to the person's words in the
-    requests of the running turn; `hooked` is what hooks said of calls of the newest reply."""
+    """Changes only by `apply`, so folding the journal gives the live state. `messages` is
+    everything said, `seen` what the model sees of it. `usage` is the certain cost of calls;
+    `unsettled` are calls without a certain cost, with their upper bound. `measured` is the
+    provider's count for the first `measured_upto` messages as the model sees them now, 0 when
+    unknown. `beside` is added to the user message in requests of the running turn; `hooked` are the
+    answers of hooks to calls of the newest reply."""
 
     def __init__(self) -> None:
         self.opened: SessionOpened | None = None
@@ -153,20 +153,20 @@ class Transcript:
 
     @property
     def system(self) -> str:
-        """The system text as the model sees it now, without what was laid over it."""
+        """The system prompt as the model sees it now, without the overlay."""
         newest = next((each.system for each in reversed(self.compactions) if each.system), "")
         return newest or (self.opened.system if self.opened else "")
 
     @property
     def seen(self) -> tuple[Message, ...]:
-        """What the model sees: all messages, or what stands for the older ones and the rest."""
+        """What the model sees: all messages, or the compacted head and the rest."""
         if not self.compactions:
             return tuple(self.messages)
         newest = self.compactions[-1]
         return (*newest.head, *self.messages[newest.upto :])
 
     def number(self, record: Record) -> None:
-        """Note under which number the message or result of a record can be found again."""
+        """Remember the record number of a message or result."""
         event = record.event
         if not record.n:
             return
@@ -176,7 +176,7 @@ class Transcript:
             self._numbers[id(event.result)] = record.n
 
     def number_of(self, said: Message | ToolResult) -> int:
-        """The record in which one of `messages`, or a result in them, stands; 0 if not known."""
+        """The record number of one of `messages` or of a result in them; 0 if unknown."""
         if isinstance(said, ToolMessage):
             return self.number_of(said.results[0]) if said.results else 0
         return self._numbers.get(id(said), 0)
@@ -199,12 +199,12 @@ class Transcript:
 
     @property
     def open_calls(self) -> tuple[CallSettled, ...]:
-        """The calls of which nothing was heard any more, each with the most that it can cost."""
+        """Calls without a settlement, each with its upper bound."""
         return tuple(self.unsettled[call] for call in self.unsettled if call in self._open)
 
     @property
     def is_unasked(self) -> bool:
-        """A turn has begun, and nothing but its message is there yet."""
+        """Whether the turn has begun and holds nothing but its message."""
         is_new = bool(self.turn_starts) and self.turn_starts[-1] == len(self.messages) - 1
         return is_new and bool(self.turn_id)
 
@@ -217,11 +217,11 @@ class Transcript:
         return tuple(n for n, received in self.waiting.items() if received.steer)
 
     def latest(self, tool: str) -> JsonObject | None:
-        """The details of that tool's newest good result."""
+        """The details of that tool's newest successful result."""
         return self._latest.get(tool)
 
     def origins(self) -> frozenset[str]:
-        """Where the words of this session came from; what was taken back was still read."""
+        """The sources of this session's text, including text that was rewound."""
         return self._origins
 
     def _start_turn(self, turn_id: str, event: TurnStarted) -> None:
@@ -262,7 +262,7 @@ class Transcript:
     def _add_reply(self, event: ReplyAdded, turn_id: str) -> None:
         self.messages.append(event.message)
         if turn_id != self._booked_turn:
-            # Old records have no settlements: there the reply says what it has cost.
+            # Old records have no settlements: there the reply holds the cost.
             self.usage += event.usage
         self.turn_usage += event.usage
         self.last_prompt = event.usage.prompt
@@ -295,7 +295,7 @@ class Transcript:
             self.beside = event.text
 
     def _forget_numbers(self, gone: list[Message]) -> None:
-        """Other objects may come to live where these were."""
+        """Their ids may be reused by other objects."""
         for message in gone:
             self._numbers.pop(id(message), None)
             for result in message.results if isinstance(message, ToolMessage) else ():

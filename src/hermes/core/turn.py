@@ -1,4 +1,4 @@
-"""Everything one turn works with. New behaviour arrives here as a value, not in the loop."""
+"""Everything that one turn works with. New behaviour is added here as a value, not in the loop."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from hermes.core.transcript import Transcript
 from hermes.core.world import World
 
 View = Callable[[Transcript], Prompt]
-# Words to add to the result of a call, "" for none.
+# Text to add to the result of a call, "" for none.
 Remark = Callable[[ToolCall, ToolResult], Awaitable[str]]
 
 
 class Toolbox(Protocol):
-    """The tools of a session: what the model sees of them, and each of them once it is used."""
+    """The tools of a session: their specifications, and each tool once it is used."""
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]: ...
@@ -39,7 +39,7 @@ class Toolbox(Protocol):
 
 
 class Occasion(Value):
-    """Why and how a conversation is to be shortened, for a model with so large a window."""
+    """Why and how to compact a conversation, for a model with this window."""
 
     window: int
     cause: CompactionCause = "threshold"
@@ -48,34 +48,34 @@ class Occasion(Value):
 
 
 class ContextEngine(Protocol):
-    """Decides when the older part of a conversation gives way, and to what. Works from what it is
-    given alone, so that a session can be played again; `prompt` is the request as it would be."""
+    """Decides when to compact a conversation and to what. It depends only on its arguments, so that
+    a session can be replayed. `prompt` is the request as it would be sent."""
 
     def due(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
-        """Whether the conversation should be shortened before this request is made."""
+        """Whether to compact before this request is made."""
         ...
 
     def fits(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
-        """Whether the request leaves room for an answer."""
+        """Whether the request leaves space for a reply."""
         ...
 
     async def compact(
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion, meter: Meter
     ) -> Compacted | None:
-        """What the model is to see from now on, or None when nothing would be gained. Calls of
-        models that it takes are booked with the meter."""
+        """What the model sees from now on, or None when nothing would be gained. Its own model
+        calls are booked with the meter."""
         ...
 
     def preview(
         self, transcript: Transcript, prompt: Prompt, occasion: Occasion
     ) -> Compacted | None:
-        """About what `compact` would give, without asking any model."""
+        """An estimate of what `compact` returns, without a model call."""
         ...
 
 
 class Limits(Value):
-    """What a turn may take. `window` is the model's context in tokens; `tools_seconds` is for
-    tools without a time limit of their own, 0 for none."""
+    """The limits of a turn. `window` is the model's context in tokens. `tools_seconds` applies to
+    tools without a time limit of their own; 0 means none."""
 
     max_steps: int = 90
     tools_at_once: int = 8
@@ -86,9 +86,8 @@ class Limits(Value):
 
 
 class Kept:
-    """Objects that tools keep while a session is open, one of each kind, made when it is first
-    asked for. `services` makes those that need
-    something from outside (a memory, an archive)."""
+    """The services of tools while a session is open, one per type, created on first use. `services`
+    creates those that need something from outside (a memory, an archive)."""
 
     def __init__(self, services: ServiceRegistry) -> None:
         self._objects: dict[type, object] = {}
@@ -100,8 +99,7 @@ class Kept:
         return self._objects[kind]
 
     def out_of_view(self) -> None:
-        """What tools have shown may not be in the model's view any more: those that rely on it
-        have a method of this name."""
+        """Earlier tool output may be out of the model's view: notify services that rely on it."""
         for kept in self._objects.values():
             if callable(told := getattr(kept, "out_of_view", None)):
                 told()

@@ -1,4 +1,4 @@
-"""What stands between a session and everybody who keeps or watches it: secrets stay behind."""
+"""Redacts secrets from events before they are stored or shown."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from typing import Protocol
 from hermes.core.events import DurableEvent, LiveEvent
 from hermes.core.messages import ToolCall, ToolResult
 
-# What is shown in place of a secret: `[secret:github#1]`, a private key, a phone number.
+# The label that replaces a secret: `[secret:github#1]`, a private key, a phone number.
 LABEL = re.compile(
     r"\[(?:secret|phone|email|id):[a-z0-9_]+(?:#\d+)?\]|\[REDACTED[A-Z ]*\]|\+\d{4}\*{3,}\d{4}"
 )
 
 
 class Veil(Protocol):
-    """Of one session. What it lets through holds no secret any more; what needs no change comes
-    back as it is."""
+    """One per session. Its results hold no secrets; an event that needs no change is returned as
+    is."""
 
     def durable(self, event: DurableEvent) -> DurableEvent: ...
 
     def live(self, event: LiveEvent) -> Iterable[LiveEvent]:
-        """What can be shown now. Letters that may become a secret are held back."""
+        """The deltas that can be shown now. Characters that may become part of a secret are held
+        back."""
         ...
 
     def rest(self) -> Iterable[LiveEvent]:
-        """What was held back of a reply that is complete now."""
+        """The held-back end of a reply that is complete."""
         ...
 
     def remarks(self) -> Iterable[LiveEvent]:
-        """What the person should know of what was masked; each is given once."""
+        """Notices about what was redacted; each is returned once."""
         ...
 
     def result(self, result: ToolResult) -> ToolResult: ...
 
     def lacks(self, call: ToolCall) -> bool:
-        """A call out of the journal whose arguments are not what the model wrote: a label stands
-        in them for what was not to be kept."""
+        """Whether the arguments of a journaled call contain a label instead of the model's text."""
         ...
 
 
 class Bare:
-    """Lets everything through."""
+    """Redacts nothing."""
 
     def durable(self, event: DurableEvent) -> DurableEvent:
         return event

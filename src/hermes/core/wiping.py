@@ -1,4 +1,4 @@
-"""Databases from which something was taken out: no page of before is left in their files."""
+"""Scrubs deleted rows from SQLite files (VACUUM, then truncate the WAL)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ PATIENCE_SECONDS = 10.0
 
 
 def wiped(db: sqlite3.Connection, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
-    """Drop free pages and cut the write-ahead log to nothing. False when somebody still reads what
-    was there before for longer than our patience, or copies the log right now: then older pages
-    are left in the log."""
+    """Drop free pages and truncate the write-ahead log. False when a reader or a checkpoint keeps
+    older pages in the log for longer than the given time."""
     db.execute("VACUUM")
     return emptied(db, patience_seconds=patience_seconds)
 
 
 def emptied(db: sqlite3.Connection, *, patience_seconds: float) -> bool:
-    """Cut the write-ahead log to nothing, see `wiped`."""
+    """Truncate the write-ahead log; see `wiped`."""
     (usual,) = db.execute("PRAGMA busy_timeout").fetchone()
     db.execute(f"PRAGMA busy_timeout = {round(patience_seconds * 1000)}")
     busy, *_ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -29,7 +28,7 @@ def emptied(db: sqlite3.Connection, *, patience_seconds: float) -> bool:
 
 
 def left_in(path: object) -> str:
-    """What to tell about a database that could not be wiped."""
+    """The notice for a database that could not be scrubbed."""
     return (
         f"{path} may still have it on old pages, because another program reads there; forget it "
         "once more when that has ended"

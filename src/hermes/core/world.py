@@ -1,4 +1,4 @@
-"""Time, chance, names and the points where a test may end the process: passed, never global."""
+"""Time, randomness, ids and kill points, passed as arguments and never global."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def nothing_here(_name: str) -> None:
 
 
 class World:
-    """What a session may not take from the air. `reach(name)` marks a kill point; `pacer` shares
+    """The sources of nondeterminism of a session. `reach(name)` marks a kill point; `pacer` shares
     the event loop among the sessions of a process."""
 
     def __init__(

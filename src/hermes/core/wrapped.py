@@ -1,4 +1,5 @@
-"""What is put around a workspace, processes or the web passes on all that it does not change."""
+"""Delegating wrappers for workspaces, processes and the web: they pass on whatever a subclass does
+not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ages and dates as people type them: "90" (days), "12h", "30d", "2w", "2026-05-01"."""
+"""Parses ages and dates as people type them: "90" (days), "12h", "30d", "2w", "2026-05-01"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([hdw]?)\s*", re.IGNORECASE)
 
 
 def parse_age(text: str) -> float:
-    """Seconds; UsageError."""
+    """An age in seconds; UsageError."""
     match = _AGE.fullmatch(text)
     if match is None:
         raise UsageError(f"“{text}” is not an age; write 90 or 30d for days, 12h, or 2w.")
@@ -20,7 +20,7 @@ def parse_age(text: str) -> float:
 
 
 def parse_since(text: str, now: float) -> float:
-    """Seconds since 1970 of a date, of UTC where it names no zone, or of so long ago."""
+    """Seconds since 1970 of a date (UTC unless it names a zone), or of an age before now."""
     if _AGE.fullmatch(text):
         return now - parse_age(text)
     is_day = len(text.strip()) == len("2026-05-01")

@@ -1,7 +1,7 @@
-"""Records out of the raw bytes of a database file whose trees can no longer be walked.
+"""Recovers rows from the raw pages of a database file whose b-trees are damaged.
 
-Reads SQLite's file format: leaf pages of tables hold whole rows, wherever the pages that point
-to them have gone. Rows are known by the kinds of their columns.
+Reads SQLite's file format: leaf pages of tables hold complete rows even when no page points to them
+any more. Rows are recognised by their column types.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ SESSIONS = "0tni"
 
 
 class Damage(Exception):
-    """These bytes are not what they should be; never leaves this module."""
+    """The bytes are not valid; never leaves this module."""
 
 
 def carve(path: Path, kinds: str) -> Iterator[tuple[object, ...]]:
-    """The rows of that form in a database file or its write-ahead log, in no special order."""
+    """The rows with these column types in a database file or its write-ahead log, unordered."""
     with path.open("rb") as file:
         data = file.read()
     is_wal = len(data) >= 4 and struct.unpack(">I", data[:4])[0] in _WAL_MAGIC
     pages = _wal_pages(data) if is_wal else _pages(data)
     for number, page in enumerate(pages, start=1):
-        # Page 1 of a database begins with the header of the file.
+        # Page 1 of a database begins with the file header.
         start = 100 if number == 1 and not is_wal else 0
         if page[start : start + 1] == bytes([_LEAF]):
             yield from _rows(page, start, b"" if is_wal else data, kinds)

@@ -1,4 +1,4 @@
-"""Plain chat lines as sessions: who said what when, turned into turns of the journal."""
+"""Imports plain chat lines (who said what, and when) as sessions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hermes.journal.transaction import Transaction
 SOURCE = "import"
 SESSIONS = 200
 
-# A session's id also names a folder, so it may not lead anywhere.
+# A session id is also a folder name, so it must not contain a path.
 SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}")
 
 
@@ -41,8 +41,8 @@ class ChatLine(Value):
 
 
 class Progress(NamedTuple):
-    """How far a session's lines have been read. `known` are the marks of lines that earlier
-    imports have added."""
+    """How far the lines of a session have been read. `known` are the marks of lines that earlier
+    imports added."""
 
     id: str
     lines: int = 0
@@ -52,15 +52,15 @@ class Progress(NamedTuple):
 
 
 class ChatLog:
-    """One import. A line is marked, in its turn id, by its place among the lines of its session
-    and by what it says; a mark that the session has already is passed over."""
+    """One import. The turn id of a line is a mark of its position and content; a mark that the
+    session already has is skipped."""
 
     def __init__(self, journal: SqliteJournal) -> None:
         self._journal = journal
         self._progress: dict[str, Progress] = {}
 
     async def add(self, lines: Sequence[ChatLine]) -> tuple[int, int]:
-        """How many sessions and messages are new."""
+        """The number of new sessions and messages."""
         if not lines:
             return 0, 0
         before = self._progress
@@ -83,14 +83,14 @@ class ChatLog:
         return created, sum(progress.added for progress in after.values()) - earlier
 
     async def finish(self) -> None:
-        """Nobody is in these sessions any more."""
+        """End the imported sessions."""
         touched = [progress for progress in self._progress.values() if progress.added]
         for start in range(0, len(touched), SESSIONS):
             some = touched[start : start + SESSIONS]
             await self._journal.writing(partial(_end, some))
 
     def _begin(self, tx: Transaction, line: ChatLine, now: float) -> tuple[Progress, bool]:
-        """A session of the same name that is not an import is left alone."""
+        """A session of the same name that is not an import stays unchanged."""
         name = line.session if SAFE_ID.fullmatch(line.session) else _derived_id(line.session)
         for id in (name, _derived_id(line.session)):
             row = tx.db.execute("SELECT session FROM sessions WHERE id = ?", (id,)).fetchone()
@@ -103,7 +103,7 @@ class ChatLog:
                 tx.refresh(row[0])
                 marks = tx.db.execute("SELECT turn_id FROM log WHERE session = ?", row)
                 return Progress(id=id, known=frozenset(mark for (mark,) in marks)), False
-        raise AssertionError("a derived id is used by imports only")
+        raise AssertionError("a derived id is only used by imports")
 
     def _create(self, tx: Transaction, id: str, line: ChatLine) -> Progress:
         session, at = tx.create(id), _seconds(line.at)
@@ -135,7 +135,7 @@ def _end(sessions: Sequence[Progress], tx: Transaction) -> None:
 
 
 def _mark(line: ChatLine, place: int) -> str:
-    """36 bits: short, as it is stored with every record, and enough within one session."""
+    """36 bits: short, because it is stored with every record, and enough within one session."""
     digest = blake2b(digest_size=5)
     for part in (str(place), str(line.at), line.role, line.text):
         digest.update(part.encode("utf-8", "replace") + b"\0")

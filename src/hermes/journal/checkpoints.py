@@ -1,4 +1,4 @@
-"""Checkpoints of the write-ahead log, made beside the writer and never in an append's way."""
+"""Checkpoints the write-ahead log beside the writer, so that no append waits for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hermes.journal.connections import connect
 log = logging.getLogger(__name__)
 
 PAGE_BYTES = 4096
-# SQLite's own measure: 4 MB of log. More of it makes commits slower, as the file must grow.
+# SQLite's default: 4 MB of log. A longer log makes commits slower.
 PAGES = 1_000
 NEARLY = 64
 ROUNDS = 8
@@ -22,9 +22,9 @@ _OWED = "log_to_empty"
 
 
 class Checkpointer:
-    """Copies the log into the database from a thread of its own. The log can begin anew only
-    when nothing is left to copy, so the last few pages are left to the writer between two
-    commits (`finish`): they take about as long as a commit."""
+    """Copies the log into the database in a thread of its own. The log can restart only when
+    nothing is left to copy, so the writer copies the last few pages between two commits (`finish`);
+    they take about as long as a commit."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -36,18 +36,18 @@ class Checkpointer:
         self._copying = copy_lock(path)
 
     def count(self, *, rows_bytes: int, sessions: int) -> None:
-        """A commit was made; how many pages it wrote is estimated."""
+        """Count a commit; the number of its pages is an estimate."""
         self._pages += 2 + 2 * sessions + 2 * rows_bytes // PAGE_BYTES
         if self._pages >= PAGES and not self._wanted.is_set():
             self._pages = 0
             if self._thread is None:
-                # The system allows no further thread: the writer copies the pages itself.
+                # Without a thread, the writer copies the pages itself.
                 self._nearly_done = True
             else:
                 self._wanted.set()
 
     def begin(self, db: sqlite3.Connection) -> None:
-        """Other processes may have left much, and may never come back to copy it."""
+        """Start the thread, and copy a long log that other processes left behind."""
         self._start()
         _pay_what_is_owed(db)
         wal = self._path.with_name(f"{self._path.name}-wal")
@@ -56,7 +56,7 @@ class Checkpointer:
             self.count(rows_bytes=size, sessions=0)
 
     def finish(self, db: sqlite3.Connection) -> None:
-        """Called by the writer outside of a transaction."""
+        """Copy the last pages. The writer calls this outside of a transaction."""
         if self._nearly_done:
             self._nearly_done = False
             try:
@@ -71,8 +71,8 @@ class Checkpointer:
             self._thread.join()
 
     def _start(self) -> None:
-        """Before the thread is needed: after a commit it is too late to find out that the system
-        allows no further one."""
+        """Start the thread before it is needed: after a commit it would be too late to handle a
+        failure."""
         if self._thread is not None:
             return
         thread = threading.Thread(target=self._work, name="hermes-checkpoints", daemon=True)
@@ -93,18 +93,18 @@ class Checkpointer:
                     self._copy_most(db)
             except (sqlite3.Error, OSError) as error:
                 _complain(error)
-            # Cleared only now, so that a request to close that came meanwhile is still seen.
+            # Cleared only now, so that a request to close in the meantime is not lost.
             self._wanted.clear()
         if db is not None:
             db.close()
         self._copying.close()
 
     def _copy_most(self, db: sqlite3.Connection) -> None:
-        """Until so little is left that the writer may finish, or as little as its haste allows:
-        each round has only those pages to copy that were written during the one before."""
+        """Copy pages until the writer can finish: each round only copies what was written during
+        the round before."""
         with self._copying.held(timeout=0) as is_ours:
             if not is_ours:
-                # Somebody else copies them, or empties the log altogether.
+                # Another process copies the pages or truncates the log.
                 return
             for _ in range(ROUNDS):
                 if self._closing.is_set():
@@ -115,12 +115,12 @@ class Checkpointer:
 
 
 def copy_lock(path: Path) -> FileLock:
-    """Held by whoever copies pages without holding the write lock."""
+    """Held while pages are copied without the write lock."""
     return FileLock(path.with_name(f"{path.name}.copy.lock"))
 
 
 def owe_emptying(db: sqlite3.Connection, owed: bool) -> None:
-    """Note that pages which must not be kept are left in the log, or that they are no more."""
+    """Record whether the log still holds pages that must be scrubbed."""
     if owed:
         db.execute("INSERT OR REPLACE INTO meta VALUES (?, 1)", (_OWED,))
     elif _is_owed(db):
@@ -132,13 +132,14 @@ def _is_owed(db: sqlite3.Connection) -> bool:
 
 
 def _pay_what_is_owed(db: sqlite3.Connection) -> None:
-    """The caller holds the write lock. Readers are not waited for; then it stays owed."""
+    """Truncate the log if that is due. Does not wait for readers. The caller holds the write
+    lock."""
     if _is_owed(db) and emptied(db, patience_seconds=0):
         owe_emptying(db, False)
 
 
 def _copy(db: sqlite3.Connection) -> int:
-    """How many pages of the log are left, as somebody reads or writes them."""
+    """The number of pages that could not be copied because a connection still uses them."""
     _busy, pages, copied = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     return max(0, int(pages) - int(copied))
 

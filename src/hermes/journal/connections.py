@@ -1,4 +1,4 @@
-"""Connections to `hermes.db`: how they are opened, and a pool of those that only read."""
+"""Opens connections to `hermes.db`, and pools those that only read."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BUSY_SECONDS = 10.0
-# What the write-ahead log keeps on the disk when it begins anew: room that is there already
-# makes commits faster, and more of it is of no use.
+# The size that a restarted write-ahead log keeps: allocated space makes commits faster, and more
+# has no use.
 WAL_BYTES = 4 << 20
 
 
 def unprepared(path: Path, *, mode: str) -> sqlite3.Connection:
-    """A connection in which no statement was run yet, so that nothing of the file was read."""
+    """A connection that has run no statement, so that it has read nothing from the file."""
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -36,11 +36,11 @@ def unprepared(path: Path, *, mode: str) -> sqlite3.Connection:
 
 
 def connect(path: Path, *, mode: str) -> sqlite3.Connection:
-    """`mode` is SQLite's: "rw" for a file that exists, "rwc" to create it."""
+    """`mode` is SQLite's: "rw" for an existing file, "rwc" to create it."""
     db = unprepared(path, mode=mode)
     try:
         db.execute("PRAGMA synchronous = FULL")
-        # Checkpoints are made by `checkpoints`, never in the middle of somebody's append.
+        # `checkpoints` makes checkpoints, never an append.
         db.execute("PRAGMA wal_autocheckpoint = 0")
         db.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
     except sqlite3.Error:
@@ -71,7 +71,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
 
 
 class Readers:
-    """Connections that read, each used by one thread at a time and kept for the next."""
+    """Read connections, each used by one thread at a time and then reused."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,7 +83,7 @@ class Readers:
         return await run_in_thread(partial(self.use, work))
 
     def use(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in this thread; SQLite's errors become JournalError."""
+        """Run `work` in this thread. SQLite errors become JournalError."""
         if self._closed:
             raise JournalError("The journal is closed.")
         try:
@@ -92,7 +92,7 @@ class Readers:
             if isinstance(error, sqlite3.Error) and is_forbidden(error) and self._freeze():
                 return self.use(work)
             if isinstance(error, sqlite3.Error) and is_damage(error):
-                # The file may be another one after it was mended.
+                # A repair may have replaced the file.
                 self._close_idle()
             raise journal_error(error, self.path) from error
 
@@ -108,7 +108,7 @@ class Readers:
             self._give_back(db)
 
     def _freeze(self) -> bool:
-        """Whether the file can still be read as it lies there, which is not tried twice."""
+        """Switch to reading the file as immutable, once; whether that is possible."""
         if self._frozen:
             return False
         self._frozen = is_sealed(self.path)
@@ -133,8 +133,8 @@ class Readers:
 
 
 def is_sealed(path: Path) -> bool:
-    """Whether nobody here can write the file and all that was ever committed is in it. Where it
-    can be written, one that could not be opened is just being made by somebody."""
+    """Whether the file is not writable here and holds all commits. A writable file that could not
+    be opened is being created by another process."""
     if not path.exists() or all(
         os.access(place, os.W_OK, effective_ids=True) for place in (path, path.parent)
     ):
@@ -144,7 +144,7 @@ def is_sealed(path: Path) -> bool:
 
 
 def open_frozen(path: Path) -> sqlite3.Connection:
-    """For a file that nobody changes: no lock is taken and nothing is made beside it."""
+    """A connection to a file that nobody changes. Takes no lock and creates no other file."""
     return unprepared(path, mode="ro&immutable=1")
 
 

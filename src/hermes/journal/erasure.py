@@ -1,4 +1,4 @@
-"""Taking words out of records for ever: the chain is tied again, and says that this was done."""
+"""Removes text from records permanently, re-links the hash chain, and records that it was done."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from hermes.journal.shapes import packed, stored
 from hermes.journal.transaction import Transaction
 from hermes.journal.versions import event_of, is_newer
 
-# Fields that say what a record is, not what somebody said, and those inside of which all is free.
+# Fields that identify a record and are never changed, and fields inside of which everything may
+# change.
 _FIXED = frozenset(
     "type id call call_id turn_id name kind model provider stop source principal origin cause"
     " reason action target repeat category choice scope scopes by key parent job person".split()
@@ -28,8 +29,8 @@ _FREE = frozenset({"arguments", "details", "sealed"})
 
 
 class Eraser(Protocol):
-    """What is to go. `might` is a quick look at a whole record, False only if nothing of it can be
-    there; `near` is set for records in which it was said, perhaps in other words."""
+    """Selects what to remove. `might` is a quick check of a whole record, False only if it cannot
+    contain the text. `near` is set for records that mention it, perhaps in other words."""
 
     def might(self, raw: str) -> bool: ...
 
@@ -37,15 +38,15 @@ class Eraser(Protocol):
 
 
 class Nearby(Value):
-    """Where something was said in a session: in turns, and in the records of single messages."""
+    """Where something was mentioned in a session: turns, and records of single messages."""
 
     turns: frozenset[str] = frozenset()
     records: frozenset[int] = frozenset()
 
 
 class Erasure(Value):
-    """What was done: the numbers of changed records by session id, and their ids in the file. Not
-    `is_wiped` while somebody reads pages of before, which stay in the write-ahead log."""
+    """The result: the numbers of changed records by session id, and their ids in the file.
+    `is_wiped` is False while a reader keeps old pages in the write-ahead log."""
 
     sessions: Mapping[str, tuple[int, ...]] = {}
     events: tuple[int, ...] = ()
@@ -53,7 +54,7 @@ class Erasure(Value):
 
 
 class _Changed(NamedTuple):
-    """The records of a session that are going to be others, by number."""
+    """The new bodies of a session's records, by number."""
 
     session: int
     session_id: str
@@ -68,14 +69,14 @@ async def erase(
     by: str = "owner",
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> Erasure:
-    """Rewrite every record that holds it, in one transaction. SessionBusy, and nothing is done,
-    while somebody is in a session that holds it: whoever has it in mind would write it again.
-    Those who read pages of before are waited for, but not for ever."""
+    """Rewrite every record that contains the text, in one transaction. SessionBusy, with nothing
+    changed, while such a session is open, because it could write the text again. Waits for readers
+    of old pages up to `patience_seconds`."""
     near = near or {}
     found = await journal.reading(lambda db: list(_found(db, eraser, near)))
 
     def work(tx: Transaction) -> Erasure:
-        # Looked for once more, since others may have written meanwhile.
+        # Searched again, because other processes may have written meanwhile.
         changed = list(_found(tx.db, eraser, near)) if found else []
         _check_free(tx, journal, changed)
         _clean_inbox(tx.db, eraser)
@@ -88,7 +89,7 @@ async def erase(
         return Erasure(sessions=numbers, events=tuple(ids))
 
     done = await journal.writing(work)
-    # Freed pages and the write-ahead log still have what was there before.
+    # Free pages and the write-ahead log still hold the old text.
     is_wiped = await upkeep.vacuum(journal, patience_seconds=patience_seconds)
     return replace(done, is_wiped=is_wiped)
 
@@ -116,9 +117,9 @@ def _found(
 
 
 def _cleaned(row: Row, eraser: Eraser, nearby: Nearby) -> bytes | None:
-    """The body without what is to go; None when nothing is in it, or when it cannot be read."""
+    """The body without the text; None when it does not contain it or cannot be read."""
     is_near = row.n in nearby.records or (
-        # A message is recorded before the turn that answers it has begun.
+        # A message is recorded before the turn that answers it.
         row.turn_id in nearby.turns and row.kind != "message_received"
     )
     if not is_near and not eraser.might(row.body.decode("utf-8", "replace")):
@@ -155,12 +156,12 @@ def _check_free(tx: Transaction, journal: SqliteJournal, changed: Iterable[_Chan
             leases.check_free(tx, each.session, each.session_id, journal.writer.owner, now)
         except SessionBusy as busy:
             raise SessionBusy(
-                f"{busy} It has in view what is to be forgotten, so nothing was changed."
+                f"{busy} It contains the text to be removed, so nothing was changed."
             ) from busy
 
 
 def _rewrite(tx: Transaction, changed: _Changed) -> list[int]:
-    """Put the new bodies in and tie the chain anew from the first of them on."""
+    """Store the new bodies and re-link the chain from the first of them on."""
     tx.settle()
     parent_n, session_id = tx.db.execute(
         "SELECT parent_n, id FROM sessions WHERE session = ?", (changed.session,)
@@ -195,7 +196,7 @@ def _update(db: sqlite3.Connection, row: Row, body: bytes, hash: bytes) -> None:
 
 
 def _clean_inbox(db: sqlite3.Connection, eraser: Eraser) -> None:
-    """Commands that wait for a session that nobody is in."""
+    """Clean commands that wait for closed sessions."""
     rows: Sequence[tuple[int, str]] = db.execute(
         "SELECT id, body FROM inbox WHERE taken = 0 AND body <> ''"
     ).fetchall()

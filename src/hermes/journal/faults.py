@@ -1,4 +1,4 @@
-"""What went wrong in SQLite, in words for a person and in kinds the journal acts on."""
+"""Classifies SQLite and system errors, and words them for people."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from pathlib import Path
 from hermes.core.errors import DiskFull, JournalError
 
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_READ", "SQLITE_IOERR_SHORT_READ")
-# SQLite calls only ENOSPC "full"; a quota or a file size limit comes as a failed write.
+# SQLite reports only ENOSPC as full; a quota or file size limit is a failed write.
 _FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
 _READ_ONLY = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 
 
 def name_of(error: sqlite3.Error) -> str:
-    """SQLite's name of the error, empty when the error is not SQLite's own."""
+    """SQLite's name of the error, or ""."""
     return str(getattr(error, "sqlite_errorname", ""))
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """The file itself is unsound, as opposed to busy, full or out of reach."""
+    """The file is damaged, as opposed to busy, full or unreachable."""
     return name_of(error).startswith(_DAMAGE)
 
 
 def is_forbidden(error: sqlite3.Error) -> bool:
-    """A file could not be opened or made as it would have to be."""
+    """The file could not be opened or created."""
     return name_of(error).startswith(_READ_ONLY)
 
 
 def journal_error(error: sqlite3.Error | OSError, path: Path) -> JournalError:
-    """The same in one sentence for a person, with the next step."""
+    """The error as one sentence for a person, with the next step."""
     if isinstance(error, OSError):
         return _of_system(error, path)
     name = name_of(error)
@@ -43,7 +43,7 @@ def journal_error(error: sqlite3.Error | OSError, path: Path) -> JournalError:
         )
     if name.startswith(_BUSY):
         return JournalError(
-            f"Another program keeps {path} to itself, perhaps a database browser; close it and "
+            f"Another program has locked {path}, perhaps a database browser; close it and "
             "try again."
         )
     if is_damage(error):
@@ -64,6 +64,6 @@ def _of_system(error: OSError, path: Path) -> JournalError:
 
 def _disk_full(path: Path) -> DiskFull:
     return DiskFull(
-        f"The disk of {path.parent} took no more (full or over a limit), so nothing was written; "
+        f"The disk of {path.parent} is full or over a limit, so nothing was written; "
         "free some space and try again."
     )

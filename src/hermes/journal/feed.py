@@ -1,4 +1,4 @@
-"""What happened in all sessions, in the order in which it was written, from any place on."""
+"""Reads the events of all sessions in the order in which they were written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BACK = "SELECT id FROM log WHERE at >= ? AND shape IN ({shapes}) ORDER BY id DE
 
 
 class Happened(Value):
-    """A record, and where to go on after it. Cursors grow over all sessions of a home."""
+    """A record and its cursor. Cursors grow over all sessions of a home."""
 
     cursor: int
     record: Record
@@ -52,7 +52,7 @@ def happened_after(
 def happened_since(
     db: sqlite3.Connection, at: float, kinds: Sequence[str], *, limit: int = 1_000
 ) -> list[Happened]:
-    """The newest events of these kinds that are not older than `at`, oldest first."""
+    """The newest events of these kinds since `at`, oldest first."""
     shapes = ",".join(map(str, _shapes(db, kinds)))
     found = db.execute(_BACK.format(shapes=shapes), (at, limit))
     return _records(db, sorted(row[0] for row in found))
@@ -73,7 +73,7 @@ def _records(db: sqlite3.Connection, ids: Sequence[int]) -> list[Happened]:
         try:
             event = event_of(kind, version, body)
         except (DecodeError, JournalError):
-            # A damaged record is named where its session is read.
+            # Damaged records are reported when their session is read.
             continue
         record = Record(session_id=session_id, n=n, turn_id=turn_id, at=at, event=event)
         found.append(Happened(cursor=cursor, record=record))

@@ -1,4 +1,5 @@
-"""What caps leave for a call: counted over all processes, inside the transaction that books it."""
+"""Grants calls what the caps leave: counted over all processes, inside the transaction that books
+the call."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from hermes.journal.shapes import Stored
 from hermes.journal.summaries import PICO, Summary, picos
 from hermes.journal.transaction import Transaction
 
-# A call reserves at most this part of what is left, so that others can go on beside it, but never
-# less than it needs for an answer of ordinary length.
+# A call reserves at most this part of what is left, so that others can run beside it, but never
+# less than a reply of ordinary length needs.
 SHARE = 8
 ORDINARY_OUTPUT = 4_096
 
@@ -24,7 +25,7 @@ Unit = Literal["usd", "tokens"]
 
 
 class Amount(NamedTuple):
-    """Of money in millionths of a millionth, and of tokens."""
+    """Money in picodollars, and tokens."""
 
     cost: int
     tokens: int
@@ -34,7 +35,7 @@ class Amount(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """One cap as it stands now."""
+    """One cap with its current state."""
 
     scope: CapScope
     key: str
@@ -54,10 +55,10 @@ def grant(
     turn_id: str,
     at: float,
 ) -> ModelCalled:
-    """The call with as much reserved as the caps leave. BudgetReached when that is not `least`.
-    `events` are what is written before it, and may settle other calls."""
+    """The call with as much reserved as the caps leave. BudgetReached when less than `least` is
+    left. `events` are written before the call and may settle other calls."""
     assert call.reserved is not None
-    # What others do in the same transaction counts already.
+    # Writes in the same transaction count already.
     tx.settle()
     accounts = _Accounts(tx.db, tx.head(session).summary, events, turn_id, at)
     range_ = _Range(least, call.reserved)
@@ -72,7 +73,8 @@ def grant(
 
 
 class _Range:
-    """What a call may cost, from the shortest useful answer to the longest: a straight line."""
+    """The cost of a call as a linear function of its output, from the shortest useful reply to the
+    longest."""
 
     def __init__(self, least: Usage, most: Usage) -> None:
         self._most = most
@@ -86,7 +88,7 @@ class _Range:
         return Usage(input=self._most.prompt, output=output, requests=1, cost=cost)
 
     def output_for(self, unit: Unit, left: int) -> int:
-        """How long the answer may be when so much is left."""
+        """The output length that this amount pays for."""
         first, last = self._outputs
         ordinary = self._at(unit, min(last, max(first, ORDINARY_OUTPUT)))
         room = max(left // SHARE, min(left, ordinary))
@@ -100,7 +102,7 @@ class _Range:
         if last == first:
             return self._top.of(unit)
         growth = self._top.of(unit) - self.least.of(unit)
-        # Rounded up: what is reserved is never less than the answer can cost.
+        # Rounded up: the reservation covers the reply.
         return self.least.of(unit) - (-growth * (output - first) // (last - first))
 
 
@@ -109,7 +111,7 @@ def _amount(usage: Usage) -> Amount:
 
 
 class _Accounts:
-    """What counts against caps at one moment: settled, assumed and reserved."""
+    """What counts against caps at one moment: settled, assumed and reserved amounts."""
 
     def __init__(
         self,
@@ -139,7 +141,7 @@ class _Accounts:
         return found
 
     def pending(self, scope: CapScope) -> Amount:
-        """What is reserved for calls whose end is not known yet."""
+        """The amount reserved for calls that have not ended."""
         summary, day = self._summary, self._day
         conditions: dict[CapScope, tuple[str, tuple[object, ...]]] = {
             "day": ("a.day = ?", (day,)),
@@ -230,10 +232,10 @@ def _sentence(limit: Limit, cap: float, spent: float, asked: float) -> str:
 
 
 def _next(cap: float) -> float:
-    """A rounder and larger number, for an example."""
+    """A rounder, larger number for the example."""
     return max(1.0, round(cap * 2, 2))
 
 
 def _dollars(amount: float) -> str:
-    """Cents, and parts of them where there are some."""
+    """Cents, with fractions where there are some."""
     return f"${amount:.4f}".removesuffix("00")

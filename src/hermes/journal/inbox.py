@@ -15,7 +15,7 @@ from hermes.journal.transaction import Transaction
 
 log = logging.getLogger(__name__)
 
-# How long the keys of taken commands are remembered, against late redelivery.
+# How long the keys of executed commands are kept, against late redelivery.
 KEEP_SECONDS = 30 * 86_400.0
 
 _COMMAND = cast(type[Command], Command)
@@ -46,7 +46,7 @@ def _waiting(id: int, body: str) -> Waiting | None:
     try:
         return Waiting(id=id, command=decode(_COMMAND, body))
     except DecodeError:
-        # Of a later Hermes or damaged: it stays, and does not keep the others waiting.
+        # Written by a newer Hermes, or damaged: it stays and does not block the others.
         log.warning("a command in the inbox cannot be read", extra={"inbox_id": id})
         return None
 

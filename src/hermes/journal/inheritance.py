@@ -1,4 +1,4 @@
-"""What a fork has from the sessions above it: how many messages, and how they begin."""
+"""What a fork inherits from its ancestors: the number of messages and the preview."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hermes.journal.rows import read_rows
 from hermes.journal.summaries import preview_of
 from hermes.journal.versions import event_of, is_newer
 
-# A fork of a fork shares with the oldest only what the one between them shares.
+# A fork of a fork shares with the oldest only what its parent shares.
 ABOVE = (
     "WITH RECURSIVE above(session, shared) AS ("
     " SELECT parent, parent_n FROM sessions WHERE session = ? AND parent_n > 0 UNION ALL"
@@ -31,12 +31,12 @@ _RECEIVED = (
 
 
 def shared_messages(db: sqlite3.Connection, session: int) -> int:
-    """How many messages the session had when it began."""
+    """The number of messages the session started with."""
     return sum(_count(db, *part) for part in _above(db, session))
 
 
 def shared_preview(db: sqlite3.Connection, session: int) -> str:
-    """The beginning of the first words that a person has said above the session."""
+    """The beginning of the first message that a person wrote in an ancestor."""
     for part in _above(db, session):
         for event in _received(db, *part):
             if found := preview_of(event):
@@ -45,7 +45,7 @@ def shared_preview(db: sqlite3.Connection, session: int) -> str:
 
 
 def _above(db: sqlite3.Connection, session: int) -> list[tuple[int, int]]:
-    """The sessions above, the oldest first, each with its last record that is shared."""
+    """The ancestors, oldest first, each with its last shared record."""
     return db.execute(f"{ABOVE} SELECT session, shared FROM above", (session,)).fetchall()[::-1]
 
 

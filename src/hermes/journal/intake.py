@@ -1,4 +1,4 @@
-"""Taking sessions in: our own exports, and plain lines of {session, at, role, text}."""
+"""Imports sessions: our own exports, and plain lines of {session, at, role, text}."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from hermes.journal.transaction import Transaction
 from hermes.journal.transfer import FORMAT, EventLine, SessionLine
 from hermes.journal.versions import event_of, is_newer
 
-# Lines that share a commit: enough to be fast, few enough that no append waits for long.
+# Lines per commit: enough to be fast, few enough that no append waits long.
 LINES = 500
 
 
 class Imported(Value):
-    """What was added; `skipped` sessions and messages were there already."""
+    """What was added. `skipped` sessions and messages existed already."""
 
     sessions: int = 0
     messages: int = 0
@@ -41,14 +41,14 @@ class Imported(Value):
 
 
 async def import_file(journal: SqliteJournal, path: Path) -> Imported:
-    """A file of JSON lines, compressed with gzip or not."""
+    """Import a file of JSON lines, optionally compressed with gzip."""
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
         return await import_lines(journal, lines)
 
 
 async def import_lines(journal: SqliteJournal, lines: Iterable[bytes]) -> Imported:
-    """Take in lines of either form. Importing the same lines again adds nothing, so an import that
-    was cut short or refused (UsageError names the line) can simply be repeated."""
+    """Import lines of either format. Known lines are skipped, so an import that was interrupted or
+    refused (UsageError names the line) can simply be repeated."""
     total, number, chats, source = Imported(), 0, ChatLog(journal), iter(lines)
     while batch := await asyncio.to_thread(lambda: list(islice(source, LINES))):
         waiting: list[ChatLine] = []
@@ -93,7 +93,7 @@ async def _import_session(journal: SqliteJournal, line: SessionLine, number: int
         if tx.db.execute("SELECT 1 FROM sessions WHERE id = ?", (line.id,)).fetchone():
             return Imported(skipped=1)
         shared = line.parent_n if _has_parent(tx, line) else 0
-        # A fork whose parent is elsewhere stands alone, with copies of what they shared.
+        # A fork without its parent becomes independent, with copies of the shared records.
         parent = line.parent if shared == line.parent_n else ""
         ledger.take_back(tx.db, line.id)
         session = tx.create(line.id, parent=parent, parent_n=shared)
@@ -124,7 +124,7 @@ def _stored(item: EventLine, number: int) -> Stored:
 
 
 def _has_parent(tx: Transaction, line: SessionLine) -> bool:
-    """Whether the session's parent is here, with the very record at which it branched off."""
+    """Whether the parent exists here with the same record at the branch point."""
     if not line.parent_n:
         return False
     query = "SELECT session FROM sessions WHERE id = ?"

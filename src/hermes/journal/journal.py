@@ -1,4 +1,4 @@
-"""The journal: the append-only truth of all sessions of a home, in one SQLite file."""
+"""The journal: the append-only source of truth for all sessions of a home, in one SQLite file."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ SMALL = 16
 
 
 class SqliteJournal:
-    """`core.ports.Journal` on one machine, for any number of processes. Making one is free: files
-    are opened and the writing thread is started when they are first needed."""
+    """`core.ports.Journal` on one machine, for any number of processes. The constructor does
+    nothing: files are opened and the writer thread starts on first use."""
 
     def __init__(self, path: Path, world: World) -> None:
         self.path = path
@@ -58,7 +58,7 @@ class SqliteJournal:
         await self.close()
 
     async def close(self) -> None:
-        """Finish what was begun; leases that are still held become free."""
+        """Finish pending writes and release all leases."""
         if self._probe is not None:
             self._probe.close()
         self._readers.close()
@@ -137,7 +137,7 @@ class SqliteJournal:
         return _records(lease.session_id, (*events, granted), numbers, turn_id, now)
 
     async def read(self, session_id: str, *, after: int = 0) -> tuple[Record, ...]:
-        """Records that a fork shares keep the id of the session that stores them."""
+        """Shared records of a fork keep the id of the session that stores them."""
         work = partial(read_session, session_id=session_id, after=after)
         records, lost = await self.reading(work)
         if any(item.record.why.startswith(PAGE_DAMAGE) for item in lost):
@@ -158,8 +158,9 @@ class SqliteJournal:
         await self.writing(lambda tx: inbox.taken(tx, lease, ids, now))
 
     def changed(self) -> int:
-        """A number that is another one after any process has committed something: as long as it
-        stays the same, `take` finds nothing new; -1 before the first. Microseconds, no disk."""
+        """A number that changes with every commit of another process; -1 before the file exists.
+        While it stays the same, `take` finds nothing new. Takes microseconds, without disk
+        access."""
         if self._probe is None:
             if not self.path.exists():
                 return -1
@@ -167,7 +168,7 @@ class SqliteJournal:
         return int(self._probe.execute("PRAGMA data_version").fetchone()[0])
 
     async def reading(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` on a connection that only reads, in another thread."""
+        """Run `work` on a read connection in another thread."""
         if not self._is_ready:
             await self._make_ready()
         try:
@@ -186,17 +187,17 @@ class SqliteJournal:
         return result
 
     async def set_aside(self, lost: Sequence[Lost]) -> None:
-        """Name damaged records in the quarantine, as far as the disk allows."""
+        """Quarantine damaged records, if the disk allows it."""
         if not lost:
             return
         now = self.world.clock.now()
         try:
             await self.writing(lambda tx: quarantine(tx, lost, now))
         except JournalError as error:
-            log.warning("damaged records could not be noted", extra={"error": str(error)})
+            log.warning("damaged records could not be quarantined", extra={"error": str(error)})
 
     async def _make_ready(self) -> None:
-        """Have the writer create or mend the file, if there is need."""
+        """Have the writer create or repair the file if necessary."""
         try:
             is_current = await self._readers.run(schema.is_current)
         except JournalError:

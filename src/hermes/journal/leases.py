@@ -1,4 +1,4 @@
-"""Who may write a session: taken, given back, and void once somebody else has taken it."""
+"""Leases: which process may write a session."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def lock_folder(home: Path) -> Path:
 
 
 def take(tx: Transaction, session: int, session_id: str, owner: Owner, now: float) -> Lease:
-    """Own the session from now on; SessionBusy while another owner lives."""
+    """Acquire the lease; SessionBusy while another owner is alive."""
     check_free(tx, session, session_id, owner, now)
     return own(tx, session, session_id, owner, now)
 
 
 def own(tx: Transaction, session: int, session_id: str, owner: Owner, now: float) -> Lease:
-    """The same for a session that nobody can own, because it is new."""
+    """The same for a new session, which cannot have an owner."""
     if not owner.is_proven:
         owner.prove()
         tx.db.execute("DELETE FROM owners WHERE beat < ?", (now - 2 * STALE_SECONDS,))
     if not tx.has_beaten:
-        # A process that owned nothing for a while has not beaten either.
+        # A process that owned nothing for a while has sent no heartbeat.
         beat(tx, owner, now)
     (fence,) = tx.db.execute(
         "INSERT INTO leases VALUES (?, ?, 1) ON CONFLICT(session) DO UPDATE SET"
@@ -62,7 +62,7 @@ def check_free(tx: Transaction, session: int, session_id: str, owner: Owner, now
 
 
 def give_back(tx: Transaction, lease: Lease) -> None:
-    """A lease that is void already is given back without a word."""
+    """Release the lease; a void lease is ignored."""
     try:
         session = tx.held(lease)
     except Fenced:

@@ -1,4 +1,4 @@
-"""The tables derived from events: written with every commit, rebuilt when they are gone."""
+"""The tables derived from events: updated with every commit, rebuilt when missing."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def load(db: sqlite3.Connection, session: int) -> Summary | None:
 
 
 def charge(db: sqlite3.Connection, changed: Sequence[Changed]) -> None:
-    """Write changes of the ledger, in the order in which they came."""
+    """Write changes of the ledger in order."""
     _charge_sessions(db, changed)
     counted = [(summary, each) for summary, each in changed if each.spent or each.assumed]
     if counted:
@@ -77,7 +77,7 @@ def charge(db: sqlite3.Connection, changed: Sequence[Changed]) -> None:
 
 
 def _sums(changes: Iterable[tuple[tuple[object, ...], Change]]) -> list[tuple[object, ...]]:
-    """What was spent, a row for each key."""
+    """What was spent, one row per key."""
     found: dict[tuple[object, ...], tuple[int, int]] = {}
     for key, change in changes:
         tokens, cost = found.get(key, (0, 0))
@@ -86,9 +86,9 @@ def _sums(changes: Iterable[tuple[tuple[object, ...], Change]]) -> list[tuple[ob
 
 
 def _charge_sessions(db: sqlite3.Connection, changed: Sequence[Changed]) -> None:
-    """All but the totals over sessions."""
+    """Everything but the totals over sessions."""
     items = [(summary.session, change) for summary, change in changed]
-    # An entry that comes and goes at once is put in before it is taken out.
+    # An entry that is added and removed in one batch is inserted before it is deleted.
     if assumed := [(session, *c.assumed) for session, c in items if c.assumed]:
         db.executemany(_ASSUME, assumed)
     if gone := [(session, c.gone) for session, c in items if c.gone]:
@@ -114,12 +114,12 @@ def _raise_row(session: int, raised: CapRaised) -> tuple[object, ...]:
 
 
 def remember_key(db: sqlite3.Connection, session: int, key: str, n: int) -> bool:
-    """False when the session, or a parent in the records they share, has the key already."""
+    """False when the session, or a parent in the shared records, has the key already."""
     return db.execute(_NEW_KEY, (session, key, n, session, key)).rowcount == 1
 
 
 def rebuild(db: sqlite3.Connection) -> None:
-    """Make all derived tables anew, inside the caller's transaction."""
+    """Rebuild all derived tables inside the caller's transaction."""
     log.info("rebuilding the derived tables of the journal")
     schema.create_projections(db)
     for row in db.execute("SELECT session, parent_n, id FROM sessions").fetchall():
@@ -136,7 +136,7 @@ def rebuild_session(db: sqlite3.Connection, session: int, parent_n: int, id: str
 
 
 def total_up(db: sqlite3.Connection) -> None:
-    """Add up the totals over sessions from what each of them has spent."""
+    """Compute the totals over sessions from the spending of each."""
     every = (
         "SELECT u.day, m.principal, m.job, u.input + u.cache_read + u.cache_write + u.output"
         " AS tokens, u.cost FROM usage AS u JOIN summaries AS m USING (session) UNION ALL "
@@ -153,7 +153,7 @@ def total_up(db: sqlite3.Connection) -> None:
 
 
 def carry(db: sqlite3.Connection, session: int) -> None:
-    """Keep what a session has spent, before it goes; the totals stay as they are."""
+    """Keep the spending of a session before it is deleted; the totals stay."""
     db.execute(
         "INSERT INTO carried SELECT s.id, m.principal, m.job, u.day, u.model, u.provider, u.cause,"
         " u.calls, u.replies, u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cost,"
@@ -171,7 +171,7 @@ def carry(db: sqlite3.Connection, session: int) -> None:
 
 
 def take_back(db: sqlite3.Connection, session_id: str) -> None:
-    """A deleted session is going to be taken in again with all its events: it counts by these."""
+    """Drop the kept spending of a deleted session that is imported again with its events."""
     if db.execute("DELETE FROM carried WHERE id = ?", (session_id,)).rowcount:
         total_up(db)
 

@@ -1,4 +1,4 @@
-"""The session list: one line per session, filtered and ordered, from the derived tables."""
+"""The session list: one row per session, filtered and sorted, from the derived tables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hermes.journal.summaries import Summary
 
 
 class SessionFacts(Value):
-    """What the records of a session add up to. A fork counts what it stores itself; `parent_n` is
-    the number of the last record it shares. `cost` is None when no price is known."""
+    """The totals of a session's records. A fork counts only its own; `parent_n` is the last record
+    that it shares. `cost` is None when no price is known."""
 
     id: str
     title: str = ""
@@ -38,17 +38,17 @@ class SessionFacts(Value):
 
 
 class SessionInfo(SessionFacts):
-    """A session at a glance, as lists show it. The messages of a fork are counted together with
-    those it began with, and until somebody speaks in it, its preview is theirs."""
+    """A session as lists show it. The message count of a fork includes inherited messages, and its
+    preview is inherited until it has a message of its own."""
 
     archived: bool = False
 
 
 class SessionFilter(Value):
-    """All that is given must hold. Times are seconds since 1970 and look at the last record;
-    `title` and `cwd` match a part, the rest the whole; `within` is a folder that a session was
-    begun in, or below. `archived` sessions are left out, unless only they are wanted, or, with
-    None, all."""
+    """All given conditions must hold. Times are seconds since 1970 and refer to the last record.
+    `title` and `cwd` match a part, the other fields the whole; `within` is a folder that contains
+    the session's folder. `archived`: False leaves archived sessions out, True lists only them, None
+    lists all."""
 
     source: str | None = None
     exclude_sources: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ async def list_sessions(
     limit: int | None = 20,
     offset: int = 0,
 ) -> tuple[SessionInfo, ...]:
-    """Those last used first."""
+    """Most recently used first."""
     chosen = wanted or SessionFilter()
     return await journal.reading(lambda db: select(db, chosen, limit=limit, offset=offset))
 

@@ -1,4 +1,4 @@
-"""Mending a damaged file: all that can still be read is put into fresh tables, in place."""
+"""Repairs a damaged file: everything readable is copied into fresh tables, in place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hermes.journal.versions import event_of, is_newer
 
 log = logging.getLogger(__name__)
 
-# In the order in which they are copied; the derived tables are made anew.
+# In the order in which they are copied; derived tables are rebuilt.
 _BY_ROWID = {
     "log": "id",
     "sessions": "session",
@@ -35,8 +35,8 @@ _STEP = 1_000
 
 
 def mend(path: Path, now: float) -> bool:
-    """Make the tables anew if the file is unsound, and whether it was. The caller holds the write
-    lock. The damaged file stays beside it under another name."""
+    """Rebuild the tables if the file is damaged, and return whether it was. The caller holds the
+    write lock. The damaged file is kept under another name."""
     kept = path.with_name(f"{path.name}.damaged-{int(now)}")
     try:
         with closing(_opened(path)) as db:
@@ -45,19 +45,19 @@ def mend(path: Path, now: float) -> bool:
             _copy_file(db, kept)
             with _fresh(path) as other:
                 _refill(db, [kept], other, now)
-                # Through SQLite and not by renaming: other processes have the file open.
+                # Through SQLite, not by renaming: other processes have the file open.
                 other.backup(db)
     except sqlite3.DatabaseError as error:
         if name_of(error) != "SQLITE_NOTADB":
             raise
         _replace(path, kept, now)
-    log.warning("the journal was damaged and is mended", extra={"kept": str(kept)})
+    log.warning("the journal was damaged and is repaired", extra={"kept": str(kept)})
     return True
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """The file, also when its list of tables is damaged: then no statement can be run in it, but
-    it can be copied, and overwritten by another."""
+    """Open the file even when its schema is damaged: then it can run no statement, but it can be
+    copied and overwritten."""
     try:
         return connect(path, mode="rw")
     except sqlite3.DatabaseError as error:
@@ -67,7 +67,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _replace(path: Path, kept: Path, now: float) -> None:
-    """For a file that SQLite does not know as one of its own: nobody can have it in use."""
+    """For a file that SQLite does not recognise, which nobody can have open."""
     moved = []
     for suffix in ("", "-wal", "-shm"):
         old, new = path.with_name(path.name + suffix), kept.with_name(kept.name + suffix)
@@ -83,7 +83,7 @@ def _replace(path: Path, kept: Path, now: float) -> None:
 
 @contextmanager
 def _fresh(path: Path) -> Iterator[sqlite3.Connection]:
-    """An empty database beside the journal, gone again at the end."""
+    """An empty database beside the journal, deleted at the end."""
     file = path.with_name(f"{path.name}.mending")
     file.unlink(missing_ok=True)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -119,15 +119,15 @@ def _refill(
             if _tried(db, f"SELECT 1 FROM sqlite_master WHERE name = '{table}'"):
                 _put(other, table, _readable(db, table, key))
     for file in files:
-        # What the trees of the old file have lost sight of. Deleted records may still lie about.
+        # Rows that the damaged b-trees no longer reach. These may include deleted records.
         _put(other, "sessions", carve(file, SESSIONS))
         _put(other, "log", carve(file, LOG))
     other.execute("DELETE FROM log WHERE session IN (SELECT session FROM removed)")
     other.execute("DELETE FROM sessions WHERE session IN (SELECT session FROM removed)")
-    # Numbers of deleted sessions are not given again.
+    # Numbers of deleted sessions are never reused.
     seq = "UPDATE sqlite_sequence SET seq = max(seq, (SELECT max(session) FROM removed))"
     other.execute(f"{seq} WHERE name = 'sessions' AND EXISTS (SELECT 1 FROM removed)")
-    # Records that came back are not lost any more.
+    # Recovered records leave the quarantine.
     back = "DELETE FROM quarantine WHERE why LIKE ? AND event IN (SELECT id FROM log)"
     other.execute(back, (f"{PAGE_DAMAGE}%",))
     if db is not None:
@@ -144,7 +144,7 @@ def _put(other: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...
 
 
 def _readable(db: sqlite3.Connection, table: str, key: str) -> Iterator[tuple[object, ...]]:
-    """Every row that can be read, in steps that are halved around a bad page."""
+    """Every readable row, in ranges that are halved around a bad page."""
     last = _last_key(db, table, key)
     for first in range(1, last + 1, _STEP):
         yield from _rows_between(db, table, key, first, min(first + _STEP - 1, last))
@@ -182,8 +182,8 @@ def _last_key(db: sqlite3.Connection, table: str, key: str) -> int:
 
 
 def _find_sessions(db: sqlite3.Connection | None, other: sqlite3.Connection) -> None:
-    """Sessions whose row is lost get it back from the index of ids and from their first record,
-    or a name that says what happened."""
+    """Restore lost session rows from the index of ids and from their first record, or under a name
+    that says what happened."""
     query = "SELECT session, id FROM sessions INDEXED BY sqlite_autoindex_sessions_1"
     names = {} if db is None else dict(_tried(db, query))
     query = "SELECT DISTINCT session FROM log WHERE session NOT IN (SELECT session FROM sessions)"
@@ -212,7 +212,7 @@ def _parent_of(other: sqlite3.Connection, session: int) -> tuple[int | None, int
 
 
 def _name_lost(db: sqlite3.Connection, other: sqlite3.Connection, now: float) -> None:
-    """Records that the old index knows and that could not be read go into the quarantine."""
+    """Quarantine records that the old index knows and that could not be read."""
     places = _tried(db, "SELECT id, session, n FROM log INDEXED BY log_place")
     there = {id for (id,) in other.execute("SELECT id FROM log")}
     lost = [(id, session, n) for id, session, n in places if id not in there]

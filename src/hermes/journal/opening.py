@@ -1,4 +1,4 @@
-"""Opening `hermes.db` for writing: created, brought up to date and mended where that is cheap."""
+"""Opens `hermes.db` for writing: creates, migrates and repairs it where that is cheap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hermes.journal.connections import connect, use_wal
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
-    """The caller holds the write lock, so nobody else does the same at the same time."""
+    """The caller holds the write lock, so no other process does this at the same time."""
     db = connect(path, mode="rwc")
     try:
         _prepare(db, path)
@@ -23,8 +23,8 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 def _prepare(db: sqlite3.Connection, path: Path) -> None:
     is_new = schema.format_of(db) == 0
     if is_new:
-        # By name and not by opening it: closing any other handle of the file would drop
-        # SQLite's locks.
+        # By name, not by opening it: closing any other handle of the file would drop SQLite's
+        # locks.
         path.chmod(0o600)
     use_wal(db, path)
     if not is_new and schema.is_current(db):

@@ -1,4 +1,4 @@
-"""Reading a session back: its own records after those it shares, damaged ones set aside."""
+"""Reads a session: shared records first, then its own, without damaged ones."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def segments(db: sqlite3.Connection, session_id: str) -> list[Segment]:
 def read_session(
     db: sqlite3.Connection, session_id: str, after: int = 0, upto: int = MAX_N
 ) -> tuple[list[Record], list[Lost]]:
-    """The records, each under the id of the session that stores it, and those newly found to be
-    damaged. A record that a later Hermes wrote is passed over."""
+    """The records, each with the id of the session that stores it, and the newly found damaged
+    ones. Records of a newer Hermes are skipped."""
     records: list[Record] = []
     lost: list[Lost] = []
     for segment in segments(db, session_id):
@@ -75,7 +75,7 @@ def quarantine(tx: Transaction, lost: Iterable[Lost], now: float) -> None:
         )
         if found.rowcount:
             log.warning(
-                "a record is damaged and set aside",
+                "a damaged record was quarantined",
                 extra={"session": session_id, "n": record.n, "why": record.why},
             )
 

@@ -1,4 +1,4 @@
-"""Deleting sessions: one, many that are old, or into compressed files that can be taken back."""
+"""Deletes sessions, singly or by age, and archives them as compressed files."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ _OF_SESSION = (*SESSION_TABLES, "log", "leases", "inbox", "quarantine", "session
 
 
 class Pruned(Value):
-    """`removed` or, in a dry run, what would be; `kept` were chosen too, but a fork needs their
-    records or somebody is in them."""
+    """`removed`, or in a dry run what would be. `kept` sessions were selected too, but a fork needs
+    their records or they are open."""
 
     removed: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
 
 
 async def delete(journal: SqliteJournal, session_id: str) -> None:
-    """NotFound; SessionBusy while somebody is in it; UsageError while a fork needs its records."""
+    """NotFound; SessionBusy while the session is open; UsageError while a fork needs its
+    records."""
     await journal.writing(lambda tx: remove(tx, journal, session_id))
 
 
@@ -44,8 +45,8 @@ async def prune(
     dry_run: bool = False,
     archive_to: Path | None = None,
 ) -> Pruned:
-    """Remove the chosen sessions whose last record is older than that: most are never ended, people
-    just go."""
+    """Delete the selected sessions whose last record is older. Most sessions never end explicitly,
+    so the last record counts."""
     limit = journal.world.clock.now() - older_than_seconds
     ids = await journal.reading(partial(_chosen, _older(wanted, limit)))
     if dry_run:
@@ -68,7 +69,7 @@ async def prune(
 
 
 async def archive(journal: SqliteJournal, session_id: str, folder: Path) -> Path:
-    """Move a session into `<folder>/<id>.jsonl.gz`; importing the file brings it back."""
+    """Move a session into `<folder>/<id>.jsonl.gz`; importing the file restores it."""
     await journal.writing(lambda tx: check_removable(tx, journal, session_id))
     line = await journal.reading(partial(session_line, session_id=session_id))
     path = folder / f"{session_id.replace('/', '_')}.jsonl.gz"
@@ -87,7 +88,7 @@ async def archive(journal: SqliteJournal, session_id: str, folder: Path) -> Path
 def check_removable(
     tx: Transaction, journal: SqliteJournal, session_id: str, gone: frozenset[str] = frozenset()
 ) -> int:
-    """The number of the session. `gone` are sessions to be thought away."""
+    """The number of the session, if it may be removed once the sessions in `gone` are."""
     session = tx.session(session_id)
     leases.check_free(tx, session, session_id, journal.writer.owner, journal.world.clock.now())
     query = "SELECT id FROM sessions WHERE parent = ? AND parent_n > 0"
@@ -120,7 +121,7 @@ def remove(tx: Transaction, journal: SqliteJournal, session_id: str) -> None:
 
 
 def _chosen(wanted: SessionFilter, db: sqlite3.Connection) -> list[str]:
-    """Forks come before their parents, so that these become free."""
+    """Forks come before their parents, so that these can be removed too."""
     ids = {info.id for info in select(db, wanted, limit=None)}
     everything = db.execute("SELECT id FROM sessions ORDER BY session DESC")
     return [id for (id,) in everything if id in ids]
@@ -144,11 +145,11 @@ def _rehearse(tx: Transaction, journal: SqliteJournal, ids: Sequence[str]) -> Pr
 
 
 def _write_whole(path: Path, line: SessionLine) -> None:
-    """The file is there whole and on the disk, or not at all."""
+    """Write the file completely and durably, or not at all."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
     with part.open("wb") as file:
-        # A fixed time in the header: the same session always gives the same file.
+        # A fixed time in the header: the same session always gives the same bytes.
         with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
             packed.write(encode(line) + b"\n")
         file.flush()

@@ -1,4 +1,4 @@
-"""The stored records of a session, with whatever a damaged file still gives."""
+"""Reads the stored records of a session, as far as a damaged file allows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 class Damaged(NamedTuple):
-    """A record that is there and cannot be used; its id is 0 when not even that can be read."""
+    """A record that exists and cannot be used. Its id is 0 when not even that can be read."""
 
     id: int
     n: int
@@ -48,7 +48,7 @@ class Rows(NamedTuple):
 
 
 def read_rows(db: sqlite3.Connection, session: int, after: int = 0, upto: int = MAX_N) -> Rows:
-    """The records with after < n <= upto that the session stores itself, in order."""
+    """The records with after < n <= upto that the session itself stores, in order."""
     try:
         found = db.execute(_READ, (session, after, upto)).fetchall()
     except sqlite3.DatabaseError as error:
@@ -62,7 +62,7 @@ def read_rows(db: sqlite3.Connection, session: int, after: int = 0, upto: int = 
 
 
 def last_n(db: sqlite3.Connection, session: int) -> int:
-    """The newest number that the session has given; a lost record's is not given again."""
+    """The highest number used in the session; the number of a lost record is not reused."""
     row = db.execute(
         "SELECT max(coalesce((SELECT max(n) FROM log WHERE session = ?1), 0),"
         " coalesce((SELECT max(n) FROM quarantine WHERE session = ?1), 0))",
@@ -90,11 +90,11 @@ def _sort(raw: tuple[object, ...], rows: Rows) -> None:
             else:
                 rows.whole.append(row)
         case (int(id), int(n), *_):
-            rows.damaged.append(Damaged(id, n, "its columns are not of the right kinds"))
+            rows.damaged.append(Damaged(id, n, "its columns have the wrong types"))
 
 
 def _salvaged(db: sqlite3.Connection, session: int, after: int, upto: int) -> Rows:
-    """One record at a time, so that a bad page costs only the records on it."""
+    """Read one record at a time, so that a bad page costs only its own records."""
     rows = Rows([], [])
     for id, n in _places(db, session, after, upto):
         try:
@@ -105,7 +105,7 @@ def _salvaged(db: sqlite3.Connection, session: int, after: int, upto: int) -> Ro
             rows.damaged.append(Damaged(id, n, f"{PAGE_DAMAGE} ({error})"))
             continue
         if raw is None:
-            rows.damaged.append(Damaged(id, n, f"{PAGE_DAMAGE} (it is listed and not there)"))
+            rows.damaged.append(Damaged(id, n, f"{PAGE_DAMAGE} (it is listed but missing)"))
         else:
             _sort(raw, rows)
     return rows
@@ -126,7 +126,7 @@ def _places(db: sqlite3.Connection, session: int, after: int, upto: int) -> list
 def _scan(
     db: sqlite3.Connection, ids: tuple[int, int], wanted: tuple[int, int, int]
 ) -> list[tuple[int, int]]:
-    """Places found in the table itself, halving a range until only the bad page is left out."""
+    """Find positions in the table itself, halving a range until only the bad page is left out."""
     try:
         return db.execute(_SCAN, (*ids, *wanted)).fetchall()
     except sqlite3.DatabaseError as error:

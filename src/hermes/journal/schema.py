@@ -1,4 +1,5 @@
-"""The tables of `hermes.db`: made, checked and mended on opening, without scanning them."""
+"""The tables of `hermes.db`: created, checked and migrated when the file is opened, without a
+scan."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ CREATE INDEX quarantine_session ON quarantine(session);
 CREATE TABLE removed(session INTEGER PRIMARY KEY, id TEXT NOT NULL, at REAL NOT NULL);
 """
 
-# What deleted sessions have spent: it cannot be derived any more, and it still counts.
+# The spending of deleted sessions, which can no longer be derived and still counts.
 CARRIED = """
 CREATE TABLE carried(
     id TEXT NOT NULL, principal TEXT NOT NULL, job TEXT NOT NULL, day INTEGER NOT NULL,
@@ -105,7 +106,7 @@ DERIVED_TABLES = (*SESSION_TABLES, "daily", "jobs")
 
 
 def is_current(db: sqlite3.Connection) -> bool:
-    """Nothing is left to do before reading or writing; JournalError for a later format."""
+    """Whether the file can be used as it is; JournalError for a newer format."""
     found = format_of(db)
     return found == FORMAT and _shapes_are_whole(db) and projections_are_whole(db)
 
@@ -121,7 +122,7 @@ def format_of(db: sqlite3.Connection) -> int:
 
 
 def create(db: sqlite3.Connection) -> None:
-    """All tables of an empty file, inside the caller's transaction."""
+    """Create all tables of an empty file inside the caller's transaction."""
     _run(db, TRUTH + CARRIED)
     mend_shapes(db)
     create_projections(db)
@@ -129,7 +130,7 @@ def create(db: sqlite3.Connection) -> None:
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Tables of an earlier format become those of today, inside the caller's transaction."""
+    """Migrate tables of an older format inside the caller's transaction."""
     if format_of(db) < 2:
         _run(db, CARRIED)
     db.execute(f"PRAGMA user_version = {FORMAT}")
@@ -155,7 +156,7 @@ def projections_are_whole(db: sqlite3.Connection) -> bool:
 
 
 def mend_shapes(db: sqlite3.Connection) -> None:
-    """Write the shapes that are new or damaged; those of a later Hermes stay."""
+    """Write the shapes that are new or damaged. Those of a newer Hermes stay."""
     db.executemany(
         "INSERT OR REPLACE INTO shapes VALUES (?, ?, ?, ?, ?)",
         (

@@ -1,4 +1,4 @@
-"""Finding a session by what a person types, naming it, and branching off from it."""
+"""Finds sessions by id or title, renames, archives and forks them."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ NEAR = 5
 
 
 class Lineage(Value):
-    """Where a session comes from (the oldest first) and which sessions branch off from it."""
+    """The ancestors of a session (oldest first) and its forks."""
 
     ancestors: tuple[str, ...]
     children: tuple[str, ...]
 
 
 async def find(journal: SqliteJournal, text: str) -> str:
-    """The id of the session meant by an id, the beginning of one, or a title. A title also means
-    the newest of "title #2", "title #3"… NotFound names what comes near."""
+    """The id for an id, a prefix of one, or a title. A title also means the newest of "title #2",
+    "title #3"… NotFound lists similar ones."""
     return await journal.reading(lambda db: _find(db, text.strip()))
 
 
 async def newest(journal: SqliteJournal, source: str | None = None) -> str | None:
-    """The id of the session that was used last, without those that were put away."""
+    """The id of the most recently used session that is not archived."""
     wanted = SessionFilter(source=source)
     found = await journal.reading(lambda db: select(db, wanted, limit=1))
     return found[0].id if found else None
 
 
 async def retitle(journal: SqliteJournal, session_id: str, title: str) -> str:
-    """The title as it was set; empty takes it away. A session that is open elsewhere gets the
-    wish into its inbox."""
+    """Set the title and return it; empty removes it. If another process has the session open, the
+    command goes to its inbox."""
     clean = titles.clean_title(title)
 
     def check(db: sqlite3.Connection) -> None:
@@ -62,8 +62,8 @@ async def retitle(journal: SqliteJournal, session_id: str, title: str) -> str:
 
 
 async def put_away(journal: SqliteJournal, session_id: str, *, away: bool) -> None:
-    """Take a session out of the lists, or bring it back; NotFound. One that is open elsewhere gets
-    the wish into its inbox."""
+    """Hide a session from listings, or show it again; NotFound. If another process has the session
+    open, the command goes to its inbox."""
     info = await journal.reading(lambda db: info_of(db, session_id))
     if info is None:
         raise NotFound(f"There is no session {session_id}.")
@@ -74,7 +74,7 @@ async def put_away(journal: SqliteJournal, session_id: str, *, away: bool) -> No
 async def _tell(
     journal: SqliteJournal, session_id: str, event: DurableEvent, wish: Command
 ) -> None:
-    """Write the event, or leave the wish for it with whoever is in the session."""
+    """Write the event, or leave the command for the owner of the session."""
     try:
         lease = await journal.acquire(session_id)
     except SessionBusy:
@@ -95,14 +95,14 @@ async def free_title(journal: SqliteJournal, title: str) -> str:
 async def fork(
     journal: SqliteJournal, session_id: str, *, at: int | None = None, title: str = ""
 ) -> str:
-    """A new session that shares the records up to number `at` (the last one when not given) and
-    goes on by itself; its id. Nobody owns it yet. Without a title it gets the parent's with the
-    next number."""
+    """Create a session that shares the records up to number `at` (default: the last), and return
+    its id. It has no owner yet. Its title is the given one, or the parent's with the next
+    number."""
     records, _ = await journal.reading(lambda db: read_session(db, session_id))
     last = records[-1].n if records else 0
     cut = last if at is None else at
     if not 1 <= cut <= last:
-        raise UsageError(f"Session {session_id} has records 1 to {last}; {cut} is none of them.")
+        raise UsageError(f"Session {session_id} has records 1 to {last}; {cut} is not one of them.")
     opening = _reopened([record for record in records if record.n <= cut], session_id, cut)
     wished = titles.clean_title(title)
     new_id, now = journal.world.new_session_id(), journal.world.clock.now()
@@ -140,7 +140,7 @@ async def lineage(journal: SqliteJournal, session_id: str) -> Lineage:
 
 
 def _reopened(records: list[Record], parent: str, parent_n: int) -> SessionOpened:
-    """The opening of a fork: what the parent was at that point."""
+    """The opening event of a fork: the state of the parent at that point."""
     opening = None
     for record in records:
         event = record.event
@@ -160,7 +160,7 @@ def _descendant_title(db: sqlite3.Connection, session_id: str) -> str:
 
 def _find(db: sqlite3.Connection, text: str) -> str:
     if not text:
-        raise NotFound("Say which session: its id, the beginning of its id, or its title.")
+        raise NotFound("Name the session by its id, the beginning of its id, or its title.")
     by_id = _ids(db, "id >= ?1 AND id < ?1 || char(1114111) ORDER BY session DESC", text)
     if text in by_id:
         return text
@@ -177,7 +177,7 @@ def _find(db: sqlite3.Connection, text: str) -> str:
 
 
 def _near(db: sqlite3.Connection, text: str) -> tuple[str, ...]:
-    """Ids of sessions whose id or title contains the text, or whose title shares a word."""
+    """Ids of sessions whose id or title contains the text, or whose title shares a word with it."""
     words = [word for word in text.lower().split() if len(word) > 2][:8]
     for part in (text.lower(), *words):
         where = "instr(lower(id), ?1) OR instr(lower(title), ?1) ORDER BY last_at DESC"

@@ -1,8 +1,8 @@
-"""Shapes: the JSON that many bodies share at both ends is stored once and not with each of them.
+"""Body templates: the JSON that many bodies have in common at both ends is stored only once.
 
-A body is head + rest + tail of its shape, byte for byte; the view `events` joins them again.
-A shape's number is its place in `SHAPES`, counted from 1, and is stored with every record:
-add at the end, never move or change one.
+A body is head + rest + tail of its shape, byte for byte; the view `events` joins them again. Every
+record stores the number of its shape, which is its position in `SHAPES` from 1: add at the end,
+never move or change one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Shape(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """An event as it goes into the log."""
+    """An event as it is stored in the log."""
 
     event: DurableEvent
     kind: str
@@ -108,16 +108,16 @@ _SHAPES_OF = _by_kind()
 
 
 def stored(event: DurableEvent) -> Stored:
-    """An event of today, ready for the log."""
+    """An event of the current version, ready for the log."""
     kind = KINDS[type(event)]
     return packed(event, kind, CURRENT[kind], encode(event))
 
 
 def packed(event: DurableEvent, kind: str, version: int, body: bytes) -> Stored:
-    """An event whose body is written already, perhaps in an older version."""
+    """An event whose body is encoded already, perhaps in an older version."""
     size = len(body)
     for number, (_kind, _version, head, tail) in _SHAPES_OF[kind, version]:
         end = size - len(tail)
         if end >= len(head) and body.startswith(head) and body.endswith(tail):
             return Stored(event, kind, version, body, number, body[len(head) : end].decode())
-    raise ValueError(f"a body of {kind} that is not written as ours are")
+    raise ValueError(f"a body of {kind} in an unknown encoding")

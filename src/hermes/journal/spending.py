@@ -1,4 +1,4 @@
-"""What model calls have used and cost: the lines of the ledger, also of deleted sessions."""
+"""Reads the usage ledger: what model calls used and cost, including deleted sessions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hermes.journal.summaries import PICO
 
 
 class Spending(Value):
-    """A line of the ledger. `day` is an ISO date in UTC; `unpriced` replies have no known cost.
-    `assumed` is the most that `assumed_calls` of the calls may have cost on top: those that are
-    under way, and those whose end was never heard of."""
+    """A row of the ledger. `day` is an ISO date in UTC; `unpriced` replies have no known cost.
+    `assumed` is the most that `assumed_calls` of the calls may have cost in addition: those in
+    progress, and those that never ended."""
 
     session_id: str
     day: str

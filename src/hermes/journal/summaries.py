@@ -1,4 +1,4 @@
-"""What the events of a session add up to: its line in the session list and what it spent."""
+"""Sums up the events of a session: its row in the session list and its spending."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from hermes.core.events import (
 from hermes.core.messages import Usage
 
 PREVIEW_CHARS = 120
-# Sums must come out the same in any order, so money is counted in whole millionths of a millionth.
+# Sums must not depend on their order, so money is counted in whole picodollars.
 PICO = 1_000_000_000_000
 
 
@@ -60,8 +60,8 @@ class Spent(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A call whose cost is not certain, with the most that it can be. It is open as long as
-    nothing was heard of its end. The row of the table `assumed`, after its session."""
+    """A call without a certain cost, with its upper bound; open until it is settled. A row of the
+    table `assumed`, without its session."""
 
     call: str
     day: int
@@ -81,9 +81,9 @@ class Entry(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What one event changes in the ledger: `spent` is added, `assumed` is put in the place of an
-    entry of the same call, `gone` is the call whose entry goes. `tokens` and `cost` are what the
-    totals of `day` grow by."""
+    """How one event changes the ledger: `spent` is added, `assumed` replaces the entry of the same
+    call, `gone` is the call whose entry is deleted. `tokens` and `cost` are added to the totals of
+    `day`."""
 
     day: int
     tokens: int = 0
@@ -95,10 +95,10 @@ class Change(NamedTuple):
 
 
 class Summary:
-    """The running totals of one session, changed in place by `add`. Attributes are the columns of
-    the table `summaries`, in their order, but for the `id` of the session and its `assumed` calls.
-    A fork counts its own records only; `inherited` are the messages that it began with. `task` is
-    the newest turn, with what it has spent."""
+    """The running totals of one session, updated by `add`. The attributes are the columns of the
+    table `summaries` in their order, plus the session's `id` and its `assumed` calls. A fork counts
+    its own records only; `inherited` is the number of messages it started with. `task` is the
+    newest turn and its spending."""
 
     COLUMNS = (
         "session last_n title source cwd model provider principal preview started_at last_at"
@@ -160,11 +160,11 @@ class Summary:
         return other
 
     def add(self, event: DurableEvent, *, turn_id: str, at: float) -> Change | None:
-        """Count one more event; what it changes in the ledger, if anything."""
+        """Count one more event, and return its change of the ledger, if any."""
         self.last_n += 1
         if not isinstance(event, Archived | Erased):
             self.last_at = at
-        # These may happen when nobody is in the session; anything else opens it again.
+        # These may happen while the session is closed; any other event opens it again.
         if self.ended_at is not None and not isinstance(event, Archived | Titled | Erased):
             self.ended_at, self.end_reason = None, ""
         match event:
@@ -233,7 +233,7 @@ class Summary:
         return self._assume(_entry(event, event.reserved or Usage(), turn_id, day))
 
     def _settle(self, event: CallSettled) -> Change | None:
-        """A call that is not known, or settled for good, does not change any more."""
+        """An unknown or finally settled call does not change any more."""
         before = self.assumed.get(event.call)
         if before is None:
             return None
@@ -254,7 +254,7 @@ class Summary:
         return self._changed(before, now.tokens, now.cost)._replace(assumed=now)
 
     def _changed(self, before: Entry, tokens: int, cost: int) -> Change:
-        """The amounts of a call are these now."""
+        """Set the amounts of a call."""
         tokens, cost = tokens - before.tokens, cost - before.cost
         self._spend_in(before.turn, tokens, cost)
         return Change(before.day, tokens, cost)
@@ -290,7 +290,7 @@ class Summary:
 
 
 def preview_of(received: MessageReceived) -> str:
-    """The beginning of what a person has said; nothing of what the program says to itself."""
+    """The beginning of a person's message; empty for messages of the program itself."""
     message = received.message
     return "" if message.origin != "user" else " ".join(message.text[:500].split())[:PREVIEW_CHARS]
 

@@ -1,4 +1,4 @@
-"""Titles of sessions: what they may be, and names like "plan #2" for those that descend."""
+"""Session titles: which are valid, and names like "plan #2" for forks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _NUMBERED = re.compile(r"(?P<name>.*\S) #(?P<number>[0-9]{1,9})", re.DOTALL)
 
 
 def clean_title(text: str) -> str:
-    """Without control, zero-width and direction characters, with single spaces. UsageError when
-    it is too long; empty means no title."""
+    """The title without control, zero-width and direction characters, with single spaces.
+    UsageError when it is too long; empty means no title."""
     kept = "".join(_visible(char) for char in text)
     title = " ".join(kept.split())
     if len(title) > MAX_CHARS:
@@ -31,10 +31,10 @@ def _visible(char: str) -> str:
 
 
 def check_free(db: sqlite3.Connection, title: str, session: int, staged: Mapping[str, int]) -> None:
-    """UsageError unless the title is clean and no other session has it. `staged` holds titles
-    that the same transaction has given and not yet written."""
+    """UsageError unless the title is valid and unused. `staged` holds titles of the same
+    transaction that are not written yet."""
     if clean_title(title) != title:
-        raise UsageError("The title holds characters or spaces that titles may not have.")
+        raise UsageError("The title contains characters or spaces that are not allowed.")
     holder = _holder(db, title, session)
     if holder or staged.get(title, session) != session:
         name = f"session {holder}" if holder else "another session"
@@ -42,7 +42,6 @@ def check_free(db: sqlite3.Connection, title: str, session: int, staged: Mapping
 
 
 def is_free(db: sqlite3.Connection, title: str, session: int) -> bool:
-    """No other session has it."""
     return not _holder(db, title, session)
 
 
@@ -66,7 +65,7 @@ def lineage_name(title: str) -> str:
 
 
 def numbered(db: sqlite3.Connection, name: str) -> dict[int, str]:
-    """The sessions called `name` (as number 1) and `name #N`, by number."""
+    """The sessions named `name` (as number 1) and `name #N`, by number."""
     query = (
         "SELECT title, id FROM summaries JOIN sessions USING (session)"
         " WHERE title <> '' AND (title = ? OR (title > ? AND title < ?))"
@@ -82,7 +81,7 @@ def numbered(db: sqlite3.Connection, name: str) -> dict[int, str]:
 
 
 def next_title(db: sqlite3.Connection, title: str) -> str:
-    """The title itself while it is free, else the next "name #N"."""
+    """The title itself if it is free, else the next "name #N"."""
     name = lineage_name(title)
     if not _holder(db, title, 0):
         return title

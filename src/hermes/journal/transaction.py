@@ -1,4 +1,4 @@
-"""One write transaction: what several callers ask for, checked and gathered, then flushed once."""
+"""One write transaction: the work of several callers, checked, collected and flushed once."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _NEWEST = "SELECT hash FROM log WHERE session = ? ORDER BY n DESC LIMIT 1"
 
 
 Held = tuple[int, str, int]
-"""The number of a session, who owns it, and its fence."""
+"""The number of a session, its owner and fence."""
 
 
 class InFile:
-    """What is known to stand in the file, as long as nobody else writes there: leases by the ids of
-    their sessions, and the newest id of a record, 0 when it is not known."""
+    """What the file is known to hold while no other process writes it: leases by session id, and
+    the newest record id, 0 when unknown."""
 
     def __init__(self) -> None:
         self.leases: dict[str, Held] = {}
@@ -38,7 +38,7 @@ class InFile:
 
 
 class Head:
-    """The end of a session's records: what the next one is chained to and adds up to."""
+    """The end of a session: number and hash of its last record, and its totals."""
 
     __slots__ = ("hash", "n", "summary")
 
@@ -52,8 +52,8 @@ class Head:
 
 
 class Transaction:
-    """Lives between BEGIN and COMMIT in the writer's thread. Work that raises HermesError does so
-    before it has written anything, so that the others in the same transaction are not touched."""
+    """Exists between BEGIN and COMMIT. Work that raises HermesError does so before it writes
+    anything, so that other work in the same transaction is not affected."""
 
     def __init__(
         self, db: sqlite3.Connection, heads: dict[int, Head], in_file: InFile, owner: str
@@ -81,7 +81,7 @@ class Transaction:
         return int(row[0])
 
     def create(self, session_id: str, *, parent: str = "", parent_n: int = 0) -> int:
-        """A session without records yet; a fork is joined to its parent."""
+        """Create a session without records; a fork is linked to its parent."""
         above = self._parent(parent, parent_n) if parent else None
         row = self.db.execute(
             "INSERT INTO sessions(id, parent, parent_n) VALUES (?, ?, ?)"
@@ -97,14 +97,14 @@ class Transaction:
         return found
 
     def held(self, lease: Lease) -> int:
-        """The number of the session that the lease is for; Fenced when it is void."""
+        """The number of the lease's session; Fenced when the lease is void."""
         known = self.leases.get(lease.session_id) or self._held_in_file(lease.session_id)
         if known is None or known[1:] != (lease.owner, lease.fence):
             if known is not None:
                 self._known.pop(known[0], None)
             raise Fenced(
                 f"Session {lease.session_id} was taken over by another process; nothing was "
-                "written here. Open it again to go on."
+                "written here. Open it again to continue."
             )
         self.leases[lease.session_id] = known
         return known[0]
@@ -112,7 +112,7 @@ class Transaction:
     def write(
         self, session: int, events: Sequence[Stored], *, turn_id: str, at: float
     ) -> tuple[int, ...]:
-        """Add records; the number of each, 0 for a message whose key is known already."""
+        """Add records. Returns the number of each, 0 for a message with a known key."""
         self.check_titles(session, events)
         return tuple([self.put(session, item, turn_id=turn_id, at=at) for item in events])
 
@@ -126,7 +126,7 @@ class Transaction:
         return head
 
     def settle(self) -> None:
-        """Put everything gathered so far into the tables."""
+        """Write everything collected so far to the tables."""
         if not self._dirty:
             return
         self.db.executemany(_INSERT, self._rows)
@@ -136,19 +136,19 @@ class Transaction:
         self._rows, self._changed, self._dirty = [], [], set()
 
     def refresh(self, session: int) -> None:
-        """Look again at the end of a session: others may have written since it was last known."""
+        """Reload the end of a session: another process may have written it."""
         self._known.pop(session, None)
         self.head(session)
 
     def forget(self, session: int) -> None:
-        """The session is gone or was written past this transaction's back."""
+        """Forget a session that was deleted or changed outside of this transaction."""
         self.heads.pop(session, None)
         self._known.pop(session, None)
         for id in [id for id, held in self.leases.items() if held[0] == session]:
             del self.leases[id]
 
     def put(self, session: int, item: Stored, *, turn_id: str, at: float, n: int = 0) -> int:
-        """Add one record without a look at titles, with a number of its own if it has one."""
+        """Add one record without a check of titles, under its own number if it has one."""
         head, event = self.head(session), item.event
         self._dirty.add(session)
         if n:
@@ -171,7 +171,7 @@ class Transaction:
         return n
 
     def check_titles(self, session: int, events: Sequence[Stored]) -> None:
-        """UsageError when an event gives a title that the session may not have."""
+        """UsageError when an event sets a title that is not allowed."""
         for item in events:
             if isinstance(item.event, Titled) and item.event.title:
                 staged = {self.heads[other].summary.title: other for other in self._dirty}
@@ -183,8 +183,8 @@ class Transaction:
         return (int(row[0]), row[1], row[2]) if row else None
 
     def _new_id(self) -> int:
-        # Ids are never used twice, not even after the newest records were deleted: the search
-        # index goes by them.
+        # Ids are never reused, not even after the newest records were deleted: the search index
+        # relies on them.
         known = self._in_file
         if not known.last_id:
             query = (

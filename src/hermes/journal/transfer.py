@@ -1,4 +1,4 @@
-"""Sessions as files: JSON lines that can be taken in again, and Markdown for people."""
+"""Exports sessions: JSON lines that can be imported again, and Markdown for people."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FORMAT = "hermes-session-1"
 ROLES = ("user", "assistant", "system", "tool")
 
 Redact = Callable[[str], str]
-# By these the parts of a session find each other again.
+# Fields that link the parts of a session; they are never redacted.
 _FIXED = frozenset(("call", "call_id", "id", "key", "kind", "parent", "turn_id", "type"))
 
 
 class Said(Value):
-    """A message in role and text form; `n` is its record, `origin` who spoke if not the user."""
+    """A message as role and text. `n` is its record, `origin` its source if it is not the user."""
 
     n: int
     at: float
@@ -49,8 +49,8 @@ class EventLine(Value):
 
 
 class SessionLine(SessionFacts, omit_defaults=False):
-    """One session with all its columns. A fork brings the records it shares, so that it can stand
-    alone elsewhere."""
+    """One session with all columns. A fork includes the records that it shares, so that it can be
+    imported alone."""
 
     format: str = ""
     messages: tuple[Said, ...] = ()
@@ -60,8 +60,8 @@ class SessionLine(SessionFacts, omit_defaults=False):
 async def export_lines(
     journal: SqliteJournal, session_ids: Sequence[str], *, redact: Redact | None = None
 ) -> AsyncIterator[bytes]:
-    """One line of JSON per session, in the order of the ids. `redact` is applied to every string
-    of every event; records that cannot be read are left out."""
+    """One line of JSON per session, in the order of the ids. `redact` is applied to every string of
+    every event. Unreadable records are left out."""
     for session_id in session_ids:
         line = await journal.reading(partial(session_line, session_id=session_id))
         yield encode(line if redact is None else _redacted(line, redact)) + b"\n"
@@ -106,7 +106,7 @@ def session_line(db: sqlite3.Connection, session_id: str) -> SessionLine:
 
 
 def spoken(records: Sequence[Record]) -> tuple[Said, ...]:
-    """The conversation of these records, as it was recorded."""
+    """The conversation in these records."""
     return tuple(said for record in records if (said := _said(record)))
 
 

@@ -1,4 +1,4 @@
-"""Upkeep of the journal file: numbers, the retention policy, giving space back, and backups."""
+"""Maintenance of the journal file: statistics, retention, vacuum and backups."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Stats(Value):
 
 
 class RetentionPolicy(Value):
-    """Off unless enabled. With `archive_to` old sessions become files instead of vanishing."""
+    """Off unless enabled. With `archive_to`, old sessions are archived as files instead of
+    deleted."""
 
     enabled: bool = False
     days: float = 90.0
@@ -45,7 +46,7 @@ class RetentionPolicy(Value):
 
 
 class Retained(Value):
-    """What a retention run did; `ran` is False when it was off or not yet due."""
+    """The result of a retention run. `ran` is False when it was off or not due."""
 
     ran: bool
     pruned: Pruned = Pruned()
@@ -78,15 +79,15 @@ async def apply_retention(journal: SqliteJournal, policy: RetentionPolicy) -> Re
 
 
 async def vacuum(journal: SqliteJournal, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
-    """Give the space of deleted records back; everybody else's writes wait meanwhile. Whether no
-    page of before is left: False when somebody reads one for longer than our patience. Then the
-    next who opens the journal for writing empties the log."""
+    """Free the space of deleted records; all other writes wait meanwhile. Returns whether no old
+    page is left: False when a reader uses one for longer than `patience_seconds`. Then the next
+    process that opens the journal for writing truncates the log."""
     await journal.reading(lambda _db: None)
     return await asyncio.to_thread(_vacuum, journal.path, patience_seconds)
 
 
 async def backup(journal: SqliteJournal, target: Path) -> None:
-    """A copy as of one moment while others read and write; it replaces `target` when whole."""
+    """A consistent copy while others read and write. It replaces `target` when it is complete."""
     part = target.with_name(f"{target.name}.part")
 
     def copy(db: sqlite3.Connection) -> None:
@@ -96,7 +97,7 @@ async def backup(journal: SqliteJournal, target: Path) -> None:
         with closing(sqlite3.connect(part)) as other:
             part.chmod(0o600)
             db.backup(other)
-            # One file to carry away, without a write-ahead log beside it.
+            # A single file, without a write-ahead log beside it.
             other.execute("PRAGMA journal_mode = DELETE")
         part.replace(target)
 
@@ -106,8 +107,8 @@ async def backup(journal: SqliteJournal, target: Path) -> None:
 def _vacuum(path: Path, patience_seconds: float) -> bool:
     lock, copying = FileLock(path.with_name(f"{path.name}.lock")), copy_lock(path)
     try:
-        # Nobody else copies the log then: that would make SQLite give up on emptying it at once.
-        # What is left are readers, for whom it waits.
+        # Keeps other processes from copying the log, which would make SQLite give up on truncating
+        # it. Only readers are left to wait for.
         with lock.held(), copying.held(), closing(connect(path, mode="rw")) as db:
             is_wiped = wiped(db, patience_seconds=patience_seconds)
             owe_emptying(db, not is_wiped)

@@ -1,4 +1,4 @@
-"""Checking the journal: hash chains record by record, and the soundness of the file."""
+"""Verifies the journal: the hash chain of every session, and the file itself."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from hermes.journal.versions import event_of, is_newer
 
 
 class Problem(Value):
-    """One record that is not as it was written; n = 0 is about the session as a whole, and an
-    empty session id about the file."""
+    """A record that differs from what was written. n = 0 refers to the whole session, an empty
+    session id to the file."""
 
     session_id: str
     n: int
@@ -28,14 +28,14 @@ class Problem(Value):
 
 
 async def verify(journal: SqliteJournal, session_id: str | None = None) -> tuple[Problem, ...]:
-    """Walk the chain of one session, or of all and the file itself. Records that fail are set
-    aside for readers, and those set aside that are sound again come back."""
+    """Verify one session, or all sessions and the file. Records that fail are quarantined;
+    quarantined records that are valid again are restored."""
     sessions = await journal.reading(lambda db: _sessions(db, session_id))
     if session_id is not None and not sessions:
         raise NotFound(f"There is no session {session_id}.")
     problems: list[Problem] = []
     for session, id, parent_n in sessions:
-        # One session at a time: a long reading would keep the write-ahead log from shrinking.
+        # One session at a time: a long read would keep the write-ahead log from shrinking.
         lost = await journal.reading(partial(_check, session, id, parent_n))
         problems += [Problem(session_id=id, n=record.n, why=record.why) for record in lost]
         await _note(journal, session, id, lost)
@@ -45,18 +45,19 @@ async def verify(journal: SqliteJournal, session_id: str | None = None) -> tuple
 
 
 async def repair(journal: SqliteJournal) -> tuple[Problem, ...]:
-    """Mend the file if it is unsound, and what verify still finds after that. The damaged file is
-    kept beside it."""
+    """Repair the file if it is damaged, and return what `verify` still finds. The damaged file is
+    kept."""
     await journal.writer.mend(now=True)
     return await verify(journal)
 
 
 def _check(session: int, session_id: str, parent_n: int, db: sqlite3.Connection) -> list[Damaged]:
-    """The records that are damaged, changed or gone, in order; gone ones have id 0."""
+    """The records that are damaged, changed, repeated or missing, in order; missing ones have id
+    0."""
     rows = read_rows(db, session)
     damaged = {record.n: record for record in rows.damaged}
-    # After a bad record the chain goes on from what it should be and from what is stored: either
-    # the record or its hash was changed. None stands for a hash that cannot be known.
+    # After a bad record, the next may be chained to the expected hash or to the stored one, because
+    # either the record or its hash was changed. None means that the hash is unknown.
     previous: tuple[bytes, ...] | None = (seed(session_id),)
     expected = parent_n + 1
     written: dict[tuple[object, ...], int] = {}
@@ -77,7 +78,7 @@ def _check(session: int, session_id: str, parent_n: int, db: sqlite3.Connection)
 
 
 def _check_row(row: Row, previous: tuple[bytes, ...] | None) -> tuple[tuple[bytes, ...], str]:
-    """What the next record may be chained to, and what is wrong with this one."""
+    """The hashes that the next record may be chained to, and what is wrong with this one."""
     if not is_newer(row.kind, row.version):
         try:
             event_of(row.kind, row.version, row.body)
@@ -104,7 +105,7 @@ def _identity(row: Row) -> tuple[object, ...]:
 
 
 def _last_known(db: sqlite3.Connection, session: int) -> int:
-    """The number of the newest record, also by what the session list and the quarantine say."""
+    """The number of the newest record, also according to the session list and the quarantine."""
     row = db.execute("SELECT last_n FROM summaries WHERE session = ?", (session,)).fetchone()
     return max(int(row[0]) if row else 0, last_n(db, session))
 
@@ -131,7 +132,7 @@ def _file_problems(db: sqlite3.Connection) -> Iterator[Problem]:
 async def _note(
     journal: SqliteJournal, session: int, session_id: str, found: list[Damaged]
 ) -> None:
-    """Bring the quarantine of one session up to date."""
+    """Update the quarantine of one session."""
     bad = {record.id for record in found if record.id}
     query = "SELECT event FROM quarantine WHERE session = ?"
     known = await journal.reading(lambda db: {event for (event,) in db.execute(query, (session,))})

@@ -1,4 +1,4 @@
-"""The version of each kind of event, and how bodies of older versions become today's."""
+"""The version of each event kind, and the upgrades of older bodies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.core.events import DurableEvent
 
 Upgrade: TypeAlias = Callable[[JsonObject], JsonObject]
 
-# A union is a fine kind to decode, though not a `type` for the type checker.
+# A union can be decoded, although it is not a `type` for the type checker.
 EVENT = cast(type[DurableEvent], DurableEvent)
 
 KINDS: Mapping[type, str] = {
@@ -20,12 +20,12 @@ KINDS: Mapping[type, str] = {
 
 CURRENT: Mapping[str, int] = dict.fromkeys(KINDS.values(), 1)
 
-# (kind, 1) turns a body of version 1 into one of version 2, and so on, one step each.
+# (kind, 1) upgrades a body of version 1 to version 2, and so on, one step each.
 UPGRADES: Mapping[tuple[str, int], Upgrade] = {}
 
 
 def is_newer(kind: str, version: int, *, current: Mapping[str, int] = CURRENT) -> bool:
-    """Written by a later Hermes: not for us to understand, and not for us to touch."""
+    """Written by a newer Hermes: it cannot be interpreted and must not be changed."""
     return version > current.get(kind, 0)
 
 

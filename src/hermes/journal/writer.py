@@ -1,5 +1,5 @@
-"""Where everything is written: by the thread that asks when that is quick, else by a thread of our
-own, where jobs that wait at the same time share one commit."""
+"""The single writer of the journal: small commits in the caller's thread when that is fast, else in
+a writer thread that commits waiting jobs together."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Work = Callable[[Transaction], T]
 
-# So many jobs share a commit at most: a longer queue would make the first one wait for the last.
+# The most jobs per commit: in a longer queue the first would wait for the last.
 GROUP = 1_024
 MENDING_SECONDS = 600.0
-# A process with few sessions and a quick disk commits sooner than another thread would wake up.
+# With few sessions and a fast disk, a commit here is faster than waking another thread.
 FEW_SESSIONS = 8
 QUICK_SECONDS = 0.002
-# What nobody waits for is written with what somebody does, if that comes within this time.
+# Work that nobody waits for shares the commit of other work that comes within this time.
 PATIENCE_SECONDS = 0.02
 
 
 class Job(Generic[T]):
-    """Work with its outcome. Nobody awaits that of a patient one."""
+    """Work and its outcome. Nobody waits for a patient job."""
 
     def __init__(
         self, work: Work[T], future: asyncio.Future[T] | None = None, *, is_patient: bool = False
@@ -88,8 +88,8 @@ class Writer:
         self._overdue: list[Work[None]] = []
 
     async def run(self, work: Work[T], *, is_small: bool = False) -> T:
-        """What `work` returns, once it is committed. Others' failures do not touch it. Work that is
-        small may be done in the caller's thread."""
+        """The result of `work` once it is committed. Failures of other work do not affect it. Small
+        work may run in the caller's thread."""
         here = self._write_here(work) if is_small else None
         if here is not None:
             return here.outcome()
@@ -98,25 +98,24 @@ class Writer:
         return await future
 
     def soon(self, work: Work[None]) -> None:
-        """Queue work that nobody waits for. If the journal cannot be written, the work is done at
-        the beginning of the next transaction that can be."""
+        """Queue work that nobody waits for. If the journal cannot be written, it is repeated at the
+        beginning of the next transaction that succeeds."""
         self._take(Job(work, is_patient=True))
 
     def retry(self, work: Work[None]) -> None:
-        """Do work that failed at the beginning of the next transaction that succeeds."""
+        """Repeat failed work at the beginning of the next transaction that succeeds."""
         with self._gate:
             self._overdue.append(work)
 
     async def mend(self, *, now: bool = False) -> None:
-        """Look for damage in the file and repair what can be repaired; `now` even if that was
-        tried a short while ago."""
+        """Check the file and repair it; with `now` even if that was tried recently."""
         self._is_mending_wanted = True
         if now:
             self._mended_at = float("-inf")
         await self.run(lambda _tx: None)
 
     async def close(self) -> None:
-        """Write what waits, then let go of the files."""
+        """Write what is queued, then close the files."""
         with self._gate:
             self._is_closed = True
             self._queue.put(None)
@@ -132,8 +131,8 @@ class Writer:
             self._queue.put(job)
 
     def _write_here(self, work: Work[T]) -> Job[T] | None:
-        """The work, done in this thread; None when it is not sure to be quick, or did not succeed
-        at once. Only while sessions are held: then the other thread is awake for heartbeats."""
+        """Do the work in this thread; None when that might be slow or failed. Only while leases are
+        held: then the writer thread is awake for heartbeats."""
         if not (0 < len(self._heads) <= FEW_SESSIONS and self._pace < QUICK_SECONDS):
             return None
         if self._is_closed or not self._queue.empty() or not self._turn.acquire(blocking=False):
@@ -170,7 +169,7 @@ class Writer:
         self._thread = thread
 
     def _serve(self) -> None:
-        """Nothing is put after None, so it is the last thing to be seen."""
+        """Nothing is queued after None, so it is the last item."""
         is_open = True
         while is_open:
             jobs, is_open = self._next_jobs()
@@ -178,7 +177,7 @@ class Writer:
         self._let_go()
 
     def _next_jobs(self) -> tuple[list[Job[Any]], bool]:
-        """Waits for jobs, or until a heartbeat is due; and whether more may come."""
+        """Wait for jobs or until a heartbeat is due. Also returns whether more jobs may come."""
         wait = self._seconds_to_beat()
         try:
             found = [self._queue.get(timeout=None if wait is None else max(0.0, wait))]
@@ -206,7 +205,7 @@ class Writer:
             with self._turn, self._lock.held():
                 self._commit_or_split(jobs)
         except Exception as error:
-            # Jobs that were committed have their outcome already, and it stays.
+            # Committed jobs already have their outcome, which stays.
             log.error("the journal could not be written", extra={"error": str(error)})
             self._fail(jobs, error)
 
@@ -236,7 +235,7 @@ class Writer:
         if tx is not None:
             self._keep(tx)
             steps.append(partial(self._world.reach, "journal.after_commit"))
-        # The callers go on as soon as they are told; the rest is upkeep.
+        # Callers continue as soon as they have their result; the rest is maintenance.
         steps += [partial(_deliver, jobs), partial(self._maintain, tx)]
         for step in steps:
             try:
@@ -289,18 +288,18 @@ class Writer:
         return tx
 
     def _look_for_others(self, db: sqlite3.Connection) -> None:
-        """What is known of the file holds as long as nobody else has written into it."""
+        """Cached knowledge of the file is valid while no other process writes it."""
         version = int(db.execute("PRAGMA data_version").fetchone()[0])
         if version != self._version:
             self._version = version
             self._in_file.forget()
 
     def _is_beat_due(self) -> bool:
-        """Half-way to the next heartbeat it may as well ride with somebody's commit."""
+        """From half the interval on, a heartbeat shares the commit of other work."""
         wait = self._seconds_to_beat()
         if wait is None or wait > leases.BEAT_SECONDS / 2:
             return False
-        # Counted even if the commit fails: a full disk is not asked again at once.
+        # Counted even if the commit fails: a full disk is not retried at once.
         self._beaten_at = self._world.clock.monotonic()
         return True
 
@@ -331,8 +330,8 @@ class Writer:
             self._reopen_later()
 
     def _mend(self) -> bool:
-        """Whether damage was found and mended, so that it is worth trying again. Not more often
-        than every ten minutes: what cannot be mended is not tried for ever."""
+        """Whether damage was repaired, so that a retry makes sense. At most every ten minutes: a
+        hopeless repair is not repeated for ever."""
         now = self._world.clock.monotonic()
         if now - self._mended_at < MENDING_SECONDS:
             return False
@@ -341,11 +340,11 @@ class Writer:
         try:
             return mending.mend(self._path, self._world.clock.now())
         except (sqlite3.Error, OSError) as failure:
-            log.error("the journal could not be mended", extra={"error": str(failure)})
+            log.error("the journal could not be repaired", extra={"error": str(failure)})
             return False
 
     def _reopen_later(self) -> None:
-        """A connection that met a failing disk is not trusted again."""
+        """Do not reuse a connection that met a disk error."""
         self._in_file.forget()
         self._version = -1
         if self._db is not None:
@@ -362,16 +361,16 @@ class Writer:
 
 
 def _deliver(jobs: Sequence[Job[Any]]) -> None:
-    """Hand the outcomes to the event loops that wait, one wake-up for each loop."""
+    """Pass the outcomes to the waiting event loops, one wake-up per loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
     for job in jobs:
         job.is_done = True
         if job.is_patient and job.error is not None:
-            log.warning("nobody waited for what failed", extra={"error": str(job.error)})
+            log.warning("background work of the journal failed", extra={"error": str(job.error)})
         if job.future is not None:
             by_loop.setdefault(job.future.get_loop(), []).append(job)
     for loop, mine in by_loop.items():
-        # A loop that is closed has nobody left who waits.
+        # In a closed loop nobody waits.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, mine)
 

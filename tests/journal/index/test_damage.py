@@ -139,7 +139,7 @@ async def test_damage_is_told_once_and_the_index_is_sound_afterwards(
     with caplog.at_level(logging.INFO):
         assert len(await index.search("topic7")) == 10
     (record,) = caplog.records
-    assert record.getMessage() == "the search index was damaged and is made anew"
+    assert record.getMessage() == "the search index was damaged and is rebuilt"
     assert await index.check() == []
 
 

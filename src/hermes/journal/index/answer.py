@@ -1,4 +1,5 @@
-"""From clauses to the best messages: looked up in the index, read in the journal, judged."""
+"""Answers a query: looks clauses up in the index, reads candidates from the journal, and judges
+them."""
 
 from __future__ import annotations
 
@@ -34,18 +35,18 @@ _SCANNED_AT_ONCE = 512
 
 
 class Likeness(Protocol):
-    """How alike texts are in meaning, for whoever has a model for that. Called in a worker thread
-    with the best messages of a search."""
+    """Semantic similarity, for callers with a model for it. Called in a worker thread with the best
+    messages of a search."""
 
     def likeness(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """For each text a number from 0, nothing in common, to 1, the same."""
+        """For each text a number from 0 (nothing in common) to 1 (the same)."""
         ...
 
 
 class Request(Value):
-    """`count` is how many messages are wanted, from the best one on, and `enough` how many make a
-    looser search needless; `beside` asks for messages that are good only because of those beside
-    them, too."""
+    """`count` is the number of messages wanted, best first; `enough` is the number that makes a
+    looser search unnecessary. `beside` also asks for messages that are relevant only because of
+    their neighbours."""
 
     question: Question
     filters: Filters
@@ -71,7 +72,7 @@ def answer(
 def scan(
     source: Source, request: Request, *, after_id: int, most: int | None = None
 ) -> list[Judged]:
-    """The best of the messages after an event, without an index: slow, but it needs no file."""
+    """Search the messages after an event without an index: slow, but needs no file."""
     clauses = [wide for one in request.clauses for wide in loosened(one) or [one]]
     judge = Judge(clauses, [1.0] * len(clauses), newest_at=0.0)
     some = islice(_all_rows(source, after_id), most)
@@ -81,7 +82,7 @@ def scan(
 
 
 def order(judged: Judged) -> tuple[float, int]:
-    """Best first, and of equals the newest."""
+    """Best first; of equals, the newest first."""
     return -judged.score, -judged.row.id
 
 
@@ -92,7 +93,7 @@ def _all_rows(source: Source, after_id: int) -> Iterator[Row]:
 
 
 class _Search:
-    """One search; what was read for its first attempt is there for its second."""
+    """One search. What its first attempt read is reused by the second."""
 
     def __init__(
         self, lookup: Lookup, source: Source, request: Request, likeness: Likeness | None
@@ -106,7 +107,7 @@ class _Search:
         self._spare = _MOST_READ
 
     def run(self) -> list[Judged]:
-        """What must be there and nowhere is, is a wish the second time."""
+        """A required clause that matches nothing becomes optional in the second attempt."""
         clauses = self._request.clauses
         found = self._with_all(clauses)
         if not found and any(clause.rule == "must" for clause in clauses):
@@ -114,8 +115,8 @@ class _Search:
         return found
 
     def _with_all(self, clauses: tuple[Clause, ...]) -> list[Judged]:
-        """Parts of words count for words that nobody wrote, and for a single word that few did.
-        A single clause of several words means these words together, as long as anybody has them."""
+        """Parts of words count for words that no message has, and for a single rare word. A single
+        clause of several words means these words together, as long as a message has them."""
         if len(clauses) == 1 and len(clauses[0].atoms) > 1:
             together = msgspec.structs.replace(clauses[0], rule="must")
             found = self._judged(self._evidence([together]))
@@ -131,14 +132,14 @@ class _Search:
         found = self._with_parts(evidence, unknown)
         if found or not unknown or any(clause.rule == "must" for clause in unknown):
             return found
-        # A word that nobody ever wrote must not hide the messages with the other words.
+        # A word that no message has must not hide the messages with the other words.
         written = [clause for clause in clauses if clause not in unknown]
         sought = any(clause.rule != "not" for clause in written)
         return self._judged(self._evidence(written)) if sought else []
 
     def _meant(self, unknown: Sequence[Clause], *, whole: bool) -> dict[Clause, Clause]:
-        """For words that nobody wrote, those of the store that differ by a slip of the hand. A few
-        words may be parts of words as well, and are looked for as such; those of a question not."""
+        """Replace words that no message has by similarly spelled words of the index. Outside of
+        questions, a few words are also looked up as parts of words."""
         wrong = [clause for clause in unknown if is_spelt_wrong(clause)][:_MOST_RESPELT]
         guesses = (
             (one, respelt(one, self._lookup.respelled(one.word, whole=whole))) for one in wrong
@@ -146,7 +147,7 @@ class _Search:
         return {clause: guess for clause, guess in guesses if guess != clause}
 
     def _with_parts(self, evidence: Sequence[Evidence], unknown: list[Clause]) -> list[Judged]:
-        """A question has enough to go by without guesses at the words that nobody wrote."""
+        """A question has enough other words without guesses for the unknown ones."""
         guessed = unknown if len(evidence) <= _FEW_CLAUSES or len(unknown) == len(evidence) else []
         if wide := _widened(evidence, guessed):
             return self._judged(self._evidence(wide))
@@ -159,7 +160,8 @@ class _Search:
         return found
 
     def _evidence(self, clauses: Sequence[Clause]) -> list[Evidence]:
-        """A single wish is content with the newest: as many as can be read, or ranked."""
+        """The evidence for the clauses; a single optional clause is satisfied by the newest
+        messages."""
         most = _MOST_READ if _is_strict(clauses) else _ENOUGH_ALIKE
         return self._lookup.surveyed(clauses, enough=max(most, self._request.count))
 
@@ -169,7 +171,7 @@ class _Search:
         newest_at = max(scope.segment.info.newest for scope in self._lookup.scopes)
         rarities = [one.rarity(total) for one in evidence]
         judge = Judge([one.clause for one in evidence], rarities, newest_at, question.asks)
-        # Words that must stand together often only stand in the same message: more is read then.
+        # Words of a phrase often only occur in the same message, so more messages are read then.
         strict = _is_strict([one.clause for one in evidence])
         most = max(count, self._spare if strict else _READ_AT_ONCE * (1 + (len(evidence) == 1)))
         candidates = iter(choose(evidence, self._lookup.scopes, total, most, question.period))
@@ -191,7 +193,7 @@ class _Search:
         return self._settled(found)
 
     def _settled(self, found: list[Judged]) -> list[Judged]:
-        """In the light of their sessions, and of their meaning where that can be known."""
+        """Weighted by their sessions, and by meaning where a model is available."""
         if self._likeness and found:
             found = _alike(found, self._request.query, self._likeness)
         found = with_sessions(found)
@@ -199,8 +201,8 @@ class _Search:
         return heapq.nsmallest(self._request.count, wanted, key=order)
 
     def _read(self, ids: Sequence[int], judge: Judge) -> Iterator[Message]:
-        """The messages that the journal still has and the filters allow, as far as they are not
-        too long to read them all, without those that the judge would refuse anyway."""
+        """The messages that still exist, pass the filters and can be read in time, without those
+        that the judge would reject anyway."""
         for start in range(0, len(ids), _FETCHED_AT_ONCE):
             some = ids[start : start + _FETCHED_AT_ONCE]
             for row in self._source.fetch([id for id in some if id not in self._messages]):
@@ -217,7 +219,7 @@ def _is_strict(clauses: Sequence[Clause]) -> bool:
 
 
 def _alike(found: list[Judged], query: str, likeness: Likeness) -> list[Judged]:
-    """Judged by words and by meaning, with equal say."""
+    """Judged by words and by meaning, with equal weight."""
     best = max(one.score for one in found) or 1.0
     values = likeness.likeness(query, [one.text for one in found])
     return [
@@ -227,7 +229,7 @@ def _alike(found: list[Judged], query: str, likeness: Likeness) -> list[Judged]:
 
 
 def _followed(found: list[Judged], more: list[Judged], count: int) -> list[Judged]:
-    """What was found, and behind it what was found with less care."""
+    """The first results, followed by those of the looser search."""
     known = {one.row.id for one in found}
     new = [one for one in more if one.row.id not in known]
     if found and new:
@@ -237,7 +239,7 @@ def _followed(found: list[Judged], more: list[Judged], count: int) -> list[Judge
 
 
 def _widened(evidence: Sequence[Evidence], chosen: Sequence[Clause]) -> list[Clause]:
-    """The clauses with the chosen ones loosened; empty when none can be."""
+    """The clauses with the selected ones loosened; empty when none can be."""
     shortest = 1 if len(evidence) == 1 else _SHORTEST_LOOSENED
     loose = {c: loosened(c) for c in chosen[:_MOST_LOOSENED] if len(c.word) >= shortest}
     if not any(loose.values()):

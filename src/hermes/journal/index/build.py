@@ -1,4 +1,4 @@
-"""A segment, written: from new rows, from several segments, or without some of its messages."""
+"""Writes segments: from new rows, by merging segments, or without some of their messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hermes.journal.index.texts import ROLES, Row, text_of
 from hermes.journal.index.words import fold, terms
 
 MOST_DOCS = 65_536
-"""Messages of a segment: their numbers fit into two bytes."""
+"""The most messages per segment: their numbers fit into two bytes."""
 
 _TERMS_BYTES = 4_096
 _DOCS_BYTES = 8_192
@@ -29,7 +29,7 @@ _LATEST = (1 << 32) - 1
 
 
 def session_term(session_id: str) -> str:
-    """The term that all messages of a session share; no word begins with a control sign."""
+    """The term that all messages of a session share. No word begins with a control character."""
     storable = session_id.encode("utf-8", "replace").decode()
     return "\x01s" + storable.replace("\n", "\x02")
 
@@ -39,11 +39,11 @@ def role_term(role: str) -> str:
 
 
 BEGINS = "\x01b"
-"""The term of messages before which the index has none of the same session."""
+"""The term of messages that begin a session in the index."""
 
 SIZES = ((40, 0.6), (90, 0.8), (1_500, 1.0), (1 << 30, 0.6))
-"""Characters below which a message is of a size, and how telling messages of that size are: a few
-words mostly answer, very many mostly are a print-out."""
+"""Message lengths and their weight: very short messages are mostly answers, very long ones mostly
+printouts."""
 
 
 def size_term(size: int) -> str:
@@ -58,7 +58,7 @@ def size_of(characters: int) -> int:
 
 
 def seconds_of(at: float) -> int:
-    """Whole seconds in four bytes; times before 1970 or after 2106 become the nearest."""
+    """Whole seconds in four bytes; times before 1970 or after 2106 are clamped."""
     return int(min(max(at, 0.0), _LATEST)) if at == at else 0
 
 
@@ -121,7 +121,7 @@ def merge(file: IndexFile, number: int, segments: Sequence[Segment]) -> SegmentI
 def without(
     file: IndexFile, number: int, segment: Segment, doomed: set[int], last: Place
 ) -> SegmentInfo:
-    """The segment with nothing left of the doomed messages but their places."""
+    """The segment with only the positions of the removed messages left."""
     count = segment.info.docs
     postings = ((term, sets.without(stored, doomed, count)) for term, stored in segment.postings())
     kept = ((term, stored) for term, stored in postings if stored)
@@ -133,8 +133,8 @@ _Part = tuple[bytes, int, bytes, int]
 
 
 def _sorted_postings(segments: Sequence[Segment]) -> Iterator[_Part]:
-    """The postings of all segments by term, then by segment. Whole leaves are sorted at a time,
-    up to the term that every segment has been read to: far faster than one by one."""
+    """The postings of all segments by term, then by segment. Whole leaves are sorted at a time, up
+    to the term that every segment has been read to, which is much faster than one by one."""
     starts = accumulate((segment.info.docs for segment in segments), initial=0)
     streams = [_leaves(segment, start) for segment, start in zip(segments, starts, strict=False)]
     waiting: list[list[_Part]] = [[] for _ in segments]
@@ -179,8 +179,8 @@ def _write(
 
 
 def _open(postings: Iterable[tuple[bytes, bytes]], count: int) -> Iterator[tuple[bytes, bytes]]:
-    """What searches ask of single messages, whether a session begins with it and how long it is,
-    lies there as a bitmap however few there are, so that nothing need be decoded for it."""
+    """Store session starts and lengths as bitmaps however few there are, so that searches need not
+    decode them."""
     for term, stored in postings:
         asked = term.startswith(_ASKED_OF_EACH)
         yield term, sets.as_bitmap(stored, count) if asked else stored
@@ -189,7 +189,7 @@ def _open(postings: Iterable[tuple[bytes, bytes]], count: int) -> Iterator[tuple
 def _write_leaves(
     file: IndexFile, number: int, postings: Iterable[tuple[bytes, bytes]]
 ) -> list[bytes]:
-    """The first term of each leaf."""
+    """Write the leaves; returns the first term of each."""
     firsts: list[bytes] = []
     names: list[bytes] = []
     stored_sets: list[bytes] = []

@@ -1,5 +1,5 @@
-"""Which of the messages that the index finds are worth reading: those with many rare words, in them
-or beside them."""
+"""Selects which messages from the index are worth reading: those with many rare words in them or
+their neighbours."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ _LEAST_FACTOR = min(factor for _, factor in SIZES)
 
 
 class Candidate(NamedTuple):
-    """A message by its scope and number. `shares` says for each wish how much of it the message or
-    one beside it fulfils, times the rarity of the wish; `extra` is what else speaks for it;
-    `own` whether it has any of the words itself; `factor` is below 1 in a session that is about
-    other people."""
+    """A message by its scope and number. `shares` is, per clause, how much of it the message or a
+    neighbour matches, times its rarity. `extra` is other evidence; `own` is whether the message
+    itself has any of the words; `factor` is below 1 in a session about other people."""
 
     worth: float
     scope: int
@@ -46,8 +45,8 @@ class Candidate(NamedTuple):
 Share = dict[int, float]
 
 _Rank = tuple[float, int, int]
-"""The worth, the scope and the number of a message; all but the scope are negative, so that the
-best and the newest sort first."""
+"""The score, scope and number of a message. All but the scope are negative, so that the best and
+newest sort first."""
 
 
 def choose(
@@ -57,8 +56,8 @@ def choose(
     most: int,
     period: Period | None = None,
 ) -> Iterable[Candidate]:
-    """At most so many messages, the most promising first, and among equals the newest. The scopes
-    begin with the newest; `total` is the number of messages in them."""
+    """At most so many messages, the most promising first, and of equals the newest. The scopes
+    begin with the newest; `total` is their number of messages."""
     wishes = [one for one in _without_unwanted(evidence) if one.clause.rule != "not"]
     sought = [one for one in wishes if one.docs]
     if not any(one.is_known for one in sought) and (period is None or not sought):
@@ -84,8 +83,7 @@ def choose(
 
 
 def _ranked(tallies: Sequence[_Tally], most: int) -> list[_Rank]:
-    """The best of all scopes. Once there are enough, an older scope is asked only for what is
-    better than the last of them."""
+    """The best of all scopes. Once there are enough, an older scope only adds better ones."""
     ranked: list[_Rank] = []
     for tally in tallies:
         least = -ranked[-1][0] if len(ranked) == most else 0.0
@@ -99,7 +97,7 @@ def _order(candidate: Candidate) -> tuple[float, int, int]:
 
 
 def _without_unwanted(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """A sequence of words is only known to be unwanted where the text shows it."""
+    """An excluded phrase is only certain once the text is read."""
     wanted = list(evidence)
     for bad in (e for e in evidence if e.clause.rule == "not" and len(e.clause.atoms) == 1):
         wanted = [
@@ -112,8 +110,8 @@ def _without_unwanted(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _affordable(sought: Sequence[Evidence], total: int) -> set[int]:
-    """The places of the rarest clauses, whose messages can be gone through one by one; of a store
-    that is small, all."""
+    """The indices of the rarest clauses, whose messages can be enumerated; in a small index, of
+    all."""
     spent = 0
     found: set[int] = set()
     order = sorted(range(len(sought)), key=lambda place: sought[place].frequency)
@@ -127,7 +125,7 @@ def _affordable(sought: Sequence[Evidence], total: int) -> set[int]:
 
 
 class _Tally:
-    """The messages of one scope and what speaks for each."""
+    """The messages of one scope with their evidence."""
 
     def __init__(
         self,
@@ -165,7 +163,7 @@ class _Tally:
         return bool(self._totals)
 
     def ranked(self, *, above: float = 0.0) -> list[_Rank]:
-        """The best of those that are worth more than others are already."""
+        """The best messages that score higher than `others`."""
         most = self._most
         totals = self._totals
         if above:
@@ -175,19 +173,19 @@ class _Tally:
         weighed = self._weighed(self._promising(totals, most, least=_LEAST_FACTOR))
         some = self._promising(weighed, most)
         if len(some) > 2 * most:
-            # Very many are alike: of these the newest.
+            # Very many are equal: take the newest.
             some = set(heapq.nlargest(most, some, key=lambda number: (weighed[number], number)))
         return [(-weighed[number], self._place, -number) for number in some]
 
     def _promising(self, totals: Share, most: int, least: float = 1.0) -> set[int]:
-        """The best so many, and all that are nearly as good: a part `least` of the last of them."""
+        """The best so many, and all that score at least the part `least` of the last of them."""
         if len(totals) <= most:
             return set(totals)
         limit = least * heapq.nlargest(most, totals.values())[-1]
         return {number for number, worth in totals.items() if worth >= limit}
 
     def _count(self, number: int, total: int) -> None:
-        """Take in all messages of a clause and those beside them."""
+        """Add all messages of a clause and their neighbours."""
         one = self._wishes[number]
         docs = one.docs[self._place]
         if len(self._wishes) == 1:
@@ -208,7 +206,7 @@ class _Tally:
             totals[message] = before(message, 0.0) + value
 
     def _spread(self, levels: list[tuple[float, set[int]]]) -> Share:
-        """Each message with the most that its own words or those beside it are worth."""
+        """Each message with the highest score of its own words or its neighbours'."""
         begins = self._scope.begins
         reached: list[tuple[float, set[int]]] = []
         for value, here in levels:
@@ -235,7 +233,7 @@ class _Tally:
         return extra
 
     def _add_common(self, number: int) -> None:
-        """A clause that very many messages have only adds to what others have found."""
+        """A very common clause only adds to messages that others found."""
         docs = self._wishes[number].docs[self._place]
         if self._totals:
             held = sets.among(set(self._totals), docs)
@@ -245,7 +243,7 @@ class _Tally:
                 self._totals[message] += self._rarities[number]
 
     def _keep_allowed(self) -> None:
-        """Only what the filters leave, and what has all that must be there."""
+        """Keep only messages that pass the filters and match all required clauses."""
         limits = [one.docs[self._place] for one in self._wishes if _is_must(one)]
         if self._scope.allowed is not None:
             limits.append(self._scope.allowed)
@@ -254,8 +252,8 @@ class _Tally:
             self._totals = {number: self._totals[number] for number in kept}
 
     def newest(self, most: int) -> list[Candidate]:
-        """Where all clauses are common: the newest messages with all, then without the commonest,
-        and so on."""
+        """When all clauses are common: the newest messages with all of them, then without the
+        commonest, and so on."""
         musts = [one for one in self._wishes if _is_must(one)]
         rest = [one for one in self._wishes if one.docs and one.frequency and not _is_must(one)]
         ordered = [*musts, *sorted(rest, key=lambda one: one.frequency)]
@@ -277,7 +275,7 @@ class _Tally:
         return Candidate(sum(shares), self._place, number, shares, 0.0, True)
 
     def _weighed(self, some: set[int]) -> Share:
-        """Short answers and print-outs count less."""
+        """Short answers and printouts count less."""
         weighed = {number: self._totals[number] for number in some}
         for size, (_, factor) in enumerate(SIZES):
             if factor < 1:
@@ -299,7 +297,7 @@ class _Tally:
 
 
 def _is_countable(frequency: int, total: int) -> bool:
-    """Whether the messages with a word are so few that those beside them matter, too."""
+    """Whether a word is rare enough that its neighbours matter too."""
     return total <= _SMALL or frequency <= _MOST_SPREAD
 
 

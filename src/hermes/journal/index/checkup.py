@@ -1,4 +1,4 @@
-"""Reading the whole index file to say what is wrong with it."""
+"""Checks the whole index file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes.journal.index.segment import Segment
 
 
 def problems(file: IndexFile) -> list[str]:
-    """Each fault in words; empty for a sound file."""
+    """Each problem as text; empty for a valid file."""
     try:
         with file.reading():
             found = file.problems()

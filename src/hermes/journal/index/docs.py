@@ -1,4 +1,4 @@
-"""Sets of messages within a segment, numbered from 0: how they are stored and combined."""
+"""Sets of messages within a segment, numbered from 0: encoding and operations."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def bitmap_size(count: int) -> int:
 
 
 def encode(packed: bytes | bytearray, count: int) -> bytes:
-    """Rising numbers of two bytes, in a segment of `count` messages, as they are stored: the same
-    bytes, the steps from each to the next, or a bitmap. As long as a bitmap means that it is one;
-    of the others only steps have an odd length."""
+    """Encode rising two-byte numbers of a segment with `count` messages: as they are, as deltas, or
+    as a bitmap. The length tells which: that of a bitmap means a bitmap; of the others, only deltas
+    have an odd length."""
     size = (count + 7) // 8
     if len(packed) >= size:
         return to_bitmap(array("H", packed), size)
@@ -46,13 +46,13 @@ def decode(stored: bytes, count: int) -> Docs:
 
 
 def are_pairs(length: int, count: int) -> bool:
-    """Whether a stored set of that length is a plain row of numbers, two bytes each."""
+    """Whether a stored set of that length is a plain list of two-byte numbers."""
     return not length % 2 and length != bitmap_size(count)
 
 
 def _in_steps(numbers: array[int], size: int) -> bytes:
-    """A byte for each step; of a long one, further bytes of 255 before it. One that arrives
-    nowhere makes the length odd, and other than that of a bitmap."""
+    """One byte per delta; a long one has additional bytes of 255 before it. A final padding byte
+    makes the length odd and different from that of a bitmap."""
     gaps = chain(numbers[:1], map(sub, numbers[1:], numbers))
     steps = b"".join([_STEPS[gap] if gap < len(_STEPS) else _step(gap) for gap in gaps])
     steps += b"\xff" * (1 - len(steps) % 2)
@@ -64,14 +64,14 @@ def _step(gap: int) -> bytes:
 
 
 def _few_numbers(stored: bytes) -> Iterable[int]:
-    """The numbers of a set that is no bitmap."""
+    """The numbers of a set that is not a bitmap."""
     if len(stored) % 2:
         return compress(accumulate(stored), stored.translate(_ARRIVES))
     return array("H", stored)
 
 
 def without(stored: bytes, doomed: set[int], count: int) -> bytes:
-    """The stored set with some numbers taken out; empty when none is left."""
+    """The stored set without some numbers; empty when none is left."""
     numbers = list(_numbers(stored, count))
     kept = [number for number in numbers if number not in doomed]
     if not kept or len(kept) == len(numbers):
@@ -80,8 +80,8 @@ def without(stored: bytes, doomed: set[int], count: int) -> bytes:
 
 
 def joined(parts: list[tuple[int, bytes, int]], count: int) -> bytes:
-    """The stored set of several segments together: each part has the number of its segment's
-    first message in the whole, its stored set and its segment's size."""
+    """The stored set of several segments together. Each part has the number of its segment's first
+    message in the whole, its stored set and its segment's size."""
     if all(len(stored) != (own + 7) // 8 for _, stored, own in parts):
         return encode(
             b"".join([_moved(_pairs(stored), start) for start, stored, _ in parts]), count
@@ -95,13 +95,13 @@ def joined(parts: list[tuple[int, bytes, int]], count: int) -> bytes:
 
 
 def _pairs(stored: bytes) -> bytes:
-    """The numbers of a set that is no bitmap, in two bytes each."""
+    """The two-byte numbers of a set that is not a bitmap."""
     return array("H", _few_numbers(stored)).tobytes() if len(stored) % 2 else stored
 
 
 def _moved(stored: bytes, start: int) -> bytes:
-    """Stored numbers with `start` added to each. All are added at once, as one long integer: none
-    grows out of its two bytes."""
+    """Add `start` to each stored number. All are added at once, as one long integer: none exceeds
+    its two bytes."""
     if not start:
         return stored
     starts = int.from_bytes(start.to_bytes(2, byteorder) * (len(stored) // 2), byteorder)
@@ -114,7 +114,7 @@ def as_bitmap(stored: bytes, count: int) -> bytes:
 
 
 def to_bitmap(numbers: Iterable[int], size: int) -> bytes:
-    # Digits are cheaper to set than bits, and an integer is made of them at once.
+    # Setting digits is cheaper than setting bits, and they convert to an integer at once.
     highest = 8 * size - 1
     digits = bytearray(b"0") * (8 * size)
     for number in numbers:
@@ -135,7 +135,7 @@ def members(docs: Docs) -> Iterable[int]:
 
 
 def newest(docs: Docs) -> Iterator[int]:
-    """The numbers in falling order, found one by one."""
+    """The numbers in falling order, lazily."""
     if not isinstance(docs, bytes):
         yield from sorted(docs, reverse=True)
         return
@@ -161,21 +161,21 @@ def difference(left: Docs, right: Docs) -> Docs:
 
 
 def among(numbers: set[int], docs: Docs) -> set[int]:
-    """Those of the numbers that are in the set."""
+    """The numbers that are in the set."""
     if isinstance(docs, bytes):
         return {n for n in numbers if docs[n >> 3] >> (n & 7) & 1}
     return numbers & docs
 
 
 def apart(numbers: set[int], docs: Docs) -> set[int]:
-    """Those of the numbers that are not in the set."""
+    """The numbers that are not in the set."""
     if isinstance(docs, bytes):
         return {n for n in numbers if not docs[n >> 3] >> (n & 7) & 1}
     return numbers - docs
 
 
 def extended(bitmap: bytes, number: int) -> bytes:
-    """With a number that may be the one after the last."""
+    """With a number that may follow the last."""
     return _combined(_integer(bitmap) | 1 << number, bitmap_size(number + 1))
 
 
@@ -210,7 +210,7 @@ def _numbers(stored: bytes, count: int) -> Iterable[int]:
 
 
 def _set_bits(bitmap: bytes) -> Iterator[int]:
-    # Digits of the whole as one long number, lowest first: no step of this is a loop of Python's.
+    # Digits of the whole as one long number, lowest first: avoids a loop in Python.
     digits = bin(_integer(bitmap))[:1:-1].encode().translate(_TRUTH)
     return compress(count(), digits)
 

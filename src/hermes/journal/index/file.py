@@ -1,7 +1,7 @@
-"""The index file: numbered blocks in SQLite, each with a checksum, and a manifest of them all.
+"""The index file: numbered blocks with checksums in SQLite, and a manifest of all of them.
 
-Every block that must exist follows from the manifest, so a damaged file is either noticed when a
-block is read, or the damage lies where nothing is read.
+The manifest determines every block that must exist, so damage is either noticed when a block is
+read, or lies where nothing is read.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ BlockKind = Literal["root", "terms", "docs", "places"]
 
 
 class Damaged(Exception):
-    """The file cannot be trusted; it is to be made anew. Never leaves this folder."""
+    """The file cannot be trusted and must be rebuilt. Never leaves this package."""
 
 
 class Unavailable(Exception):
-    """The file cannot be used now, though nothing says that it is bad. Never leaves this folder."""
+    """The file cannot be used now, though it may be valid. Never leaves this package."""
 
 
 class Place(Value):
-    """One event of the journal, by which the index recognises the journal it was made from."""
+    """One event of the journal, which identifies the journal that the index was made from."""
 
     id: int
     session_id: str
@@ -57,7 +57,7 @@ class Place(Value):
 
 class SegmentInfo(Value):
     """`docs` messages in the order of their ids, up to `last`; times are whole seconds. A closed
-    segment is not merged any more, and its words are in the word lists."""
+    segment is not merged again, and its words are in the word lists."""
 
     number: int
     docs: int
@@ -74,7 +74,7 @@ class WordList(Value):
 
 
 class Manifest(Value):
-    """What the file holds, oldest segment first; `seen` is the last event that was looked at."""
+    """The contents of the file, oldest segment first. `seen` is the last event that was read."""
 
     format: str
     next_number: int
@@ -87,7 +87,7 @@ EMPTY = Manifest(format=FORMAT, next_number=1, seen=None, segments=())
 
 
 class IndexFile:
-    """An open file; used by one thread and closed by it. Raises Damaged and Unavailable."""
+    """An open file, used and closed by one thread. Raises Damaged and Unavailable."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -105,11 +105,11 @@ class IndexFile:
                 raise
 
     def _prepare(self) -> None:
-        # A merged segment stays in memory until its commit, so that readers wait only for that.
+        # A merged segment stays in memory until its commit, so that readers only wait for that.
         self._db.execute(f"PRAGMA cache_size = {-_CACHE_KIB}")
         self._db.execute("PRAGMA secure_delete = ON")
         self._db.execute("PRAGMA cell_size_check = ON")
-        # What a power cut spoils is found by the checksums and made anew from the journal.
+        # Checksums reveal what a power cut damaged; it is rebuilt from the journal.
         self._db.execute("PRAGMA synchronous = OFF")
         if self._db.execute("PRAGMA page_count").fetchone() == (0,):
             self._db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
@@ -123,7 +123,7 @@ class IndexFile:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """One state of the file, whatever others write meanwhile."""
+        """A consistent state of the file, whatever others write meanwhile."""
         with self._translated():
             self._db.execute("BEGIN")
         try:
@@ -150,7 +150,7 @@ class IndexFile:
         except sqlite3.Error as error:
             raise self._told(error) from error
         except UnicodeDecodeError as error:
-            # SQLite names what is wrong in the bytes of the file, which need not be text any more.
+            # SQLite quotes bytes of the damaged file, which may not be text.
             raise Damaged("the schema cannot be read") from error
 
     def _told(self, error: sqlite3.Error) -> Damaged | Unavailable:
@@ -161,10 +161,10 @@ class IndexFile:
         extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
         code = extended & 0xFF
         if code == sqlite3.SQLITE_IOERR:
-            # A quota or a limit of file size shows as a failed write.
+            # A quota or file size limit is reported as a failed write.
             return extended not in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
         if code == sqlite3.SQLITE_READONLY:
-            # SQLite also refuses to write what calls itself the work of a later version.
+            # SQLite also refuses to write files that claim a newer version.
             return not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK))
         return code in _OUT_OF_REACH
 
@@ -189,7 +189,7 @@ class IndexFile:
         self._put(_MANIFEST_KEY, encode(manifest))
 
     def block(self, segment: int, kind: BlockKind, part: int) -> bytes:
-        # A search does this hundreds of times: a context manager for each would show.
+        # A search does this hundreds of times; a context manager for each would be too slow.
         try:
             return self._block(_key(segment, kind, part))
         except sqlite3.Error as error:
@@ -218,16 +218,16 @@ class IndexFile:
                 self._db.execute("DELETE FROM blocks WHERE key BETWEEN ? AND ?", span)
 
     def shrink(self) -> None:
-        """Give back the room of old segments when it is a good part of the file."""
+        """Free the space of old segments when it is a large part of the file."""
         with self._translated():
             (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
             (pages,) = self._db.execute("PRAGMA page_count").fetchone()
             if free * _SPARE_PART > pages:
-                # `execute` would take one step of this, which frees one page.
+                # `execute` would run one step of this, which frees one page.
                 self._db.executescript("PRAGMA incremental_vacuum")
 
     def problems(self) -> list[str]:
-        """What SQLite itself finds wrong with the file."""
+        """The problems that SQLite itself finds."""
         with self._translated():
             found = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check(20)")]
         return [] if found == ["ok"] else found
@@ -245,7 +245,7 @@ class IndexFile:
 
 
 def create(path: Path) -> None:
-    """Make an empty file that only its owner may read; nothing when there is one."""
+    """Create an empty file that only its owner can read, unless one exists."""
     if path.exists():
         return
     try:
@@ -256,7 +256,7 @@ def create(path: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove the file and whatever SQLite keeps beside it."""
+    """Remove the file and SQLite's files beside it."""
     try:
         for suffix in ("", "-journal", "-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Which messages a search may show: by session, role and time."""
+"""Restricts a search by session, role and time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SMALL = 8_192
 
 
 class Scope:
-    """A segment, and which of its messages the filters leave."""
+    """A segment and the messages in it that pass the filters."""
 
     def __init__(self, segment: Segment, filters: Filters) -> None:
         self.segment = segment
@@ -32,14 +32,14 @@ class Scope:
 
     @cached_property
     def begins(self) -> Docs:
-        """The messages with which a session begins, and the one that would follow the last."""
+        """The messages that begin a session, and the number after the last."""
         stored, end = self.segment.docs(BEGINS.encode()), self.segment.info.docs
         if isinstance(stored, bytes) and end > _SMALL:
             return sets.extended(stored, end)
         return {*sets.members(stored), end}
 
     def within(self, period: Period) -> Docs:
-        """The messages that were written in a time, whatever the filters."""
+        """The messages written in a period, regardless of the filters."""
         info = self.segment.info
         if info.newest < period.since or info.oldest >= period.until:
             return sets.NOTHING
@@ -48,7 +48,7 @@ class Scope:
 
 
 class Filters(Value):
-    """None leaves all. Times are seconds since 1970: from `since` up to, without, `until`."""
+    """None allows all. Times are seconds since 1970: `since` inclusive, `until` exclusive."""
 
     sessions: frozenset[str] | None = None
     exclude: frozenset[str] = frozenset()
@@ -77,7 +77,7 @@ class Filters(Value):
         return [scope for scope in scopes if scope.allowed] if few else scopes
 
     def _seconds(self) -> tuple[float, float]:
-        """The whole seconds within which allowed messages lie."""
+        """The whole seconds that contain all allowed messages."""
         first = seconds_of(self.since) if self.since is not None else 0
         return first, seconds_of(self.until) if self.until is not None else float("inf")
 

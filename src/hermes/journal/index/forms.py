@@ -1,4 +1,4 @@
-"""Forms of a word: what a plural, a tense or a case adds to a stem, without a dictionary."""
+"""Inflected forms of a word (plural, tense, case), without a dictionary."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ def _longest_first(endings: str) -> dict[str, None]:
     return dict.fromkeys([*sorted(endings.split(), key=len, reverse=True), ""])
 
 
-# Endings are taken off and put on only at the end of long enough stems, so that a wrong guess
-# is rare; it costs a low rank, never a lost message.
+# Endings are only removed from and added to long stems, so that a wrong guess is rare; it costs
+# rank, never a result.
 _LATIN = _longest_first(
     "s es e ed d er ers ing ings ly y ies ied ier ion ions or ors al ment ments able ive"
     " n en em ern a o as os i eur ung ungen"
@@ -40,7 +40,7 @@ def stem(word: str) -> str:
 
 
 def is_form(root: str, other: str) -> bool:
-    """Whether the other word is a form of the word with that stem; it begins with the stem."""
+    """Whether the other word, which begins with the stem, is a form of that word."""
     ending = other[len(root) :]
     known = _endings(root)
     return ending in known or (ending[0] == root[-1] and ending[1:] in known)

@@ -1,4 +1,4 @@
-"""The index file as one thread uses it: opened, brought up to date, mended, given up."""
+"""The index file in one thread: opened, updated, repaired or discarded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _WARNING_SECONDS = 60.0
 _MOST_SCANNED = 5_000
 
 Outcome = Progress | Literal["mended"]
-"""How an attempt ended that brought no answer; "mended": the file was bad, and is gone now."""
+"""How an attempt without a result ended. "mended" means that the file was damaged and is
+removed."""
 
 
 class Keeper:
@@ -65,12 +66,12 @@ class Keeper:
                 lambda file: upkeep.advance(file, self._source, self._sizes, thorough=True), patient
             )
         except (Damaged, Unavailable) as error:
-            self._warn("the search index cannot be brought up to date", error)
+            self._warn("the search index cannot be updated", error)
             return "done"
         return outcome if patient or outcome == "more" else "done"
 
     def forgotten(self, ids: set[int], sessions: Collection[str], *, patient: bool) -> Outcome:
-        """Whoever cannot wait any longer has the whole file removed, which forgets as well."""
+        """An impatient caller removes the whole file, which forgets the messages too."""
         if not self._path.exists():
             return "done"
         try:
@@ -83,7 +84,7 @@ class Keeper:
         except Unavailable as error:
             raise JournalError(
                 f"Deleted messages may still be in the search index ({error}); "
-                f"delete {self._path}, it is made again by itself."
+                f"delete {self._path}; it is rebuilt automatically."
             ) from error
 
     def discarded(self, *, patient: bool) -> Outcome:
@@ -122,7 +123,7 @@ class Keeper:
         return sorted(found, key=order)[: request.count]
 
     def _with_file(self, work: Callable[[IndexFile], T], patient: bool) -> T | Outcome:
-        """Damage is mended for a patient caller and told to any other."""
+        """Damage is repaired for a patient caller and reported to any other."""
         create(self._path)
         identity = _identity(self._path)
         try:
@@ -140,13 +141,13 @@ class Keeper:
             if _identity(self._path) == identity:
                 discard(self._path)
                 log.warning(
-                    "the search index was damaged and is made anew",
+                    "the search index was damaged and is rebuilt",
                     extra={"path": str(self._path), "reason": str(damage)},
                 )
         return "mended"
 
     def _warn(self, message: str, error: Exception | None) -> None:
-        """At most one line a minute: searches may come often, and each would say the same."""
+        """At most one warning per minute, because searches may be frequent."""
         now = self._clock.monotonic()
         if self._warned_at is None or now - self._warned_at >= _WARNING_SECONDS:
             self._warned_at = now
@@ -154,7 +155,7 @@ class Keeper:
 
 
 def _identity(path: Path) -> int:
-    """Tells a file from the one that took its place; 0 when there is none."""
+    """Identifies the file, as opposed to one that replaced it; 0 when there is none."""
     try:
         return path.stat().st_ino
     except OSError:

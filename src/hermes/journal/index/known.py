@@ -1,4 +1,4 @@
-"""What the journal's own tables say of sessions that a search is about."""
+"""What the tables of the journal say about the sessions of a search."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Known(NamedTuple):
 def sessions_of(
     db: sqlite3.Connection, *, sources: Collection[str] = (), principals: Collection[str] = ()
 ) -> frozenset[str]:
-    """The ids of sessions from any of these sources or of any of these principals."""
+    """The ids of sessions from any of these sources or principals."""
     conditions = [
         f"m.{column} IN ({', '.join('?' * len(values))})"
         for column, values in (("source", sources), ("principal", principals))
@@ -37,7 +37,7 @@ def sessions_of(
 
 
 def facts_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Known]:
-    """What is known of these sessions; those that the journal does not have are left out."""
+    """The facts of these sessions, without unknown ones."""
     found: dict[str, Known] = {}
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
@@ -51,9 +51,8 @@ def facts_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Known]:
 
 
 def origins_of(db: sqlite3.Connection, ids: Collection[str]) -> dict[str, list[tuple[int, str]]]:
-    """By session, the records whose words are neither the person's nor of the workspace, and where
-    they come from, in their order."""
-    # What is not told is the usual, so only records that are about somebody else are decoded.
+    """By session, the records with text from third parties, and their origins, in order."""
+    # The usual origin is not stored, so only records with another one are decoded.
     sql = (
         "SELECT n, json_extract(body, ?) FROM events"
         " WHERE session = (SELECT session FROM sessions WHERE id = ?) AND kind = ?"
@@ -69,7 +68,7 @@ def origins_of(db: sqlite3.Connection, ids: Collection[str]) -> dict[str, list[t
 
 
 def kin_of(db: sqlite3.Connection, session_id: str) -> frozenset[str]:
-    """The session with all it was forked from and all that was forked from any of these."""
+    """The session with all its ancestors and all forks of these."""
     sql = (
         "WITH RECURSIVE above(session, parent) AS ("
         " SELECT session, parent FROM sessions WHERE id = ?"

@@ -1,7 +1,7 @@
-"""What is known of words beyond their spelling: forms, near words, members of a kind, small words.
+"""Word knowledge beyond spelling: forms, near words, hyponyms and stop words.
 
-The list is English, with the small words of some other languages, and made for talk about everyday
-life. A word that is not in it is simply itself.
+The list is English, plus the stop words of some other languages, and covers everyday topics. A word
+that is not in it stands only for itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ENDINGS = (("ies", "y"), ("ing", "e"), ("ing", ""), ("ed", "e"), ("ed", ""), ("
 
 
 class Related(NamedTuple):
-    """`forms` are as good as the word itself, each of `near` counts for its part."""
+    """`forms` count like the word itself; each of `near` counts for its part."""
 
     forms: tuple[str, ...] = ()
     near: tuple[tuple[str, float], ...] = ()
@@ -35,24 +35,24 @@ class _Lexicon(NamedTuple):
 
 
 def is_stop_word(word: str) -> bool:
-    """Whether a folded word says nothing of what is meant."""
+    """Whether a folded word carries no meaning."""
     return word in _lexicon().stop
 
 
 def is_weak_word(word: str) -> bool:
-    """Whether a folded word says more of the question than of what is asked for."""
+    """Whether a folded word is typical of questions rather than answers."""
     return word in _lexicon().weak
 
 
 def is_listed(word: str) -> bool:
-    """Whether a folded word, or what it is a regular form of, is in the list at all."""
+    """Whether a folded word, or its base form, is in the list."""
     known = _lexicon()
     tables = (known.forms, known.near, known.kinds, known.backwards)
     return word in known.stop or word in known.weak or any(_entry(some, word) for some in tables)
 
 
 def related(word: str) -> Related:
-    """What else a folded word may be written as."""
+    """Other words for a folded word."""
     known = _lexicon()
     forms = [form for form in _entry(known.forms, word) if form != word]
     near: dict[str, float] = {}
@@ -70,7 +70,7 @@ def related(word: str) -> Related:
 
 
 def _entry(table: dict[str, list[str]], word: str) -> list[str]:
-    """The entry of the word, or of what it is a regular form of."""
+    """The entry of the word or of its base form."""
     if word in table:
         return table[word]
     for ending, instead in _ENDINGS:
@@ -98,7 +98,7 @@ def _lexicon() -> _Lexicon:
             for word in words:
                 forms[word] += [other for other in words if other not in (word, *forms[word])]
         else:
-            # Two words are kept apart, and of some only one says anything.
+            # Two-word entries stay apart, and of some only one word is significant.
             telling = [word for word in rest if word not in sets["stop"]]
             tables[part].setdefault(head, []).extend(telling)
     stop, weak = frozenset(sets["stop"]), frozenset(sets["weak"])
@@ -107,7 +107,7 @@ def _lexicon() -> _Lexicon:
 
 
 def _turned_round(*some: dict[str, list[str]]) -> dict[str, list[str]]:
-    """For each word the entries that name it."""
+    """For each word, the entries that name it."""
     heads: defaultdict[str, list[str]] = defaultdict(list)
     for table in some:
         for head, words in table.items():

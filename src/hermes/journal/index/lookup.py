@@ -1,4 +1,4 @@
-"""Which messages may fulfil a clause, found in the index alone."""
+"""Finds the messages that may match a clause, in the index alone."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _MOST_NEAR = 480
 _MOST_NEAR_AMONG_MANY = 64
 _LEAST_NEAR = 2
 _MOST_ALIKE = 24
-# How many messages are read in the time that these take: all terms of a leaf, and one word.
+# How many messages can be read in the time of these: all terms of a leaf, and one word.
 _LEAF_ROWS, _WORD_ROWS = 16, 3
 _CHEAP = ("exact", "forms")
 
 
 def rarity(frequency: int, total: int) -> float:
-    """What a word tells that so many of all messages have."""
+    """The information of a word that so many of all messages have."""
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
 class NearWord(NamedTuple):
-    """The messages with one near word of a clause, one set for each scope."""
+    """The messages with one near word of a clause, one set per scope."""
 
     weight: float
     docs: list[Docs]
@@ -46,9 +46,9 @@ class NearWord(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """A clause with the messages that may fulfil it, one set for each scope, or no sets when they
-    were not sought; `frequency` is how many there are, whatever the filters. `near` are those
-    with words that only count for a part."""
+    """A clause with the messages that may match it, one set per scope, or no sets when it was not
+    looked up. `frequency` counts them regardless of the filters. `near` are messages with near
+    words."""
 
     clause: Clause
     docs: list[Docs]
@@ -64,8 +64,8 @@ class Evidence(NamedTuple):
 
 
 class Lookup:
-    """One state of the index under some filters; `total` counts the messages of its scopes, which
-    begin with the newest."""
+    """One state of the index with filters. `total` counts the messages of its scopes, which begin
+    with the newest."""
 
     def __init__(self, file: IndexFile, manifest: Manifest, filters: Filters) -> None:
         self.scopes: Sequence[Scope] = filters.scopes(file, manifest.segments)
@@ -81,7 +81,7 @@ class Lookup:
         return max((scope.segment for scope in self.scopes), key=lambda s: s.info.docs)
 
     def _atoms(self, clause: Clause) -> tuple[Atom, ...]:
-        """The atoms of a clause, the rarest first, and last those that are dear to look up."""
+        """The atoms of a clause, rarest first, expensive ones last."""
         if len(clause.atoms) == 1 or self.total <= _SMALL:
             return clause.atoms
         if clause not in self._ordered:
@@ -97,7 +97,7 @@ class Lookup:
         return list(blocks(self._file, self._words))
 
     def evidence(self, clauses: Sequence[Clause], *, enough: int | None = None) -> list[Evidence]:
-        """For every clause; a single clause may be content with the newest messages."""
+        """Evidence for every clause. A single clause may be satisfied by the newest messages."""
         parts = {a.text.encode() for c in clauses for a in c.atoms if a.how == "part"}
         known = self._words_with(parts)
         found: list[list[Docs]] = [[] for _ in clauses]
@@ -116,8 +116,8 @@ class Lookup:
         return [Evidence(*one) for one in zip(clauses, found, frequencies, near, strict=True)]
 
     def respelled(self, word: str, *, whole: bool) -> list[str]:
-        """Words of the store that may be meant by one that it does not have; unless that is to be
-        a `whole` word, none when it is a part of some."""
+        """Indexed words that an unknown word may stand for; none when it is a part of some, unless
+        a `whole` word is wanted."""
         open_segments = (s.segment for s in self.scopes if not s.segment.info.closed)
         fresh = list(chain.from_iterable(segment.words() for segment in open_segments))
         part = word.encode()
@@ -126,15 +126,15 @@ class Lookup:
         return alike(word, [*self._vocabulary, *fresh], most=_MOST_ALIKE)
 
     def _words_with(self, parts: Collection[bytes]) -> Mapping[bytes, Sequence[bytes]]:
-        """The words of the full segments with each of the parts inside; all are gone through for
-        a part only once."""
+        """The words of the full segments that contain each part. Every part is searched only
+        once."""
         if new := [part for part in parts if part not in self._known]:
             self._known |= words_with(self._vocabulary, new, most=_MOST_WORDS)
         return self._known
 
     def surveyed(self, clauses: Sequence[Clause], *, enough: int | None) -> list[Evidence]:
-        """Of a long query only the rarest clauses are looked up everywhere. Of the others the
-        largest segment shows how common they are; the very common are left out."""
+        """Only the rarest clauses of a long query are looked up everywhere. The largest segment
+        shows how common the others are; very common ones are dropped."""
         if self.total <= _SMALL:
             found = self.evidence(clauses, enough=enough if len(clauses) == 1 else None)
             telling = _telling({one.clause: one.frequency for one in found}, _FEW)
@@ -153,8 +153,7 @@ class Lookup:
         ]
 
     def _near(self, clauses: Sequence[Clause], scopes: int) -> list[tuple[NearWord, ...]]:
-        """The near words of each clause; the more segments there are, the fewer words, and a single
-        one is not worth the way."""
+        """The near words of each clause: fewer when there are more segments, and never just one."""
         budget = _MOST_NEAR if self.total <= _SMALL else _MOST_NEAR_AMONG_MANY
         most = budget // max(1, scopes * len(clauses))
         if most < _LEAST_NEAR:
@@ -172,27 +171,27 @@ class Lookup:
 
 
 def _left(docs: Docs, scope: Scope) -> Docs:
-    """Those that the filters leave."""
+    """The messages that pass the filters."""
     if docs and scope.allowed is not None:
         return sets.intersection(docs, scope.allowed)
     return docs
 
 
 def _frequency(clause: Clause, segment: Segment) -> int:
-    """How many messages have the clause; parts of words are taken for rare without looking."""
+    """How many messages match the clause; parts of words count as rare without a look-up."""
     if any(atom.how == "part" for atom in clause.atoms):
         return 0
     return sets.size_of(_holding(clause, clause.atoms, segment))
 
 
 def _telling(counts: Mapping[Clause, int], most: float) -> list[Clause]:
-    """Without words that too many messages have, when there are others to go by."""
+    """Without too common words, when there are others."""
     rest = [clause for clause, count in counts.items() if clause.rule != "may" or count <= most]
     return rest if any(clause.rule != "not" for clause in rest) else list(counts)
 
 
 class _Inside:
-    """For parts of words, the messages of a segment with words that have them inside."""
+    """For parts of words, the messages of a segment with words that contain them."""
 
     def __init__(
         self, segment: Segment, parts: Collection[bytes], known: Mapping[bytes, Sequence[bytes]]
@@ -235,8 +234,8 @@ def _holding(
 def _shows_in_text(
     atom: Atom, clause: Clause, count: int, segment: Segment, inside: _Inside | None
 ) -> bool:
-    """Whether to read so many messages is cheaper than to look the atom up: what is only a wish
-    must be known, what must be there the text shows."""
+    """Whether reading so many messages is cheaper than looking the atom up. Only for required
+    clauses, which the text proves."""
     if atom.how == "prefix":
         if len(atom.text) <= _SHORT_PREFIX:
             return True  # nearly everything has it

@@ -1,4 +1,4 @@
-"""Whom a question names, and which sessions they have to do with."""
+"""Names in a question, and the sessions that they concern."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_MENTIONS = 400
 
 
 class People:
-    """The names among the wishes; those that nobody ever wrote do not count."""
+    """The names among the clauses; names that occur nowhere do not count."""
 
     def __init__(self, wishes: Sequence[Evidence], scopes: Sequence[Scope], total: int) -> None:
         self._docs = {
@@ -36,8 +36,8 @@ class People:
         return bool(self._docs)
 
     def said(self, scope: int, number: int) -> Mapping[int, float]:
-        """The names that are said in the session of a message, by the place of their wish, and
-        what each is worth there: a name concerns the whole session."""
+        """The names that occur in the session of a message, by the index of their clause, with
+        their weight: a name concerns the whole session."""
         begins = self._beginnings(scope)
         session = bisect_right(begins, number)
         if (scope, session) not in self._known:
@@ -51,13 +51,13 @@ class People:
 
     @cached_property
     def elsewhere(self) -> float:
-        """What a message counts in a session that says none of the names: less when they are of
-        people who are named often wherever they are named, as those who speak are."""
+        """The weight of a message in a session without any of the names: lower when these people
+        are usually named often, as speakers are."""
         often = max((self._often(place) for place in self._docs), default=1.0)
         return max(_OTHER_PEOPLE, _OTHER_TALK - _PER_MENTION * (often - 1))
 
     def _often(self, place: int) -> float:
-        """How often a name is said in a session that says it, as far as the first tell."""
+        """How often a name occurs per session that contains it, estimated from the first ones."""
         mentions = sessions = 0
         for scope in range(len(self._docs[place])):
             some = self._said(scope, place)[:_MOST_MENTIONS]

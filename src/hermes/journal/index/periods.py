@@ -1,4 +1,4 @@
-"""Times that a question names: a day, a month, a season, a year, or a time before now."""
+"""Times in a question: a day, month, season, year, or a time before now."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _RELATIVE = re.compile(
     r"|(?P<count>\d+|a|an|two|three|four|five|six) (?P<units>day|week|month|year)s? ago)\b"
 )
 _COUNTS = {"a": 1, "an": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-# People tell on a later day what they did, and the question names the day that it happened on.
+# People report events on a later day, and the question names the day of the event.
 _TOLD_LATER = {"day": 7, "month": 14, "long": 0}
 
 
 class Period(Value):
-    """Seconds since 1970, from `since` up to, without, `until`. Without a year it is that time of
-    any year, and `months` says which."""
+    """Seconds since 1970, `since` inclusive, `until` exclusive. Without a year it is that time of
+    any year, given by `months`."""
 
     since: float
     until: float
@@ -47,7 +47,7 @@ class Period(Value):
 
 
 def named_in(query: str, now: float) -> Period | None:
-    """The time that a text names, told in English or as an ISO date."""
+    """The time that a text names, in English or as an ISO date."""
     low = query.lower()
     if found := _ISO.search(low):
         return _period(int(found["year"]), int(found["month"]), found["day"])
@@ -68,8 +68,8 @@ def named_in(query: str, now: float) -> Period | None:
 
 
 def _month_first(query: str, low: str) -> re.Match[str] | None:
-    """A month by its name. `may` and `march` are also verbs: they count with a capital letter,
-    a number or a word of time beside them."""
+    """A month by its name. `may` and `march` are also verbs: they count with a capital letter, or
+    beside a number or time word."""
     for found in _MONTH_FIRST.finditer(low):
         if found["name"] not in ("may", "march", "mar", "sep", "dec", "jan", "jun", "sun"):
             return found

@@ -1,4 +1,4 @@
-"""From what a person typed to clauses; every string whatever is a query."""
+"""Parses a query into clauses. Every string is a valid query."""
 
 from __future__ import annotations
 
@@ -19,38 +19,36 @@ _INSIDE_WORD = 0.5
 
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))
 _CHUNK = re.compile(r'"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+)')
-# What belongs to somebody, and a word that swallowed a letter.
+# Possessives and contractions.
 _APOSTROPHE = re.compile(r"['’](?:s\b|(?=\W*$))|(?<=n)['’](?=t\b)|['’](?=(?:ve|re|ll|d|m)\b)")
 GAP = r"[\W_]{1,8}"
-"""What may stand between words that follow each other."""
+"""What may separate the words of a phrase."""
 
 How = Literal["forms", "exact", "prefix", "part"]
 Rule = Literal["may", "must", "not"]
 
 
 class Atom(Value):
-    """Terms that are looked up together: all forms with a stem, one term, all with a beginning,
-    or all with that part inside."""
+    """Terms that are looked up together: all forms of a stem, one term, all with a prefix, or all
+    that contain a part."""
 
     text: str
     how: How
 
 
 class Near(Value):
-    """A word that may stand in the place of another, and how much it then counts."""
+    """A word that may replace another, and its weight."""
 
     atom: Atom
     weight: float
 
 
 class Clause(Value):
-    """One wish of the query. A message fulfils it when it holds all atoms, and its folded text the
-    word, or the pattern where several words must follow each other. A word must begin and end
-    there where `left` and `right` say so; otherwise a match inside a word has its own weight.
-    With a stem, any form of the word will do. A message that has only the pieces counts a little.
-    Near words are looked up as well; a name concerns the whole session in which it is said.
-    `weight` is what the wish counts beside others that are as rare.
-    """
+    """One clause of the query. A message matches when it has all atoms and its folded text holds
+    the word, or the pattern of a phrase. `left` and `right` require word boundaries; otherwise a
+    match inside of a word counts `inside_weight`. With a stem, any form of the word matches. A
+    message with only the pieces counts a little. Near words are looked up too; a name concerns
+    its whole session. `weight` is relative to other clauses of the same rarity."""
 
     atoms: tuple[Atom, ...]
     word: str
@@ -67,8 +65,8 @@ class Clause(Value):
 
 
 def parse(query: str) -> tuple[Clause, ...]:
-    """Quoted words must stand together; `word*` finds beginnings; AND, OR and NOT are understood
-    in capitals; all other signs only separate."""
+    """Quoted words are a phrase; `word*` is a prefix; AND, OR and NOT work in capitals; all other
+    characters only separate."""
     text = query[:LONGEST_QUERY].encode("utf-8", "replace").decode().translate(_QUOTES)
     clauses: list[Clause] = []
     pending: Rule = "may"
@@ -87,8 +85,8 @@ def parse(query: str) -> tuple[Clause, ...]:
 
 
 def loosened(clause: Clause) -> list[Clause]:
-    """The clause so that parts of words are enough, then each of its pieces alone; empty when it
-    cannot be any looser."""
+    """The clause with parts of words allowed, then each of its pieces alone; empty when it cannot
+    be looser."""
     strict = clause.rule == "must"
     alone = [] if strict else [msgspec.structs.replace(one, rule="may") for one in clause.pieces]
     first, *middle = clause.atoms
@@ -112,7 +110,7 @@ def loosened(clause: Clause) -> list[Clause]:
 
 
 def _after_operator(operator: str, clauses: list[Clause]) -> Rule:
-    """What the operator means for the next clause; AND also binds the one before it."""
+    """What the operator means for the next clause; AND also applies to the one before it."""
     if operator == "AND":
         if clauses and clauses[-1].rule == "may":
             clauses[-1] = msgspec.structs.replace(clauses[-1], rule="must")
@@ -157,7 +155,7 @@ def _prefix(text: str) -> Clause:
 
 
 def _run(text: str) -> Clause:
-    """A short run of a dense script: its neighbours are no obstacle."""
+    """A short run of a script without spaces: it may be part of a longer run."""
     units = pairs(text)
     return Clause(
         atoms=tuple(_dense_atoms(text)),

@@ -1,4 +1,4 @@
-"""From what a person asks to what is looked for: small words left out, near words taken in."""
+"""Interprets a question: drops stop words, adds near words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Asks = Literal["anything", "time", "amount"]
 
 
 class Question(Value):
-    """`asks` is what kind of answer is wanted; `period` the time that the question names."""
+    """`asks` is the kind of answer that is wanted, `period` the time that the question names."""
 
     clauses: tuple[Clause, ...]
     asks: Asks = "anything"
@@ -37,7 +37,7 @@ class Question(Value):
 
 
 def understood(query: str, now: float) -> Question:
-    """Every string whatever is a question."""
+    """Every string is a valid question."""
     clauses = parse(query)
     if not clauses:
         return Question(clauses=())
@@ -54,7 +54,7 @@ def understood(query: str, now: float) -> Question:
 
 
 def softened(clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
-    """The same wishes, none of which must be fulfilled."""
+    """The same clauses, all optional."""
     found: list[Clause] = []
     for clause in clauses:
         if clause.rule != "must":
@@ -67,7 +67,7 @@ def softened(clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
 
 
 def is_spelt_wrong(clause: Clause) -> bool:
-    """Whether a wish that nobody fulfils may be for another word: one that no dictionary has."""
+    """Whether an unmatched clause may be misspelled: its word is in no dictionary."""
     word = clause.word
     plain = len(clause.atoms) == 1 and clause.left and clause.right and clause.rule != "not"
     shortest = SHORTEST_NAME if clause.name else SHORTEST
@@ -75,8 +75,8 @@ def is_spelt_wrong(clause: Clause) -> bool:
 
 
 def respelt(clause: Clause, words: Sequence[str]) -> Clause:
-    """The same wish for those of the words that were probably meant, the first of them above all;
-    nobody's name is a word that a dictionary has."""
+    """The same clause for the words that were probably meant, the first above all. Dictionary words
+    are not taken for names."""
     telling = [word for word in words if not is_stop_word(word)]
     meant = [word for word in telling if not (clause.name and is_listed(word))][:_MOST_GUESSES]
     if not meant:
@@ -89,8 +89,8 @@ def respelt(clause: Clause, words: Sequence[str]) -> Clause:
 
 
 def _settled(clause: Clause, names: frozenset[str], bare: bool) -> list[Clause]:
-    """Words in quotes beside other words are a wish; alone they are meant as they stand. The parts
-    of a word with hyphens count by themselves as well."""
+    """Quoted words beside others are an optional clause; alone they are required. The parts of a
+    hyphenated word also count alone."""
     if clause.rule == "must" and clause.pattern and bare:
         return [_enriched(one, names) for one in softened((clause,))]
     if clause.rule == "may" and "-" in clause.word and clause.pieces:
@@ -100,7 +100,7 @@ def _settled(clause: Clause, names: frozenset[str], bare: bool) -> list[Clause]:
 
 
 def _enriched(clause: Clause, names: frozenset[str]) -> Clause:
-    """With the words that may stand in its place; a name has none."""
+    """The clause with words that may replace it; a name has none."""
     if clause.rule == "not" or len(clause.atoms) != 1 or not clause.word.isalpha():
         return clause
     if clause.word in names:
@@ -116,7 +116,7 @@ def _enriched(clause: Clause, names: frozenset[str]) -> Clause:
 
 
 def _atom(word: str) -> Atom:
-    """A near word is only as good as it is certain: a short stem has forms that are other words."""
+    """A near word must be certain: a short stem has forms that are other words."""
     stem = forms.stem(word)
     return Atom(text=stem, how="forms") if len(stem) > 3 else Atom(text=word, how="exact")
 
@@ -126,7 +126,7 @@ def _says_nothing(clause: Clause, names: frozenset[str]) -> bool:
 
 
 def _names(query: str) -> frozenset[str]:
-    """Words with a capital letter where no sentence begins."""
+    """Capitalised words that do not begin a sentence."""
     found = set()
     begins = True
     for raw in query.split():

@@ -1,4 +1,4 @@
-"""How well a message answers a query, judged on its text."""
+"""Scores how well a message answers a query, based on its text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hermes.journal.index.texts import ROLES, Row, text_of
 from hermes.journal.index.words import continues_word, end_of_word, fold
 
 LONGEST_JUDGED = 16_384
-"""Characters of a message that are judged, unless nothing is found in them."""
+"""Characters of a message that are scored, unless nothing is found in them."""
 
 _LONG = 300
 _SATURATION = 1.2
@@ -34,17 +34,17 @@ _TELLS_AMOUNT = 0.25
 _TELLING_WITHIN = 2_000
 _ROLE_WEIGHTS = {"user": 1.01, "assistant": 1.0, "tool": 0.75}
 _LEAST_FOR_NAME = 3.0
-# In a record a line end is two signs, and a sign of control six.
+# In a record, a line end takes two characters and a control character six.
 _STORED_GAP = r"(?:\\[bfnrt]|\\u[0-9a-f]{4}|[\W_]){1,16}"
 _MOST_SPANS = 32
 _FEW_SPANS = 6
 
 Span = tuple[int, int, float]
-"""Where a match begins and ends in the folded text, and what it is worth."""
+"""Start and end of a match in the folded text, and its weight."""
 
 
 class Message(NamedTuple):
-    """A row of the journal with its words, as they are and folded."""
+    """A row of the journal with its text, as it is and folded."""
 
     row: Row
     text: str
@@ -52,8 +52,8 @@ class Message(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """`found` are the matches of each clause, `rarities` what the clauses are worth. A message
-    that is not `own` has none of the words; those beside it have."""
+    """`found` are the matches of each clause, `rarities` the weights of the clauses. A message that
+    is not `own` has none of the words, but its neighbours do."""
 
     score: float
     row: Row
@@ -63,14 +63,14 @@ class Judged(NamedTuple):
     own: bool = True
 
     def spans(self) -> list[Span]:
-        """All matches with the whole of their worth."""
+        """All matches with their full weight."""
         pairs = zip(self.found, self.rarities, strict=True)
         return [(start, end, w * rarity) for some, rarity in pairs for start, end, w in some]
 
 
 class Hint(NamedTuple):
-    """What the index knows of a message: how much it or one beside it fulfils of each wish, what
-    else speaks for it, whether it has any of the words itself, and what all of it counts."""
+    """What the index knows of a message: how much of each clause it or a neighbour matches, other
+    evidence, whether it has any of the words itself, and the factor for all of it."""
 
     shares: Sequence[float]
     extra: float = 0.0
@@ -79,7 +79,8 @@ class Hint(NamedTuple):
 
 
 class Judge:
-    """Scores messages against clauses, each with its rarity: 0 for a word that all have."""
+    """Scores messages against clauses, each with its rarity: 0 for a word that all messages
+    have."""
 
     def __init__(
         self,
@@ -104,19 +105,19 @@ class Judge:
         ]
 
     def hear(self, messages: Sequence[Message]) -> None:
-        """Learn from messages that are judged later who speaks in them."""
+        """Learn who speaks in messages that are scored later."""
         self._speakers.hear((one.row.kind, one.folded) for one in messages)
 
     def rules_out(self, body: str | bytes) -> bool:
-        """Whether the bare bytes of a record show that it lacks words which must stand together:
-        far cheaper than reading it. Only plain bytes tell."""
+        """Whether the raw bytes of a record show that it lacks a required phrase: much cheaper than
+        decoding it. Only works for ASCII."""
         if not self._together or isinstance(body, str) or not body.isascii():
             return False
         low = body.lower()
         return any(pattern.search(low) is None for pattern in self._together)
 
     def judge(self, message: Message, hint: Hint | None = None) -> Judged | None:
-        """None when a clause that must be fulfilled is not, or none is at all."""
+        """None when a required clause is not matched, or none is at all."""
         row, text, folded = message
         hint = hint or self._nothing
         found = self._found(folded)
@@ -145,7 +146,7 @@ class Judge:
         for (clause, rarity, _), spans, share in zip(self._wishes, found, hint.shares, strict=True):
             part = self._part(clause, row, folded, bool(spans), hint) if clause.name else None
             if part is not None:
-                # In a store of one talk everybody is named all the time, which matters no less.
+                # In a store with one conversation, names occur everywhere and matter no less.
                 relevance += part * max(rarity, _LEAST_FOR_NAME)
             elif not spans:
                 relevance += share * _brevity(length)
@@ -160,13 +161,13 @@ class Judge:
         return relevance * factor * telling * freshness * weight
 
     def _part(self, clause: Clause, row: Row, folded: str, said: bool, hint: Hint) -> float | None:
-        """What the speaker counts for a name that is said in the session."""
+        """The weight of the speaker for a name that occurs in the session."""
         if hint.factor < 1:
             return None
         return self._speakers.part(clause.word, row.kind, folded, said=said)
 
     def _tells(self, folded: str) -> float:
-        """Whether there is an answer of the wanted kind in the text."""
+        """Whether the text contains an answer of the wanted kind."""
         if self._asks == "time":
             return _TELLS_TIME if _time().search(folded, 0, _TELLING_WITHIN) else 0.0
         if self._asks == "amount":
@@ -197,7 +198,7 @@ def _amount() -> re.Pattern[str]:
 
 
 def _is_held(clause: Clause, spans: list[Span], hint: Hint) -> bool:
-    """A word may also be there in a form that only the index knows."""
+    """A word may also match in a form that only the index knows."""
     return bool(spans) or (bool(clause.near) and hint.own)
 
 
@@ -246,7 +247,7 @@ class _Matcher:
             start = folded.find(wanted, end)
 
     def _apart(self, folded: str) -> list[Span]:
-        """The pieces of the clause when each of them is there, though not together."""
+        """The pieces of the clause when each occurs, though not together."""
         found: list[Span] = []
         for piece in self._pieces:
             spans = piece.spans(folded, most=_FEW_SPANS)
@@ -257,7 +258,7 @@ class _Matcher:
 
 
 def _frequency(count: int, length: int) -> float:
-    """Each further mention adds less, and mentions in a long text less than in a short one."""
+    """Each further match adds less, and matches in a long text count less than in a short one."""
     relative = 1 + _LENGTH_MATTERS * max(0, length - _LONG) / _LONG
     return count * (_SATURATION + 1) / (count + _SATURATION * relative)
 
@@ -267,7 +268,7 @@ def _brevity(length: int) -> float:
 
 
 def _closeness(found: list[list[Span]]) -> float:
-    """1 when the clauses follow each other as in the query, near 0 when they are far apart."""
+    """1 when the clauses occur in the order of the query, near 0 when they are far apart."""
     near = [_nearness(left, right) for left, right in pairwise(found) if left and right]
     return sum(near) / (len(found) - 1) if near else 0.0
 

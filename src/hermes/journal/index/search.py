@@ -1,4 +1,4 @@
-"""Search over the journal: an index that keeps itself up to date and mends itself."""
+"""Search over the journal, with an index that updates and repairs itself."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _PASSAGE_CHARACTERS = 400
 
 
 class Hit(Value):
-    """A message that was found. `n` is its record number in the session; the snippet has `>>>`
-    and `<<<` around what matched. Scores can be compared within one search only."""
+    """A message that was found. `n` is its record number in the session. The snippet marks matches
+    with `>>>` and `<<<`. Scores are comparable within one search only."""
 
     session_id: str
     n: int
@@ -46,8 +46,8 @@ class Hit(Value):
 
 
 class Passage(Value):
-    """A message that may hold an answer, on one line; of a long one the best stretch. One that is
-    not `own` has none of the words that were asked for; messages beside it have."""
+    """A message that may hold an answer, on one line; of a long one the best excerpt. One that is
+    not `own` has none of the words, but its neighbours do."""
 
     session_id: str
     n: int
@@ -60,12 +60,9 @@ class Passage(Value):
 
 
 class SearchIndex:
-    """Finds messages by their words. The file at `path` can be deleted at any time.
-
-    A search first takes in what is new, and waits `patience_seconds` for that at most: then it
-    answers with what is indexed so far. When the file cannot be used at all, the journal itself
-    is read.
-    """
+    """Finds messages by their words. The file at `path` can be deleted at any time. A search first
+    indexes new messages for at most `patience_seconds`, then answers with what is indexed so far.
+    When the file cannot be used at all, the journal itself is searched."""
 
     def __init__(
         self,
@@ -96,9 +93,9 @@ class SearchIndex:
         since: float | None = None,
         until: float | None = None,
     ) -> tuple[Hit, ...]:
-        """The best messages, best first, of several sessions where there are. Any string is a
-        query (see `question.understood`); times are seconds since 1970, from `since` up to,
-        without, `until`."""
+        """The best messages, best first, from several sessions where possible. Any string is a
+        query (see `question.understood`). Times are seconds since 1970: `since` inclusive, `until`
+        exclusive."""
         first = max(0, offset)
         count = min(first + limit, _MOST_HITS)
         if count <= first:
@@ -118,8 +115,8 @@ class SearchIndex:
         since: float | None = None,
         until: float | None = None,
     ) -> tuple[Passage, ...]:
-        """Messages that may hold the answer to a question, best first: those with its words
-        and those beside them."""
+        """Messages that may hold the answer to a question, best first: those with its words and
+        their neighbours."""
         filters = _filters(sessions, exclude, roles, since, until)
         found = await self._found(query, filters, min(limit, _MOST_HITS), beside=True)
         return tuple(map(_passage, found[: max(0, limit)]))
@@ -143,29 +140,29 @@ class SearchIndex:
         )
 
     async def catch_up(self) -> None:
-        """Take in all that is new and merge what is due; for quiet times."""
+        """Index everything new and merge what is due; for idle times."""
         await self._repeated(lambda patient: self._keeper.caught_up(patient=patient), None)
 
     async def rebuild(self) -> None:
-        """Make the file anew from the journal."""
+        """Rebuild the file from the journal."""
         await self._repeated(lambda patient: self._keeper.discarded(patient=patient), None)
         await self.catch_up()
 
     async def forget(self, *, events: Collection[int] = (), sessions: Collection[str] = ()) -> None:
-        """Take the text of these messages out of the file; call it after the journal has lost
-        them. JournalError when that cannot be done."""
+        """Remove the text of these messages from the file, after the journal has lost them.
+        JournalError when that is not possible."""
         ids, names = set(events), set(sessions)
         await self._repeated(
             lambda patient: self._keeper.forgotten(ids, names, patient=patient), None
         )
 
     async def check(self) -> list[str]:
-        """Read the whole file; what is wrong with it, in words. No file is no problem."""
+        """Check the whole file; returns the problems. A missing file is none."""
         return await asyncio.to_thread(self._keeper.problems)
 
     async def _repeated(self, attempt: Callable[[bool], T | Outcome], nothing: T) -> T:
-        """Attempt it in a worker thread until it is done; the attempt is told whether there is
-        patience left for another one."""
+        """Try in a worker thread until it is done. The attempt is told whether there is time for
+        another one."""
         deadline = self._clock.monotonic() + self._patience_seconds
         repairs = 0
         while True:

@@ -1,8 +1,8 @@
-"""A segment, read: which of its messages hold a term, and where those lie in the journal.
+"""Reads segments: which messages hold a term, and where they are in the journal.
 
-The terms of a segment are sorted and cut into leaves. A leaf is two blocks: the terms themselves,
-with the offsets of their sets of messages, and the sets. Looking for a part of a term reads the
-first kind only.
+The terms of a segment are sorted and split into leaves. A leaf is two blocks: the terms, with the
+offsets of their sets of messages, and the sets. Searching for a part of a term reads only the first
+kind.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Leaf(NamedTuple):
     offsets: array[int]
 
     def ordinal(self, at: int) -> int:
-        """The number of the term that follows the newline at that place."""
+        """The number of the term that follows the newline at that position."""
         return self.terms.count(b"\n", 0, at)
 
     def span(self, start: bytes) -> tuple[int, int]:
-        """The newlines before and after the terms that begin so; zeros when there are none."""
+        """The newlines before and after the terms with this prefix; zeros when there are none."""
         sought = b"\n" + start
         first = self.terms.find(sought)
         if first < 0:
@@ -48,7 +48,7 @@ class Leaf(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where neighbouring messages lie in the journal, and when they were written."""
+    """Where neighbouring messages are in the journal, and when they were written."""
 
     first_id: int
     distances: array[int]
@@ -98,8 +98,8 @@ class Segment:
         return sets.union(found)
 
     def docs_starting(self, start: bytes) -> Docs:
-        """The messages of the terms that begin with `start`; a beginning so short that it fills
-        many leaves finds more than enough in the first of them."""
+        """The messages of the terms that begin with `start`. A prefix that is so short that it
+        fills many leaves finds enough in the first of them."""
         found: list[Docs] = []
         for number in self._leaves_of(start)[:_MOST_LEAVES]:
             leaf = self.leaf(number)
@@ -109,8 +109,8 @@ class Segment:
         return sets.union(found)
 
     def docs_containing(self, parts: Collection[bytes], *, most: int) -> dict[bytes, Docs]:
-        """For each part the messages of words with it inside; of `most` words when there are
-        more. Reads all terms, which is for small segments."""
+        """For each part the messages of words that contain it, of at most `most` words. Reads all
+        terms, so it is for small segments."""
         found: dict[bytes, list[Docs]] = {part: [] for part in parts}
         for number, block in enumerate(self._term_blocks):
             for part, some in found.items():
@@ -170,7 +170,7 @@ class Segment:
 
     @cached_property
     def _term_blocks(self) -> list[bytes]:
-        """Kept, as whoever looks through them once mostly does so again."""
+        """Cached, because they are usually read again."""
         return list(self._file.blocks(self.info.number, "terms", 0, self.info.leaves))
 
     def _all_leaves(self) -> Iterator[Leaf]:
@@ -180,11 +180,11 @@ class Segment:
         return max(0, bisect_right(self._roots(), term) - 1)
 
     def leaves_of(self, start: bytes) -> int:
-        """In how many leaves terms with that beginning can be."""
+        """The number of leaves that can hold terms with that prefix."""
         return len(self._leaves_of(start))
 
     def _leaves_of(self, start: bytes) -> range:
-        """The leaves in which terms with that beginning can be."""
+        """The leaves that can hold terms with that prefix."""
         end = bisect_left(self._roots(), start + b"\xff")
         first = self._leaf_of(start)
         return range(first, max(first + 1, end))
@@ -202,7 +202,7 @@ class Segment:
         return sets.decode(stored, self.info.docs)
 
     def _docs_between(self, leaf: int, first: int, end: int) -> Iterator[Docs]:
-        """The sets of neighbouring terms; short ones are joined before they are decoded."""
+        """The sets of neighbouring terms; short ones are joined before decoding."""
         offsets, data = self.leaf(leaf).offsets, self._data(leaf)
         begun = offsets[first]
         for ordinal in range(first, end):
@@ -220,8 +220,8 @@ class Segment:
 
 
 def is_wordlike(term: bytes) -> bool:
-    """Whether the term may be found by a part of it: not the names of sessions and roles, nor
-    the pairs of Chinese, Japanese and Korean, which have no parts."""
+    """Whether the term can be found by a part of it: not sessions and roles, nor pairs of Chinese,
+    Japanese and Korean characters, which have no parts."""
     return _FIRST_WORD < term < _FIRST_PAIR
 
 

@@ -1,4 +1,4 @@
-"""Messages seen in the light of the session they belong to."""
+"""Weights messages by the sessions that they belong to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AGAIN = 0.6
 
 
 def with_sessions(found: Sequence[Judged]) -> list[Judged]:
-    """A message counts more among others that were found in its session."""
+    """A message counts more when its session has other matches."""
     worth = session_worth(found)
     return [
         one._replace(score=one.score + _SESSION_SAYS * worth[one.row.session_id]) for one in found
@@ -35,8 +35,8 @@ def session_worth(found: Sequence[Judged]) -> dict[str, float]:
 
 
 def varied(found: Sequence[Judged]) -> list[Judged]:
-    """In such an order that one session does not hide all others: each further message of a session
-    counts less than the one before it."""
+    """Order the results so that one session does not hide all others: each further message of a
+    session counts less than the one before it."""
     seen: defaultdict[str, int] = defaultdict(int)
     ranked: list[tuple[float, int, Judged]] = []
     for place, one in enumerate(found):

@@ -1,4 +1,4 @@
-"""The place of a message that a person wants to see: some words around the best matches."""
+"""Snippets: the part of a message around the best matches."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _SPACE = re.compile(r"\s+")
 
 
 def snippet(text: str, spans: Sequence[Span]) -> str:
-    """About 160 characters of the text on one line, matches between marks. The spans are places
-    in the folded text."""
+    """About 160 characters of the text on one line, with marked matches. The spans refer to the
+    folded text."""
     places = _in_original(text, _apart(spans))
     start, end = _window(text, places)
     shown: list[str] = []
@@ -30,8 +30,8 @@ def snippet(text: str, spans: Sequence[Span]) -> str:
 
 
 def excerpt(text: str, spans: Sequence[Span], width: int) -> str:
-    """The text on one line; of a longer one the stretch of about `width` characters that is worth
-    most, without marks."""
+    """The text on one line; of a longer one the best excerpt of about `width` characters, without
+    marks."""
     if len(text) <= width:
         return _SPACE.sub(" ", text).strip()
     start, end = _window(text, _in_original(text, _apart(spans)), width)
@@ -40,7 +40,7 @@ def excerpt(text: str, spans: Sequence[Span], width: int) -> str:
 
 
 def _apart(spans: Sequence[Span]) -> list[Span]:
-    """In order; of spans that overlap, the one that begins first and reaches furthest."""
+    """In order; of overlapping spans, the one that begins first and is longest."""
     kept: list[Span] = []
     for span in sorted(spans, key=lambda span: (span[0], -span[1])):
         if not kept or span[0] >= kept[-1][1]:
@@ -55,7 +55,7 @@ def _in_original(text: str, spans: list[Span]) -> list[Span]:
 
 
 def _window(text: str, places: list[Span], width: int = _WIDTH) -> tuple[int, int]:
-    """The stretch whose matches are worth most, with these in its middle, cut between words."""
+    """The excerpt with the most valuable matches in its middle, cut between words."""
     if not places:
         return 0, _cut(text, min(len(text), width), forward=False)
     stretches = [_stretch(places, first, width) for first in range(len(places))]
@@ -71,13 +71,13 @@ def _window(text: str, places: list[Span], width: int = _WIDTH) -> tuple[int, in
 
 
 def _stretch(places: list[Span], first: int, width: int) -> list[Span]:
-    """The matches from one on that fit together into a snippet."""
+    """The matches from one on that fit into a snippet."""
     end = places[first][0] + width
     return [places[first], *(place for place in places[first + 1 :] if place[1] <= end)]
 
 
 def _worth(stretch: list[Span]) -> float:
-    """Different words count more than one word often: a repeated weight is halved each time."""
+    """Different words count more than one repeated word: a repeated weight is halved each time."""
     worth, before, factor = 0.0, -1.0, 1.0
     for weight in sorted((weight for _, _, weight in stretch), reverse=True):
         factor = factor / 2 if weight == before else 1.0
@@ -87,7 +87,7 @@ def _worth(stretch: list[Span]) -> float:
 
 
 def _cut(text: str, at: int, *, forward: bool) -> int:
-    """A place near `at` where a word ends; `at` itself when there is none."""
+    """A position near `at` where a word ends, or `at` itself."""
     if at <= 0 or at >= len(text):
         return at
     if forward:

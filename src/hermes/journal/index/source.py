@@ -1,4 +1,4 @@
-"""Where the index reads the journal: a small protocol, and the plainest way to fulfil it."""
+"""How the index reads the journal: a protocol, and its simplest implementation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermes.journal.connections import is_sealed, open_frozen, unprepared
 from hermes.journal.faults import is_damage, is_forbidden, journal_error
 from hermes.journal.index.texts import KINDS, Row
 
-# Columns of a damaged record may hold anything; none of it may stop the reading of the others.
+# Columns of a damaged record may hold anything; none of it may stop the reading of others.
 _SELECT = (
     "SELECT e.id, CAST(s.id AS BLOB), e.n, e.kind, coalesce(CAST(e.at AS REAL), 0.0),"
     " CAST(e.body AS BLOB) FROM events e JOIN sessions s USING (session)"
@@ -23,27 +23,27 @@ _IDS_AT_ONCE = 500
 
 
 class Source(Protocol):
-    """Called in worker threads, never in two of them at once; between searches it is closed, and
-    the next call opens it again."""
+    """Called in worker threads, one at a time. Closed between searches; the next call opens it
+    again."""
 
     def exists(self) -> bool:
-        """Whether there is a journal at all."""
+        """Whether there is a journal."""
         ...
 
     def rows(self, after_id: int, limit: int) -> list[Row]:
-        """The next rows of `KINDS` with a greater id, in the order of ids; fewer than the limit
-        only when there are no more."""
+        """The next rows of `KINDS` with a greater id, ordered by id; fewer than the limit only at
+        the end."""
         ...
 
     def fetch(self, ids: Sequence[int]) -> list[Row]:
-        """Those of the rows that exist, in any order."""
+        """The rows that exist, unordered."""
         ...
 
     def close(self) -> None: ...
 
 
 class JournalFile:
-    """The journal's SQLite file, read only. Records on damaged pages are left out; JournalError
+    """The journal's SQLite file, read only. Records on damaged pages are left out. JournalError
     when the file cannot be read at all."""
 
     def __init__(self, path: Path) -> None:
@@ -85,7 +85,7 @@ class JournalFile:
             self._db = None
 
     def _salvaged(self, first: int, last: int) -> list[Row]:
-        """What can be read of a range, halved until only the bad records are left out."""
+        """The readable rows of a range, halved until only bad records are left out."""
         try:
             return self._all(_RANGE, (first, last))
         except sqlite3.Error as error:

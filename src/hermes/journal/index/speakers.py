@@ -1,5 +1,5 @@
-"""Who says a message, as far as the texts tell: a name before the words, or the role of somebody
-who is called by a name."""
+"""Determines who says a message: by a name before the text, or by the role of a person who is
+addressed by name."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _LEAST_CALLS = 3
 _MOSTLY = 0.8
 _SHORTEST_NAME = 3
 
-# Who speaks, where that is written before the words: a name of one word or two.
+# A speaker written before the text: a name of one or two words.
 _BEFORE_WORDS = re.compile(r"(\w+)(?: \w+)?: ")
 _GREETING = r"hey|hi|hello|thanks|thank you|bye|dear|wow|yeah|yes|oh|congrats"
 
 
 class Speakers:
-    """Those of some folded names that turn out to be of people who speak."""
+    """The folded names that turn out to belong to speakers."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._calls = {name: _call(name) for name in names}
         self._callers: dict[str, str] = {}
 
     def hear(self, said: Iterable[tuple[str, str]]) -> None:
-        """Learn from messages, each with its kind and its folded text, who is called by a name:
-        people call others, so whoever is called by one side of a talk is the other side."""
+        """Learn from messages, each with its kind and folded text, who is addressed by name: the
+        person that one side of a conversation addresses is the other side."""
         if not self._calls:
             return
         bare = [one for one in said if not _BEFORE_WORDS.match(one[1])]
@@ -42,8 +42,8 @@ class Speakers:
                     self._callers[name] = kind
 
     def part(self, name: str, kind: str, folded: str, *, said: bool) -> float | None:
-        """What a message counts for the name of somebody: most when it is theirs. None when it is
-        not known who speaks; `said` is whether it has the name."""
+        """The weight of a message for a person's name: highest when that person wrote it. None when
+        the speaker is unknown. `said` is whether the message contains the name."""
         if before := _BEFORE_WORDS.match(folded):
             if _is_short_for(name, before[1]):
                 return _SPEAKS
@@ -54,11 +54,11 @@ class Speakers:
 
 
 def _is_short_for(name: str, whole: str) -> bool:
-    """Whether it is the same name, or what friends make of it."""
+    """Whether it is the same name or a short form of it."""
     return whole == name or (len(name) >= _SHORTEST_NAME and whole.startswith(name))
 
 
 def _call(name: str) -> re.Pattern[str]:
-    """The name between signs, or after a greeting: as one speaks to somebody, not of them."""
+    """The name between punctuation, or after a greeting, as when a person is addressed."""
     word = re.escape(name)
     return re.compile(rf"(?:^|[,.!?]\s*|\b(?:{_GREETING}) ){word}(?=[,.!?]|$)")

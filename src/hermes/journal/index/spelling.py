@@ -1,17 +1,17 @@
-"""Words that are one slip away from a word that nobody wrote."""
+"""Finds words that differ from an unknown word by one typing error."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 SHORTEST, SHORTEST_NAME = 5, 4
-"""Letters of a word or name that may be misspelt; of a shorter one too many others are one slip
-away."""
+"""The minimal length of a word or name that may be misspelled; shorter ones have too many
+neighbours."""
 
 
 def alike(word: str, blocks: Iterable[bytes], *, most: int) -> list[str]:
-    """The words that differ by a letter too many, too few or wrong, or by two that changed places;
-    those with the same beginning first. A block is words between newlines."""
+    """The words that differ by an extra, missing or wrong letter or by two swapped letters; those
+    with the same prefix first. A block is words between newlines."""
     found = {other for block in blocks for other in _near(word, block)}
     found.discard(word)
     order = sorted(found, key=lambda other: (other[0] != word[0], len(other) != len(word), other))
@@ -19,7 +19,7 @@ def alike(word: str, blocks: Iterable[bytes], *, most: int) -> list[str]:
 
 
 def is_one_slip(word: str, other: str) -> bool:
-    """Whether one slip of the hand makes one word of the other."""
+    """Whether one typing error turns one word into the other."""
     shorter = min(len(word), len(other))
     if max(len(word), len(other)) - shorter > 1:
         return False
@@ -34,8 +34,8 @@ def is_one_slip(word: str, other: str) -> bool:
 
 
 def _near(word: str, block: bytes) -> Iterator[str]:
-    """A slip spoils one half of a word and leaves the other, unless two letters changed places in
-    its middle."""
+    """A typing error leaves one half of a word intact, unless two letters are swapped in its
+    middle."""
     middle = len(word) // 2
     begins, ends = b"\n" + word[:middle].encode(), word[middle:].encode() + b"\n"
     swapped = word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :]
@@ -54,6 +54,6 @@ def _near(word: str, block: bytes) -> Iterator[str]:
 
 
 def _with_beginning(block: bytes, start: bytes) -> bytes:
-    """The block when words that begin so can be in it, which is sorted; otherwise nothing."""
+    """The block, if words with this prefix can be in it, otherwise nothing. A block is sorted."""
     first, last = block[1 : 1 + len(start)], block[block.rfind(b"\n", 0, -1) + 1 : -1]
     return block if first <= start <= last[: len(start)] else b""

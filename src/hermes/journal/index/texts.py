@@ -1,4 +1,4 @@
-"""What of an event can be found: who speaks, and the words."""
+"""The searchable part of an event: role and text."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ROLES: dict[str, Role] = {
     "tool_finished": "tool",
 }
 KINDS = tuple(ROLES)
-"""The kinds of events that carry words."""
+"""The event kinds that carry text."""
 
 LONGEST_TEXT = 262_144
-"""Characters of one event that are indexed; what a tool printed after them is not found."""
+"""Characters of one event that are indexed; the rest of a longer one is not found."""
 
 
 class Row(NamedTuple):
-    """An event as it lies in the journal. `id` grows over all sessions, `n` within one."""
+    """An event as stored in the journal. `id` grows over all sessions, `n` within one."""
 
     id: int
     session_id: str
@@ -43,15 +43,15 @@ class _Said(Value):
 
 
 class _Body(Value):
-    """The fields that the three kinds of events share; all others are skipped unread."""
+    """The fields that the three kinds of events share; all others are skipped."""
 
     message: _Said = _Said()
     result: _Said = _Said()
 
 
 def text_of(row: Row) -> str:
-    """The words of an event: what was written, and what tools were called with; not what a model
-    thought. Empty for a body that cannot be read."""
+    """The text of an event: messages and the arguments of tool calls, without reasoning. Empty for
+    a body that cannot be read."""
     if row.kind not in ROLES:
         return ""
     try:

@@ -1,5 +1,8 @@
-"""Keeping the index file in step with the journal: new events in, old segments merged, what was
-deleted taken out. One process at a time writes; the kernel releases the lock of a dead one."""
+"""Keeps the index file in step with the journal: adds new events, merges segments, removes deleted
+ones.
+
+One process at a time writes; the kernel releases the lock of a dead one.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ Progress = Literal["done", "more", "busy"]
 
 
 class Sizes(Value):
-    """Messages that are taken in at once, and those of a segment that is full (at most 65,536)."""
+    """Messages that are indexed at once, and those of a full segment (at most 65,536)."""
 
     draft: int = 16_384
     segment: int = MOST_DOCS
@@ -47,7 +50,7 @@ class Sizes(Value):
 
 @contextmanager
 def sole_writer(path: Path) -> Iterator[bool]:
-    """Whether this process is now the one that may write; it never waits."""
+    """Whether this process may write now; never waits."""
     lock = FileLock(path)
     try:
         is_held = lock.acquire(timeout=0)
@@ -64,8 +67,8 @@ def lock_path(path: Path) -> Path:
 
 
 def advance(file: IndexFile, source: Source, sizes: Sizes, *, thorough: bool) -> Progress:
-    """Take in one batch of new events. Merges that take longer than a search may are left for a
-    thorough call, unless very many small segments wait."""
+    """Index one batch of new events. Merges that would delay a search are left to a thorough call,
+    unless very many small segments wait."""
     manifest = file.manifest()
     if _agrees(source, manifest.seen) and not (
         source.rows(_seen_id(manifest), 1) or merge_due(manifest.segments, sizes, thorough=thorough)
@@ -102,9 +105,8 @@ def forget(file: IndexFile, source: Source, ids: set[int], sessions: Collection[
 def merge_due(
     segments: Sequence[SegmentInfo], sizes: Sizes, *, thorough: bool
 ) -> Sequence[SegmentInfo]:
-    """Which neighbours are to become one: those that fill a segment, or the newest that together
-    outweigh the next older one, so that a message is rewritten only as often as its segment
-    doubles."""
+    """The neighbours to merge: those that fill a segment, or the newest that together outweigh the
+    next older one, so that a message is rewritten only when its segment doubles."""
     small = _small_at_end(segments)
     if sum(info.docs for info in small) >= sizes.segment and thorough:
         fitting = [total <= sizes.segment for total in accumulate(info.docs for info in small)]
@@ -171,15 +173,14 @@ def _with_new_rows(
 
 
 def _agrees(source: Source, place: Place | None) -> bool:
-    """Whether the journal still has this event; another journal, or one that was set back to an
-    older copy, has not."""
+    """Whether the journal still has this event; another journal or an older copy does not."""
     if place is None:
         return True
     return any(place_of(row) == place for row in source.fetch([place.id]))
 
 
 def _rewound(file: IndexFile, source: Source, manifest: Manifest) -> Manifest:
-    """Without the newest segments that the journal does not agree with."""
+    """Without the newest segments that do not match the journal."""
     if _agrees(source, manifest.seen):
         return manifest
     kept = list(manifest.segments)
@@ -230,8 +231,8 @@ def _doomed(segment: Segment, ids: set[int], sessions: Collection[str]) -> set[i
 
 
 def _place(source: Source, id: int) -> Place:
-    """The journal's event with that id; one that is gone fits nothing, so what was indexed after
-    the segment before it is looked at again."""
+    """The journal's event with that id. A missing one matches nothing, so that everything after the
+    segment before it is read again."""
     rows = source.fetch([id])
     return place_of(rows[0]) if rows else Place(id=id, session_id="", n=0)
 

@@ -1,7 +1,7 @@
 """All words of the closed segments, each once, so that words can be found by a part of them.
 
-The words lie in blocks of their own, in sorted lists; a list holds the words that the lists before
-it have not. Which messages have a word, the segments know.
+The words are stored in sorted lists; a list holds the words that earlier lists do not. The segments
+know which messages have a word.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def extended(file: IndexFile, manifest: Manifest, closed: SegmentInfo) -> Manife
 
 
 def renewed(file: IndexFile, manifest: Manifest) -> Manifest:
-    """With one list of the words that the segments have now, in place of all earlier ones."""
+    """With one list of the current words of the segments, replacing all earlier ones."""
     file.drop([known.number for known in manifest.words])
     closed = [Segment(file, info) for info in manifest.segments if info.closed]
     bare = msgspec.structs.replace(manifest, words=())
@@ -38,7 +38,7 @@ def renewed(file: IndexFile, manifest: Manifest) -> Manifest:
 def words_with(
     blocks: Iterable[bytes], parts: Collection[bytes], *, most: int
 ) -> dict[bytes, list[bytes]]:
-    """For each part the words with it inside; the shortest when there are more than so many."""
+    """For each part the words that contain it; the shortest when there are too many."""
     found: dict[bytes, list[bytes]] = {part: [] for part in parts}
     for block in blocks:
         for part, words in found.items():
@@ -72,7 +72,7 @@ def _joined(words: list[bytes]) -> bytes:
 
 
 def _merged(segments: Sequence[Segment]) -> Iterator[bytes]:
-    """The terms of several segments, sorted and each once; see `build` for the way of it."""
+    """The terms of several segments, sorted and each once; see `build`."""
     streams = [segment.terms_by_leaf() for segment in segments]
     waiting: list[list[bytes]] = [[] for _ in segments]
     while any(waiting := [some or next(s, []) for some, s in zip(waiting, streams, strict=True)]):

@@ -1,4 +1,4 @@
-"""From text to terms: letters folded to one form, words cut out, dense scripts cut into pairs."""
+"""Splits text into terms: folds letters, cuts words, splits scripts without spaces into pairs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from operator import add
 
 LONGEST = 32
-"""Characters of a term; a longer run of letters and digits becomes several terms."""
+"""The longest term; a longer run of letters and digits becomes several terms."""
 
 # Scripts that are written without spaces between words.
 _DENSE = (
@@ -17,7 +17,7 @@ _DENSE = (
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _EMOJI = "\u2600-\u27bf\U0001f300-\U0001faff"
-# Letters and digits; the vowel signs of India belong to a word, though they are no letters.
+# Letters and digits, and the vowel signs of Indic scripts, which belong to a word.
 _LETTER = f"(?:[^\\W_{_DENSE}]|[\u0900-\u0dff])"
 _BLOCK = 1_024
 _ASCII = re.compile("[\x00-\x7f]*")
@@ -25,7 +25,7 @@ _ASCII_WORD = re.compile(f"[a-z0-9]{{1,{LONGEST}}}")
 _ASCII_REST = re.compile("[a-z0-9]*")
 
 
-# Large classes of characters take milliseconds to compile, which no start of the program needs.
+# Large character classes take milliseconds to compile, so they are compiled on first use.
 @cache
 def _piece() -> re.Pattern[str]:
     return re.compile(f"(?P<dense>[{_DENSE}]+)|(?P<emoji>[{_EMOJI}])|{_LETTER}{{1,{LONGEST}}}")
@@ -43,8 +43,8 @@ def _dense() -> re.Pattern[str]:
 
 @cache
 def _marks() -> re.Pattern[str]:
-    """Accents of Latin, Greek and Cyrillic, points of Hebrew and Arabic, and signs without a
-    width. Marks of other scripts (the voiced sounds of Japanese) make other letters."""
+    """Accents of Latin, Greek and Cyrillic, points of Hebrew and Arabic, and zero-width characters.
+    Marks of other scripts (Japanese voiced sounds) make different letters."""
     return re.compile(
         "[\u00ad\u0300-\u036f\u0591-\u05c7\u064b-\u0652\u0670"
         "\u200b-\u200f\u202a-\u202e\u2060\ufe0f\ufeff]+"
@@ -61,13 +61,13 @@ def fold(text: str) -> str:
         return text.lower()
     bare = _marks().sub("", unicodedata.normalize("NFKD", text))
     low = bare.casefold()
-    # To translate takes longer than all the rest, and few texts need it.
+    # `translate` takes longer than everything else, and few texts need it.
     return unicodedata.normalize("NFC", low.translate(_PLAIN) if _NOT_PLAIN.search(low) else low)
 
 
 def terms(folded: str) -> set[str]:
-    """What a folded text is found by. A dense run gives its pairs of neighbours and its last
-    character alone, so that one character is always the beginning of some term."""
+    """The terms of a folded text. A run without spaces gives its pairs of neighbours and its last
+    character alone, so that a single character is always the prefix of a term."""
     if folded.isascii():
         return set(_ASCII_WORD.findall(folded))
     found: set[str] = set()
@@ -81,7 +81,7 @@ def terms(folded: str) -> set[str]:
 
 
 def pieces(folded: str) -> list[tuple[str, int]]:
-    """Words and dense runs in their order, each with the place where it begins."""
+    """Words and runs in order, each with its start."""
     return [(piece[0], piece.start()) for piece in _piece().finditer(folded)]
 
 
@@ -90,7 +90,7 @@ def pairs(run: str) -> list[str]:
 
 
 def end_of_word(text: str, at: int) -> int:
-    """Where the word that reaches to this place ends."""
+    """The end of the word that reaches to this position."""
     rest = (_ASCII_REST if text.isascii() else _rest()).match(text, at)
     return rest.end() if rest else at
 
@@ -100,7 +100,7 @@ def is_dense(character: str) -> bool:
 
 
 def continues_word(text: str, at: int) -> bool:
-    """Whether the character there would be part of a word beside it."""
+    """Whether the character there would continue a word beside it."""
     if not 0 <= at < len(text):
         return False
     character = text[at]
@@ -108,7 +108,7 @@ def continues_word(text: str, at: int) -> bool:
 
 
 def origins(text: str, places: Sequence[int]) -> list[int]:
-    """For rising places in the folded text, where they lie in the text itself."""
+    """For rising positions in the folded text, the positions in the text itself."""
     if text.isascii():
         return list(places)
     found: list[int] = []
@@ -124,7 +124,7 @@ def origins(text: str, places: Sequence[int]) -> list[int]:
 
 
 def _blocks(text: str) -> Iterator[int]:
-    """The ends of stretches that fold by themselves."""
+    """The ends of parts that fold independently."""
     end = _BLOCK
     while end < len(text):
         while end < len(text) and _joins(text[end]):
@@ -135,7 +135,7 @@ def _blocks(text: str) -> Iterator[int]:
 
 
 def _exact_origins(text: str, start: int, end: int) -> list[int]:
-    """For each character of the folded stretch, where it comes from."""
+    """For each character of the folded part, its position in the text."""
     found: list[int] = []
     while start < end:
         plain = _plain_end(text, start, end)
@@ -151,15 +151,15 @@ def _exact_origins(text: str, start: int, end: int) -> list[int]:
 
 
 def _plain_end(text: str, start: int, end: int) -> int:
-    """Up to where each character folds into one; the one before another script may be joined by
-    it."""
+    """The end of the part where each character folds into one. The last character before another
+    script may combine with it."""
     run = _ASCII.match(text, start, end)
     stop = run.end() if run else start
     return stop if stop == end else max(start, stop - 1)
 
 
 def _joins(character: str) -> bool:
-    """Whether normal forms may merge the character with the one before it, or drop it."""
+    """Whether normalization may merge the character with the one before it, or drop it."""
     return (
         unicodedata.category(character)[0] == "M"
         or "\u1160" <= character <= "\u11ff"
