@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hermes.codec.values import replace
 from hermes.core.events import HookAction, HookAnswered
@@ -14,7 +14,9 @@ from hermes.core.messages import Image, Reasoning, Text, ToolCall, ToolResult
 from hermes.core.planning import DOOR, find_tool, refused, through
 from hermes.core.prompt import Reply, TextDelta
 from hermes.core.stop import Stop, unless
-from hermes.core.turn import Turn
+
+if TYPE_CHECKING:
+    from hermes.core.turn import Turn
 
 T = TypeVar("T")
 

@@ -3,6 +3,8 @@ parallel."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, replace
 from hermes.core.effects import (
@@ -18,7 +20,9 @@ from hermes.core.errors import ToolError
 from hermes.core.events import Judged
 from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.core.tools import Tool
-from hermes.core.turn import Toolbox, Turn
+
+if TYPE_CHECKING:
+    from hermes.core.turn import Toolbox, Turn
 
 DOOR = "tool_call"
 

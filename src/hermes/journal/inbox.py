@@ -21,14 +21,14 @@ KEEP_SECONDS = 30 * 86_400.0
 _COMMAND = cast(type[Command], Command)
 
 
-def post(tx: Transaction, session_id: str, command: Command, key: str, now: float) -> None:
+def post_command(tx: Transaction, session_id: str, command: Command, key: str, now: float) -> None:
     tx.db.execute(
         "INSERT INTO inbox(session, key, body, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (tx.session(session_id), key, encode(command).decode(), now),
     )
 
 
-def waiting(db: sqlite3.Connection, lease: Lease) -> tuple[Waiting, ...]:
+def waiting_commands(db: sqlite3.Connection, lease: Lease) -> tuple[Waiting, ...]:
     query = (
         "SELECT l.session FROM leases AS l JOIN sessions AS s USING (session)"
         " WHERE s.id = ? AND l.owner = ? AND l.fence = ?"
@@ -51,7 +51,7 @@ def _waiting(id: int, body: str) -> Waiting | None:
         return None
 
 
-def taken(tx: Transaction, lease: Lease, ids: Sequence[int], now: float) -> None:
+def mark_taken(tx: Transaction, lease: Lease, ids: Sequence[int], now: float) -> None:
     session = tx.held(lease)
     for id in ids:
         where = "WHERE id = ? AND session = ?"

@@ -17,10 +17,11 @@ from hermes.core.events import DurableEvent, ModelCalled, Record, SessionOpened
 from hermes.core.messages import Usage
 from hermes.core.ports import Lease, Waiting
 from hermes.core.world import World
-from hermes.journal import inbox, leases, schema
+from hermes.journal import leases, schema
 from hermes.journal.connections import Readers, open_reader
 from hermes.journal.faults import is_damage
 from hermes.journal.granting import grant
+from hermes.journal.inbox import mark_taken, post_command, waiting_commands
 from hermes.journal.reading import Lost, quarantine, read_session
 from hermes.journal.rows import PAGE_DAMAGE
 from hermes.journal.shapes import Stored, stored
@@ -148,14 +149,14 @@ class SqliteJournal:
 
     async def post(self, session_id: str, command: Command, *, key: str = "") -> None:
         now = self.world.clock.now()
-        await self.writing(lambda tx: inbox.post(tx, session_id, command, key, now))
+        await self.writing(lambda tx: post_command(tx, session_id, command, key, now))
 
     async def take(self, lease: Lease) -> tuple[Waiting, ...]:
-        return await self.reading(lambda db: inbox.waiting(db, lease))
+        return await self.reading(lambda db: waiting_commands(db, lease))
 
     async def taken(self, lease: Lease, ids: Sequence[int]) -> None:
         now = self.world.clock.now()
-        await self.writing(lambda tx: inbox.taken(tx, lease, ids, now))
+        await self.writing(lambda tx: mark_taken(tx, lease, ids, now))
 
     def changed(self) -> int:
         """A number that changes with every commit of another process; -1 before the file exists.

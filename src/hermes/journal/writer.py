@@ -18,11 +18,13 @@ from typing import Any, Generic, TypeVar, cast
 from hermes.codec.file_lock import FileLock
 from hermes.core.errors import HermesError, JournalError
 from hermes.core.world import World
-from hermes.journal import leases, mending, opening
+from hermes.journal import leases
 from hermes.journal.checkpoints import Checkpointer
 from hermes.journal.connections import run_in_thread
 from hermes.journal.faults import is_damage, journal_error
 from hermes.journal.locks import Owner
+from hermes.journal.mending import mend
+from hermes.journal.opening import open_for_writing
 from hermes.journal.transaction import Head, InFile, Transaction
 
 log = logging.getLogger(__name__)
@@ -260,7 +262,7 @@ class Writer:
             self._is_mending_wanted = False
             self._mend()
         if self._db is None:
-            self._db = opening.open_for_writing(self._path)
+            self._db = open_for_writing(self._path)
             self._checkpointer.begin(self._db)
         is_beat_due = self._is_beat_due()
         self._db.execute("BEGIN IMMEDIATE")
@@ -338,7 +340,7 @@ class Writer:
         self._mended_at = now
         self._reopen_later()
         try:
-            return mending.mend(self._path, self._world.clock.now())
+            return mend(self._path, self._world.clock.now())
         except (sqlite3.Error, OSError) as failure:
             log.error("the journal could not be repaired", extra={"error": str(failure)})
             return False
