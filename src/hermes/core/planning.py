@@ -73,10 +73,10 @@ def plan_call(turn: Turn, call: ToolCall, seen: set[str]) -> Plan | ToolResult:
     if found is None:
         names = ", ".join(spec.name for spec in turn.toolbox.specs)
         return refused(call, f"There is no tool named {call.name!r}. There are: {names}.")
-    stutter = f"{found.name}{sorted(call.arguments.items(), key=repr)!r}"
-    if stutter in seen:
+    duplicate_key = f"{found.name}{sorted(call.arguments.items(), key=repr)!r}"
+    if duplicate_key in seen:
         return refused(call, "This reply already contains the same call; see its result.")
-    seen.add(stutter)
+    seen.add(duplicate_key)
     if refusal := turn.watch.refusal(call):
         return refused(call, refusal)
     try:

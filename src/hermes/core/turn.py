@@ -100,9 +100,9 @@ class Kept:
 
     def out_of_view(self) -> None:
         """Earlier tool output may be out of the model's view: notify services that rely on it."""
-        for kept in self._objects.values():
-            if callable(told := getattr(kept, "out_of_view", None)):
-                told()
+        for service in self._objects.values():
+            if callable(notify := getattr(service, Kept.out_of_view.__name__, None)):
+                notify()
 
 
 class Turn:
