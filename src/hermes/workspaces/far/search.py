@@ -1,5 +1,5 @@
-"""Searches the files of a far machine with its grep; what is selected is decided on this side, by
-the same rules as for local files."""
+"""Searches remote files with the grep of the remote machine. Selection runs on this side, by the
+rules for local files."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from hermes.core.errors import ToolError
 from hermes.core.ports import SearchFound, SearchQuery
 from hermes.workspaces.bash_text import quoted
 from hermes.workspaces.far.calls import Calls
-from hermes.workspaces.search.dialects import for_grep
+from hermes.workspaces.search.grep import OPTIONS, grep_regexp
 from hermes.workspaces.search.limits import SearchLimits
 from hermes.workspaces.search.lines import MatchReader
-from hermes.workspaces.search.pattern import parse
+from hermes.workspaces.search.pattern import check_pattern
 from hermes.workspaces.search.selection import Selection
 
 _RG = (
     "rg --no-config --no-messages --color=never --null --no-require-git --no-ignore-parent "
     "--no-ignore-global --no-ignore-exclude --no-ignore-dot --glob='!.git' --files"
 )
-_GREP = "grep --extended-regexp --no-messages --color=never --null"
 # Stands between the parts of a listing; nothing else there looks like it.
 _BREAK = b"//"
-_LINES = "--text --line-number --with-filename --no-group-separator"
 
 
 class FarSearch:
@@ -34,7 +32,7 @@ class FarSearch:
     async def find(self, query: SearchQuery) -> SearchFound:
         limits = self._limits
         if query.target == "content":
-            pattern = os.fsdecode(for_grep(parse(query.pattern)))
+            check_pattern(query.pattern)
         try:
             dated, cut = await self._selected(query)
             if query.target == "files":
@@ -43,7 +41,7 @@ class FarSearch:
                 return SearchFound(files=names, cut=cut or len(dated) > limits.files)
             reader = MatchReader(most=limits.matches, line_bytes=limits.line_bytes)
             names = tuple(sorted((name for _, name in dated), key=lambda n: n.encode().split(b"/")))
-            await self._lines(query, pattern, names, reader)
+            await self._lines(query, names, reader)
         except TimeoutError:
             return SearchFound(cut=True)
         return SearchFound(matches=tuple(reader.matches), cut=cut or reader.full)
@@ -64,19 +62,17 @@ class FarSearch:
         most = self._limits.candidates
         return found[:most], len(found) > most
 
-    async def _lines(
-        self, query: SearchQuery, pattern: str, names: tuple[str, ...], reader: MatchReader
-    ) -> None:
-        regexp = quoted(f"--regexp={pattern}")
-        context = f"--context={query.context}"
+    async def _lines(self, query: SearchQuery, names: tuple[str, ...], reader: MatchReader) -> None:
+        grep = f"grep {' '.join(OPTIONS)} --context={query.context}"
+        # The first grep drops binary files. In a UTF-8 locale it would also drop Latin-1 text.
         body = (
-            f"export LC_ALL=C; xargs -0 -r {_GREP} -I --files-with-matches {regexp} -- | "
-            f"xargs -0 -r {_GREP} {_LINES} {context} {regexp} --; true"
+            "LC_ALL=C xargs -0 -r grep -I --no-messages --null --files-with-matches '' -- | "
+            f"LC_ALL=C.UTF-8 xargs -0 -r {grep} {quoted(grep_regexp(query.pattern))} --; true"
         )
         data = "".join(f"{name}\0" for name in names).encode()
         answer = await self._calls.answer(body, data, timeout=self._limits.seconds)
         if answer.errors:
-            raise ToolError(f"The machine's grep cannot do this search: {answer.errors}")
+            raise ToolError(f"Invalid regex {query.pattern!r}: {answer.errors}")
         reader.add(answer.out)
 
 

@@ -1,4 +1,4 @@
-"""Searches the files of this machine with the best engine that is installed."""
+"""Searches local files with the best engine that is installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hermes.workspaces.files import find_program
 from hermes.workspaces.search.grep import Grep
 from hermes.workspaces.search.limits import EngineName, SearchLimits
 from hermes.workspaces.search.lines import MatchReader
-from hermes.workspaces.search.pattern import Node, parse
+from hermes.workspaces.search.pattern import check_pattern
 from hermes.workspaces.search.plain import Plain
 from hermes.workspaces.search.programs import NameReader
 from hermes.workspaces.search.ripgrep import Ripgrep
@@ -28,8 +28,8 @@ Engine = Ripgrep | Grep | Plain
 
 
 class LocalSearch:
-    """Finds lines and files. All engines give the same answers, in the same order; one that
-    fails is replaced by the next."""
+    """Finds lines and files. When an engine fails, the next one tries. All engines give the same
+    answers in the same order for the expressions that they share."""
 
     def __init__(
         self, env: Mapping[str, str], *, engine: EngineName | None, limits: SearchLimits
@@ -46,30 +46,32 @@ class LocalSearch:
             self._engines = await asyncio.to_thread(_installed, self._search_path, self._wanted)
         if query.target == "files":
             return await self._find_files(query)
-        return await self._find_lines(query, parse(query.pattern))
+        check_pattern(query.pattern)
+        return await self._find_lines(query)
 
-    async def _find_lines(self, query: SearchQuery, pattern: Node) -> SearchFound:
+    async def _find_lines(self, query: SearchQuery) -> SearchFound:
         selection = Selection(query)
         limits = self._limits
+        why = ""
         for engine in self._engines or ():
             reader = MatchReader(most=limits.matches, line_bytes=limits.line_bytes)
             cut = False
             try:
                 async with asyncio.timeout(limits.seconds):
-                    await self._read_lines(engine, query, pattern, selection, reader)
+                    await self._read_lines(engine, query, selection, reader)
             except TimeoutError:
                 cut = True
             except ToolError as error:
-                log.warning("search engine failed", extra={"why": str(error)})
+                # Each engine has features of its own, such as look-around in grep.
+                why = str(error)
                 continue
             return SearchFound(matches=tuple(reader.matches), cut=cut or reader.full)
-        raise ToolError("No search program can search for this pattern. Simplify it.")
+        raise ToolError(f"Invalid regex {query.pattern!r}: {why}.")
 
     async def _read_lines(
         self,
         engine: Engine,
         query: SearchQuery,
-        pattern: Node,
         selection: Selection,
         reader: MatchReader,
     ) -> None:
@@ -77,10 +79,10 @@ class LocalSearch:
         if isinstance(engine, Plain):
             await engine.search(query, self._limits.line_bytes, reader, enough)
             return
-        candidates = engine.candidates(pattern, selection, most=self._limits.candidates)
+        candidates = engine.candidates(query.pattern, selection, most=self._limits.candidates)
         async for batch in candidates:
             if texts := await asyncio.to_thread(only_texts, batch):
-                await engine.lines(pattern, query, texts, reader, enough)
+                await engine.lines(query.pattern, query, texts, reader, enough)
             if enough.is_set():
                 return
 
@@ -128,7 +130,7 @@ def _installed(search_path: str, wanted: EngineName | None) -> list[Engine]:
 
 
 def _is_gnu(program: str) -> bool:
-    """Others lack options, or take words in the pattern differently."""
+    """Other greps lack the options used here."""
     try:
         asked = subprocess.run([program, "--version"], capture_output=True, timeout=5, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,5 +1,5 @@
-"""Search with nothing but Python, in a process of its own: some patterns take forever there, and
-such a process can be ended."""
+"""Searches with Python's `re` in a separate process, which can be killed when a pattern backtracks
+without end."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class Plain:
         self, query: SearchQuery, line_bytes: int, reader: MatchReader, enough: asyncio.Event
     ) -> None:
         task = encode(Task(query=query, line_bytes=line_bytes)).decode()
-        arguments = ("-I", "-S", "-c", _START, task, *filter(None, sys.path))
+        arguments = ("-I", "-S", "-Wignore", "-c", _START, task, *filter(None, sys.path))
         await run_program(sys.executable, arguments, reader.add, enough=enough)

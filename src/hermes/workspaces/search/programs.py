@@ -1,4 +1,4 @@
-"""Runs a search program: found where it is installed, ended when enough has come."""
+"""Runs a search program and stops it as soon as it has found enough."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import Child
 
-# Room for the names of files in one call; the kernel's limit is far above.
+# File names per call; the limit of the kernel is far higher.
 ARGUMENT_BYTES = 100_000
-COMPLAINT_BYTES = 4_000
+ERROR_BYTES = 4_000
 
 
 async def run_program(
@@ -21,16 +21,16 @@ async def run_program(
     *,
     enough: asyncio.Event,
 ) -> None:
-    """Until it ends or `enough` is set. Complaints about single files are not made; anything
-    else that it says on its error output means that it cannot do this search: ToolError."""
-    complaints = bytearray()
+    """Run until it ends or `enough` is set. The programs are told not to report unreadable files,
+    so any error output means that this search failed: ToolError."""
+    output = bytearray()
 
-    def complain(data: bytes) -> None:
-        complaints.extend(data[: COMPLAINT_BYTES - len(complaints)])
+    def add_error(data: bytes) -> None:
+        output.extend(data[: ERROR_BYTES - len(output)])
 
     try:
-        env = {"LC_ALL": "C", "PATH": os.defpath}
-        child = Child(program, (program, *arguments), env, sink, errors=complain)
+        env = {"LC_ALL": "C.UTF-8", "PATH": os.defpath}
+        child = Child(program, (program, *arguments), env, sink, errors=add_error)
     except OSError as error:
         raise ToolError(f"{program}: {error.strerror}") from error
     try:
@@ -39,12 +39,20 @@ async def run_program(
         if not child.ended.done():
             await child.end(grace_seconds=0)
         child.close()
-    if complaints and not enough.is_set():
-        raise ToolError(complaints.decode("utf-8", "replace").strip())
+    if output and not enough.is_set():
+        raise ToolError(_summarize(output.decode("utf-8", "replace"), program))
+
+
+def _summarize(output: str, program: str) -> str:
+    """Return the line that names the error; ripgrep prints the pattern before it."""
+    lines = output.strip().splitlines()
+    named = [line for line in lines if line.startswith("error: ")]
+    first = named[0].removeprefix("error: ") if named else lines[0]
+    return first.removeprefix(f"{program}: ").removeprefix("grep: ")
 
 
 class NameReader:
-    """Collects names that end in NUL."""
+    """Collects file names that end in NUL."""
 
     def __init__(self, *, most: int, enough: asyncio.Event) -> None:
         self.names: list[str] = []
@@ -63,7 +71,7 @@ class NameReader:
 
 
 def batches(paths: Iterable[str]) -> Iterator[list[str]]:
-    """As many as fit into the arguments of one call."""
+    """Split paths so that each batch fits into the arguments of one call."""
     batch: list[str] = []
     size = 0
     for path in paths:

@@ -1,6 +1,6 @@
-"""The work of the process that searches with nothing but Python: reads files, prints what matches.
+"""Runs in the process that searches with Python's `re`: reads files and prints matching lines.
 
-Loads little, for every such search starts it anew."""
+Imports little, because every such search starts a new process."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from typing import BinaryIO
 from hermes.codec.json import decode
 from hermes.codec.values import Value
 from hermes.core.ports import SearchQuery
-from hermes.workspaces.search.dialects import for_python
-from hermes.workspaces.search.pattern import parse
+from hermes.workspaces.search.pattern import compile_for_python
 from hermes.workspaces.search.selection import Selection
 from hermes.workspaces.search.texts import is_text
+
+# Bytes that are not UTF-8. A line break, which `.` does not match, takes their place.
+_INVALID = re.compile("[\udc80-\udcff]")
 
 
 class Task(Value):
@@ -25,9 +27,12 @@ class Task(Value):
 
 
 def main(task: str) -> None:
-    """Prints matches as grep does."""
+    """Print matches in the format of grep, or what is wrong with the pattern."""
     work = decode(Task, task)
-    pattern = for_python(parse(work.query.pattern))
+    try:
+        pattern = compile_for_python(work.query.pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        sys.exit(str(error))
     for path in Selection(work.query).walk():
         if is_text(path):
             _search_file(path, pattern, work, sys.stdout.buffer)
@@ -49,12 +54,12 @@ def _search_file(path: str, pattern: re.Pattern[str], work: Task, out: BinaryIO)
 def _chosen(
     file: BinaryIO, matches: Callable[[str], object], context: int
 ) -> Iterator[tuple[int, bool, bytes]]:
-    """Numbered lines that match or stand near one that does, each once."""
+    """Yield matching lines and the context around them, each line once."""
     before: deque[tuple[int, bool, bytes]] = deque(maxlen=context)
     after = 0
     for number, raw in enumerate(file, 1):
         line = raw.removesuffix(b"\n")
-        if matches(line.decode("utf-8", "surrogateescape")):
+        if matches(_INVALID.sub("\n", line.decode("utf-8", "surrogateescape"))):
             yield from before
             before.clear()
             yield number, True, line

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from hermes.core.ports import SearchQuery
-from hermes.workspaces.search.dialects import for_ripgrep
 from hermes.workspaces.search.lines import MatchReader
-from hermes.workspaces.search.pattern import Node
+from hermes.workspaces.search.pattern import match_before_cr
 from hermes.workspaces.search.programs import NameReader, batches, run_program
 from hermes.workspaces.search.selection import Selection
 
@@ -50,7 +49,7 @@ class Ripgrep:
         names.names = await asyncio.to_thread(_taken, selection, names.names)
 
     async def candidates(
-        self, pattern: Node, selection: Selection, *, most: int
+        self, pattern: str, selection: Selection, *, most: int
     ) -> AsyncIterator[list[str]]:
         """Files with a matching line, in order, in batches."""
         enough = asyncio.Event()
@@ -60,7 +59,7 @@ class Ripgrep:
             *_narrowing(selection),
             "--encoding=none",
             "--files-with-matches",
-            f"--regexp={for_ripgrep(pattern)}",
+            f"--regexp={match_before_cr(pattern)}",
             "--",
             selection.root,
         )
@@ -71,7 +70,7 @@ class Ripgrep:
 
     async def lines(
         self,
-        pattern: Node,
+        pattern: str,
         query: SearchQuery,
         paths: list[str],
         reader: MatchReader,
@@ -80,7 +79,7 @@ class Ripgrep:
         arguments = (
             *_LINES,
             f"--context={query.context}",
-            f"--regexp={for_ripgrep(pattern)}",
+            f"--regexp={match_before_cr(pattern)}",
             "--",
             *paths,
         )
