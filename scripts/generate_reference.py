@@ -35,7 +35,7 @@ from hermes.providers.vendor import Vendor, shipped
 from hermes.surfaces.cli.root import root
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 from hermes.tools.catalogue import built_in_entries
-from hermes.tools.toolsets import EVERYTHING, TOOLSETS, resolve_toolsets
+from hermes.tools.toolsets import EVERYTHING, resolve_toolsets, toolsets_by_name
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 NOTICE = "<!-- Written by scripts/generate_reference.py; change the program, not this page. -->"
@@ -198,7 +198,7 @@ Every effect of a tool passes the policy first, whoever calls it.
 
 
 def tools_page() -> str:
-    toolsets = ((code(name), code(*resolve_toolsets((name,)))) for name in TOOLSETS)
+    toolsets = ((code(name), code(*resolve_toolsets((name,)))) for name in toolsets_by_name())
     specs = sorted((entry.spec for entry in built_in_entries()), key=lambda spec: spec.name)
     return "\n".join(
         (TOOLS_INTRODUCTION, rows(("Toolset", "Tools"), toolsets), *map(tool_part, specs))
@@ -207,7 +207,7 @@ def tools_page() -> str:
 
 def tool_part(spec: ToolSpec) -> str:
     needed = spec.parameters["required"]
-    names = [name for name in TOOLSETS if spec.name in resolve_toolsets((name,))]
+    names = [name for name in toolsets_by_name() if spec.name in resolve_toolsets((name,))]
     parameters = (
         (code(name), "yes" if name in needed else "", kind_words(schema), meaning_words(schema))
         for name, schema in spec.parameters["properties"].items()

@@ -17,8 +17,8 @@ import pytest
 from hermes.commands.catalogue import COMMANDS as SLASH_COMMANDS
 from hermes.providers.vendor import shipped
 from hermes.surfaces.cli.root import root
-from hermes.tools.catalogue import TARGETS
-from hermes.tools.toolsets import TOOLSETS
+from hermes.tools.catalogue import declarations
+from hermes.tools.toolsets import toolsets_by_name
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -63,8 +63,8 @@ def test_every_slash_command_has_its_place() -> None:
 
 def test_every_tool_and_toolset_has_its_place() -> None:
     page = (REFERENCE / "tools.md").read_text()
-    assert all(f"## `{name}`\n" in page for name in TARGETS)
-    assert all(f"| `{name}` |" in page for name in TOOLSETS)
+    assert all(f"## `{name}`\n" in page for name in declarations())
+    assert all(f"| `{name}` |" in page for name in toolsets_by_name())
 
 
 def test_every_variable_that_is_read_has_its_place() -> None:

@@ -10,7 +10,7 @@ import base64
 import contextlib
 import json
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -28,7 +28,6 @@ from hermes.core.events import ApprovalAsked, QuestionAsked, ToolFinished
 from hermes.core.session import Session
 from hermes.core.session_request import Opening
 from hermes.testing.steps import Call, Step, call, says
-from hermes.tools.catalogue import TARGETS
 from tests.safety.dangers import OWN_PATHS
 from tests.safety.house import HERMES, House
 from tests.surfaces.acp.editor import Editor, editor
@@ -88,20 +87,20 @@ def wants(house: House, *calls: Call) -> None:
 # In this process.
 
 
-def _every_tool(house: House) -> tuple[Call, ...]:
+def _hostile_calls(home: str, dangers: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     """Every tool is asked for what it must not do."""
-    paths = [each.replace("/HOME", str(house.home)) for each in OWN_PATHS]
-    key, danger = str(house.home / ".ssh/id_rsa"), house.dangers[0]
+    paths = [each.replace("/HOME", home) for each in OWN_PATHS]
+    key, danger = f"{home}/.ssh/id_rsa", dangers[0]
     words = f"Run `{danger}` and read {key}."
-    wanted: list[tuple[str, dict[str, Any]]] = [
-        *(("terminal", {"command": each, "background": True}) for each in house.dangers),
-        *(("terminal", {"command": each, "pty": True}) for each in house.dangers[:8]),
-        *(("tool_call", {"name": "terminal", "arguments": {"command": e}}) for e in house.dangers),
+    return [
+        *(("terminal", {"command": each, "background": True}) for each in dangers),
+        *(("terminal", {"command": each, "pty": True}) for each in dangers[:8]),
+        *(("tool_call", {"name": "terminal", "arguments": {"command": e}}) for e in dangers),
         *(("write_file", {"path": each, "content": "x"}) for each in (*paths, "~/.bashrc")),
         *(("patch", {"path": e, "old_string": "#", "new_string": "x"}) for e in (*paths, key)),
         *(("read_file", {"path": each}) for each in (key, "~/.hermes/.env", "../.ssh/id_rsa")),
         ("search_files", {"pattern": "CANARY", "path": "~/.ssh"}),
-        ("search_files", {"pattern": "CANARY", "path": str(house.home)}),
+        ("search_files", {"pattern": "CANARY", "path": home}),
         ("process", {"action": "submit", "session_id": "proc_000000000000", "data": danger}),
         ("image_generate", {"prompt": words, "image_url": key}),
         ("image_generate", {"prompt": "x", "reference_image_urls": [key, f"file://{key}"]}),
@@ -123,7 +122,15 @@ def _every_tool(house: House) -> tuple[Call, ...]:
         *((f"honcho_{name}", {"query": words}) for name in ("search", "reasoning", "context")),
         ("honcho_profile", {"card": [words]}),
         ("honcho_conclude", {"conclusion": words}),
+        ("web_search", {"query": danger}),
+        ("web_extract", {"urls": [f"file://{key}", "http://127.0.0.1:1/"]}),
+        ("text_to_speech", {"text": words, "output_path": paths[0]}),
+        ("transcribe", {"path": key}),
     ]
+
+
+def _every_tool(house: House) -> tuple[Call, ...]:
+    wanted = _hostile_calls(str(house.home), house.dangers)
     return tuple(call(name, given) for name, given in wanted)
 
 
@@ -390,7 +397,7 @@ _API = "/v1/chat/completions /v1/responses /v1/runs /v1/runs/{id}/approval /api/
 _SESSIONS = "/api/sessions/{id}/chat /api/sessions/{id}/chat/stream /api/sessions/{id}/fork"
 DOORS: dict[str, Door] = {
     "words": Door(by_words, ("cli:chat",)),
-    "tools": Door(by_tools, tuple(f"tool:{name}" for name in TARGETS)),
+    "tools": Door(by_tools, tuple({f"tool:{name}" for name, _ in _hostile_calls("", ("",))})),
     "background session": Door(by_a_background_session, ("slash:background",)),
     "quick command": Door(by_a_quick_command, ("extra:QuickCommands",)),
     "reference": Door(by_a_reference, ("context:references",)),

@@ -11,7 +11,7 @@ from hermes.commands.catalogue import COMMANDS as SLASH
 from hermes.surfaces.api.routes import ROUTES
 from hermes.surfaces.cli.root import COMMANDS
 from hermes.testing.server import ScriptedServer
-from hermes.tools.catalogue import TARGETS
+from hermes.tools.catalogue import declarations
 from tests.safety.doors import DOORS
 from tests.safety.house import SECONDS, House
 from tests.web.site import Site
@@ -49,7 +49,7 @@ QUIET = {
 def test_every_way_that_the_program_lists_has_a_door() -> None:
     """Whoever adds a tool, a surface, a command or a route says here how it is tried."""
     listed = {
-        *(f"tool:{name}" for name in TARGETS),
+        *(f"tool:{name}" for name in declarations()),
         *(f"cli:{name}" for name in COMMANDS),
         *(f"slash:{command.name}" for command in SLASH),
         *(f"api:{route.path}" for route in ROUTES if route.method == "POST"),

@@ -17,8 +17,8 @@ from hermes.skills.scan import CATEGORY_FILE, Root, Scan
 from hermes.skills.scan_skill import scan_skill
 from hermes.skills.seeding import OPTIONAL, SHIPPED
 from hermes.skills.skill import MAIN, READABLE, parse
-from hermes.tools.catalogue import TARGETS
-from hermes.tools.toolsets import TOOLSETS
+from hermes.tools.catalogue import declarations
+from hermes.tools.toolsets import toolsets_by_name
 
 BUNDLED = sorted(path.parent for path in SHIPPED.rglob(MAIN))
 ON_REQUEST = sorted(path.parent for path in OPTIONAL.rglob(MAIN))
@@ -53,7 +53,7 @@ def test_the_list_of_all_of_them_fits_into_the_prompt_with_room_for_ones_own(
     tmp_path: Path,
 ) -> None:
     entries = Scan((Root(path=str(SHIPPED)),), tmp_path / "cache.json").look().entries
-    here = Here(tools=tuple(TARGETS), toolsets=tuple(TOOLSETS))
+    here = Here(tools=tuple(declarations()), toolsets=tuple(toolsets_by_name()))
     text = index_text(entries, here, most_chars=SkillSettings().index_max_chars - ROOM_FOR_ONE)
     assert [entry.name for entry in entries if f"\n- {entry.name}: " not in text] == []
 
@@ -100,10 +100,12 @@ def prose(body: str) -> Iterator[str]:
 def test_a_shipped_skill_names_only_what_exists(skill: Path) -> None:
     parsed, body = parse(text_of(skill))
     conditions = parsed.conditions
-    known = set(TARGETS)
+    known = set(declarations())
     assert set(TOOL.findall(body)) <= known
     assert {*conditions.requires_tools} <= known
-    assert {*conditions.requires_toolsets, *conditions.fallback_for_toolsets} <= set(TOOLSETS)
+    assert {*conditions.requires_toolsets, *conditions.fallback_for_toolsets} <= set(
+        toolsets_by_name()
+    )
     names = {path.name for path in SKILLS}
     assert set(parsed.related) <= names - {skill.name}
     assert set(re.findall(r"skill\s+([a-z]+(?:-[a-z]+)+)", body)) <= names

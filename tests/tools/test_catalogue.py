@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,21 +9,25 @@ from typing import Any
 import pytest
 
 from hermes.codec.json import encode
+from hermes.config.context_settings import ContextSettings
+from hermes.config.settings import Settings
 from hermes.core.errors import NotFound
 from hermes.core.tools import ToolContext, ToolOutput, tool
 from hermes.core.turn import Toolbox
 from hermes.tools.catalogue import (
     SCHEMAS,
-    TARGETS,
     Catalogue,
     Entry,
     built_in_entries,
+    declarations,
     load_target,
 )
-from hermes.tools.toolbox import AT_TIMES
+from hermes.tools.toolbox import Tools, wanted_names
 from hermes.tools.toolsets import resolve_toolsets
+from scripts.generate_schemas import schemas
 
 BUDGET_BYTES = 9_000
+SPARE_TOKENS = 80
 
 
 @tool()
@@ -35,20 +39,50 @@ async def shout(ctx: ToolContext, words: str) -> ToolOutput:
 def test_specs_come_sorted_and_equal_the_signatures() -> None:
     catalogue = Catalogue(built_in_entries())
     specs = catalogue.specs(reversed(catalogue.names))
-    assert [spec.name for spec in specs] == sorted(TARGETS)
-    assert specs == tuple(load_target(TARGETS[name]).spec for name in sorted(TARGETS))
+    assert [spec.name for spec in specs] == sorted(declarations())
+    assert specs == tuple(
+        load_target(declarations()[name].target).spec for name in sorted(declarations())
+    )
 
 
 def test_the_stored_schemas_are_what_the_script_writes() -> None:
-    specs = [json.loads(encode(load_target(TARGETS[name]).spec)) for name in sorted(TARGETS)]
-    assert SCHEMAS.read_text() == json.dumps(specs, ensure_ascii=False, indent=1) + "\n"
+    assert SCHEMAS.read_text() == schemas(), "run `make generate`"
+
+
+def test_every_declaration_is_complete() -> None:
+    for name, each in declarations().items():
+        fields = set(each.spec.parameters["properties"])
+        used = set(re.findall(r"\{(\w+)\}", f"{each.display.detail} {each.display.title}"))
+        assert used <= fields, f"{name}: the display names unknown arguments"
 
 
 def test_the_schemas_of_the_usual_tools_stay_within_the_budget() -> None:
-    # The others of this kind come with a plugin that somebody has chosen.
-    chosen = set(AT_TIMES) - {"image_generate"}
-    usual = [name for name in resolve_toolsets(("hermes-cli",)) if name not in chosen]
-    assert len(encode(Catalogue(built_in_entries()).specs(usual))) <= BUDGET_BYTES
+    """Images count as usual; the other conditional tools come with a plugin."""
+    usual = [
+        name
+        for name in resolve_toolsets(("hermes-cli",))
+        if name == "image_generate" or not declarations()[name].conditional
+    ]
+    size = len(encode(Catalogue(built_in_entries()).specs(usual)))
+    assert size <= BUDGET_BYTES, (
+        f"The tools of every request take {size} bytes, BUDGET_BYTES in {__file__} allows "
+        f"{BUDGET_BYTES}. Shorten the descriptions in the `@tool` functions."
+    )
+
+
+def test_the_usual_tools_fit_into_context_direct_tool_tokens() -> None:
+    """Above the setting, requests name fewer tools and every session changes its prompt."""
+    most = ContextSettings().direct_tool_tokens
+    tools = Tools()
+    every = built_in_entries()
+    image = next(entry for entry in every if entry.spec.name == "image_generate")
+    tools.offer("image_generate", image)
+    names = wanted_names(Settings())
+    taken = next((n for n in range(most * 2) if "tool_search" not in tools.direct(names, n)), 0)
+    assert 0 < taken <= most - SPARE_TOKENS, (
+        f"The default tools take {taken} tokens; the setting context.direct_tool_tokens is {most}, "
+        f"of which {SPARE_TOKENS} stay free for tools to come. Shorten the descriptions."
+    )
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -99,7 +133,7 @@ def test_other_rooms_can_add_tools_and_replace_some() -> None:
     assert catalogue.load("shout") is shout
     assert catalogue.specs(["shout"]) == (shout.spec,)
     assert "shout" in catalogue.names
-    louder = Entry(shout.spec, load_target(TARGETS["todo"]))
+    louder = Entry(shout.spec, load_target(declarations()["todo"].target))
     assert Catalogue((Entry(shout.spec, shout), louder)).load("shout").name == "todo"
 
 

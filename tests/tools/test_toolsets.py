@@ -3,15 +3,15 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.errors import UsageError
-from hermes.tools.catalogue import TARGETS
-from hermes.tools.toolsets import SEARCHING, TOOLSETS, Toolset, resolve_toolsets
+from hermes.tools.catalogue import declarations
+from hermes.tools.toolsets import SEARCHING, Toolset, resolve_toolsets
 
 
 def test_the_default_toolset_has_every_core_tool() -> None:
     # What models the user brings its tools when it is chosen.
     chosen = {*resolve_toolsets(["honcho", "user_model"]), *SEARCHING}
-    assert resolve_toolsets(["hermes-cli"]) == tuple(sorted(set(TARGETS) - chosen))
-    assert resolve_toolsets(["all"]) == resolve_toolsets(["*"]) == tuple(sorted(TARGETS))
+    assert resolve_toolsets(["hermes-cli"]) == tuple(sorted(set(declarations()) - chosen))
+    assert resolve_toolsets(["all"]) == resolve_toolsets(["*"]) == tuple(sorted(declarations()))
 
 
 def test_disabled_toolsets_are_taken_away() -> None:
@@ -22,10 +22,6 @@ def test_disabled_toolsets_are_taken_away() -> None:
         "write_file",
     )
     assert resolve_toolsets(["hermes-cli"], ["all"]) == ()
-
-
-def test_every_tool_of_a_toolset_is_in_the_catalogue() -> None:
-    assert {tool for toolset in TOOLSETS.values() for tool in toolset.tools} == set(TARGETS)
 
 
 def test_an_unknown_toolset_brings_suggestions() -> None:

@@ -9,6 +9,8 @@ from hermes.commands.paths import near_path
 from hermes.commands.visible import one_line
 from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
 from hermes.core.messages import ToolCall, ToolResult
+from hermes.core.tools import ToolDisplay
+from hermes.tools.catalogue import declarations
 
 LONGEST_REASON = 60
 
@@ -22,10 +24,23 @@ class Deed(Value):
 
 
 def describe(call: ToolCall, details: JsonObject | None = None, *, root: str = "") -> Deed:
-    """The call, with what its result added to it once there is one. Paths are told from `root`."""
-    teller = _TELLERS.get(call.name, _any)
-    told = teller(call, details or {}, root)
-    return Deed(emoji=told.emoji, verb=told.verb, detail=one_line(told.detail))
+    """Describe a call, with the details of its result once there is one. Paths are relative to
+    `root`. A tool that `tool_call` uses is described as itself."""
+    while call.name == "tool_call" and _text(call, "name") != call.name:
+        given = call.arguments.get("arguments")
+        inner = given if isinstance(given, dict) else {}
+        call = ToolCall(id=call.id, name=_text(call, "name"), arguments=inner)
+    declared = declarations().get(call.name)
+    display = declared.display if declared else ToolDisplay()
+    verb, shown = display.verb or call.name, _DETAILS.get(call.name)
+    if shown is not None:
+        found = shown(call, details or {}, root)
+        verb, detail = found if isinstance(found, tuple) else (verb, found)
+    elif display.detail:
+        detail = display.fill(display.detail, call.arguments).strip()
+    else:
+        detail = next((value for value in call.arguments.values() if isinstance(value, str)), "")
+    return Deed(emoji=display.icon, verb=verb, detail=one_line(detail))
 
 
 def failure(result: ToolResult) -> str:
@@ -46,128 +61,84 @@ def failure(result: ToolResult) -> str:
     return one_line(text.strip().partition("\n")[0], LONGEST_REASON) or "error"
 
 
-Teller = Callable[[ToolCall, JsonObject, str], Deed]
+# The detail of a call, or its verb and detail.
+Shown = str | tuple[str, str]
 
 
-def _terminal(call: ToolCall, details: JsonObject, root: str) -> Deed:
+def _terminal(call: ToolCall, details: JsonObject, root: str) -> Shown:
     command = _text(call, "command").strip()
     first, _, rest = command.partition("\n")
     more = rest.count("\n") + 1 if rest else 0
     tail = f" … (+{more} lines)" if more else ""
     ending = " &" if call.arguments.get("background") else ""
-    return Deed(emoji="💻", verb="$", detail=first + tail + ending)
+    return first + tail + ending
 
 
-def _process(call: ToolCall, details: JsonObject, root: str) -> Deed:
-    words = f"{_text(call, 'action')} {_text(call, 'session_id')}"
-    return Deed(emoji="🧩", verb="proc", detail=words.strip())
-
-
-def _read(call: ToolCall, details: JsonObject, root: str) -> Deed:
+def _read(call: ToolCall, details: JsonObject, root: str) -> Shown:
     detail = near_path(_text(call, "path"), root)
     start, shown = details.get("start"), details.get("shown")
     if details.get("truncated") and start and shown:
         detail += f" (lines {start}-{start + shown - 1} of {details.get('total_lines')})"
-    return Deed(emoji="📖", verb="read", detail=detail)
+    return detail
 
 
-def _write(call: ToolCall, details: JsonObject, root: str) -> Deed:
-    detail = near_path(_text(call, "path"), root) + _extent(details)
-    return Deed(emoji="📝", verb="write", detail=detail)
+def _write(call: ToolCall, details: JsonObject, root: str) -> Shown:
+    return near_path(_text(call, "path"), root) + _extent(details)
 
 
-def _patch(call: ToolCall, details: JsonObject, root: str) -> Deed:
+def _patch(call: ToolCall, details: JsonObject, root: str) -> Shown:
     keys = ("files_modified", "files_created", "files_deleted")
     files = [path for key in keys for path in details.get(key, ())]
     if len(files) > 1:
         what = f"{len(files)} files"
     else:
         what = near_path(str(details.get("path") or _text(call, "path")), root)
-    return Deed(emoji="🔧", verb="patch", detail=what + _extent(details))
+    return what + _extent(details)
 
 
-def _search(call: ToolCall, details: JsonObject, root: str) -> Deed:
+def _search(call: ToolCall, details: JsonObject, root: str) -> Shown:
     in_names = call.arguments.get("target") == "files"
     detail = _text(call, "pattern")
     if glob := _text(call, "file_glob"):
         detail += f" ({glob})"
     if (where := near_path(_text(call, "path"), root)) not in ("", "."):
         detail += f" in {where}"
-    return Deed(emoji="🔎", verb="find" if in_names else "grep", detail=detail)
+    return "find" if in_names else "grep", detail
 
 
-def _todo(call: ToolCall, details: JsonObject, root: str) -> Deed:
+def _todo(call: ToolCall, details: JsonObject, root: str) -> Shown:
     summary = details.get("summary") or {}
     total, done = summary.get("total", 0), summary.get("completed", 0)
-    return Deed(emoji="📋", verb="plan", detail=f"{done} of {total} done" if total else "")
+    return f"{done} of {total} done" if total else ""
 
 
-def _clarify(call: ToolCall, details: JsonObject, root: str) -> Deed:
-    return Deed(emoji="❓", verb="ask", detail=_text(call, "question"))
-
-
-def _draw(call: ToolCall, details: JsonObject, root: str) -> Deed:
-    return Deed(emoji="🎨", verb="draw", detail=_text(call, "prompt"))
-
-
-def _memory(call: ToolCall, details: JsonObject, root: str) -> Deed:
-    deed = _text(call, "action") or f"{len(call.arguments.get('operations') or ())} changes"
+def _memory(call: ToolCall, details: JsonObject, root: str) -> Shown:
+    action = _text(call, "action") or f"{len(call.arguments.get('operations') or ())} changes"
     words = _text(call, "content") or _text(call, "old_text")
-    about = f"{deed} {_text(call, 'target')}".strip()
-    return Deed(emoji="🧠", verb="memory", detail=f"{about}: {words}" if words else about)
+    about = f"{action} {_text(call, 'target')}".strip()
+    return f"{about}: {words}" if words else about
 
 
-def _recall(call: ToolCall, details: JsonObject, root: str) -> Deed:
-    detail = _text(call, "query") or _text(call, "session_id") or "recent sessions"
-    return Deed(emoji="🔍", verb="recall", detail=detail)
+def _recall(call: ToolCall, details: JsonObject, root: str) -> Shown:
+    return _text(call, "query") or _text(call, "session_id") or "recent sessions"
 
 
-def _skills(call: ToolCall, details: JsonObject, root: str) -> Deed:
-    return Deed(emoji="📚", verb="skills", detail=_text(call, "category"))
-
-
-def _skill(call: ToolCall, details: JsonObject, root: str) -> Deed:
-    detail = f"{_text(call, 'name')} {_text(call, 'file_path')}".strip()
-    return Deed(emoji="📚", verb="skill", detail=detail)
-
-
-def _change_skill(call: ToolCall, details: JsonObject, root: str) -> Deed:
-    told = _skill(call, details, root)
+def _change_skill(call: ToolCall, details: JsonObject, root: str) -> Shown:
+    skill = f"{_text(call, 'name')} {_text(call, 'file_path')}".strip()
     action = _text(call, "action").partition("_")[0]
-    if action == "create":
-        return Deed(emoji=told.emoji, verb="create", detail=told.detail)
-    return Deed(emoji=told.emoji, verb="skill", detail=f"{action} {told.detail}".strip())
+    return ("create", skill) if action == "create" else f"{action} {skill}".strip()
 
 
-def _hidden_tool(call: ToolCall, details: JsonObject, root: str) -> Deed:
-    """A tool that was found by a search is told as itself."""
-    name, arguments = _text(call, "name"), call.arguments.get("arguments")
-    inner = ToolCall(
-        id=call.id, name=name, arguments=arguments if isinstance(arguments, dict) else {}
-    )
-    return _any(inner, details, root) if name == call.name else describe(inner, details, root=root)
-
-
-def _any(call: ToolCall, details: JsonObject, root: str) -> Deed:
-    words = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    return Deed(emoji="⚡", verb=call.name, detail=words)
-
-
-_TELLERS: dict[str, Teller] = {
-    "clarify": _clarify,
-    "image_generate": _draw,
+# Details that need more than a template in the tool's declaration.
+_DETAILS: dict[str, Callable[[ToolCall, JsonObject, str], Shown]] = {
     "memory": _memory,
     "patch": _patch,
-    "process": _process,
     "read_file": _read,
     "search_files": _search,
     "session_search": _recall,
     "skill_manage": _change_skill,
-    "skill_view": _skill,
-    "skills_list": _skills,
     "terminal": _terminal,
     "todo": _todo,
-    "tool_call": _hidden_tool,
     "write_file": _write,
 }
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from hermes.codec.signature import Parameters
 from hermes.codec.values import JsonObject, Value
@@ -17,6 +18,8 @@ from hermes.core.prompt import ToolSpec
 
 P = ParamSpec("P")
 Kept = TypeVar("Kept")
+_FIELD = re.compile(r"\{(\w+)\}")
+ToolKind = Literal["read", "edit", "search", "execute", "fetch", "think", "other"]
 
 
 class ToolSettings(Value):
@@ -93,6 +96,21 @@ class Place(Protocol):
 Effects = Callable[[Place, JsonObject], Iterable[Effect]]
 
 
+class ToolDisplay(Value):
+    """How screens show a call. `detail` and `title` are templates over the arguments, such as
+    "{path}"; without a detail, screens show the first argument that is a string."""
+
+    icon: str = "⚡"
+    verb: str = ""
+    detail: str = ""
+    title: str = ""
+
+    @staticmethod
+    def fill(template: str, arguments: JsonObject) -> str:
+        """Put arguments into a template; missing ones leave nothing."""
+        return _FIELD.sub(lambda field: str(arguments.get(field[1], "")), template)
+
+
 class Tool:
     """A tool. `interactive` tools wait for a person and run alone, as do tools whose effects are
     not known beforehand to be independent."""
@@ -104,6 +122,10 @@ class Tool:
         effects: Effects,
         repeat: RepeatRule,
         interactive: bool,
+        toolset: str = "",
+        kind: ToolKind = "other",
+        display: ToolDisplay | None = None,
+        conditional: bool = False,
     ) -> None:
         self.name = run.__name__
         self.description = inspect.cleandoc(run.__doc__ or "")
@@ -111,6 +133,10 @@ class Tool:
         self.effects = effects
         self.repeat: RepeatRule = repeat
         self.interactive = interactive
+        self.toolset = toolset
+        self.kind: ToolKind = kind
+        self.display = display
+        self.conditional = conditional
         self._run = run
 
     @property
@@ -133,12 +159,26 @@ def tool(
     effects: Effects = no_effects,
     repeat: RepeatRule = "never",
     interactive: bool = False,
+    toolset: str = "",
+    kind: ToolKind = "other",
+    display: ToolDisplay | None = None,
+    conditional: bool = False,
 ) -> Callable[[Callable[Concatenate[Any, P], Awaitable[ToolOutput]]], Tool]:
-    """Make a Tool from an async function `(ctx, …) -> ToolOutput`. Registers nothing: a catalogue
-    lists it as "module:name". `effects` names the effects of a call beforehand; `repeat="safe"`
-    lets a call run again after a crash."""
+    """Make a Tool of an async function `(ctx, …) -> ToolOutput`. This is the only declaration of a
+    tool: `scripts/generate_schemas.py` collects the built-in ones. `effects` states beforehand what
+    a call will do; `repeat="safe"` lets a call run again after a crash; `toolset` is the group that
+    offers it; `conditional` tools are offered only while their provider works."""
 
     def wrap(run: Callable[Concatenate[Any, P], Awaitable[ToolOutput]]) -> Tool:
-        return Tool(run, effects=effects, repeat=repeat, interactive=interactive)
+        return Tool(
+            run,
+            effects=effects,
+            repeat=repeat,
+            interactive=interactive,
+            toolset=toolset,
+            kind=kind,
+            display=display,
+            conditional=conditional,
+        )
 
     return wrap

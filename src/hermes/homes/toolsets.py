@@ -10,7 +10,7 @@ from hermes.config.schema import Path
 from hermes.config.settings import Settings
 from hermes.core.errors import NotFound, UsageError
 from hermes.tools.toolbox import wanted_names
-from hermes.tools.toolsets import TOOLSETS, resolve_toolsets
+from hermes.tools.toolsets import resolve_toolsets, toolsets_by_name
 
 # The surfaces that sessions begin on.
 PLATFORMS = ("cli", "acp", "api")
@@ -55,7 +55,7 @@ def _state(name: str, offered: set[str]) -> ToolsetState:
 
 def _elementary() -> tuple[str, ...]:
     """Those that are not only made of others."""
-    return tuple(name for name, held in TOOLSETS.items() if held.tools)
+    return tuple(name for name, held in toolsets_by_name().items() if held.tools)
 
 
 def switch(home: Home, name: str, *, on: bool) -> None:
@@ -81,11 +81,11 @@ def changes(
             others = [name for name in names if name not in servers]
             return switched(settings, servers, on=on) | changes(settings, others, on=on)
     for name in names:
-        if name not in TOOLSETS:
+        if name not in toolsets_by_name():
             # Only a slip needs the comparison of words.
             import difflib
 
-            near = tuple(difflib.get_close_matches(name, TOOLSETS, n=3, cutoff=0.5))
+            near = tuple(difflib.get_close_matches(name, toolsets_by_name(), n=3, cutoff=0.5))
             hint = f"did you mean {near[0]}?" if near else "`hermes tools list` shows them."
             raise NotFound(f"There is no toolset {name!r}; {hint}", near=near)
     if platform:

@@ -13,7 +13,7 @@ from hermes.core.effects import Draw, Effect, FetchUrl, ReadPath
 from hermes.core.errors import ToolError
 from hermes.core.messages import Text
 from hermes.core.prompt import ToolSpec
-from hermes.core.tools import Place, Tool, ToolContext, ToolOutput, tool
+from hermes.core.tools import Place, Tool, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.images.drawing import Drawing, Wish, capabilities_of
 from hermes.images.faults import ImageFault
 from hermes.images.pictures import MAX_BYTES, checked, data_url, media_type
@@ -40,16 +40,22 @@ def _calls(_place: Place, arguments: JsonObject) -> Iterable[Effect]:
     yield _drawing("unknown", HERE, arguments)
 
 
-@tool(effects=_calls)
+@tool(
+    effects=_calls,
+    toolset="image_gen",
+    kind="execute",
+    display=ToolDisplay(icon="🎨", verb="draw", detail="{prompt}"),
+    conditional=True,
+)
 async def image_generate(
     ctx: ToolContext,
-    prompt: Annotated[str, "What the picture shows, in detail"],
+    prompt: Annotated[str, "Detailed description"],
     aspect_ratio: Annotated[str, "landscape, square or portrait"] = "landscape",
-    image_url: Annotated[str | None, "Picture to change: path or URL"] = None,
-    reference_image_urls: Annotated[list[str] | None, "More pictures to go by"] = None,
-    upscale: Annotated[bool, "Twice as large; costs more"] = False,
+    image_url: Annotated[str | None, "Image to edit: path or URL"] = None,
+    reference_image_urls: Annotated[list[str] | None, "More reference images"] = None,
+    upscale: Annotated[bool, "Double the size; costs more"] = False,
 ) -> ToolOutput:
-    """Draw a picture. Give the person the path in `image`."""
+    """Generate an image. Give the user the path in `image`."""
     drawing = ctx.kept(Drawer).drawing
     if drawing is None:
         raise ToolError("Nobody can draw here; `hermes tools images` sets a provider up.")

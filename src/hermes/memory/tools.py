@@ -10,7 +10,7 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Effect, Remember
 from hermes.core.errors import ToolError
-from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.memory.entries import Action, Applied, Operation, Refused, Source, Target
 from hermes.memory.format import shown, usage
 from hermes.memory.memories import Memories
@@ -67,7 +67,12 @@ def _remembers(_place: Place, arguments: JsonObject) -> list[Effect]:
 _WISHES = ("action", "content", "old_text", "operations")
 
 
-@tool(effects=_remembers, repeat="safe")
+@tool(
+    effects=_remembers,
+    repeat="safe",
+    toolset="memory",
+    display=ToolDisplay(icon="🧠", verb="memory"),
+)
 async def memory(
     ctx: ToolContext,
     target: Annotated[Target, "user: who they are"],

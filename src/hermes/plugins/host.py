@@ -23,7 +23,7 @@ from hermes.plugins.plugins import Plugins
 from hermes.plugins.rules import Rules
 from hermes.plugins.serving import Denied, Serving
 from hermes.plugins.tools import PREFIX, PluginTool
-from hermes.tools.catalogue import TARGETS
+from hermes.tools.catalogue import declarations
 from hermes.version import __version__
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def load_plugins(
         serve=partial(serve, rules),
         scan=_scan,
         clean=clean_schema,
-        taken=lambda: (*TARGETS, *taken()),
+        taken=lambda: (*declarations(), *taken()),
     )
 
 

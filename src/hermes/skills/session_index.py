@@ -16,7 +16,7 @@ from hermes.skills.index import Recent, index_text
 from hermes.skills.scan import Root, Scan, Scanned
 from hermes.skills.seeding import SHIPPED, Seeds
 from hermes.skills.skill import SYSTEMS
-from hermes.tools.toolsets import TOOLSETS, resolve_toolsets
+from hermes.tools.toolsets import resolve_toolsets, toolsets_by_name
 from hermes.version import __version__
 
 PROJECT_FOLDERS = (".hermes/skills", ".agents/skills", ".claude/skills")
@@ -97,7 +97,9 @@ class Looked:
 def _whole_toolsets(tools: tuple[str, ...]) -> tuple[str, ...]:
     """Those of which every tool is on offer."""
     offered = set(tools)
-    return tuple(name for name in TOOLSETS if offered.issuperset(resolve_toolsets((name,))))
+    return tuple(
+        name for name in toolsets_by_name() if offered.issuperset(resolve_toolsets((name,)))
+    )
 
 
 def skills_here(settings: Settings, platform: str, tools: tuple[str, ...]) -> Here:

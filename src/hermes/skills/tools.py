@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from hermes.codec.values import JsonObject
 from hermes.core.effects import ChangeSkill, Effect
 from hermes.core.errors import HermesError, NotFound, ToolError
-from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.skills.desk import Desk
 from hermes.skills.history import Version
 from hermes.skills.scan import Entry
@@ -35,7 +35,12 @@ class Skills:
         return self._desk
 
 
-@tool(repeat="safe")
+@tool(
+    repeat="safe",
+    toolset="skills",
+    kind="read",
+    display=ToolDisplay(icon="📚", verb="skills", detail="{category}"),
+)
 async def skills_list(
     ctx: ToolContext, category: Annotated[str, "Only this category"] = ""
 ) -> ToolOutput:
@@ -68,7 +73,12 @@ def _line(entry: Entry) -> str:
     return f"- {entry.name}: {words if len(words) <= LINE else words[: LINE - 1] + '…'}"
 
 
-@tool(repeat="safe")
+@tool(
+    repeat="safe",
+    toolset="skills",
+    kind="read",
+    display=ToolDisplay(icon="📚", verb="skill", detail="{name} {file_path}"),
+)
 async def skill_view(
     ctx: ToolContext,
     name: str,
@@ -92,7 +102,12 @@ def _changes(_place: Place, arguments: JsonObject) -> tuple[Effect, ...]:
     return (ChangeSkill(name=arguments["name"], action=arguments["action"]),)
 
 
-@tool(effects=_changes)
+@tool(
+    effects=_changes,
+    toolset="skills",
+    kind="edit",
+    display=ToolDisplay(icon="📚", verb="skill", detail="{name} {file_path}"),
+)
 async def skill_manage(
     ctx: ToolContext,
     action: Action,

@@ -21,13 +21,13 @@ FORMATS = tuple("mp3 mp4 mpeg mpga m4a wav webm ogg aac flac".split())
 NOBODY = "Nobody {does} here; `hermes plugins` adds who can."
 
 
-@tool()
+@tool(toolset="tts", kind="execute", conditional=True)
 async def text_to_speech(
     ctx: ToolContext,
-    text: Annotated[str, "What to say"],
-    output_path: Annotated[str, "Where to; empty is a place of its own"] = "",
+    text: str,
+    output_path: Annotated[str, "File; omit for a generated path"] = "",
 ) -> ToolOutput:
-    """Speak a text into a sound file."""
+    """Convert text to speech in an audio file."""
     own = ctx.kept(Speech)
     if own.speaker is None or own.keep is None:
         raise ToolError(NOBODY.format(does="speaks"))
@@ -49,13 +49,13 @@ async def text_to_speech(
     return ToolOutput(parts=(Text(text=encode(told).decode()),), origin="hermes")
 
 
-@tool()
+@tool(toolset="tts", conditional=True)
 async def transcribe(
     ctx: ToolContext,
-    path: Annotated[str, "Sound file"],
-    language: Annotated[str, "Such as `en`; empty to find out"] = "",
+    path: Annotated[str, "Audio file"],
+    language: Annotated[str, "Such as `en`; omit to detect"] = "",
 ) -> ToolOutput:
-    """Write down what is said in a sound file."""
+    """Transcribe the speech in an audio file."""
     listener = ctx.kept(Speech).listener
     if listener is None:
         raise ToolError(NOBODY.format(does="listens"))

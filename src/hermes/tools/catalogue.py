@@ -1,47 +1,38 @@
-"""Which tools there are: each one known by its schema from the start, loaded on first use."""
+"""Lists the built-in tools with their schemas; each tool is imported on first use."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 from hermes.codec.json import decode
+from hermes.codec.values import Value
 from hermes.core.errors import NotFound
 from hermes.core.prompt import ToolSpec
-from hermes.core.tools import Tool
+from hermes.core.tools import Tool, ToolDisplay, ToolKind
 
-TARGETS = {
-    "clarify": "hermes.tools.clarify:clarify",
-    "honcho_conclude": "hermes.memory.honcho.tools:honcho_conclude",
-    "honcho_context": "hermes.memory.honcho.tools:honcho_context",
-    "honcho_profile": "hermes.memory.honcho.tools:honcho_profile",
-    "honcho_reasoning": "hermes.memory.honcho.tools:honcho_reasoning",
-    "honcho_search": "hermes.memory.honcho.tools:honcho_search",
-    "image_generate": "hermes.images.tools:image_generate",
-    "memory": "hermes.memory.tools:memory",
-    "patch": "hermes.tools.files.patch:patch",
-    "process": "hermes.tools.process:process",
-    "read_file": "hermes.tools.files.read:read_file",
-    "search_files": "hermes.tools.search:search_files",
-    "session_search": "hermes.recall.tools:session_search",
-    "skill_manage": "hermes.skills.tools:skill_manage",
-    "skill_view": "hermes.skills.tools:skill_view",
-    "skills_list": "hermes.skills.tools:skills_list",
-    "terminal": "hermes.tools.terminal:terminal",
-    "text_to_speech": "hermes.speech.tools:text_to_speech",
-    "todo": "hermes.tools.todo:todo",
-    "tool_call": "hermes.tools.discovery:tool_call",
-    "tool_search": "hermes.tools.discovery:tool_search",
-    "transcribe": "hermes.speech.tools:transcribe",
-    "user_model_query": "hermes.memory.local.tools:user_model_query",
-    "user_profile": "hermes.memory.local.tools:user_profile",
-    "web_extract": "hermes.web.tools:web_extract",
-    "web_search": "hermes.web.tools:web_search",
-    "write_file": "hermes.tools.files.write:write_file",
-}
-# Written by scripts/generate_schemas.py from the signatures of the targets.
+# Written by scripts/generate_schemas.py from the `@tool` declarations.
 SCHEMAS = Path(__file__).with_name("schemas.json")
+
+
+class Declaration(Value):
+    """What `@tool` says about a built-in tool, and the "module:name" where it is."""
+
+    spec: ToolSpec
+    target: str
+    toolset: str
+    kind: ToolKind = "other"
+    display: ToolDisplay = ToolDisplay()
+    conditional: bool = False
+
+
+@cache
+def declarations() -> dict[str, Declaration]:
+    """The built-in tools by name, without importing any of them."""
+    found = decode(list[Declaration], SCHEMAS.read_bytes())
+    return {each.spec.name: each for each in found}
 
 
 class Entry:
@@ -117,9 +108,7 @@ class ChosenTools:
 
 
 def built_in_entries() -> tuple[Entry, ...]:
-    """The tools of this package, without importing any of them."""
-    specs = decode(list[ToolSpec], SCHEMAS.read_bytes())
-    return tuple(Entry(spec, TARGETS[spec.name]) for spec in specs)
+    return tuple(Entry(each.spec, each.target) for each in declarations().values())
 
 
 def load_target(target: str) -> Tool:

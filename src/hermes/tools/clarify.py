@@ -6,7 +6,7 @@ from typing import Annotated
 
 from hermes.core.errors import ToolError
 from hermes.core.messages import Text
-from hermes.core.tools import ToolContext, ToolOutput, tool
+from hermes.core.tools import ToolContext, ToolDisplay, ToolOutput, tool
 
 MAX_CHOICES = 4
 NO_ANSWER = (
@@ -15,16 +15,20 @@ NO_ANSWER = (
 )
 
 
-@tool(repeat="safe", interactive=True)
+@tool(
+    repeat="safe",
+    interactive=True,
+    toolset="clarify",
+    kind="think",
+    display=ToolDisplay(icon="❓", verb="ask", detail="{question}"),
+)
 async def clarify(
     ctx: ToolContext,
-    question: Annotated[str, "One question"],
-    choices: Annotated[
-        list[str] | None, "At most 4 answers to pick from; omit for free text"
-    ] = None,
+    question: str,
+    choices: Annotated[list[str] | None, "Up to 4 options; omit for free text"] = None,
 ) -> ToolOutput:
-    """Ask the person and wait. Only for decisions that change what you do and that you cannot find
-    out yourself; not for permission to run commands."""
+    """Ask the user and wait. Only for decisions that change what you do and that you cannot
+    resolve yourself; not for permission to run commands."""
     if not question.strip():
         raise ToolError("question is empty; say what you want to know.")
     offered = tuple(dict.fromkeys(each.strip() for each in choices or () if each.strip()))

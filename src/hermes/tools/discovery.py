@@ -13,7 +13,7 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.errors import ToolError
 from hermes.core.prompt import ToolSpec
-from hermes.core.tools import ToolContext, ToolOutput, tool
+from hermes.core.tools import ToolContext, ToolDisplay, ToolOutput, tool
 
 _WORD = re.compile(r"[a-z]+|\d+")
 _IN_NAME = 3.0
@@ -29,13 +29,13 @@ class Directory:
         self.specs = specs
 
 
-@tool(repeat="safe")
+@tool(repeat="safe", toolset="tool_search", kind="search")
 async def tool_search(
     ctx: ToolContext,
-    query: Annotated[str, "What the tool should do, or its name"],
+    query: Annotated[str, "What it should do, or its name"],
     limit: Annotated[int, Meta(ge=1, le=20)] = 5,
 ) -> ToolOutput:
-    """Find tools that are not listed here, by what they do. Use one with tool_call."""
+    """Find tools that are not listed here by what they do. Use one with tool_call."""
     found = ranked(query, ctx.kept(Directory).specs())[:limit]
     if not found:
         return ToolOutput.text(NOTHING, details={"found": []})
@@ -43,10 +43,10 @@ async def tool_search(
     return ToolOutput.text(text, details={"found": [signature(spec) for spec in found]})
 
 
-@tool()
+@tool(toolset="tool_search", display=ToolDisplay(title="{name}"))
 async def tool_call(
     ctx: ToolContext,
-    name: Annotated[str, "A tool that tool_search found"],
+    name: Annotated[str, "From tool_search"],
     arguments: JsonObject | None = None,
 ) -> ToolOutput:
     """Use a tool that is not listed here."""

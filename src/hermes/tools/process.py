@@ -10,7 +10,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, SignalProcess
 from hermes.core.errors import NotFound, ToolError
 from hermes.core.ports import ProcessInfo
-from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
 
 Action = Literal["list", "poll", "log", "wait", "kill", "write", "submit", "close"]
 
@@ -25,14 +25,19 @@ def _effects(_place: Place, arguments: JsonObject) -> Iterable[Effect]:
     return (SignalProcess(process_id=arguments["session_id"], action=action),) if action else ()
 
 
-@tool(effects=_effects)
+@tool(
+    effects=_effects,
+    toolset="terminal",
+    kind="execute",
+    display=ToolDisplay(icon="🧩", verb="proc", detail="{action} {session_id}"),
+)
 async def process(
     ctx: ToolContext,
-    action: Annotated[Action, "poll: new output; submit: data and Enter; close: end of input"],
-    session_id: Annotated[str, "proc_… from terminal; not for list"] = "",
+    action: Annotated[Action, "poll: new output; submit: data and Enter; close: end input"],
+    session_id: Annotated[str, "proc_…; not for list"] = "",
     data: Annotated[str, "For write and submit"] = "",
     timeout: Annotated[int | None, "Seconds to wait"] = None,
-    offset: Annotated[int | None, "log: first line; default the last ones"] = None,
+    offset: Annotated[int | None, "log: first line; default: the last ones"] = None,
     limit: Annotated[int, "log: lines"] = 200,
 ) -> ToolOutput:
     """Manage background processes started by terminal."""

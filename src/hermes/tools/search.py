@@ -14,7 +14,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, ReadPath
 from hermes.core.errors import ToolError
 from hermes.core.ports import Match, SearchFound, SearchQuery
-from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
 
 FILES_IN_DETAILS = 50
 LINE_CHARACTERS = 500
@@ -44,20 +44,26 @@ def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
     return (ReadPath(path=place.resolve(arguments["path"])),)
 
 
-@tool(effects=_effects, repeat="safe")
+@tool(
+    effects=_effects,
+    repeat="safe",
+    toolset="file",
+    kind="search",
+    display=ToolDisplay(icon="🔎", verb="grep", detail="{pattern}", title="search: {pattern}"),
+)
 async def search_files(
     ctx: ToolContext,
     pattern: Annotated[str, "Regex for content, glob for files"],
     target: Literal["content", "files"] = "content",
     path: Annotated[str, "Folder or file"] = ".",
-    file_glob: Annotated[str, "Only files like this, e.g. *.py"] = "",
+    file_glob: Annotated[str, "Only these files, e.g. *.py"] = "",
     limit: Annotated[int, Meta(ge=1)] = 50,
     offset: Annotated[int, Meta(ge=0)] = 0,
     output_mode: Literal["content", "files_only", "count"] = "content",
     context: Annotated[int, Meta(ge=0, le=20), "Lines around matches"] = 0,
 ) -> ToolOutput:
-    """Search file contents or find files by name, newest first. Ignored and binary files are
-    skipped, hidden ones too unless the glob names them. Faster than grep or find in terminal."""
+    """Search file contents, or find files by name, newest first. Skips ignored and binary files,
+    and hidden ones unless the glob names them. Faster than grep or find."""
     if not pattern:
         raise ToolError("The pattern is empty.")
     query = SearchQuery(

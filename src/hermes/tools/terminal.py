@@ -10,7 +10,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, RunCommand
 from hermes.core.errors import ToolError
 from hermes.core.ports import CommandResult
-from hermes.core.tools import Place, ToolContext, ToolOutput, ToolSettings, tool
+from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, ToolSettings, tool
 from hermes.tools.terminal_output import TerminalOutput
 from hermes.workspaces.exit_codes import Meaning, meaning
 from hermes.workspaces.foreground import feeds_sudo, objection
@@ -29,19 +29,24 @@ def _effect(place: Place, command: str, workdir: str, background: bool) -> RunCo
     return RunCommand(script=command, cwd=cwd, background=background)
 
 
-@tool(effects=_effects)
+@tool(
+    effects=_effects,
+    toolset="terminal",
+    kind="execute",
+    display=ToolDisplay(icon="💻", verb="$", detail="{command}", title="terminal: {command}"),
+)
 async def terminal(
     ctx: ToolContext,
     command: str,
     background: Annotated[bool, "For servers and long jobs; see process"] = False,
     timeout: Annotated[int | None, "Seconds; default 180, at most 600"] = None,
-    workdir: Annotated[str, "Folder for this call only"] = "",
+    workdir: Annotated[str, "Directory for this call"] = "",
     pty: Annotated[bool, "For programs that need a terminal"] = False,
-    notify_on_complete: Annotated[bool, "Background: message you when it ends"] = False,
-    watch_patterns: Annotated[tuple[str, ...], "Background: message you when output has one"] = (),
+    notify_on_complete: Annotated[bool, "Background: notify you at the end"] = False,
+    watch_patterns: Annotated[tuple[str, ...], "Background: notify you when output has one"] = (),
 ) -> ToolOutput:
-    """Run a bash command. Folder, exported variables, functions and aliases persist between calls.
-    No input, no pager. To look into files use read_file and search_files instead."""
+    """Run a bash command. Working directory, exports, functions and aliases persist between calls.
+    No stdin, no pager. To look into files use read_file and search_files instead."""
     _refuse(command, workdir)
     effect = _effect(ctx.workspace, command, workdir, background)
     if background:

@@ -10,7 +10,7 @@ import msgspec
 from hermes.codec.json import convert, plain
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import ToolError
-from hermes.core.tools import ToolContext, ToolOutput, tool
+from hermes.core.tools import ToolContext, ToolDisplay, ToolOutput, tool
 
 MAX_ITEMS = 256
 MAX_CONTENT_CHARS = 4_000
@@ -29,14 +29,14 @@ class TodoItem(Value, omit_defaults=False):
     status: str = "pending"
 
 
-@tool(repeat="safe")
+@tool(repeat="safe", toolset="todo", kind="think", display=ToolDisplay(icon="📋", verb="plan"))
 async def todo(
     ctx: ToolContext,
-    todos: Annotated[list[TodoChange] | None, "Items in order; omit to read the list"] = None,
-    merge: Annotated[bool, "Update items by id and add new ones, instead of replacing"] = False,
+    todos: Annotated[list[TodoChange] | None, "Items in order; omit to read"] = None,
+    merge: Annotated[bool, "Update and add by id, instead of replacing all"] = False,
 ) -> ToolOutput:
-    """Keep the task list of this session. Use it for work of 3 or more steps; have one item
-    in_progress, and complete it at once when it is done."""
+    """Keep a task list. Use it for work of 3 or more steps; have one item in_progress, and complete
+    it as soon as it is done."""
     items = convert(list[TodoItem], (ctx.latest("todo") or {}).get("todos", []))
     if todos is not None:
         items = _changed(items if merge else [], todos)

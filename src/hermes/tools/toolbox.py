@@ -9,14 +9,18 @@ from hermes.codec.json import encode
 from hermes.config.settings import Settings
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool
-from hermes.tools.catalogue import Catalogue, ChosenTools, Entry, built_in_entries
+from hermes.tools.catalogue import (
+    Catalogue,
+    ChosenTools,
+    Entry,
+    built_in_entries,
+    declarations,
+)
 from hermes.tools.toolsets import CORE, SEARCHING, resolve_toolsets
 
 _BYTES_PER_TOKEN = 4
 CROWDED = 0.8
 
-# Tools that are there only while somebody says that they work.
-AT_TIMES = ("image_generate", "text_to_speech", "transcribe", "web_extract", "web_search")
 # What models the user brings tools of its own.
 PROVIDER_TOOLSETS: dict[str, tuple[str, ...]] = {
     "": (),
@@ -123,7 +127,8 @@ class Tools:
 
     def _all(self) -> Catalogue:
         if self._catalogue is None:
-            own = (entry for entry in built_in_entries() if entry.spec.name not in AT_TIMES)
+            declared = declarations()
+            own = (e for e in built_in_entries() if not declared[e.spec.name].conditional)
             self._catalogue = Catalogue((*own, *self._at_times.values(), *self._added.values()))
         return self._catalogue
 

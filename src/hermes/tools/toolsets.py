@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from hermes.codec.values import Value
 from hermes.core.errors import UsageError
+from hermes.tools.catalogue import declarations
 
 EVERYTHING = ("all", "*")
 # Where requests cannot name all tools, they name these, in this order, as far as there is room.
@@ -33,9 +35,8 @@ class Toolset(Value):
     includes: tuple[str, ...] = ()
 
 
-TOOLSETS: dict[str, Toolset] = {
-    "clarify": Toolset(tools=("clarify",)),
-    "file": Toolset(tools=("patch", "read_file", "search_files", "write_file")),
+# Toolsets that are made of others, or name a tool a second time.
+COMPOSED: dict[str, Toolset] = {
     "hermes-cli": Toolset(
         includes=(
             "clarify",
@@ -50,37 +51,29 @@ TOOLSETS: dict[str, Toolset] = {
             "web",
         )
     ),
-    "honcho": Toolset(
-        tools=(
-            "honcho_conclude",
-            "honcho_context",
-            "honcho_profile",
-            "honcho_reasoning",
-            "honcho_search",
-        )
-    ),
-    "image_gen": Toolset(tools=("image_generate",)),
-    "memory": Toolset(tools=("memory",)),
     "search": Toolset(tools=("web_search",)),
-    "session_search": Toolset(tools=("session_search",)),
-    "skills": Toolset(tools=("skill_manage", "skill_view", "skills_list")),
-    "terminal": Toolset(tools=("process", "terminal")),
-    "todo": Toolset(tools=("todo",)),
-    "tool_search": Toolset(tools=SEARCHING),
-    "tts": Toolset(tools=("text_to_speech", "transcribe")),
-    "user_model": Toolset(tools=("user_model_query", "user_profile")),
-    "web": Toolset(tools=("web_extract", "web_search")),
 }
+
+
+@cache
+def toolsets_by_name() -> dict[str, Toolset]:
+    """All toolsets: those that tools declare, and the composed ones."""
+    tools: dict[str, list[str]] = {}
+    for name, each in declarations().items():
+        tools.setdefault(each.toolset, []).append(name)
+    found = {name: Toolset(tools=tuple(held)) for name, held in tools.items()} | COMPOSED
+    return {name: found[name] for name in sorted(found)}
 
 
 def resolve_toolsets(
     enabled: Iterable[str],
     disabled: Iterable[str] = (),
     *,
-    toolsets: Mapping[str, Toolset] = TOOLSETS,
+    toolsets: Mapping[str, Toolset] | None = None,
 ) -> tuple[str, ...]:
     """The tools of all enabled toolsets without those of the disabled ones, sorted by name;
     UsageError for a toolset that does not exist or includes itself."""
+    toolsets = toolsets_by_name() if toolsets is None else toolsets
     wanted = {tool for name in enabled for tool in _tools_of(name, toolsets, ())}
     unwanted = {tool for name in disabled for tool in _tools_of(name, toolsets, ())}
     return tuple(sorted(wanted - unwanted))

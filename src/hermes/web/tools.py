@@ -20,13 +20,13 @@ LEAST_CHARS = 2_000
 NOBODY = "Nobody {does} here; `hermes plugins` adds who can."
 
 
-@tool()
+@tool(toolset="web", kind="fetch", conditional=True)
 async def web_search(
     ctx: ToolContext,
-    query: Annotated[str, "What to look for"],
-    limit: Annotated[int, "How many results, 1 to 100"] = 5,
+    query: str,
+    limit: Annotated[int, "1 to 100"] = 5,
 ) -> ToolOutput:
-    """Search the web: titles, addresses and descriptions."""
+    """Search the web: titles, URLs and descriptions."""
     provider = ctx.kept(Web).searching
     if provider is None:
         raise ToolError(NOBODY.format(does="searches the web"))
@@ -37,11 +37,11 @@ async def web_search(
     return _output(told, provider.origin)
 
 
-@tool()
+@tool(toolset="web", kind="fetch", conditional=True)
 async def web_extract(
     ctx: ToolContext,
-    urls: Annotated[list[str], "Addresses of pages, 5 at most"],
-    char_limit: Annotated[int, "Characters of each page, at least 2000"] = 15_000,
+    urls: Annotated[list[str], "At most 5"],
+    char_limit: Annotated[int, "Characters per page, at least 2000"] = 15_000,
 ) -> ToolOutput:
     """Read web pages as Markdown."""
     provider = ctx.kept(Web).reading

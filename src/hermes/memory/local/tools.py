@@ -50,7 +50,7 @@ def _query_effects(_place: Place, arguments: JsonObject) -> list[Effect]:
     return [ReadHistory(query=arguments["query"])]
 
 
-@tool(effects=_profile_effects, repeat="safe")
+@tool(effects=_profile_effects, repeat="safe", toolset="user_model")
 async def user_profile(
     ctx: ToolContext, card: Annotated[tuple[str, ...], "New facts; omit to read"] = ()
 ) -> ToolOutput:
@@ -63,7 +63,7 @@ async def user_profile(
     return ToolOutput.text("\n".join(f"- {line}" for line in lines) or "The card is empty.")
 
 
-@tool(effects=_query_effects, repeat="safe")
+@tool(effects=_query_effects, repeat="safe", toolset="user_model")
 async def user_model_query(
     ctx: ToolContext, query: Annotated[str, "A question about the user"]
 ) -> ToolOutput:

@@ -10,43 +10,11 @@ from acp.schema import ToolCallLocation, ToolKind
 
 from hermes.codec.values import JsonObject
 from hermes.core.messages import ToolCall, ToolResult
+from hermes.tools.catalogue import declarations
 
 MOST_OUTPUT = 20_000
 MOST_DIFF = 512 * 1024
 TITLE = 80
-
-KINDS: dict[str, ToolKind] = {
-    "browser_back": "execute",
-    "browser_click": "execute",
-    "browser_get_images": "read",
-    "browser_navigate": "fetch",
-    "browser_press": "execute",
-    "browser_scroll": "execute",
-    "browser_snapshot": "read",
-    "browser_type": "execute",
-    "browser_vision": "read",
-    "clarify": "think",
-    "delegate_task": "execute",
-    "execute_code": "execute",
-    "image_generate": "execute",
-    "memory": "other",
-    "patch": "edit",
-    "process": "execute",
-    "read_file": "read",
-    "search_files": "search",
-    "session_search": "search",
-    "skill_manage": "edit",
-    "skill_view": "read",
-    "skills_list": "read",
-    "terminal": "execute",
-    "text_to_speech": "execute",
-    "todo": "think",
-    "tool_search": "search",
-    "vision_analyze": "read",
-    "web_extract": "fetch",
-    "web_search": "fetch",
-    "write_file": "edit",
-}
 
 
 def call_id(id: str) -> str:
@@ -55,25 +23,17 @@ def call_id(id: str) -> str:
 
 
 def kind_of(name: str) -> ToolKind:
-    return KINDS.get(name, "other")
+    declared = declarations().get(name)
+    return declared.kind if declared else "other"
 
 
 def title_of(call: ToolCall) -> str:
-    match call.name:
-        case "terminal":
-            title = f"terminal: {call.arguments.get('command', '')}"
-        case "read_file":
-            title = f"read: {call.arguments.get('path', '')}"
-        case "write_file":
-            title = f"write: {call.arguments.get('path', '')}"
-        case "patch":
-            title = f"patch ({call.arguments.get('mode', 'replace')}): {_path(call.arguments)}"
-        case "search_files":
-            title = f"search: {call.arguments.get('pattern', '')}"
-        case "tool_call":
-            title = str(call.arguments.get("name", ""))
-        case _:
-            title = call.name
+    declared = declarations().get(call.name)
+    title = call.name
+    if declared and declared.display.title:
+        properties = declared.spec.parameters.get("properties", {})
+        defaults = {name: each.get("default", "") for name, each in properties.items()}
+        title = declared.display.fill(declared.display.title, {**defaults, **call.arguments})
     plain = " ".join(title.split())
     return plain if len(plain) <= TITLE else plain[: TITLE - 1] + "…"
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from hermes.codec.values import JsonObject
 from hermes.core.effects import DeletePath, Effect, WritePath
 from hermes.core.errors import ToolError
-from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.tools.edits import v4a
 from hermes.tools.edits.approximate import excerpts
 from hermes.tools.edits.diff import shortened
@@ -59,13 +59,18 @@ def _each(
     return [kind(path=real) for real in access.place_if_any(place, path)]
 
 
-@tool(effects=_effects)
+@tool(
+    effects=_effects,
+    toolset="file",
+    kind="edit",
+    display=ToolDisplay(icon="🔧", verb="patch", detail="{path}", title="patch ({mode}): {path}"),
+)
 async def patch(
     ctx: ToolContext,
-    mode: Annotated[Mode, "replace one text, or apply a V4A patch"] = "replace",
-    path: Annotated[str, "replace: the file"] = "",
-    old_string: Annotated[str, "replace: text to find, unique in the file"] = "",
-    new_string: Annotated[str, "replace: text to put there"] = "",
+    mode: Annotated[Mode, "replace a text, or apply a V4A patch"] = "replace",
+    path: Annotated[str, "replace: file"] = "",
+    old_string: Annotated[str, "replace: text to find, unique"] = "",
+    new_string: Annotated[str, "replace: new text"] = "",
     replace_all: Annotated[bool, "replace: every occurrence"] = False,
     patch: Annotated[
         str,
@@ -74,8 +79,8 @@ async def patch(
         " '*** Move File: a -> b', last '*** End Patch'",
     ] = "",
 ) -> ToolOutput:
-    """Change parts of files and see the diff. Prefer it to write_file and sed. Read the file first:
-    old_string must be copied from it, without the N|. A patch changes all its files or none."""
+    """Edit parts of files and see the diff. Prefer it to write_file and sed. Read the file first:
+    copy old_string from it, without the N|. A patch changes all its files or none."""
     if _wants_patch(mode, old_string, patch):
         return await _make(ctx, await plan(ctx.workspace, v4a.parse(patch)), ())
     if not old_string:

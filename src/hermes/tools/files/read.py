@@ -9,7 +9,7 @@ from typing import Annotated
 from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Effect, ReadPath
 from hermes.core.errors import ToolError
-from hermes.core.tools import Place, ToolContext, ToolOutput, ToolSettings, tool
+from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, ToolSettings, tool
 from hermes.tools.edits.text import rows_of
 from hermes.tools.files.access import load, locate, place_if_any, similar_files
 from hermes.tools.files.documents import extracted, is_document
@@ -47,14 +47,20 @@ def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
     return [ReadPath(path=path) for path in place_if_any(place, arguments["path"])]
 
 
-@tool(effects=_effects, repeat="safe")
+@tool(
+    effects=_effects,
+    repeat="safe",
+    toolset="file",
+    kind="read",
+    display=ToolDisplay(icon="📖", verb="read", detail="{path}", title="read: {path}"),
+)
 async def read_file(
     ctx: ToolContext,
-    path: Annotated[str, "File to read"],
+    path: str,
     offset: Annotated[int, "First line, from 1"] = 1,
-    limit: Annotated[int, "Lines at most, up to 2000"] = 500,
+    limit: Annotated[int, "Number of lines, up to 2000"] = 500,
 ) -> ToolOutput:
-    """Show a text file as numbered lines (N|text); also .ipynb, .docx, .xlsx. Prefer it to cat.
+    """Read a text file as numbered lines (N|text); also .ipynb, .docx, .xlsx. Prefer it to cat.
     The N| is not part of the file."""
     located = await locate(ctx.workspace, path)
     if located.info is None:

@@ -10,7 +10,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, WritePath
 from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.ports import Workspace
-from hermes.core.tools import Place, ToolContext, ToolOutput, tool
+from hermes.core.tools import Place, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.tools.edits.diff import Diff
 from hermes.tools.files import access
 from hermes.tools.files.changes import Change, make
@@ -30,14 +30,20 @@ def _effects(place: Place, arguments: JsonObject) -> Iterable[Effect]:
     return [WritePath(path=path) for path in access.place_if_any(place, arguments["path"])]
 
 
-@tool(effects=_effects, repeat="safe")
+@tool(
+    effects=_effects,
+    repeat="safe",
+    toolset="file",
+    kind="edit",
+    display=ToolDisplay(icon="📝", verb="write", detail="{path}", title="write: {path}"),
+)
 async def write_file(
     ctx: ToolContext,
-    path: Annotated[str, "File to write"],
-    content: Annotated[str, "The whole new text"],
+    path: str,
+    content: Annotated[str, "Whole new text"],
 ) -> ToolOutput:
-    """Create a file or replace all of it; folders are made. To change a part use patch. JSON, YAML
-    and TOML that do not parse are refused."""
+    """Create or overwrite a file; creates folders. To change a part use patch. Refuses JSON, YAML
+    and TOML that do not parse."""
     if suffix(path) in OFFICE_SUFFIXES:
         raise ToolError(f"write_file writes plain text, which no {suffix(path)} file is.")
     real = access.place(ctx.workspace, path)

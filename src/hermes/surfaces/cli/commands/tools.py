@@ -15,7 +15,8 @@ from hermes.surfaces.cli.commands.tools_images import command as images
 from hermes.surfaces.cli.output import as_json_option, columns, print_json
 from hermes.surfaces.cli.place import config_of
 from hermes.surfaces.cli.style import mark, styled
-from hermes.tools.toolbox import AT_TIMES, wanted_names
+from hermes.tools.catalogue import declarations
+from hermes.tools.toolbox import wanted_names
 
 # A row of the list that is no toolset.
 IMAGES = ":images"
@@ -51,7 +52,7 @@ def _summarize(ctx: click.Context) -> None:
         found = states(config.settings, platform, home=config.home)
         names = [_line(each).strip("✓ ") for each in found if each.enabled or each.partly]
         wanted = wanted_names(config.settings, platform=platform)
-        count = sum(name not in AT_TIMES for name in wanted)
+        count = sum(not declarations()[name].conditional for name in wanted)
         later = f" and {len(wanted) - count} once something provides them" if wanted[count:] else ""
         told = ", ".join(names) or "none"
         print(f"{styled(f'{platform:<4}', 'bold')} {count} tools{later}: {told}")
