@@ -177,7 +177,7 @@ async def test_without_a_means_no_command_runs(tmp_path: Path) -> None:
         jail.env["PATH"] = str(tmp_path)
         (tmp_path / "bash").symlink_to("/bin/bash")
         (result,) = await jail.results()
-    assert "nothing here holds a command to that" in result.text
+    assert "nothing here enforces that for commands" in result.text
 
 
 def test_the_check_tells_it(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def local_place(folder: Path, wanted: Wanted = "off", *, ordinary: bool = False)
             env=env,
             shell=shell,
             sudo=sudo,
-            lent=lent,
+            secret_env=lent,
             confinement=Confinement(wanted=wanted, ordinary=ordinary, network=ordinary),
         )
 
@@ -202,7 +202,7 @@ def ssh_place(folder: Path, sshd: Sshd) -> AnyPlace:
             world=World(),
             shell=shell,
             sudo=sudo,
-            lent=lent,
+            secret_env=lent,
         )
 
     return AnyPlace("ssh", new, home=str(sshd.home))
@@ -226,7 +226,7 @@ def apptainer_place(folder: Path) -> AnyPlace:
             world=World(),
             shell=shell,
             sudo=sudo,
-            lent=lent,
+            secret_env=lent,
             make_root=True,
         )
 
@@ -245,7 +245,7 @@ def container_place(folder: Path, settings: ContainerSettings) -> AnyPlace:
             world=World(),
             shell=shell,
             sudo=sudo,
-            lent=lent,
+            secret_env=lent,
         )
 
     return AnyPlace("container", new, home="/root")
@@ -266,7 +266,7 @@ def daytona_place(
             world=World(),
             shell=shell,
             sudo=sudo,
-            lent=lent,
+            secret_env=lent,
             idle_seconds=idle_seconds,
             make_root=True,
         )
@@ -283,7 +283,7 @@ def modal_place(folder: Path, fake: FakeModal) -> AnyPlace:
             world=World(),
             shell=shell,
             sudo=sudo,
-            lent=lent,
+            secret_env=lent,
         )
 
     (folder / "project").mkdir(exist_ok=True)

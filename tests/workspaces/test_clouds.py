@@ -89,12 +89,12 @@ async def test_a_command_is_not_repeated_when_the_service_fails(
 
 async def test_a_wrong_key_and_no_key_are_told(daytona: FakeDaytona) -> None:
     settings = DaytonaSettings(url=f"{daytona.url}/api", key="wrong")
-    with pytest.raises(ToolError, match="does not accept the key"):
+    with pytest.raises(ToolError, match="rejected the key"):
         await DaytonaMachine(settings, "x").open()
     with pytest.raises(ToolError, match="DAYTONA_API_KEY"):
         DaytonaMachine(DaytonaSettings(), "x")
     closed = DaytonaSettings(url="http://127.0.0.1:1/api", key=KEY)
-    with pytest.raises(ToolError, match="cannot be reached"):
+    with pytest.raises(ToolError, match="not reachable"):
         await DaytonaMachine(closed, "x").open()
 
 

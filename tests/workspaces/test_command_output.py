@@ -16,7 +16,7 @@ def test_a_window_keeps_what_fits_and_counts_the_rest(chunks: list[bytes], size:
     assert window.total_bytes == len(whole)
     if len(whole) <= size * 0.6:
         assert text == plain_text(whole)
-    elif "bytes left out" in text:
+    elif "bytes omitted" in text:
         left_out = int(text.split("[... ")[-1].split(" ")[0])
         assert len(whole) - size <= left_out <= len(whole)
     else:
@@ -34,12 +34,10 @@ def test_memory_stays_bounded() -> None:
 def test_cuts_are_made_between_lines_and_characters() -> None:
     window = OutputWindow(40)
     window.add(b"one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n")
-    assert (
-        window.text() == "one\ntwo\nthree\n[... 14 bytes left out ...]\nseven\neight\nnine\nten\n"
-    )
+    assert window.text() == "one\ntwo\nthree\n[... 14 bytes omitted ...]\nseven\neight\nnine\nten\n"
     letters = OutputWindow(10)
     letters.add(("ä" * 50).encode())
-    assert letters.text() == "ää\n[... 90 bytes left out ...]\näää"
+    assert letters.text() == "ää\n[... 90 bytes omitted ...]\näää"
 
 
 def test_escape_sequences_of_all_kinds_go() -> None:

@@ -207,7 +207,7 @@ def there(path: Path) -> bool:
 
 async def test_what_was_taken_away_is_told_and_kept(cell: Cell) -> None:
     result = await cell.run("echo evil > .envrc; echo done")
-    assert result.output.startswith("done\n[Put back as before")
+    assert result.output.startswith("done\n[Reverted, because")
     assert ".envrc" in result.output
     [kept] = (cell.state / "quarantine").iterdir()
     assert kept.read_text() == "evil\n"
@@ -273,11 +273,11 @@ async def test_a_wanted_means_that_is_missing_stops_commands(tmp_path: Path) -> 
         confinement=Confinement(wanted="bubblewrap"),
     )
     effect = RunCommand(script="touch ran", cwd=workspace.cwd)
-    with pytest.raises(ToolError, match="bubblewrap: it is not installed"):
+    with pytest.raises(ToolError, match="bubblewrap: not installed"):
         await workspace.run(effect, timeout=60, stop=asyncio.Event(), max_bytes=999)
     assert not (tmp_path / "ran").exists()
     protection = await workspace.protection()
-    assert (protection.kind, protection.gaps) == ("none", ("bubblewrap: it is not installed",))
+    assert (protection.kind, protection.gaps) == ("none", ("bubblewrap: not installed",))
     await workspace.close()
 
 

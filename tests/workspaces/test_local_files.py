@@ -100,7 +100,7 @@ def test_names_of_any_length_can_be_replaced(tmp_path: Path) -> None:
         ("/dev/zero", "is a device"),
         ("/dev/stdin", "is a device"),
         ("/proc/self/fd/0", "is a device"),
-        ("loop", "circle"),
+        ("loop", "form a loop"),
     ],
 )
 async def test_what_cannot_be_read_is_told(place: Place, path: str, words: str) -> None:

@@ -191,7 +191,7 @@ async def test_long_output_keeps_its_beginning_and_end(place: Place) -> None:
     result = await place.run("seq 1 100000", max_bytes=1_000)
     head, tail = result.output.split("[... ")
     assert head.startswith("1\n2\n")
-    assert tail.endswith("bytes left out ...]\n" + tail.split("]\n")[1])
+    assert tail.endswith("bytes omitted ...]\n" + tail.split("]\n")[1])
     assert tail.endswith("\n100000\n")
     left_out = int(tail.split(" ", 1)[0])
     kept = len(head) + len(tail.split("]\n")[1])

@@ -229,13 +229,13 @@ async def test_a_pattern_that_takes_for_ever_is_ended(tmp_path: Path) -> None:
     )
 
 
-async def test_a_pattern_too_hard_for_grep_goes_to_the_next_engine(tmp_path: Path) -> None:
-    tree(tmp_path, {"x": "a" * 22 + "b\n" + "a\n"})
+async def test_a_pattern_too_large_for_grep_goes_to_the_next_engine(tmp_path: Path) -> None:
+    tree(tmp_path, {"x": "a\nb\n"})
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "grep").symlink_to(str(shutil.which("grep")))
     search = LocalSearch({"PATH": str(programs)}, engine=None, limits=SearchLimits())
-    query = SearchQuery(pattern="^(a|a|aa)+$", root=str(tmp_path), glob="x")
+    query = SearchQuery(pattern="(?:a{70000})?b", root=str(tmp_path), glob="x")
     assert [m.line for m in (await search.find(query)).matches] == [2]
 
 

@@ -46,7 +46,7 @@ def workspace_of(app: App, session_id: str, root: str, opening: Opening) -> Work
         state=app.home.sessions / session_id,
         world=app.world,
         env=ChainMap(_told(app, session_id, opening), app.commons.child_env),
-        lent=lent,
+        secret_env=lent,
         shell=app.commons.shell,
         confinement=app.commons.confinement,
         sudo=sudo_of(app.run, lambda: app.opened(session_id)),

@@ -1,12 +1,12 @@
-"""Which variables a child process may see: everything but the secrets that belong to Hermes."""
+"""Chooses the environment variables of child processes: all except the secrets of Hermes."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
 
-# Keys and addresses of model providers: no list of a user's or a skill's lets them through.
-# Read at every start, so names are looked up rather than matched.
+# Keys and addresses of model providers: no user or skill setting passes them on. Looked up rather
+# than matched, because this runs at every start.
 _VENDORS = frozenset(
     (
         "AI_GATEWAY", "ALIBABA_CODING_PLAN", "ANTHROPIC", "ARCEE", "AZURE_FOUNDRY", "AZURE_OPENAI",
@@ -21,7 +21,7 @@ _VENDORS = frozenset(
 _VENDOR_ENDINGS = ("_API_KEY", "_API_KEYS", "_API_BASE", "_API_BASE_URL", "_BASE_URL", "_TOKEN")
 _OURS = frozenset(("AWS_BEARER_TOKEN_BEDROCK", "CLAUDE_CODE_OAUTH_TOKEN", "VOICE_TOOLS_OPENAI_KEY"))
 
-# Secrets of tools and messaging: kept back unless the user asks for one by name.
+# Secrets of tools and messaging: hidden unless the user names one.
 _CHANNELS = (
     "BLUEBUBBLES_", "DINGTALK_", "DISCORD_", "EMAIL_", "FEISHU_", "GATEWAY_", "GH_", "GITHUB_",
     "HASS_", "HERMES_", "IMAP_", "LARK_", "LINE_", "MATRIX_", "MATTERMOST_", "QQ_", "SIGNAL_",
@@ -42,13 +42,13 @@ _PREFIXES = frozenset(("VIRTUAL_ENV", "CONDA_PREFIX"))
 def child_environment(
     environ: Mapping[str, str], passthrough: Collection[str] = ()
 ) -> dict[str, str]:
-    """The variables of `environ` for commands, tool servers and code. `passthrough` names secrets
-    that a child may see all the same; those of model providers stay hidden even then."""
+    """Return the variables of `environ` for commands, tool servers and code. `passthrough` names
+    secrets that a child may see; those of model providers stay hidden even then."""
     return {name: value for name, value in environ.items() if _visible(name, value, passthrough)}
 
 
 def hidden_values(environ: Mapping[str, str]) -> list[str]:
-    """The secrets that are kept from children. Addresses are kept from them, too, but are none."""
+    """Return the secrets that are hidden from children. Hidden addresses are not secrets."""
     return [
         value
         for name, value in environ.items()
@@ -57,7 +57,7 @@ def hidden_values(environ: Mapping[str, str]) -> list[str]:
 
 
 def is_providers(name: str) -> bool:
-    """Belongs to a model provider, so that nothing lets it through."""
+    """Return whether the variable belongs to a model provider, so that nothing passes it on."""
     return _is_ours(name)
 
 

@@ -45,7 +45,7 @@ class PlayedWorkspace:
     def resolve(self, path: str) -> str:
         """Links are those of another day: where one was followed, the record says where to."""
         if "\0" in path:
-            raise ToolError("A path cannot hold a NUL byte.")
+            raise ToolError("A path cannot contain a NUL byte.")
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]
         plain = posixpath.normpath(posixpath.join(self.cwd, path))
@@ -127,7 +127,7 @@ class PlayedProcesses:
                 return ()
 
     async def poll(self, process_id: str) -> ProcessInfo:
-        raise NotFound(f"There is no process {process_id}.")
+        raise NotFound(f"No process has the id {process_id}.")
 
     async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
         return await self.poll(process_id)

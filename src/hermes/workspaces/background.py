@@ -1,4 +1,4 @@
-"""One background process as this Hermes sees it: its record, its output and its end."""
+"""One background process: its record, its output and its end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTICE_CHARACTERS = 2_000
 HIT_LINES = 20
 HIT_CHARACTERS = 300
 
-# Calls back once at the end of a process; calling what is returned takes that back.
+# Registers a callback for the end of a process and returns a function that cancels it.
 Follow = Callable[
     [ProcessRecord, ProcessFolder, Callable[[int | None], None]], Callable[[], None] | None
 ]
@@ -46,7 +46,7 @@ class Background:
         self._forget: Callable[[], None] | None = None
 
     def begin(self, follow: Follow) -> None:
-        """Wait for the end, or notice that it has come already."""
+        """Wait for the end, which may already have happened."""
         if self.record.ended_at is not None or not self.record.pid:
             self._end(None)
         else:
@@ -57,7 +57,7 @@ class Background:
             self._forget()
 
     def conclude(self, code: int) -> None:
-        """It has surely ended, though nobody came to tell."""
+        """Record an end that no watch reported."""
         self.release()
         self._end(code)
 
@@ -66,7 +66,7 @@ class Background:
         return not self.ended.is_set()
 
     def update(self, **changes: Any) -> None:
-        """Known here at once; on a full disk, only here."""
+        """Update the record in memory and on disk; a full disk loses only the file."""
         self.record = replace(self.record, **changes)
         try:
             self.folder.write(self.record)
@@ -88,7 +88,7 @@ class Background:
         )
 
     def fresh_text(self) -> str:
-        """The output since it was last asked for."""
+        """Return the output since the last call."""
         text, position = self.log.text_from(self.record.polled, final=not self.running)
         if position != self.record.polled:
             self.update(polled=position)
@@ -112,7 +112,8 @@ class Background:
         return [*self.fresh_hits(), *self._watch.last_hits()]
 
     def admits_hits(self) -> bool:
-        """Too many hits end the watching; then the end of the process is told instead."""
+        """Return whether hits may be reported. Too many disable the watch, and then the end is
+        reported."""
         admitted = self._watch.admits(self._clock.monotonic())
         if self._watch.disabled and self.record.watch:
             self.update(watch=(), notify=True)
@@ -130,7 +131,7 @@ class Background:
     def hit_notice(self, key: str, hits: Sequence[str]) -> ProcessNotice:
         lines = "\n".join(hit.strip()[:HIT_CHARACTERS] for hit in hits[-HIT_LINES:])
         text = (
-            f"[SYSTEM: Background process {self.record.id} wrote what you watch for. "
+            f"[SYSTEM: Background process {self.record.id} wrote a watched pattern. "
             f"Command: {self.record.command} Output: {lines}]"
         )
         return ProcessNotice(key=key, process_id=self.record.id, text=text)

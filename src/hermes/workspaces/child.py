@@ -1,6 +1,6 @@
-"""One child process in a session of its own, started and awaited at little cost.
+"""Runs one child process in its own session.
 
-`asyncio`'s own subprocess support costs four times the processor time of this."""
+`asyncio`'s subprocess support takes four times the processor time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 from hermes.workspaces.process_tree import end_tree
 
 READ_BYTES = 65_536
-# A pipe holds far less than this: more means that something writes on after the end.
+# A pipe holds far less than this, so more means that a leftover process is still writing.
 LAST_READS = 32
 REAP_SECONDS = 1.0
 
@@ -36,12 +36,12 @@ _DEFAULT_SIGNALS = (
 
 FileAction = tuple[int, int, int] | tuple[int, int, str, int, int]
 Sink = Callable[[bytes], None]
-# The descriptor of what a program may read once, beside its input.
-ASIDE = 9
+# The descriptor from which a program can read the password once.
+PASSWORD_FD = 9
 
 
 class Spawn(Protocol):
-    """Starts a program as leader of a new session; its number. Raises OSError."""
+    """Starts a program as leader of a new session and returns its pid. Raises OSError."""
 
     def __call__(
         self,
@@ -56,7 +56,6 @@ class Spawn(Protocol):
 def spawn(
     program: str, argv: tuple[str, ...], env: Mapping[str, str], actions: Sequence[FileAction]
 ) -> int:
-    """The plain way."""
     return os.posix_spawn(
         program,
         argv,
@@ -77,8 +76,8 @@ def opened(target: int, path: str, flags: int) -> FileAction:
 
 
 class ExitWatch:
-    """Calls back once, on the loop, when a process has ended. A child of ours is reaped, and its
-    exit code passed; of another process only the end can be seen, and None is passed."""
+    """Calls back once, on the loop, when a process has ended. Our own children are reaped and
+    report their exit code; for other processes the code is None."""
 
     def __init__(self, pid: int, ended: Callable[[int | None], None]) -> None:
         self._pid = pid
@@ -92,11 +91,11 @@ class ExitWatch:
             threading.Thread(target=self._wait_in_thread, daemon=True).start()
 
     def forget(self) -> None:
-        """Call nobody any more; a child is still reaped when it ends."""
+        """Cancel the callback; a child is still reaped when it ends."""
         self._ended = lambda _code: None
 
     def close(self) -> None:
-        """Leave the process alone altogether: it is none of ours."""
+        """Stop watching, without reaping."""
         self.forget()
         if self._pidfd >= 0:
             self._loop.remove_reader(self._pidfd)
@@ -112,7 +111,7 @@ class ExitWatch:
         code = _reap(self._pid)
         while code is None and _exists(self._pid):
             time.sleep(0.5)
-        with contextlib.suppress(RuntimeError):  # the loop may be gone by then
+        with contextlib.suppress(RuntimeError):  # the loop may be closed by then
             self._loop.call_soon_threadsafe(lambda: self._ended(code))
 
 
@@ -135,17 +134,16 @@ def _exists(pid: int) -> bool:
 
 
 def exit_code(status: int) -> int:
-    """As a shell tells it: death by a signal is 128 and its number."""
+    """Return the exit code as a shell reports it: 128 plus the number of a signal."""
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
 
 class Child:
-    """A running program whose output arrives in `sink`; its error output too, unless `errors` wants
-    it apart. Its input is `feed`, the descriptor `source`, nothing, or a terminal that says
-    end-of-file. `aside` is what it
-    can read once from descriptor ASIDE. What it leaves behind may hold a pipe open: the end is the
-    program's."""
+    """A running program. `sink` receives its output, and its error output unless `errors` takes
+    that. Its input is `feed`, the descriptor `source`, nothing, or a terminal at end-of-file. It
+    can read `password` once from descriptor PASSWORD_FD. Leftover processes may hold a pipe open:
+    the end is that of the program."""
 
     def __init__(
         self,
@@ -157,7 +155,7 @@ class Child:
         pty: bool = False,
         errors: Sink | None = None,
         feed: bytes | None = None,
-        aside: bytes = b"",
+        password: bytes = b"",
         source: int = -1,
         spawn: Spawn = spawn,
     ) -> None:
@@ -170,8 +168,8 @@ class Child:
             actions = (
                 self._terminal(sink) if pty else self._pipes(sink, errors, feed, source, passed)
             )
-            if aside:
-                actions += self._aside(aside, passed, pty=pty)
+            if password:
+                actions += self._aside(password, passed, pty=pty)
             self.pid = spawn(program, argv, env, actions)
         except BaseException:
             self._let_go()
@@ -187,26 +185,26 @@ class Child:
             self.give(feed)
 
     def give(self, data: bytes) -> None:
-        """All of its input, for one that was started with an empty `feed`."""
+        """Send all of the input, for a program that was started with an empty `feed`."""
         if self._feed:
             self._feed.begin(data)
 
     async def wait(
         self, *, timeout: float | None, stop: asyncio.Event | None = None
     ) -> Literal["ended", "timeout", "stopped"]:
-        """How the waiting came to its end; the program may still run."""
+        """Wait and return why the waiting ended; the program may still run."""
         return await first_of(self.ended, timeout=timeout, stop=stop)
 
     async def end(self, *, grace_seconds: float) -> None:
-        """Make it end, with everything that it started; without grace, at once. It is reaped
-        before this returns, also when the caller is being cancelled."""
+        """End it with everything that it started; without grace, at once. It is reaped before this
+        returns, even when the caller is cancelled."""
         try:
             await end_tree(self.pid, grace_seconds=grace_seconds)
         finally:
             await asyncio.wait({self.ended}, timeout=REAP_SECONDS)
 
     def close(self) -> None:
-        """Take what is left in the pipes and let go of them."""
+        """Read what is left in the pipes and close them."""
         for source in self._sources:
             source.drain()
         self._let_go()
@@ -231,28 +229,28 @@ class Child:
         return far_end
 
     def _terminal(self, sink: Sink) -> list[FileAction]:
-        """The new session opens it first and so gets it as its controlling terminal."""
+        """The new session opens the terminal first, so it becomes the controlling terminal."""
         far_end = self._new_terminal()
         self._sources.append(_Source(os.dup(self._held[0]), sink, self._loop))
         return [opened(0, os.ttyname(far_end), os.O_RDWR), onto(0, 1), onto(0, 2)]
 
     def _aside(self, data: bytes, passed: list[int], *, pty: bool) -> list[FileAction]:
-        """Written before the program starts: it fits into a pipe, and nobody waits for it. Whoever
-        is told a password remembers it per terminal, so there must be a controlling one."""
+        """Write before the program starts: the password fits into a pipe. sudo remembers it per
+        terminal, so a controlling terminal is needed."""
         reading, writing = os.pipe()
         passed.append(reading)
         os.write(writing, data)
         os.close(writing)
         if pty:
-            return [onto(reading, ASIDE)]
-        controlling = opened(ASIDE, os.ttyname(self._new_terminal()), os.O_RDWR)
-        return [controlling, onto(reading, ASIDE)]
+            return [onto(reading, PASSWORD_FD)]
+        controlling = opened(PASSWORD_FD, os.ttyname(self._new_terminal()), os.O_RDWR)
+        return [controlling, onto(reading, PASSWORD_FD)]
 
     def _new_terminal(self) -> int:
         near_end, far_end = os.openpty()
         self._held += (near_end, far_end)
         fcntl.ioctl(far_end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        os.write(near_end, b"\x04")  # end of input for whoever reads
+        os.write(near_end, b"\x04")  # end of input for readers
         return far_end
 
     def _let_go(self) -> None:
@@ -269,7 +267,7 @@ class Child:
 
 
 class _Source:
-    """The near end of something that a program writes into."""
+    """Reads one output stream of a program."""
 
     def __init__(self, descriptor: int, sink: Sink, loop: asyncio.AbstractEventLoop) -> None:
         os.set_blocking(descriptor, False)
@@ -296,7 +294,7 @@ class _Source:
             self._loop.remove_reader(self._descriptor)
 
     def _read(self) -> bool | None:
-        """True when there was something, False at the end, None when there is nothing now."""
+        """Return True after data, False at the end, None when there is nothing now."""
         try:
             data = os.read(self._descriptor, READ_BYTES)
         except BlockingIOError:
@@ -309,7 +307,7 @@ class _Source:
 
 
 class _Feed:
-    """The near end of a program's input."""
+    """Writes the input of a program."""
 
     def __init__(self, descriptor: int, loop: asyncio.AbstractEventLoop) -> None:
         os.set_blocking(descriptor, False)
@@ -332,7 +330,7 @@ class _Feed:
             self._rest = self._rest[os.write(self._descriptor, self._rest) :]
         except BlockingIOError:
             return
-        except OSError:  # it does not read on
+        except OSError:  # the program has stopped reading
             self._rest = self._rest[:0]
         if not self._rest:
             self.close()

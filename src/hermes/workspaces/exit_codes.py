@@ -1,4 +1,4 @@
-"""What an exit code means, where it means more than success or failure."""
+"""Explains exit codes that mean more than success or failure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hermes.workspaces.script_words import executed, simple_commands
 
 
 class Meaning(Value):
-    """`harmless` ones answer a question; nothing went wrong."""
+    """`harmless` codes answer a question; nothing went wrong."""
 
     words: str
     harmless: bool = False
@@ -43,20 +43,21 @@ _OF_PROGRAM: dict[str, dict[int, Meaning]] = {
         60: Meaning(words="the certificate was not accepted"),
     },
     "make": {2: Meaning(words="a make target failed")},
-    "timeout": {124: Meaning(words="the time of `timeout` ran out")},
+    "timeout": {124: Meaning(words="`timeout` ended the command")},
     "git": {128: Meaning(words="git refused; see its message")},
 }
 
 _OF_SHELL = {
     126: Meaning(words="found but not executable"),
     127: Meaning(words="command not found"),
-    137: Meaning(words="killed, perhaps for lack of memory"),
+    137: Meaning(words="killed, possibly out of memory"),
     139: Meaning(words="crashed: segmentation fault"),
 }
 
 
 def meaning(script: str, code: int) -> Meaning | None:
-    """By the program whose code it is, when only one can be; else by what shells use."""
+    """Explain by the program that returned the code, if it is unambiguous, else by shell
+    conventions."""
     words = _last_words(script)
     program = words[0] if words else ""
     if words[1:3] == ("-m", "pytest"):
@@ -77,7 +78,7 @@ def _of_signal(code: int) -> Meaning | None:
 
 
 def _last_words(script: str) -> tuple[str, ...]:
-    """Of the last command, unless `&&` or `||` leave open whether it ran."""
+    """Return the words of the last command, unless `&&` or `||` leave open whether it ran."""
     commands = simple_commands(script)
     if not commands or any(command.end in ("&&", "||") for command in commands[-2:-1]):
         return ()

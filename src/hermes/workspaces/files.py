@@ -1,4 +1,4 @@
-"""Files and folders of the local machine: whole writes, and errors that say what to do next."""
+"""Local files and folders: atomic writes, and errors that say what to do next."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MAX_READ_BYTES = 64 * 1024 * 1024
 
 
 def find_program(name: str, search_path: str) -> str | None:
-    """Where a program is installed, looked up in the folders of a PATH."""
+    """Return the path of a program in the folders of a PATH."""
     for folder in search_path.split(os.pathsep):
         candidate = Path(folder or ".", name)
-        # A folder that may not be looked into raises in `is_file`, and is no place for a program.
+        # `is_file` raises for a folder without permission; no program can be used there.
         with contextlib.suppress(OSError, ValueError):
             if candidate.is_file() and os.access(candidate, os.X_OK):
                 return str(candidate.absolute())
@@ -29,7 +29,7 @@ def find_program(name: str, search_path: str) -> str | None:
 
 
 def info_of(path: str) -> FileInfo | None:
-    """What is at a path, links followed; None when nothing is."""
+    """Return what is at a path, following links, or None."""
     with advice(path):
         try:
             found = Path(path).stat()
@@ -41,7 +41,7 @@ def info_of(path: str) -> FileInfo | None:
 
 
 def list_folder(path: str) -> tuple[FileInfo, ...]:
-    """What is in a folder, by name; what cannot be looked at is of the kind "other"."""
+    """List a folder by name; entries that cannot be read have the kind "other"."""
     with advice(path):
         names = sorted(entry.name for entry in Path(path).iterdir())
     return tuple(_entry(str(Path(path, name))) for name in names)
@@ -63,7 +63,7 @@ def _kind(found: os.stat_result) -> Literal["file", "folder", "other"]:
 
 def read_file(path: str, *, max_bytes: int = MAX_READ_BYTES) -> bytes:
     with advice(path):
-        # Opening a pipe waits for its writer; looking first does not.
+        # Opening a pipe would wait for its writer, so check first.
         found = Path(path).stat()
         refuse_special(path, _kind(found))
         if found.st_size > max_bytes:
@@ -96,7 +96,7 @@ def delete_file(path: str) -> None:
 def too_large(path: str, size: int) -> ToolError:
     return ToolError(
         f"{path} is too large to read whole ({size:,} bytes). "
-        "Look at parts of it with terminal: head, tail, sed -n, grep."
+        "Read parts of it with terminal: head, tail, sed -n, grep."
     )
 
 
@@ -118,7 +118,7 @@ def _refuse_device(path: str) -> None:
 
 @contextlib.contextmanager
 def advice(path: str) -> Iterator[None]:
-    """Turns what the system says into words that help the model to go on."""
+    """Turn a system error into advice for the model."""
     try:
         yield
     except FileNotFoundError as error:
@@ -136,13 +136,13 @@ def advice(path: str) -> Iterator[None]:
 def _reason(error: OSError) -> str:
     match error.errno:
         case errno.ENOTEMPTY:
-            return "the folder is not empty; delete what is in it first."
+            return "the folder is not empty; delete its content first."
         case errno.ENOSPC | errno.EDQUOT:
             return "the disk is full; nothing was written. Free space or ask the user."
         case errno.EROFS:
             return "the file system is read-only. Choose another path."
         case errno.ELOOP:
-            return "the symbolic links go in a circle. Check the path."
+            return "the symbolic links form a loop. Check the path."
         case errno.ENAMETOOLONG:
             return "the name is too long. Choose a shorter one."
         case _:

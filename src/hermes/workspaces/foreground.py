@@ -1,4 +1,4 @@
-"""What must not be run in the foreground, and what to do instead."""
+"""Detects commands that must not run in the foreground, with advice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RUNNERS = re.compile(
     r"|bundle exec |(?:pnpm|yarn) exec "
 )
 
-# Programs that run until somebody ends them, as they are usually called.
+# Programs that run until they are stopped, as usually invoked.
 _ENDLESS = re.compile(
     r"""
       python[\d.]*\ (?:-[a-zA-Z]+\ )*-m\ (?:http\.server|SimpleHTTPServer|uvicorn|gunicorn)\b
@@ -53,7 +53,7 @@ _INQUIRY = frozenset(("--help", "--version", "-h", "-V"))
 
 
 def objection(script: str) -> str | None:
-    """Why the script cannot run in the foreground, with advice; None when it can."""
+    """Return why the script cannot run in the foreground, with advice, or None."""
     commands = simple_commands(script)
     for command in commands:
         words = executed(command.words)
@@ -64,11 +64,11 @@ def objection(script: str) -> str | None:
             )
         if command.end != "&" and _endless(words):
             return (
-                f"'{' '.join(words)[:80]}' does not end by itself. Run it with background=true, "
+                f"'{' '.join(words)[:80]}' does not end on its own. Run it with background=true, "
                 "then read it with the process tool."
             )
     if commands and commands[-1].end == "&":
-        return "Leave out the '&' at the end and set background=true instead."
+        return "Drop the '&' at the end and set background=true instead."
     return None
 
 
@@ -80,7 +80,7 @@ def _endless(words: tuple[str, ...]) -> bool:
 
 
 def feeds_sudo(script: str) -> bool:
-    """Whether a script hands a password to sudo by itself."""
+    """Return whether a script passes a password to sudo itself."""
     return any(map(_feeds_sudo, simple_commands(script)))
 
 

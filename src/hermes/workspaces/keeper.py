@@ -1,5 +1,5 @@
-"""Starts background processes on this machine under a keeper: a small process that outlives
-Hermes, holds the way in open and writes down the exit code."""
+"""Starts local background processes under a keeper: a small process that outlives Hermes, holds
+stdin open and records the exit code."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ READY_LOOKS = 400
 _WAY_IN = 8
 _TERMINAL_KEEPER = Path(__file__).with_name("terminal_keeper.py")
 
-# Job control gives the command a group of its own that takes signals like any other. The keeper
-# passes on what would end it, so that `kill <pid>` reaches the command and its exit code is told.
-# What it says itself, of jobs that have ended, is not for the log.
+# Job control gives the command its own group. The keeper forwards signals, so that `kill <pid>`
+# reaches the command and its exit code is recorded. Job messages of bash do not go to the log.
 KEEPER = f"""set -m
 __folder=$1; builtin shift
 builtin trap 'exec {_WAY_IN}>&-' USR1
@@ -65,12 +64,12 @@ class LocalKeeper:
         folder: ProcessFolder,
         *,
         pty: bool,
-        free: bool = False,
+        unconfined: bool = False,
     ) -> tuple[int, str]:
         line = opening(cwd, state.changed.get("OLDPWD"), state.definitions, self._preface)
         env = self._runner.environment(state)
         line += given_inside(env)
-        cell = self._runner.sandbox.cell(script, free=free)
+        cell = self._runner.sandbox.cell(script, unconfined=unconfined)
         if guard := cell.guard():
             self._guards[folder.path.name] = guard
         pid = self._begin(cell, f"{line}builtin eval {quoted(script)}", env, folder, pty=pty)
@@ -79,7 +78,7 @@ class LocalKeeper:
     def _begin(
         self, cell: Cell, line: str, env: dict[str, str], folder: ProcessFolder, *, pty: bool
     ) -> int:
-        """The folder is among the keeper's arguments, by which it can be found."""
+        """The keeper can be found by the folder among its arguments."""
         program = self._runner.program()
         os.mkfifo(folder.stdin, 0o600)
         word = argument(line, folder.script)
@@ -123,7 +122,7 @@ class LocalKeeper:
         except ProcessLookupError:
             end(None)
             return None
-        # Asked while the watch holds on to the process. None is a child that has just ended.
+        # Checked while the watch holds the process. None is a child that has just ended.
         if identity(record.pid) not in (None, record.identity):
             watch.close()
             end(None)
@@ -133,7 +132,7 @@ class LocalKeeper:
     def _look_at_reserved(self, folder: ProcessFolder) -> None:
         guard = self._guards.pop(folder.path.name, None)
         for name in guard.differences() if guard else ():
-            remark = f"[{name} was changed while this ran. Look at it before anything uses it.]\n"
+            remark = f"[{name} was changed while this ran. Check it before anything uses it.]\n"
             with folder.log.open("ab") as log:
                 log.write(remark.encode())
 
@@ -141,14 +140,14 @@ class LocalKeeper:
         try:
             descriptor = os.open(folder.stdin, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            raise ToolError(f"{record.id} does not read its input any more.") from error
+            raise ToolError(f"{record.id} no longer reads its input.") from error
         try:
             await _write_all(descriptor, raw)
         finally:
             os.close(descriptor)
 
     async def end_input(self, record: ProcessRecord, folder: ProcessFolder) -> None:
-        # Before the keeper is ready, the signal would end it.
+        # Before the keeper is ready, the signal would kill it.
         for _ in range(READY_LOOKS):
             if folder.is_ready() or identity(record.pid) != record.identity:
                 break
@@ -167,7 +166,8 @@ class LocalKeeper:
 
 
 def _pipe_ends(path: Path) -> tuple[int, int]:
-    """Both ends of a named pipe; opened for both first, because each end waits for the other."""
+    """Return both ends of a named pipe; it is opened for both first, because each end waits for the
+    other."""
     both = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         reading = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""What one command may use up, where the kernel of its machine can hold it to that."""
+"""Resource limits of a command, where the kernel of its machine can enforce them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from hermes.codec.values import Value
 
 
 class ResourceLimits(Value):
-    """0 is no limit. Shells hold each process to these; containers hold all of them together to
-    `cpus`, `memory_mb`, `processes` and `disk_mb` as well."""
+    """0 means no limit. Shells apply these to each process; containers also apply `cpus`,
+    `memory_mb`, `processes` and `disk_mb` to all processes together."""
 
     cpus: float = 0
     memory_mb: int = 0
@@ -17,7 +17,7 @@ class ResourceLimits(Value):
     file_mb: int = 0
 
     def in_bash(self) -> str:
-        """Lowers the limits of the shell that runs it; what cannot be lowered stays."""
+        """Return bash that lowers the limits of its shell as far as possible."""
         wanted = (
             ("-v", self.memory_mb * 1024),
             ("-u", self.processes),

@@ -1,4 +1,4 @@
-"""The workspace on this machine: its files, its shell, its processes and its search."""
+"""The workspace on this machine: its files, shell, processes and search."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from hermes.workspaces.sudo import Sudo
 if TYPE_CHECKING:
     from hermes.workspaces.search.local import LocalSearch
 
-# The grant with which nothing confines a command.
+# The grant that lifts the confinement of a command.
 ANYWHERE = "/"
 
 
 class LocalWorkspace:
-    """Fulfils the port for one session. `state` is a folder of the session's own for snapshots,
-    logs and scratch files; `env` is what commands start from, secrets removed by the caller. `lent`
-    are secrets that they may use all the same at that moment; no trace of them is kept. What runs
-    commands is made with the first of them: most sessions of a server run none."""
+    """Implements the port for one session. `state` is a session folder for snapshots, logs and
+    scratch files; `env` is the start environment of commands, without secrets. `secret_env` are
+    secrets that commands may use at that moment; none is stored. The command runtime is created
+    with the first command, because many sessions run none."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class LocalWorkspace:
         process_limits: ProcessLimits | None = None,
         confinement: Confinement | None = None,
         sudo: Sudo | None = None,
-        lent: Callable[[], Mapping[str, str]] = dict,
+        secret_env: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._root = os.path.realpath(root)
         self._state = state
@@ -64,7 +64,7 @@ class LocalWorkspace:
         self._engine: EngineName | None = engine
         self._limits = limits
         self._new_works = partial(
-            _Works,
+            CommandRuntime,
             self._root,
             state,
             world,
@@ -73,16 +73,16 @@ class LocalWorkspace:
             process_limits,
             confinement or Confinement(),
             sudo,
-            lent,
+            secret_env,
         )
 
     @cached_property
-    def _works(self) -> _Works:
+    def _runtime(self) -> CommandRuntime:
         return self._new_works()
 
     @cached_property
     def _searching(self) -> LocalSearch:
-        from hermes.workspaces.search.local import LocalSearch  # many sessions search nothing
+        from hermes.workspaces.search.local import LocalSearch  # many sessions never search
 
         limits = self._limits or SearchLimits()
         return LocalSearch(self._env, engine=self._engine, limits=limits)
@@ -93,7 +93,7 @@ class LocalWorkspace:
 
     @property
     def cwd(self) -> str:
-        return self._works.shell.cwd
+        return self._runtime.shell.cwd
 
     @property
     def far(self) -> bool:
@@ -101,16 +101,16 @@ class LocalWorkspace:
 
     @property
     def shell(self) -> ShellSetup:
-        return self._works.shell.setup
+        return self._runtime.shell.setup
 
     @property
     def processes(self) -> SessionProcesses:
-        return self._works.processes
+        return self._runtime.processes
 
     def resolve(self, path: str) -> str:
         if "\0" in path:
-            raise ToolError("A path cannot hold a NUL byte.")
-        home = self._works.shell.variable("HOME") or self._env.get("HOME", "/")
+            raise ToolError("A path cannot contain a NUL byte.")
+        home = self._runtime.shell.variable("HOME") or self._env.get("HOME", "/")
         if path == "~" or path.startswith("~/"):
             path = home + path[1:]
         elif path.startswith("~"):
@@ -118,12 +118,12 @@ class LocalWorkspace:
         return os.path.realpath(Path(self.cwd, path))
 
     async def protection(self) -> Protection:
-        """What stands between commands and this machine now."""
-        return await asyncio.to_thread(self._works.sandbox.protection)
+        """Return how commands are confined now."""
+        return await asyncio.to_thread(self._runtime.sandbox.protection)
 
     def grant_network(self, granted: bool = True) -> None:
-        """For the next commands of this session."""
-        self._works.sandbox.grant_network(granted)
+        """Grant or deny the network to the next commands of this session."""
+        self._runtime.sandbox.grant_network(granted)
 
     async def stat(self, path: str) -> FileInfo | None:
         return await asyncio.to_thread(files.info_of, path)
@@ -153,7 +153,7 @@ class LocalWorkspace:
         pty: bool = False,
         on_output: Callable[[str], None] | None = None,
     ) -> CommandResult:
-        return await self._works.shell.run(
+        return await self._runtime.shell.run(
             effect.script,
             effect.cwd,
             timeout=timeout,
@@ -161,7 +161,7 @@ class LocalWorkspace:
             max_bytes=max_bytes,
             pty=pty,
             on_output=on_output,
-            free=ANYWHERE in effect.grants,
+            unconfined=ANYWHERE in effect.grants,
         )
 
     async def spawn(
@@ -172,13 +172,13 @@ class LocalWorkspace:
         watch: tuple[str, ...] = (),
         pty: bool = False,
     ) -> ProcessInfo:
-        return await self._works.processes.spawn(
+        return await self._runtime.processes.spawn(
             effect.script,
             effect.cwd,
             notify=notify,
             watch=watch,
             pty=pty,
-            free=ANYWHERE in effect.grants,
+            unconfined=ANYWHERE in effect.grants,
         )
 
     async def scratch(self, name: str, data: bytes) -> str:
@@ -187,15 +187,15 @@ class LocalWorkspace:
         return str(path)
 
     async def close(self) -> None:
-        """Ends what foreground commands left behind. Background processes run on and are taken
-        up again by the next workspace with this state folder."""
-        if "_works" in self.__dict__:
-            await self._works.processes.shut()
-            await self._works.shell.close()
+        """End leftovers of foreground commands. Background processes run on, and the next workspace
+        with this state folder takes them over."""
+        if "_runtime" in self.__dict__:
+            await self._runtime.processes.shut()
+            await self._runtime.shell.close()
 
 
-class _Works:
-    """What runs commands: the sandbox, the shell in it, and the processes that shells leave."""
+class CommandRuntime:
+    """Runs commands: the sandbox, the shell in it, and its background processes."""
 
     def __init__(
         self,
@@ -207,11 +207,11 @@ class _Works:
         process_limits: ProcessLimits | None,
         confinement: Confinement,
         sudo: Sudo | None,
-        lent: Callable[[], Mapping[str, str]],
+        secret_env: Callable[[], Mapping[str, str]],
     ) -> None:
         state = state.absolute()
         self.sandbox = Sandbox(confinement, root, state, env)
-        # What confined commands define is not to be run by others later.
+        # Definitions of confined commands must not run unconfined later.
         folder = state / ("shell-confined" if self.sandbox.wanted else "shell")
         runner = LocalRunner(
             folder,
@@ -219,7 +219,7 @@ class _Works:
             env=env,
             sandbox=self.sandbox,
             program=settings.program,
-            lent=lent,
+            secret_env=secret_env,
         )
         self.shell = Shell(root, folder, runner=runner, settings=settings, sudo=sudo)
         self.processes = SessionProcesses(
@@ -232,7 +232,7 @@ class _Works:
 
 
 def _another_home(path: str) -> Path:
-    """`~name/…`, looked up in the user database."""
+    """Look up `~name/…` in the user database."""
     try:
         return Path(path).expanduser()
     except RuntimeError:

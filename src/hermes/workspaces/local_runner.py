@@ -1,4 +1,4 @@
-"""Runs scripts on this machine, openly or confined."""
+"""Runs scripts on this machine, confined or not."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ NAMES_SHOWN = 4
 REFUSALS = (b"Permission denied", b"Operation not permitted", b"Read-only file system")
 CONFINED = (
     "[Commands are confined: outside the workspace they can change only temporary files and the "
-    "folders of tools, and they see no keys. If this needs more, tell the user.]"
+    "folders of tools, and keys are hidden. If this needs more, tell the user.]"
 )
 KEPT_IN = "[Commands can change files in {safe} only. If this needs more, tell the user.]"
 
 
 class LocalRunner:
-    """`folder` is the session's own, for what commands leave; `env` is what they start from."""
+    """`folder` belongs to the session, for the state that commands leave; `env` is their start
+    environment."""
 
     def __init__(
         self,
@@ -42,9 +43,9 @@ class LocalRunner:
         env: Mapping[str, str],
         sandbox: Sandbox,
         program: str = "",
-        lent: Callable[[], Mapping[str, str]] = dict,
+        secret_env: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        self._lent = lent
+        self._secret_env = secret_env
         self._folder = Path(sandbox.notes) if sandbox.wanted else folder
         self._world = world
         self._given = env
@@ -56,21 +57,21 @@ class LocalRunner:
 
     @cached_property
     def env(self) -> dict[str, str]:
-        """Made when the first command starts, as many sessions run none."""
+        """Computed with the first command, because many sessions run none."""
         given = {name: value for name, value in self._given.items() if name != "OLDPWD"}
         return {**self.sandbox.environment(given), "PAGER": "cat", "GIT_PAGER": "cat"}
 
     def environment(self, state: ShellState) -> dict[str, str]:
-        """What a command starts with now."""
-        return {**state.environment(self.env), **self._lent()}
+        """Return the environment of the next command."""
+        return {**state.environment(self.env), **self._secret_env()}
 
-    def privileged(self, *, free: bool) -> bool:
-        return not self.sandbox.confines or (free and not self.sandbox.scope.safe)
+    def privileged(self, *, unconfined: bool) -> bool:
+        return not self.sandbox.confines or (unconfined and not self.sandbox.scope.safe)
 
     def program(self) -> str:
         found = self._program or find_program("bash", self.env.get("PATH", os.defpath))
         if not found:
-            raise ToolError("There is no bash on this machine, so commands cannot run.")
+            raise ToolError("bash is not installed, so commands cannot run.")
         return found
 
     async def prepare(self) -> Mapping[str, str]:
@@ -100,21 +101,23 @@ class LocalRunner:
         stop: asyncio.Event,
         pty: bool,
         preface: str = "",
-        aside: bytes = b"",
-        free: bool = False,
+        password: bytes = b"",
+        unconfined: bool = False,
     ) -> Finished:
         if not Path(cwd).is_dir():  # noqa: ASYNC240
             return Finished(how="nowhere", code=1)
-        cell = self.sandbox.cell(script, free=free)
+        cell = self.sandbox.cell(script, unconfined=unconfined)
         guard = cell.guard()
         note = self._folder / f"after-{os.getpid()}-{next(self._numbers)}"
         line = opening(cwd, state.changed.get("OLDPWD"), state.definitions, preface)
-        line = argument(line + recorded(script, str(note), self._lent()), note.with_suffix(".sh"))
+        line = argument(
+            line + recorded(script, str(note), self._secret_env()), note.with_suffix(".sh")
+        )
         safe = ", ".join(self.sandbox.scope.safe)
         refusals = _Refusals(KEPT_IN.format(safe=safe) if safe else CONFINED)
         if cell.confines:
             sinks = (*sinks, refusals.look)
-        child = await self._start(cell, line, state, _through(sinks), pty=pty, aside=aside)
+        child = await self._start(cell, line, state, _through(sinks), pty=pty, password=password)
         try:
             how = await child.wait(timeout=timeout, stop=stop)
             if how != "ended":
@@ -131,26 +134,26 @@ class LocalRunner:
         return Finished(how=how, code=124 if how == "timeout" else 130, remarks=remarks)
 
     async def _start(
-        self, cell: Cell, line: str, state: ShellState, sink: Sink, *, pty: bool, aside: bytes
+        self, cell: Cell, line: str, state: ShellState, sink: Sink, *, pty: bool, password: bytes
     ) -> Child:
-        """A start that fails did nothing and is tried again; a command that ran never is."""
+        """Retry a start that failed, which has no effect; a command that ran never runs again."""
         program = self.program()
         env = self.environment(state)
         inside = given_inside(env)
         words = cell.wrap((program, "--norc", "--noprofile", "-c", inside + line))
         if pty and env.get("TERM", "dumb") == "dumb":
             env["TERM"] = "xterm-256color"
-        # The shell's own name shows in its complaints.
+        # The shell's name appears in its error messages.
         argv = words if words[0] != program else ("bash", *words[1:])
         start = cell.starter()
         for pause in START_PAUSES:
             try:
-                return Child(words[0], argv, env, sink, pty=pty, aside=aside, spawn=start)
+                return Child(words[0], argv, env, sink, pty=pty, password=password, spawn=start)
             except (OSError, ValueError) as error:
                 if not _passing(error):
                     raise ToolError(_start_advice(error)) from error
             await self._world.clock.sleep(pause)
-        raise ToolError("The machine has no room for another process now. Try again later.")
+        raise ToolError("The machine cannot start another process now. Try again later.")
 
     def _remember_leftovers(self, pid: int) -> None:
         try:
@@ -160,16 +163,16 @@ class LocalRunner:
         self._leftovers.add(pid)
 
     async def close(self) -> None:
-        """End what commands left running in their own process group."""
+        """End what commands left running in their process group."""
         for pid in self._leftovers:
-            # A living process of this number is another one: the shell itself was reaped.
+            # A live process with this pid is another one: the shell itself was reaped.
             if identity(pid) is None:
                 await end_tree(pid, grace_seconds=GRACE_SECONDS)
         self._leftovers.clear()
 
 
 class _Refusals:
-    """Whether the system refused something to a confined command: it may not know why."""
+    """Detects that the system refused something to a confined command, which may not know why."""
 
     def __init__(self, remark: str) -> None:
         self._remark = remark
@@ -187,7 +190,7 @@ def _remarks(names: Sequence[str]) -> tuple[str, ...]:
     if not names:
         return ()
     shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
-    return (f"[Put back as before, because these names are reserved: {shown}. Ask the user.]",)
+    return (f"[Reverted, because these names are reserved: {shown}. Ask the user.]",)
 
 
 def _through(sinks: Sequence[Sink]) -> Sink:
@@ -206,4 +209,4 @@ def _passing(error: Exception) -> bool:
 def _start_advice(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"The shell cannot be started: {error.strerror}."
-    return "The command holds a NUL byte or broken Unicode. Remove it."
+    return "The command contains a NUL byte or invalid Unicode. Remove it."

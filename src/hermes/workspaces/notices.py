@@ -1,4 +1,4 @@
-"""News that waits for one reader, each item under a key, in the order it came up."""
+"""A queue of notices with keys for one reader."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Notices:
         self._arrived.set()
 
     def drop(self, key: str) -> None:
-        """It is known by another way."""
+        """Remove a notice that was delivered in another way."""
         self._waiting.pop(key, None)
 
     async def stream(self) -> AsyncIterator[ProcessNotice]:
-        """Without end. An item is gone once its reader comes back for the next one."""
+        """Yield notices without end. A notice is removed once the reader asks for the next one."""
         while True:
             while not self._waiting:
                 self._arrived.clear()

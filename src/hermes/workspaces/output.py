@@ -1,4 +1,4 @@
-"""What a command printed, as text: escape sequences removed, the middle of long output left out."""
+"""Command output as text: without escape sequences, and without the middle of long output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 HEAD_SHARE = 0.4
-# A cut moves to the next line break when one is this near.
+# A cut moves to the next line break within this distance.
 LINE_REACH_BYTES = 1_000
 
 _ESCAPES = re.compile(
@@ -21,7 +21,7 @@ _ESCAPES = re.compile(
 
 
 def plain_text(raw: bytes) -> str:
-    """Without escape sequences and carriage returns at line ends; broken UTF-8 is replaced."""
+    """Remove escape sequences and carriage returns at line ends, and replace broken UTF-8."""
     if b"\x1b" in raw:
         raw = _ESCAPES.sub(b"", raw)
     return raw.replace(b"\r\n", b"\n").decode("utf-8", "replace")
@@ -44,18 +44,18 @@ class OutputWindow:
             self._head += data[:room]
             data = data[room:]
         self._tail += data
-        # Trimmed in large steps: each byte is moved about once.
+        # Trimmed in large steps, so that each byte moves about once.
         if len(self._tail) > 2 * self._tail_size + 65_536:
             del self._tail[: -self._tail_size or None]
 
     def text(self) -> str:
-        """All of it, or head and tail around a line that says how many bytes are missing."""
+        """Return all of it, or head and tail around a line with the number of omitted bytes."""
         if len(self._tail) <= self._tail_size and self._kept() == self.total_bytes:
             return plain_text(bytes(self._head + self._tail))
         head = _until_line_end(bytes(self._head))
         tail = _from_line_start(bytes(self._tail[-self._tail_size or len(self._tail) :]))
         left_out = self.total_bytes - len(head) - len(tail)
-        marker = f"[... {left_out} bytes left out ...]\n"
+        marker = f"[... {left_out} bytes omitted ...]\n"
         opening = plain_text(head)
         if opening and not opening.endswith("\n"):
             opening += "\n"
@@ -81,7 +81,7 @@ def _from_line_start(tail: bytes) -> bytes:
 
 
 def _without_torn_end(raw: bytes) -> bytes:
-    """Without the bytes of a last character that is not there completely."""
+    """Drop the bytes of an incomplete last character."""
     for size in range(1, min(4, len(raw) + 1)):
         lead = raw[-size]
         if lead >= 0xC0:
@@ -93,12 +93,12 @@ def _without_torn_end(raw: bytes) -> bytes:
 
 
 def complete_characters(raw: bytes) -> bytes:
-    """The part of a stream so far that more bytes cannot change."""
+    """Return the part of a stream that more bytes cannot change."""
     return _without_torn_end(raw)
 
 
 class LiveText:
-    """Hands on a stream as text while it comes, characters and escape sequences whole."""
+    """Passes on a stream as text while it arrives, with whole characters and escape sequences."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show

@@ -1,4 +1,4 @@
-"""The output of a background process: a file that it writes by itself, read and kept short."""
+"""The output of a background process: a log file that the process writes and Hermes trims."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hermes.codec.whole_files import replace_file
 from hermes.workspaces.output import complete_characters, plain_text
 
 KEPT_BYTES = 200_000
-# Trimmed when it has grown to this; the process itself never has to stop writing.
+# Trimmed at this size; the process never has to stop writing.
 TRIM_AT_BYTES = 4_000_000
 
 
 class ProcessLog:
-    """Positions count from the first byte that the process ever wrote. What a trim takes out of
-    the file but still belongs to the kept part moves to a second file beside it."""
+    """Positions count from the first byte that the process wrote. Bytes that a trim removes from
+    the file but that still belong to the kept part move to a second file."""
 
     def __init__(
         self,
@@ -36,8 +36,8 @@ class ProcessLog:
         return self.trimmed_bytes + self._size()
 
     def text_from(self, position: int, *, final: bool) -> tuple[str, int]:
-        """What was written since `position`, as far as it is kept, and the position after it.
-        A torn last character waits for its rest, unless the process has written its `final`."""
+        """Return the output since `position`, as far as it is kept, and the position after it. An
+        incomplete last character is held back unless `final` is set."""
         raw, start = self._kept()
         fresh = raw[max(0, position - start) :]
         if not final:
@@ -45,28 +45,28 @@ class ProcessLog:
         return plain_text(fresh), max(position, start) + len(fresh)
 
     def lines(self) -> list[str]:
-        """The kept lines, the last one perhaps unfinished."""
+        """Return the kept lines, the last one possibly unfinished."""
         return plain_text(self._kept()[0]).splitlines()
 
     def tail(self, characters: int) -> str:
         return plain_text(self._kept()[0])[-characters:]
 
     def trim(self) -> bool:
-        """Make the file short again if it has grown long; whether it was."""
+        """Shorten a long file; return whether it was shortened."""
         size = self._size()
         if size < self._trim_at_bytes:
             return False
         raw, _ = self._kept()
         replace_file(self._older, raw, durable=False, folders=False)
-        # The process appends, so it goes on at the new end. What it wrote since the read is lost.
+        # The process appends, so it continues at the new end. What it wrote since the read is lost.
         os.truncate(self.path, 0)
         self.trimmed_bytes += size
         return True
 
     def _kept(self) -> tuple[bytes, int]:
-        """The newest bytes, from the start of a line, and the position of the first of them."""
+        """Return the newest bytes, from the start of a line, and the position of the first."""
         end = self.end
-        # One byte more than is kept tells whether a line begins right after it.
+        # One extra byte shows whether a line begins right after it.
         raw = _last_bytes(self.path, self._kept_bytes + 1)
         if self.trimmed_bytes and len(raw) <= self._kept_bytes:
             raw = _last_bytes(self._older, self._kept_bytes + 1) + raw

@@ -1,4 +1,4 @@
-"""What is written down about a background process, so that a later Hermes can take it up."""
+"""The stored record of a background process, from which a later Hermes resumes it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hermes.codec.whole_files import replace_file
 
 
 class ProcessRecord(Value):
-    """`pid` is 0 until the process is known to run. `identity` tells it from a later one with its
-    number. `polled` is how far its output was given out, `watched` how far it was searched for the
-    words in `watch`, `told` whether somebody knows that it ended."""
+    """`pid` is 0 until the process is known to run. `identity` tells it from a later process with
+    that pid. `polled` is the position up to which output was returned, `watched` up to which it was
+    searched for the words in `watch`; `told` says whether the end was reported."""
 
     id: str
     command: str
@@ -33,7 +33,7 @@ class ProcessRecord(Value):
 
 
 class ProcessFolder:
-    """The files of one process: record, output, way in and exit code."""
+    """The files of one process: record, output, input pipe and exit code."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class ProcessFolder:
 
     def make(self, record: ProcessRecord) -> None:
         self.path.mkdir(parents=True, mode=0o700)
-        # A confined keeper may fill these two, but make nothing here.
+        # A confined keeper may write these two, but create nothing here.
         for file in (self.exit, self.ready):
             file.touch(mode=0o600)
         self.write(record)
@@ -61,7 +61,8 @@ class ProcessFolder:
         replace_file(self._record, encode(record), durable=False, folders=False)
 
     def exit_code(self) -> int | None:
-        """What the keeper wrote; None while the process runs, or when the keeper was killed."""
+        """Return what the keeper wrote; None while the process runs, or when the keeper was
+        killed."""
         try:
             text = self.exit.read_text()
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Facts about running processes: who they are, what they started, and how a whole tree ends."""
+"""Inspects running processes and ends whole process trees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KILL_SECONDS = 0.5
 
 
 class Running(Value):
-    """A process that has not ended. `identity` tells it from a later one with the same number."""
+    """A process that has not ended. `identity` tells it from a later one with the same pid."""
 
     pid: int
     parent: int
@@ -29,7 +29,7 @@ class Running(Value):
 
 
 def identity(pid: int) -> str | None:
-    """The process that has this number now, or None when it has ended."""
+    """Return the process that has this pid now, or None."""
     found = (
         _running(pid)
         if _has_proc()
@@ -39,7 +39,7 @@ def identity(pid: int) -> str | None:
 
 
 def started_with(argument: str) -> int:
-    """The number of a running process that has this among its arguments, 0 when there is none."""
+    """Return the pid of a running process with this argument, or 0."""
     if not _has_proc():
         lines = (line.split(None, 1) for line in _ps("pid=", "args="))
         return next((int(pid) for pid, *words in lines if argument in "".join(words)), 0)
@@ -47,7 +47,7 @@ def started_with(argument: str) -> int:
 
 
 def members(root: int) -> list[Running]:
-    """`root`, everything in its session or group, and all that any of these started."""
+    """Return `root`, everything in its session or group, and all their descendants."""
     if root <= 1 or root == os.getpgrp():
         raise ValueError(f"{root} is no process that was started here")
     table = {one.pid: one for one in (_scanned() if _has_proc() else listed_processes())}
@@ -58,9 +58,9 @@ def members(root: int) -> list[Running]:
 
 
 def kill_now(root: int) -> list[Running]:
-    """End the tree without asking, and without waiting for it to be gone; what was in it."""
+    """Kill the tree without waiting; return what was in it."""
     found: dict[int, Running] = {}
-    # Who stands still starts nothing more, and stays the parent of what it has started.
+    # A stopped process starts nothing more, and stays the parent of its children.
     while fresh := [one for one in members(root) if one.pid not in found]:
         _signal(root, fresh, signal.SIGSTOP)
         found |= {one.pid: one for one in fresh}
@@ -69,7 +69,7 @@ def kill_now(root: int) -> list[Running]:
 
 
 async def end_tree(root: int, *, grace_seconds: float) -> None:
-    """Ask the tree to end and, after the grace, make it. Returns when nothing of it runs."""
+    """Terminate the tree and, after the grace period, kill it. Return when none of it runs."""
     tree: list[Running] = members(root)
     was = {one.pid: one.identity for one in tree}.get(root)
     try:
@@ -77,7 +77,7 @@ async def end_tree(root: int, *, grace_seconds: float) -> None:
             _signal(root, tree, signal.SIGTERM)
             await _gone(tree, grace_seconds)
     finally:
-        # What joined meanwhile goes as well, unless the number belongs to another by now.
+        # Kill what joined meanwhile, unless the pid belongs to another process by now.
         if identity(root) in (None, was):
             tree += kill_now(root)
         _kill(_alive(tree), signal.SIGKILL)
@@ -100,7 +100,7 @@ def _alive(tree: list[Running]) -> list[Running]:
 
 
 def _signal(root: int, tree: list[Running], number: signal.Signals) -> None:
-    """To the group at one blow, so that no process can be born in between; then to the others."""
+    """Signal the group at once, so that no process can be born in between; then the others."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(root, number)
     _kill([one for one in tree if one.group != root], number)
@@ -129,7 +129,7 @@ def _running(pid: int) -> Running | None:
         raw = PROC.joinpath(str(pid), "stat").read_bytes()
     except OSError:
         return None
-    # The second field is the name in parentheses and may hold spaces and parentheses itself.
+    # The second field is the name in parentheses, which may contain spaces and parentheses.
     state, parent, group, session, *rest = raw[raw.rindex(b")") + 2 :].split()
     if state in b"ZXx":
         return None
@@ -152,7 +152,7 @@ def _arguments(pid: int) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _boot() -> str:
-    """Start times count from boot, so they only mean something together with its name."""
+    """Start times count from boot, so they need the boot id."""
     try:
         return PROC.joinpath("sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -160,7 +160,8 @@ def _boot() -> str:
 
 
 def listed_processes() -> Iterator[Running]:
-    """The same table where there is no /proc; `ps` shows no sessions everywhere, groups it does."""
+    """Return the same table where there is no /proc; `ps` does not show sessions everywhere, but
+    groups."""
     for line in _ps("pid=", "ppid=", "pgid=", "stat=", "lstart="):
         pid, parent, group, state, started = line.split(None, 4)
         if not state.startswith("Z"):

@@ -1,4 +1,4 @@
-"""The background processes of one session: started, looked after, and taken up again later."""
+"""The background processes of one session: started, watched, and resumed by a later Hermes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from hermes.workspaces.shell_state import ShellState
 from hermes.workspaces.watch import OverallLimit, Watch
 
 LOOK_SECONDS = 0.25
-# A far machine that is asked again and again tells the end of a process late.
+# A slow remote machine reports the end of a process late.
 GRACE_SECONDS = 5.0
 PREVIEW_CHARACTERS = 200
 
 
 class ProcessLimits(Value):
-    """`untold` is how long an end waits to be told, `finished` how long a known one is kept."""
+    """`untold` is how long an unreported end is kept, `finished` how long a reported one."""
 
     processes: int = 64
     finished_seconds: float = 30 * 60
@@ -47,13 +47,13 @@ class Keeper(Protocol):
         folder: ProcessFolder,
         *,
         pty: bool,
-        free: bool = False,
+        unconfined: bool = False,
     ) -> tuple[int, str]:
-        """Its number and identity. Raises OSError, ValueError or ToolError."""
+        """Return its pid and identity. Raises OSError, ValueError or ToolError."""
         ...
 
     async def find(self, record: ProcessRecord, folder: ProcessFolder) -> ProcessRecord:
-        """With its number, if it runs and nobody had the time to write that down."""
+        """Return the record with its pid, if the process runs but the pid was never recorded."""
         ...
 
     def follow(
@@ -65,17 +65,17 @@ class Keeper(Protocol):
     async def end_input(self, record: ProcessRecord, folder: ProcessFolder) -> None: ...
 
     async def kill(self, record: ProcessRecord, folder: ProcessFolder) -> bool:
-        """The whole tree; False when the number belongs to another process by now."""
+        """Kill the whole tree; False when the pid belongs to another process by now."""
         ...
 
     async def remove(self, record: ProcessRecord, folder: ProcessFolder) -> None:
-        """Clear away what it left elsewhere."""
+        """Remove its remote files."""
         ...
 
 
 class SessionProcesses:
-    """Fulfils the port. `folder` holds one folder per process; whatever is there from an earlier
-    Hermes is taken up at the first call."""
+    """Implements the port. `folder` holds one folder per process; processes of an earlier Hermes
+    are resumed at the first call."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class SessionProcesses:
         notify: bool,
         watch: tuple[str, ...],
         pty: bool,
-        free: bool = False,
+        unconfined: bool = False,
     ) -> ProcessInfo:
         await self._take_up()
         await self._make_room()
@@ -122,9 +122,11 @@ class SessionProcesses:
             watch=watch,
         )
         try:
-            # Written down first, so that it is found again whenever this Hermes dies.
+            # Recorded first, so that it is found again whenever Hermes dies.
             folder.make(record)
-            pid, identity = await self._keeper.start(script, cwd, state, folder, pty=pty, free=free)
+            pid, identity = await self._keeper.start(
+                script, cwd, state, folder, pty=pty, unconfined=unconfined
+            )
         except (OSError, ValueError) as error:
             folder.remove()
             raise ToolError(f"The process cannot be started: {error}.") from error
@@ -195,7 +197,7 @@ class SessionProcesses:
         await self._take_up()
         async for notice in self._news.stream():
             yield notice
-            # Told only now: whoever stopped in the middle gets it again, under the same key.
+            # Marked only now: a reader that stopped in between gets it again, under the same key.
             if notice.key == _ended_key(notice.process_id):
                 process = self._processes.get(notice.process_id)
                 if process and not process.record.told:
@@ -206,7 +208,7 @@ class SessionProcesses:
         return any(process.running for process in self._processes.values())
 
     async def shut(self) -> None:
-        """Let go of the processes; they run on."""
+        """Stop watching the processes; they run on."""
         if self._looking:
             self._looking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -220,7 +222,7 @@ class SessionProcesses:
         await self._take_up()
         if found := self._processes.get(process_id):
             return found
-        raise NotFound(f"There is no process {process_id}.", near=tuple(self._processes))
+        raise NotFound(f"No process has the id {process_id}.", near=tuple(self._processes))
 
     async def _open_for_input(self, process_id: str) -> Background:
         process = await self._find(process_id)
@@ -231,7 +233,7 @@ class SessionProcesses:
         return process
 
     async def _take_up(self) -> None:
-        """Look after what an earlier Hermes left, running or ended meanwhile."""
+        """Resume what an earlier Hermes left, running or ended."""
         if self._taken_up:
             return
         async with self._taking_up:
@@ -253,7 +255,7 @@ class SessionProcesses:
         return process
 
     async def _look(self) -> None:
-        """Watched words and overlong logs, as long as anything runs."""
+        """Check watched words and long logs while anything runs."""
         while running := [p for p in self._processes.values() if p.running]:
             for process in running:
                 process.trim()

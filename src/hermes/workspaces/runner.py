@@ -1,4 +1,4 @@
-"""What a shell needs of the place where its commands run."""
+"""What a shell needs from the place where its commands run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hermes.workspaces.shell_state import Aftermath, ShellState
 
 
 class Finished(Value):
-    """How a command came to its end: `nowhere` when its folder does not exist and it did not even
-    begin. Only one that ended by itself has an aftermath. `remarks` are for whoever reads the
+    """How a command ended: `nowhere` means that its folder does not exist and it never began. Only
+    a command that ended normally has an aftermath. `remarks` are notes for the reader of the
     output."""
 
     how: Literal["ended", "timeout", "stopped", "nowhere"]
@@ -23,14 +23,14 @@ class Finished(Value):
 
 
 class Runner(Protocol):
-    """Runs scripts, each in a bash of its own. A script that may have started never runs twice."""
+    """Runs scripts, each in its own bash. A script that may have started never runs twice."""
 
-    def privileged(self, *, free: bool) -> bool:
-        """Whether a command can become another user at all."""
+    def privileged(self, *, unconfined: bool) -> bool:
+        """Return whether a command can become another user at all."""
         ...
 
     async def prepare(self) -> Mapping[str, str]:
-        """The variables that every command starts from."""
+        """Return the variables that every command starts from."""
         ...
 
     async def run(
@@ -44,17 +44,18 @@ class Runner(Protocol):
         stop: asyncio.Event,
         pty: bool,
         preface: str = "",
-        aside: bytes = b"",
-        free: bool = False,
+        password: bytes = b"",
+        unconfined: bool = False,
     ) -> Finished:
-        """`preface` is a line of bash before the script; `aside` can be read once from descriptor
-        ASIDE and stands nowhere else. A `free` command is not confined, where others are."""
+        """`preface` is a line of bash before the script; `password` can be read once from
+        descriptor PASSWORD_FD and is stored nowhere. An `unconfined` command runs without the
+        sandbox."""
         ...
 
     async def is_folder(self, path: str) -> bool: ...
 
     def start_files(self, names: Sequence[str]) -> Sequence[str]:
-        """Of these files, those that may be there; `~/` is the home folder."""
+        """Return those of these files that may exist; `~/` is the home folder."""
         ...
 
     async def close(self) -> None:

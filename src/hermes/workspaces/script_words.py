@@ -1,7 +1,7 @@
-"""The simple commands of a bash script, read well enough to give advice about them.
+"""Splits a bash script into simple commands, well enough to give advice about them.
 
-Quotes, comments and here-documents are understood; what stands inside `$(…)` is part of a word.
-Decisions about safety are made elsewhere, on a full parse."""
+It understands quotes, comments and here-documents; `$(…)` is part of a word. Safety decisions use
+the full parser of the policy package."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"[^\s\"'\\$`;&|()<>#]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=.*", re.DOTALL)
 _KEYWORDS = frozenset(("!", "do", "elif", "else", "if", "then", "time", "until", "while", "{"))
 
-# Programs that run another one, with those of their options that take a value.
+# Programs that run another one, with their options that take a value.
 _WRAPPERS = {
     "builtin": "",
     "command": "",
@@ -40,12 +40,11 @@ _WRAPPERS = {
 
 
 def simple_commands(script: str) -> list[SimpleCommand]:
-    """All of them, in the order of the text."""
     return list(_Reader(script).commands())
 
 
 def executed(words: tuple[str, ...]) -> tuple[str, ...]:
-    """What is really run: without keywords, assignments and programs that only pass on."""
+    """Return the command that really runs, without keywords, assignments and wrapper programs."""
     rest = list(words)
     while rest:
         name = rest[0].rsplit("/", 1)[-1]
@@ -59,7 +58,7 @@ def executed(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def sudo_options(words: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The options of a `sudo` among the wrappers of a command; None when there is none."""
+    """Return the options of a `sudo` among the wrappers of a command, or None."""
     for at, word in enumerate(words):
         name = word.rsplit("/", 1)[-1]
         if name == "sudo":
@@ -71,7 +70,7 @@ def sudo_options(words: tuple[str, ...]) -> tuple[str, ...] | None:
 
 
 def options(words: tuple[str, ...], with_value: str) -> tuple[str, ...]:
-    """The words after the first that are options, or values of options."""
+    """Return the words after the first that are options, or values of options."""
     found: list[str] = []
     rest = list(words[1:])
     while rest and rest[0].startswith("-") and rest[0] != "-":
@@ -125,7 +124,7 @@ class _Reader:
             self._at = len(self._text) if end < 0 else end
 
     def _next_word(self) -> str | None:
-        """None for a redirection, whose target is passed over."""
+        """Return None for a redirection, whose target is skipped."""
         if match := _REDIRECTION.match(self._text, self._at):
             self._at = match.end()
             self._skip_blanks()
@@ -189,7 +188,7 @@ class _Reader:
 
 
 def _closing_quote(text: str, at: int) -> int:
-    """The position after the double quote that ends what began before `at`."""
+    """Return the position after the double quote that ends what began before `at`."""
     while at < len(text) and text[at] != '"':
         if text[at] == "\\":
             at += 2
@@ -201,7 +200,7 @@ def _closing_quote(text: str, at: int) -> int:
 
 
 def _closing_bracket(text: str, at: int) -> int:
-    """The position after `(…)` or `{…}`, brackets inside included; `at` when there is none."""
+    """Return the position after `(…)` or `{…}` with nested brackets; `at` when there is none."""
     pairs = {"(": ")", "{": "}"}
     close = pairs.get(text[at : at + 1])
     if close is None:

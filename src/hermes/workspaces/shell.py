@@ -1,5 +1,5 @@
-"""A persistent bash: a process per command, between which folder, variables, functions and
-aliases are carried over."""
+"""A persistent bash: one process per command, with folder, variables, functions and aliases carried
+over."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ INTERRUPTED = "[Command interrupted]"
 
 
 class ShellSettings(Value):
-    """`init_files` and, if wanted, ~/.bashrc are read once per session, before its first command.
-    Without `persistent`, every command starts from there and leaves no trace. Secrets that these
-    files export stay hidden but for those named in `passthrough`."""
+    """`init_files` and optionally ~/.bashrc are read once per session, before its first command.
+    Without `persistent`, every command starts from there and leaves no state. Secrets that these
+    files export stay hidden except those in `passthrough`."""
 
     program: str = ""
     persistent: bool = True
@@ -74,7 +74,7 @@ class Shell:
 
     @property
     def setup(self) -> ShellSetup:
-        """What decides what names mean in the next command."""
+        """Return the definitions that decide what names mean in the next command."""
         state = self._state
         return ShellSetup(
             definitions=state.definitions,
@@ -84,11 +84,11 @@ class Shell:
         )
 
     def variable(self, name: str) -> str | None:
-        """As commands have set it; None when none has."""
+        """Return a variable as set by commands, or None."""
         return self._state.changed.get(name)
 
     async def standing(self, cwd: str) -> tuple[str, ShellState]:
-        """For a process of its own that starts where the shell is: the folder and the state."""
+        """Return folder and state for a new process that starts where the shell is."""
         await self._prepare(asyncio.Event())
         if not await self._runner.is_folder(cwd):
             cwd = await self._elsewhere(cwd)
@@ -104,9 +104,9 @@ class Shell:
         max_bytes: int,
         pty: bool,
         on_output: Callable[[str], None] | None,
-        free: bool = False,
+        unconfined: bool = False,
     ) -> CommandResult:
-        """A `free` command is not confined, where others are."""
+        """Run a script; an `unconfined` one runs without the sandbox."""
         await self._prepare(stop)
         window = OutputWindow(max_bytes)
         sinks: list[Sink] = [window.add]
@@ -115,7 +115,13 @@ class Shell:
         before = self._state
         finished = Finished(how="stopped", code=130)
         execute = partial(
-            self._execute, script, sinks=sinks, timeout=timeout, stop=stop, pty=pty, free=free
+            self._execute,
+            script,
+            sinks=sinks,
+            timeout=timeout,
+            stop=stop,
+            pty=pty,
+            unconfined=unconfined,
         )
         if not stop.is_set():
             finished = await execute(cwd)
@@ -150,11 +156,11 @@ class Shell:
         timeout: float,
         stop: asyncio.Event,
         pty: bool,
-        free: bool,
+        unconfined: bool,
     ) -> Finished:
-        preface, aside = self._settings.limits.in_bash(), b""
-        if self._sudo and self._runner.privileged(free=free) and uses_sudo(script):
-            more, aside = await self._sudo.opening(self._aside_check(cwd, stop))
+        preface, password = self._settings.limits.in_bash(), b""
+        if self._sudo and self._runner.privileged(unconfined=unconfined) and uses_sudo(script):
+            more, password = await self._sudo.opening(self._aside_check(cwd, stop))
             preface += more
         return await self._runner.run(
             script,
@@ -165,30 +171,30 @@ class Shell:
             stop=stop,
             pty=pty,
             preface=preface,
-            aside=aside,
-            free=free,
+            password=password,
+            unconfined=unconfined,
         )
 
     def _aside_check(self, cwd: str, stop: asyncio.Event) -> Check:
-        """Whether a line of ours succeeds, given something to read aside."""
+        """Return a function that runs our own line with a password and returns its success."""
 
-        async def succeeds(line: str, aside: bytes) -> bool:
+        async def succeeds(line: str, password: bytes) -> bool:
             state = ShellState(cwd=cwd)
             finished = await self._runner.run(
                 *(line, cwd, state, ()),
                 timeout=INIT_SECONDS,
                 stop=stop,
                 pty=False,
-                aside=aside,
-                free=True,
+                password=password,
+                unconfined=True,
             )
             return finished.how == "ended" and finished.code == 0
 
         return succeeds
 
     async def _elsewhere(self, cwd: str) -> str:
-        """Where to go when a folder is missing: a command removed the one that the shell was in,
-        or somebody asked for one that never was."""
+        """Return a folder to use instead of a missing one: a command removed the shell's folder, or
+        a caller named one that never existed."""
         if cwd != self.cwd:
             raise ToolError(f"There is no folder {cwd}. Check workdir.")
         home = self._root if await self._runner.is_folder(self._root) else "/"
@@ -216,7 +222,7 @@ class Shell:
                 self._prepared = not stop.is_set()
 
     async def _read_start_files(self, files: Sequence[str], stop: asyncio.Event) -> None:
-        """What they print is dropped; when they take too long, the session goes on without."""
+        """Their output is dropped; when they take too long, the session continues without them."""
         reads = (f"[[ -f {quoted(file)} ]] && builtin . {quoted(file)}" for file in files)
         finished = await self._runner.run(
             "; ".join(("PS1='$ '", *reads)),

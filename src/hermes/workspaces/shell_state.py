@@ -1,4 +1,4 @@
-"""What a shell hands on to the next command: folder, variables, functions and aliases."""
+"""The state that a shell passes to the next command: folder, variables, functions and aliases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hermes.codec.values import Value
 from hermes.codec.whole_files import replace_file
 from hermes.workspaces.bash_text import STATUS
 
-# Bash keeps these itself; they say nothing about what a command changed.
+# Bash maintains these itself; they do not show what a command changed.
 _BOOKKEEPING = frozenset(("_", "SHLVL", "PWD", STATUS))
 
 _EXPORT = re.compile(rb"(?:declare -[A-Za-z-]+|export) ([A-Za-z_]\w*)=(.*)")
@@ -26,9 +26,8 @@ _ANSI_LETTERS = {
 
 
 class ShellState(Value):
-    """Variables are kept as a difference to the environment that every command starts from, so
-    that a session taken up again later sees that day's environment. `definitions` is bash; `own`
-    are those that came from the start files."""
+    """Variables are stored as a difference to the start environment, so that a resumed session sees
+    the current environment. `definitions` is bash; `own` are those from the start files."""
 
     cwd: str
     changed: dict[str, str] = {}
@@ -41,7 +40,7 @@ class ShellState(Value):
 
 
 class Aftermath(Value):
-    """What one command left: its folder, all exported variables, functions and aliases."""
+    """What one command left: its folder, exported variables, functions and aliases."""
 
     cwd: str
     exports: dict[str, str]
@@ -49,15 +48,16 @@ class Aftermath(Value):
 
 
 class AftermathReader:
-    """Reads aftermaths. Most commands export what the one before them did: those are not parsed."""
+    """Reads aftermaths. Most commands export the same variables as the one before; those are not
+    parsed again."""
 
     def __init__(self) -> None:
         self._raw = b""
         self._exports: dict[str, str] = {}
 
     def take(self, path: Path) -> Aftermath | None:
-        """Read and remove; None when the command was killed or replaced its shell before it
-        could write. The file that a very long command was read from goes, too."""
+        """Read and remove the note; None when the command was killed or replaced its shell. The
+        script file of a very long command is removed too."""
         path.with_suffix(".sh").unlink(missing_ok=True)
         try:
             raw = path.read_bytes()
@@ -67,7 +67,7 @@ class AftermathReader:
         return self.read(raw)
 
     def read(self, raw: bytes) -> Aftermath | None:
-        """None when it is not complete."""
+        """Return None for an incomplete note."""
         parts = raw.split(b"\0")
         if len(parts) != 4 or parts[3] != b".":
             return None
@@ -82,7 +82,7 @@ class AftermathReader:
 
 
 def parsed(exports: bytes) -> dict[str, str]:
-    """The output of `export -p`: one variable per line, whatever its value holds."""
+    """Parse the output of `export -p`: one variable per line, whatever its value contains."""
     found = {}
     for line in exports.split(b"\n"):
         if (match := _EXPORT.fullmatch(line)) and (name := match[1].decode()) not in _BOOKKEEPING:
@@ -110,8 +110,8 @@ def _ansi_byte(match: re.Match[bytes]) -> bytes:
 def merged(
     now: ShellState, before: ShellState, after: Aftermath, *, cwd: str, start: Mapping[str, str]
 ) -> ShellState:
-    """`now` with whatever a command changed that began in `cwd` with the state `before`.
-    Commands may overlap: one that changed nothing takes nothing back from the others."""
+    """Merge into `now` what a command changed that began in `cwd` with the state `before`. Commands
+    may overlap: one that changed nothing undoes nothing of the others."""
     old = before.environment(start)
     set_now = {k: v for k, v in after.exports.items() if old.get(k) != v}
     unset_now = {k for k in old if k not in after.exports and k not in _BOOKKEEPING}

@@ -1,35 +1,35 @@
-"""The password for `sudo`: asked once in a session, kept in memory, told to nobody but sudo."""
+"""The password for `sudo`: asked once per session, kept in memory, passed only to sudo."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from hermes.workspaces.child import ASIDE
+from hermes.workspaces.child import PASSWORD_FD
 from hermes.workspaces.script_words import simple_commands, sudo_options
 
 ATTEMPTS = 3
 
 AskPassword = Callable[[], Awaitable[str | None]]
-# Runs a line of bash with something to read aside; whether it succeeded.
+# Runs a line of bash with a password on PASSWORD_FD and returns whether it succeeded.
 Check = Callable[[str, bytes], Awaitable[bool]]
 
 _FREE = "command sudo -n -v"
-_RIGHT = f"command sudo -k -S -p '' -v <&{ASIDE}"
-# sudo remembers by terminal and session, or by parent process: that is how the commands of the
-# script, which comes after this, need no password. The script itself cannot read it any more.
-_OPEN = f"command sudo -S -p '' -v <&{ASIDE} >/dev/null 2>&1; exec {ASIDE}<&-; "
+_RIGHT = f"command sudo -k -S -p '' -v <&{PASSWORD_FD}"
+# sudo remembers by terminal and session, or by parent process, so the script that follows needs no
+# password and cannot read it.
+_OPEN = f"command sudo -S -p '' -v <&{PASSWORD_FD} >/dev/null 2>&1; exec {PASSWORD_FD}<&-; "
 
 
 def uses_sudo(script: str) -> bool:
-    """Whether one of the commands of a script really is sudo."""
+    """Return whether a command of the script really is sudo."""
     if "sudo" not in script:
         return False
     return any(sudo_options(command.words) is not None for command in simple_commands(script))
 
 
 class Sudo:
-    """`ask` puts the question to a person, without echo; None is "no". `known` is a password from
-    the settings. A password that is wrong is forgotten and asked for again."""
+    """`ask` asks the user without echo and returns None for "no". `known` is a password from the
+    settings. A wrong password is forgotten and asked for again."""
 
     def __init__(self, ask: AskPassword | None = None, known: str = "") -> None:
         self._ask = ask
@@ -40,8 +40,8 @@ class Sudo:
         return f"Sudo(known={bool(self._password)})"
 
     async def opening(self, check: Check) -> tuple[str, bytes]:
-        """The bash to put before a script with sudo in it, and what that reads aside; both empty
-        when sudo needs no password or there is none."""
+        """Return the bash to run before a script with sudo, and the password that it reads; both
+        are empty when sudo needs no password or there is none."""
         if self._is_free:
             return "", b""
         if await check(_FREE, b""):

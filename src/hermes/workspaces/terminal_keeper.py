@@ -1,8 +1,8 @@
-"""A program of its own: keeps a command on a pseudo-terminal alive after Hermes has gone.
+"""A separate program that keeps a command on a pseudo-terminal alive after Hermes has ended.
 
-Copies the terminal to standard output and standard input to the terminal; end of input comes as
-signal USR1. Its ends are descriptors 6 and 7, which Hermes has opened: a confined keeper cannot.
-Runs without the package, as `python -I -S terminal_keeper.py FOLDER TERMINAL PROGRAM WORD…`."""
+Copies the terminal to stdout and stdin to the terminal; signal USR1 means end of input. Descriptors
+6 and 7 are opened by Hermes, because a confined keeper cannot. Runs without the package, as `python
+-I -S terminal_keeper.py FOLDER TERMINAL PROGRAM WORD…`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def main(folder: Path, name: str, words: list[str]) -> int:
 
 
 def _begin(name: str, words: list[str]) -> None:
-    """In the child: the first terminal that the leader of a new session opens controls it."""
+    """In the child: the first terminal that a session leader opens becomes its controlling
+    terminal."""
     os.setsid()
     descriptor = os.open(name, os.O_RDWR)
     for target in (0, 1, 2):
@@ -48,7 +49,7 @@ def _begin(name: str, words: list[str]) -> None:
 
 
 def _pass_signals_on(child: int, terminal: int) -> int:
-    """A descriptor that is readable when any signal has come, so also when the child ended."""
+    """Return a descriptor that is readable after any signal, including the child's end."""
 
     def forward(number: int, _frame: FrameType | None) -> None:
         os.killpg(child, number)
@@ -70,7 +71,8 @@ def _pass_signals_on(child: int, terminal: int) -> int:
 
 
 def _copy_until_end(child: int, terminal: int, news: int) -> int:
-    """The child's wait status. What it left on the terminal may live on; it is not copied."""
+    """Return the child's wait status. Leftover processes on the terminal may live on; their output
+    is not copied."""
     sources = [terminal, 0, news]
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)

@@ -1,4 +1,4 @@
-"""When a watched word in a process's output is worth a message, and when it is too much."""
+"""Limits how often watched words in the output of a process cause notices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OVERALL_CAP = 15
 
 
 class OverallLimit:
-    """The cap on notices of all watched processes together."""
+    """The limit on notices of all watched processes together."""
 
     def __init__(self) -> None:
         self._times: list[float] = []
@@ -23,8 +23,8 @@ class OverallLimit:
 
 
 class Watch:
-    """The watched words of one process. After three windows in a row in which hits had to be
-    dropped, the words are taken to be noise and `disabled` is true."""
+    """The watched words of one process. After three windows in a row with dropped hits, the words
+    count as noise and `disabled` is true."""
 
     def __init__(self, words: tuple[str, ...], overall: OverallLimit) -> None:
         self.disabled = not words
@@ -36,7 +36,7 @@ class Watch:
         self._rest = ""
 
     def hits(self, text: str) -> list[str]:
-        """The complete lines of the output that hold one of the words."""
+        """Return the complete lines of the output that contain one of the words."""
         *lines, self._rest = (self._rest + text).split("\n")
         if len(self._rest) > 8_000:
             lines, self._rest = [*lines, self._rest], ""
@@ -45,11 +45,11 @@ class Watch:
         return [line for line in lines if any(word in line for word in self._words)]
 
     def last_hits(self) -> list[str]:
-        """Of the line that the process did not finish."""
+        """Return hits in the unfinished last line."""
         return self.hits("\n")
 
     def admits(self, now: float) -> bool:
-        """Whether a notice of new hits may go out now."""
+        """Return whether a notice of new hits may go out now."""
         start = self._window_start
         if start is not None and now - start < APART_SECONDS:
             return self._drop()

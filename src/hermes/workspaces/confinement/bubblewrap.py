@@ -1,4 +1,4 @@
-"""Confinement by bubblewrap: own namespaces, the machine read-only, secrets covered up."""
+"""Confines commands with bubblewrap: own namespaces, a read-only machine, hidden secrets."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from hermes.workspaces.confinement.seccomp import PACKET, VSOCK, filter_program
 _FILTER = 10
 _PROBE_SECONDS = 5.0
 _NAMESPACES = ("--unshare-user", "--unshare-pid", "--die-with-parent", "--cap-drop", "ALL")
-# Each of these takes the kernel some time to take down again.
+# Each namespace takes the kernel time to tear down.
 _MORE_NAMESPACES = ("--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--disable-userns")
-# What root keeps for ordinary work, in its own namespace: owners, modes, other users, low ports.
+# Capabilities that root keeps for ordinary work in its own namespace: owners, modes, other users,
+# low ports.
 _ORDINARY_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
 
 
 class Bubblewrap:
-    """Each command gets a tree of its own, and all that it starts ends with it. Reserved names that
-    exist cannot be changed in a scope that is not `ordinary`."""
+    """Each command gets its own mount tree, and everything that it starts ends with it. In a scope
+    that is not `ordinary`, existing reserved names cannot be changed."""
 
     fixes_names = True
 
@@ -37,9 +38,9 @@ class Bubblewrap:
             kind="bubblewrap",
             details=(
                 f"only {scope.in_words()} can be changed",
-                "keys, logins, browser profiles and the home of Hermes are out of sight",
+                "keys, logins, browser profiles and the home of Hermes are hidden",
                 f"own process and user namespaces; no new privileges; {network}",
-                "hooks, start files and editor settings are put back after the command",
+                "changes to hooks, start files and editor settings are reverted after the command",
             ),
             gaps=(
                 "the rest of the home folder can be read",
@@ -60,7 +61,7 @@ class Bubblewrap:
         scope: Scope,
         own: Sequence[str],
     ) -> int:
-        """The filter is handed over in a descriptor, so for a keeper, too."""
+        """The seccomp filter is passed in a descriptor, so it also works for a keeper."""
         code = filter_program((PACKET, VSOCK)) or b""
         reading, writing = os.pipe()
         try:
@@ -72,7 +73,7 @@ class Bubblewrap:
 
 
 def obstacle(program: str) -> str:
-    """Why it cannot be used here; "" when it can."""
+    """Return why it cannot be used here, or ""."""
     tried = (program, *_NAMESPACES, *_mounts(), "--unshare-net", "--", "true")
     try:
         done = subprocess.run(tried, capture_output=True, timeout=_PROBE_SECONDS, check=False)
@@ -130,15 +131,15 @@ def _closed_doors(scope: Scope) -> Iterator[str]:
 
 
 def _covered(secret: str) -> tuple[str, ...]:
-    """A folder can still be passed through: something that is shown may lie in it."""
+    """A hidden folder can still be traversed, because something visible may lie in it."""
     if Path(secret).is_dir():
         return ("--perms", "0111", "--tmpfs", secret)
     return ("--ro-bind", "/dev/null", secret)
 
 
 def _kept(folder: str) -> Iterator[str]:
-    """Reserved names stay as they are. A repository is a mount of its own, so that it cannot be
-    moved out of the way together with its hooks."""
+    """Keep reserved names unchanged. A repository is its own mount, so that it cannot be moved away
+    together with its hooks."""
     repository = Path(folder, ".git")
     if repository.is_dir() and not repository.is_symlink():
         (repository / "hooks").mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
-"""Confinement by Landlock and a filter of system calls, which needs no namespaces and no program.
+"""Confines commands with Landlock and seccomp, which need no namespaces and no helper program.
 
-Both bind the thread that asks for them and what it starts, so a thread of its own asks."""
+Both bind the calling thread and its children, so a separate thread makes the calls."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _VERSION_FLAG = 1
 _BENEATH = 1
 _NO_NEW_PRIVILEGES, _SECCOMP, _SECCOMP_FILTER = 38, 22, 2
 _CAPABILITY_VERSION = 0x20080522
-# Before the third version files outside could be emptied.
+# Before version 3, files outside could be truncated.
 LEAST_VERSION = 3
 _ALL_RIGHTS = {3: (1 << 15) - 1, 4: (1 << 15) - 1}
 _TCP = 3
 _SCOPES = 3  # abstract sockets and signals
-# What root keeps for ordinary work: owners and modes of files, other users, low ports.
+# Capabilities that root keeps for ordinary work: owners and modes of files, other users, low ports.
 _ORDINARY_CAPABILITIES = sum(1 << number for number in (0, 1, 3, 4, 5, 6, 7, 10))
 
 MOST_HELD = 6
-# A folder that was changed in the moment it was looked at may have got another entry since.
+# A folder that changed in the moment of the scan may have got another entry since.
 SETTLED_NS = 50_000_000
 
 
@@ -62,8 +62,8 @@ class _Filter(ctypes.Structure):
 
 
 class Landlock:
-    """Commands stay in the machine's ordinary tree, but most of it cannot be changed or opened.
-    Reserved names can be changed in it, and are put back afterwards."""
+    """Commands stay in the machine's file tree, but cannot change or open most of it. Reserved
+    names can be changed, and are restored afterwards."""
 
     fixes_names = False
 
@@ -82,13 +82,13 @@ class Landlock:
                 f"only {scope.in_words()} can be changed",
                 "keys, logins, browser profiles and the home of Hermes cannot be opened",
                 f"no new privileges; signals only to its own processes; {network}",
-                "hooks, start files and editor settings are put back after the command",
+                "changes to hooks, start files and editor settings are reverted after the command",
             ),
             gaps=(
                 *(f"{path} lies in a folder that commands may use" for path in scope.exposed()),
                 *(("sockets of services can be reached",) if scope.ordinary else ()),
                 "other processes and the names of their programs can be seen",
-                "a background process that changes a hook is only told",
+                "hooks that a background process changes are reported, not reverted",
                 *(() if known else ("sockets of services and UDP are open on this processor",)),
                 *(("a command can send what it can read",) if scope.network else ()),
             ),
@@ -108,7 +108,7 @@ class Landlock:
     ) -> int:
         outcome: list[int | BaseException] = []
         devices = (action[2] for action in actions if isinstance(action[2], str))
-        # The null device is open to all; any other is a terminal of this command alone.
+        # The null device is open to all; any other terminal belongs to this command alone.
         more = [*own, *(path for path in devices if path != os.devnull)]
         variables = env if scope.ordinary else {**env, "TMPDIR": scope.temporary}
         with self._one:
@@ -131,8 +131,8 @@ class Landlock:
         return outcome[0]
 
     def _ruleset(self, scope: Scope) -> _Held:
-        """Made once and used as long as the folders are as they were: to make one takes longer
-        than to start a program."""
+        """Return a ruleset, reused while the folders stay the same: creating one takes longer than
+        starting a program."""
         held = self._held.get(scope)
         if held is not None and held.is_fresh():
             return held
@@ -145,7 +145,7 @@ class Landlock:
 
 
 class _Held:
-    """A ruleset in the kernel, and how the folders looked when it was made."""
+    """A ruleset in the kernel, and the state of the folders when it was made."""
 
     def __init__(self, scope: Scope, own: Sequence[str]) -> None:
         version = _version()
@@ -170,12 +170,12 @@ class _Held:
 
 
 def obstacle() -> str:
-    """Why it cannot be used here; "" when it can."""
+    """Return why it cannot be used here, or ""."""
     if sys.platform != "linux":
-        return "Landlock: only Linux has it"
+        return "Landlock: needs Linux"
     version = _version()
     if version < 1:
-        return "Landlock: the kernel does not have it, or it is not switched on"
+        return "Landlock: the kernel lacks it, or it is not enabled"
     if version < LEAST_VERSION:
         return f"Landlock: version {version} of the kernel is too old, {LEAST_VERSION} is needed"
     return ""
@@ -211,7 +211,7 @@ def _made(rules: Iterable[Rule], scope: Scope, rights: int, version: int) -> int
 
 
 def _restrict(scope: Scope, ruleset: int) -> None:
-    """For this thread, for ever."""
+    """Restrict this thread permanently."""
     library = _library()
     _checked(library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     _drop_capabilities(library, _ORDINARY_CAPABILITIES if scope.ordinary else 0)
@@ -227,8 +227,8 @@ def _restrict(scope: Scope, ruleset: int) -> None:
 
 
 def _drop_capabilities(library: ctypes.CDLL, kept: int) -> None:
-    """Root has some that reach past Landlock; without new privileges, no program gets them back.
-    Nobody keeps one that he does not have."""
+    """Drop capabilities of root that bypass Landlock; without new privileges, no program regains
+    them. Capabilities that are not held are never kept."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
     data = (ctypes.c_uint32 * 6)()
     if kept:

@@ -1,6 +1,6 @@
-"""Which paths Landlock leaves to a confined command, and with which rights.
+"""Which paths Landlock opens to a confined command, and with which rights.
 
-Landlock knows only permissions: what is to stay closed is left out, and the folders around it are
+Landlock can only permit. To keep a path closed, it is left out, and the folders around it are
 opened one by one."""
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Rule(Value):
 
 
 class Layout:
-    """The rules of a scope. `split` are the folders that were opened one entry at a time: a new
-    entry in one of them makes the rules stale."""
+    """The rules of a scope. `split` are folders that were opened entry by entry: a new entry in one
+    of them makes the rules stale."""
 
     def __init__(self, scope: Scope, own: Sequence[str], rights: int) -> None:
         self.split: set[str] = set()
@@ -50,7 +50,7 @@ class Layout:
                 yield Rule(path=device, rights=rights)
 
     def _looked_at(self, scope: Scope) -> Iterator[str]:
-        # Also what is missing yet: a key that comes up later must not be in an open folder.
+        # Missing secrets count too: a key that is created later must not lie in an open folder.
         secrets = scope.secrets(missing=True)
         closed = [*secrets, "/dev"] if scope.ordinary else [*secrets, *DOORS, *TEMPORARY, "/dev"]
         yield from self._around("/", closed)
@@ -59,13 +59,13 @@ class Layout:
         if _is_temporary(scope.home):
             yield from self._around(scope.home, secrets)
         for path in (str(Path(__file__).parents[2]), sys.prefix):
-            # Our own program may lie there too, and runs beside commands on a terminal.
+            # Hermes itself may lie there, and its terminal keeper runs beside commands.
             if _is_temporary(path):
                 yield path
 
     def _changed(self, scope: Scope) -> Iterator[str]:
-        """New files must be possible in folders that are open as a whole, so for ordinary work
-        they are not split; `Scope.exposed` tells what that leaves in reach."""
+        """New files must be possible in open folders, so ordinary work does not split them;
+        `Scope.exposed` reports what remains reachable."""
         closed = scope.secrets()
         for folder in scope.open_folders():
             inside = [s for s in closed if below(s, folder)]
@@ -74,7 +74,7 @@ class Layout:
             yield from self._around(folder, [s for s in closed if below(s, folder)])
 
     def _around(self, top: str, closed: Sequence[str]) -> Iterator[str]:
-        """What covers a folder but for the closed parts of it."""
+        """Return paths that cover a folder except for the closed parts."""
         shut = {*closed}
         split = {str(parent) for path in closed for parent in Path(path).parents}
         waiting = [top]

@@ -1,5 +1,5 @@
-"""One name in a folder that is held open: what stands there is looked at, moved and written without
-a way back through paths, which others may change meanwhile."""
+"""One name in an open folder descriptor. Reading, moving and writing never follow paths, which
+others could change meanwhile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Place:
 
     @property
     def link(self) -> str | None:
-        """Where it leads, if it is a symbolic link."""
+        """Return the target of a symbolic link."""
         try:
             return os.readlink(self._name, dir_fd=self._folder)
         except OSError:
@@ -38,7 +38,7 @@ class Place:
             return None
 
     def read(self) -> bytes | None:
-        """What a regular file holds."""
+        """Return the content of a regular file."""
         found = self._found
         if found is None or not stat.S_ISREG(found.st_mode):
             return None
@@ -46,13 +46,12 @@ class Place:
             return file.read()
 
     def write(self, data: bytes, mode: int) -> None:
-        """A new file."""
         with os.fdopen(os.open(self._name, _NEW, mode, dir_fd=self._folder), "wb") as file:
             file.write(data)
             os.fchmod(file.fileno(), mode)
 
     def move(self, target: Path) -> None:
-        """Out of the folder; nobody is to run it from where it goes by accident."""
+        """Move it out of the folder, without permission to execute."""
         try:
             os.rename(self._name, target, src_dir_fd=self._folder)
         except OSError as error:
@@ -64,7 +63,7 @@ class Place:
                 target.chmod(0o600)
 
     def _copy(self, target: Path) -> None:
-        # It loads several compressors, and is hardly ever needed.
+        # shutil loads several compressors and is rarely needed.
         import shutil
 
         here = f"/proc/self/fd/{self._folder}/{self._name}"

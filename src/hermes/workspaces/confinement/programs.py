@@ -1,5 +1,5 @@
-"""What single programs need although confined commands have no business there: a program may read
-its own keys, and keep its downloads where it always does."""
+"""What individual programs need beyond the confinement: their own keys for reading, and their usual
+download folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hermes.workspaces.script_words import executed, simple_commands
 
 
 class Needs(Value):
-    """`keys` are read, `folders` are made if they are missing; both below the home folder."""
+    """`keys` are readable, `folders` are created if missing; both lie below the home folder."""
 
     keys: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
@@ -54,11 +54,11 @@ PROGRAMS: dict[str, Needs] = {
 }
 _NAMES = ("git", *PROGRAMS)
 _GIT_REMOTE = frozenset(("clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule"))
-# With these the tools of a project run what the project says.
+# Subcommands with which project tools run code of the project.
 _RUNNING = frozenset(
     "run test start exec x dlx build bench install-test t tst restart stop generate tool".split()
 )
-# They show or pass on what they are given, and run nothing.
+# Programs that only show or pass on data, and run nothing.
 _PLAIN = frozenset(
     """: [ [[ awk basename cat cd column cut date dirname echo export false grep head jq ls nl
     printf pwd sed set sleep sort tail tee test time tr true uniq wc which""".split()
@@ -66,8 +66,8 @@ _PLAIN = frozenset(
 
 
 def needs_of(script: str) -> Needs:
-    """Folders for every known program that the script runs by name. Keys only if it runs nothing
-    else: beside them any program could read the keys, too."""
+    """Return folders for every known program that the script runs by name. Keys are included only
+    if nothing else runs, because any other program could read them."""
     if not any(name in script for name in _NAMES):
         return Needs()
     keys: list[str] = []
@@ -91,7 +91,7 @@ def needs_of(script: str) -> Needs:
 
 
 def make_folders(home: str, folders: tuple[str, ...]) -> None:
-    """So that a tool which is used for the first time finds its place; `home` itself is there."""
+    """Create the folders, so that a tool finds them at its first use; `home` itself exists."""
     for folder in folders:
         path = Path(home, folder)
         if not path.exists() and Path(home).is_dir():
@@ -99,6 +99,6 @@ def make_folders(home: str, folders: tuple[str, ...]) -> None:
 
 
 def _runs_projects(words: tuple[str, ...]) -> bool:
-    """`npm test`, `cargo run` and the like run what the project says."""
+    """Return whether a command such as `npm test` or `cargo run` runs code of the project."""
     verb = next((word for word in words[1:] if not word.startswith("-")), "")
     return words[0] in ("npx", "gradle", "mvn", "bundle", "bun") or verb in _RUNNING

@@ -1,4 +1,4 @@
-"""What stands between a command and the machine, in words for a person and as a value for code."""
+"""Describes how a command is confined, as text for people and as a value for code."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Kind = Literal["none", "bubblewrap", "landlock", "container", "machine", "cloud"
 
 
 class Protection(Value):
-    """`details` say what holds, `gaps` what does not. `none` means that commands can do whatever
-    the person who started Hermes can; its gaps say why."""
+    """`details` say what is enforced, `gaps` what is not. `none` means that commands have all
+    rights of the user who started Hermes; its gaps say why."""
 
     kind: Kind
     details: tuple[str, ...] = ()

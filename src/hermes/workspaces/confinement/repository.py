@@ -1,4 +1,4 @@
-"""Where the git repository of a folder lies, when that is not in the folder itself."""
+"""Locates the git repository of a folder when it lies outside the folder."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 
 def repository_of(root: str) -> str:
-    """The folder that `git commit` in `root` writes to, if it is outside of `root`: that of a
-    repository further up, of the main one of a worktree, or of the one around a submodule."""
+    """Return the folder that `git commit` in `root` writes to, if it is outside `root`: a
+    repository further up, the main repository of a worktree, or the one around a submodule."""
     for folder in (Path(root), *Path(root).parents):
         found = folder / ".git"
         if found.is_dir():
@@ -18,7 +18,7 @@ def repository_of(root: str) -> str:
 
 
 def _led_to(file: Path) -> str:
-    """A worktree names its own part of the repository, and that part names the whole."""
+    """A worktree names its part of the repository, and that part names the repository."""
     try:
         words = file.read_text("utf-8", "replace")
         if not words.startswith("gitdir:"):
@@ -28,5 +28,5 @@ def _led_to(file: Path) -> str:
         whole = (part / common.read_text().strip()).resolve() if common.is_file() else part
     except OSError:
         return ""
-    # Whoever can write the file must not open another folder by it.
+    # A command that can write the file must not open another folder with it.
     return str(whole) if (whole / "objects").is_dir() and (whole / "refs").is_dir() else ""

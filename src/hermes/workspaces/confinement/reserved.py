@@ -1,5 +1,5 @@
-"""Names in a workspace that other programs obey later, outside: hooks, start files, settings of
-editors and agents. A confined command does not get to write them, also where they are missing."""
+"""Protects names in a workspace that other programs obey later, outside the confinement: hooks,
+start files, settings of editors and agents. Confined commands cannot change or create them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOLDERS = (
     ".devcontainer", ".config/fish", ".config/autostart", ".config/systemd",
 )  # fmt: skip
 
-# Settings of a repository that name no program: git writes them in the course of ordinary work.
+# Repository settings that name no program: git writes them during ordinary work.
 _HARMLESS_SECTIONS = frozenset(
     ("advice", "branch", "color", "commit", "extensions", "fetch", "init", "log", "pull", "push",
      "rebase", "status", "submodule", "tag", "user")
@@ -36,7 +36,7 @@ _HARMLESS_REMOTE = frozenset(
     ("url", "fetch", "mirror", "partialclonefilter", "promisor", "prune", "pushurl", "tagopt")
 )
 CONFIG = ".git/config"
-# In a repository that lies elsewhere.
+# Inside a repository that lies elsewhere.
 BARE_FILES = ("config", "config.worktree")
 BARE_FOLDERS = ("hooks",)
 MAX_FILE_BYTES = 1_000_000
@@ -44,15 +44,14 @@ MAX_FILES = 500
 MAX_FOLDERS = 50
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
-# What tells whether a file is still the same, without reading it.
+# Shows whether a file is unchanged without reading it.
 _Mark = tuple[int, ...]
 _Kept = tuple[_Mark, bytes]
 
 
 class Reserved:
-    """The reserved names of one folder. `fixed` says that those which exist cannot be changed
-    anyhow, so that only new ones are of interest. `bare` means that the folder is a repository
-    itself."""
+    """The reserved names of one folder. With `fixed`, existing ones cannot be changed, so only new
+    ones matter. `bare` means that the folder is itself a repository."""
 
     def __init__(
         self, root: str, quarantine: Path, *, fixed: bool = False, bare: bool = False
@@ -73,7 +72,7 @@ class Reserved:
         return Guard(self, before, dict(self._contents), links, had_repository=had_repository)
 
     def marks(self, *, keep: bool) -> dict[str, _Mark]:
-        """Of all reserved names that are there; their contents are kept if wanted."""
+        """Return marks of all existing reserved names, and with `keep` their contents."""
         found: dict[str, _Mark] = {}
         for name in self._existing():
             try:
@@ -85,8 +84,8 @@ class Reserved:
         return found
 
     def put_back(self, name: str, kept: _Kept | None, links: Mapping[str, str]) -> None:
-        """Set aside what is there now, and restore what was. A new repository keeps its settings
-        but for those that name programs. `links` were there before."""
+        """Quarantine the present file and restore the old one. A new repository keeps its settings
+        except those that name programs. `links` existed before."""
         folder = self._folder_of(name, links, make=kept is not None)
         if folder is None:
             return
@@ -103,8 +102,8 @@ class Reserved:
             os.close(folder)
 
     def _folder_of(self, name: str, links: Mapping[str, str], *, make: bool) -> int | None:
-        """The folder in which a name stands, opened step by step: a link that a command has put
-        on the way is set aside, so that nothing is done where it leads."""
+        """Open the folder of a name step by step. A link that a command has put in the way is
+        quarantined, so that nothing happens at its target."""
         way = name.split("/")[:-1]
         descriptor = os.open(self._root, _FOLDER)
         try:
@@ -124,7 +123,7 @@ class Reserved:
         return descriptor
 
     def links(self) -> dict[str, str]:
-        """Where folders that hold reserved names lead, if they are links."""
+        """Return the targets of folders with reserved names that are links."""
         found = {}
         for name in {each.partition("/")[0] for each in (*self._files, *self._folders)}:
             with contextlib.suppress(OSError):
@@ -132,8 +131,8 @@ class Reserved:
         return found
 
     def is_ordinary(self, name: str, before: _Kept | None, *, new_repository: bool) -> bool:
-        """What git does by itself: branches, remotes and names in its settings, and in a new
-        repository its samples of hooks."""
+        """Return whether git itself makes such a change: branches, remotes and names in its
+        settings, and sample hooks in a new repository."""
         path = self._root / name
         if name == self._config and path.is_file() and not path.is_symlink():
             return _adds_no_program(before[1] if before else b"", path.read_bytes())
@@ -146,7 +145,7 @@ class Reserved:
         return name.startswith(".git/hooks/") and name.endswith(".sample")
 
     def _marked(self, name: str, *, keep: bool) -> _Mark:
-        """Its content is read only when it is another one than before."""
+        """Read the content only when the file has changed."""
         path = f"{self._root}/{name}"
         found = os.lstat(path)
         mark = (stat.S_IMODE(found.st_mode), found.st_ino, found.st_mtime_ns, found.st_size)
@@ -156,7 +155,7 @@ class Reserved:
         return mark
 
     def _existing(self) -> Iterator[str]:
-        """Looked for by listing two folders: before each command, nothing else would be quick."""
+        """List two folders only: this runs before each command."""
         there = {*_names(str(self._root)), *(f".git/{n}" for n in _names(f"{self._root}/.git"))}
         there |= {f".config/{n}" for n in _names(f"{self._root}/.config")}
         yield from (name for name in self._files if name in there)
@@ -194,7 +193,7 @@ class Guard:
         self._had_repository = had_repository
 
     def differences(self) -> list[str]:
-        """Names that the command has made, changed or removed."""
+        """Return the names that the command created, changed or removed."""
         before, now = self._before, self._reserved.marks(keep=False)
         changed = [n for n in sorted(before.keys() | now.keys()) if before.get(n) != now.get(n)]
         return [name for name in changed if not self._is_ordinary(name)]
@@ -208,8 +207,8 @@ class Guard:
         return self._reserved.is_ordinary(name, before, new_repository=new)
 
     def undo(self) -> list[str]:
-        """Bring them back to what they were; those that were not. What the command made of them
-        is in quarantine."""
+        """Restore them and return those that were restored. The versions of the command are in
+        quarantine."""
         names = self.differences()
         for name in names:
             existed = name in self._before
@@ -219,8 +218,6 @@ class Guard:
 
 
 class Guards:
-    """Several of them as one."""
-
     def __init__(self, *guards: Guard) -> None:
         self._guards = guards
 
@@ -243,8 +240,8 @@ def _names(folder: str) -> list[str]:
 
 
 def _files_below(folder: str, name: str) -> Iterator[str]:
-    """In the order of their names, a folder after the other, and not without end: the settings of
-    an editor may hold whole programs."""
+    """List files in order of name, one folder after the other, up to a limit: the settings of an
+    editor may contain whole programs."""
     waiting = [(folder, name)]
     for _ in range(MAX_FOLDERS):
         if not waiting:
@@ -263,12 +260,12 @@ def _files_below(folder: str, name: str) -> Iterator[str]:
 
 
 def _adds_no_program(before: bytes, after: bytes) -> bool:
-    """Whether the settings of a repository name no program that they did not name already."""
+    """Return whether the settings of a repository name no new program."""
     return _telling(after) <= _telling(before)
 
 
 def _telling(settings: bytes) -> set[tuple[str, str]]:
-    """The settings that are not known to be harmless, as section and line."""
+    """Return the settings that are not known to be harmless, as section and line."""
     return {(section, line) for section, line, harmless in _lines(settings) if not harmless}
 
 
@@ -278,7 +275,7 @@ def _harmless_part(settings: bytes) -> bytes:
 
 
 def _lines(settings: bytes) -> Iterator[tuple[str, str, bool]]:
-    """Section, line and whether that is harmless; the names of sections are lines too."""
+    """Return section, line and whether it is harmless; section headers are lines too."""
     section = ""
     for line in settings.decode("utf-8", "replace").splitlines():
         line = line.strip()

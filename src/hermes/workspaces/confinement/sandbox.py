@@ -1,5 +1,4 @@
-"""How the commands of one session are started on this machine: confined by the best means there
-is, or openly."""
+"""Starts the commands of one session: confined by the best available means, or unconfined."""
 
 from __future__ import annotations
 
@@ -25,18 +24,19 @@ if TYPE_CHECKING:
     Means = Bubblewrap | Landlock
 
 Wanted = Literal["off", "auto", "bubblewrap", "landlock"]
-# Container engines leave one of these. Who is root in there installs things for the whole of it.
+# Container engines create one of these. Root in a container installs things for the whole
+# container.
 _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 _CONTAINER_FOLDERS = ("/usr/local", "/opt", "/srv", "/var/cache", "/var/lib", "/var/log", "/run")
 
 
 class Confinement(Value):
-    """What a person wants. `auto` takes what works here and costs least, or nothing, and
-    `protection` says which; a means that is wanted by name and missing stops commands instead.
-    `hidden` paths are out of sight, `writable` ones can be changed although they are outside of
-    the workspace; `cache` is where tools keep downloads. `ordinary` leaves room for ordinary work
-    (see `Scope`). Outside of `safe` folders, if there are any, no command changes a file, also no
-    free one: without a means to hold it to that it does not run."""
+    """What the user wants. `auto` takes the cheapest means that works here, or none, and
+    `protection` says which; a means that is named and missing stops commands instead. `hidden`
+    paths are invisible, `writable` ones can be changed although they are outside the workspace;
+    `cache` holds downloads of tools. `ordinary` allows ordinary work (see `Scope`). If there are
+    `safe` folders, no command changes a file outside them, not even an unconfined one; without
+    means to enforce that, it does not run."""
 
     wanted: Wanted = "off"
     network: bool = False
@@ -48,7 +48,7 @@ class Confinement(Value):
 
 
 class Cell:
-    """The confinement of one command; none at all without `means`."""
+    """The confinement of one command; none without `means`."""
 
     def __init__(self, means: Means | None, scope: Scope, reserved: tuple[Reserved, ...]) -> None:
         self._means = means
@@ -60,17 +60,18 @@ class Cell:
         return self._means is not None
 
     def wrap(self, argv: Sequence[str], *, readable: Sequence[str] = ()) -> tuple[str, ...]:
-        """The words that start a program, inside."""
+        """Return the arguments that start a program inside."""
         return self._means.wrap(argv, self._scope, readable) if self._means else tuple(argv)
 
     def starter(self, *, own: Sequence[str] = ()) -> Spawn:
-        """Starts what `wrap` returned, or a keeper of it that may also write the files `own`."""
+        """Return a function that starts what `wrap` returned, or its keeper, which may also write
+        the files `own`."""
         if self._means is None:
             return spawn
         return partial(_start, self._means, self._scope, own)
 
     def guard(self) -> Guards | None:
-        """What looks after the reserved names during the command."""
+        """Return the guard of the reserved names for the command."""
         return Guards(*(each.watch() for each in self._reserved)) if self._means else None
 
 
@@ -115,20 +116,20 @@ class Sandbox:
         return self.scope.notes
 
     def enter(self) -> None:
-        """Find the means, once; it may take some milliseconds. ToolError when a wanted one is
+        """Find the means once; this may take some milliseconds. ToolError when a required one is
         missing: nothing runs less confined than was asked for."""
         if not self.wanted or self._entered:
             return
         self._means, obstacles = self._found()
         if self._means is None and self._safe:
             raise ToolError(
-                f"Files may be changed in {', '.join(self._safe)} only, and nothing here holds a "
-                f"command to that: {'; '.join(obstacles)}. Ask the user to install bubblewrap or "
+                f"Files may be changed in {', '.join(self._safe)} only, and nothing here enforces "
+                f"that for commands: {'; '.join(obstacles)}. Ask the user to install bubblewrap or "
                 "to change security.write_safe_roots."
             )
         if self._means is None and self._wanted != "auto":
             raise ToolError(
-                f"Commands are to be confined by {self._wanted}, which does not work here: "
+                f"The settings require confinement by {self._wanted}, which does not work here: "
                 f"{'; '.join(obstacles)}. Ask the user to install it or to change the setting."
             )
         self._entered = True
@@ -143,9 +144,9 @@ class Sandbox:
         self.scope = replace(self.scope, network=granted)
 
     def protection(self) -> Protection:
-        """What holds for the next command; asked of the system, not of the settings."""
+        """Return what holds for the next command, as found on the system."""
         if not self.wanted:
-            return Protection(kind="none", gaps=("confinement is switched off in the settings",))
+            return Protection(kind="none", gaps=("confinement is disabled in the settings",))
         means, obstacles = self._found()
         if means is None:
             return Protection(kind="none", gaps=obstacles)
@@ -154,23 +155,24 @@ class Sandbox:
     def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
         return self.scope.environment(env) if self._means else env
 
-    def cell(self, script: str, *, free: bool = False) -> Cell:
-        """For one command; `free` ones are not confined but to what may be changed at all."""
-        means = None if free and not self._safe else self._means
+    def cell(self, script: str, *, unconfined: bool = False) -> Cell:
+        """Return the cell for one command; an `unconfined` one is only bound to the `safe`
+        folders."""
+        means = None if unconfined and not self._safe else self._means
         if means is not None:
             self.scope.prepare()
-        if free:
+        if unconfined:
             return Cell(means, self._freed(), ())
         scope = self.scope if means is None or not self.scope.ordinary else self._fitting(script)
         return Cell(means, scope, self._reserved)
 
     def _freed(self) -> Scope:
-        """Everything open but for the files that nobody may change."""
+        """Open everything except files that must not change."""
         return replace(self.scope, ordinary=True, network=True, shown=SECRETS, writable=self._safe)
 
     def _fitting(self, script: str) -> Scope:
-        """With room for the programs that the script runs."""
-        # Only those who are confined pay for knowing programs.
+        """Add what the programs in the script need."""
+        # Only confined commands need this import.
         from hermes.workspaces.confinement.programs import make_folders, needs_of
 
         needs = needs_of(script)
@@ -204,8 +206,8 @@ def _start(
 def find_means(
     wanted: Wanted, search_path: str, *, mounts: bool = False
 ) -> tuple[Means | None, tuple[str, ...]]:
-    """The best one that works here, tried for real, and what is wrong with the better ones. With
-    `mounts` something is to be hidden that only bubblewrap can hide."""
+    """Return the best means that works here, tried for real, and the obstacles of the better ones.
+    With `mounts`, something must be hidden that only bubblewrap can hide."""
     order = ("bubblewrap", "landlock") if mounts else ("landlock", "bubblewrap")
     obstacles: list[str] = []
     for name in order if wanted == "auto" else (wanted,):
@@ -217,12 +219,12 @@ def find_means(
 
 
 def _bubblewrap(search_path: str) -> Bubblewrap | str:
-    # Only those who want to be confined pay for it.
+    # Imported only where confinement is wanted.
     from hermes.workspaces.confinement import bubblewrap
 
     program = find_program("bwrap", search_path)
     if program is None:
-        return "bubblewrap: it is not installed"
+        return "bubblewrap: not installed"
     return bubblewrap.obstacle(program) or bubblewrap.Bubblewrap(program)
 
 

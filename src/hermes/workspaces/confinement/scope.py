@@ -1,5 +1,5 @@
-"""What a confined command may reach: the workspace, a place for temporary files, and the machine
-read-only without its secrets."""
+"""What a confined command may reach: the workspace, temporary files, and the machine read-only
+without its secrets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECRETS = (
     ".node_repl_history", ".local/share/fish/fish_history", ".Xauthority", ".ICEauthority",
     ".claude", ".claude.json", ".codex", ".gemini", ".config/opencode", ".hermes",
 )  # fmt: skip
-# Below the home folder: what tools download, install and compile, for all projects together.
+# Below the home folder: what tools download, install and compile for all projects.
 TOOL_FOLDERS = (
     ".cache", ".npm", ".npm-global", ".yarn", ".bun", ".deno", ".nvm", ".node-gyp", ".pnpm-store",
     ".local/share/pnpm", ".local/state/pnpm", ".local/share/uv", ".local/share/virtualenv",
@@ -40,23 +40,22 @@ TOOL_FOLDERS = (
     ".pub-cache", ".dart", ".hex", ".mix", ".opam", ".expo", ".cocoapods", ".conan", ".conan2",
     ".ccache", ".terraform.d/plugin-cache", ".local/share/ms-playwright", ".texlive2023",
 )  # fmt: skip
-# Of the whole machine: password hashes, and the doors of services (containers, desktop, agents).
+# Machine-wide: password hashes, and the sockets of services (containers, desktop, agents).
 SYSTEM = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers")
 DOORS = ("/run", "/var/run")
 TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
-# Without it names of hosts are not resolved where systemd does that.
+# Without it, systemd-resolved cannot resolve host names.
 RESOLVER = "/run/systemd/resolve"
 
 
 class Scope(Value):
-    """`root` and `writable` can be changed, `private` is a folder of the session for temporary
-    files, `cache` one for downloads that sessions share; `hidden` is out of sight in addition to
-    the known secrets of `home`, but for those `shown`; `readable` is part of something hidden;
-    without `shared_memory` that of other programs is out of reach, too.
-    An `ordinary` scope leaves room for ordinary work: the machine's temporary files, the folders
-    of tools below the home folder and of the `system`, and sockets of services. `repository` is
-    where `git commit` writes, if that is outside of `root`. With `safe` folders, nothing outside
-    them can be changed but what is private."""
+    """`root` and `writable` can be changed. `private` is a session folder for temporary files,
+    `cache` one for downloads that sessions share. `hidden` paths are invisible in addition to the
+    known secrets of `home` except those in `shown`; `readable` paths lie inside something hidden.
+    Without `shared_memory`, that of other programs is unreachable. An `ordinary` scope also allows
+    the machine's temporary files, the folders of tools below the home folder and of the `system`,
+    and sockets of services. `repository` is where `git commit` writes, if outside `root`. With
+    `safe` folders, nothing outside them can be changed except what is private."""
 
     root: str
     home: str
@@ -83,20 +82,20 @@ class Scope(Value):
 
     @property
     def own_folders(self) -> tuple[str, str, str]:
-        """What is open in the private place. Not the place itself: whoever could change that could
-        put a link where the next command expects one of these."""
+        """Return the open folders in the private place. The place itself stays closed: a command
+        could otherwise put a link where the next command expects a folder."""
         return self.temporary, self.notes, self.cache
 
     def secrets(self, *, missing: bool = False) -> list[str]:
-        """Those that exist, and if wanted the `missing` ones, too; links followed, as hiding a link
-        would hide nothing."""
+        """Return existing secrets, and with `missing` the others too. Links are resolved, because
+        hiding a link hides nothing."""
         below_home = (f"{self.home}/{name}" for name in SECRETS if name not in self.shown)
         named = (*below_home, *SYSTEM, *self.hidden)
         real = {os.path.realpath(path) for path in named if missing or os.path.lexists(path)}
         return sorted(path for path in real if path != self.root)
 
     def open_folders(self) -> list[str]:
-        """Those that can be changed with all that is in them."""
+        """Return folders that can be changed with everything in them."""
         more = TEMPORARY if self.ordinary else ()
         wanted = (self.root, *self.writable, self.repository, *more)
         return list(
@@ -104,7 +103,7 @@ class Scope(Value):
         )
 
     def tool_folders(self) -> list[str]:
-        """Of the tools that this person uses."""
+        """Return the folders of tools that this user has."""
         if not self.ordinary:
             return []
         named = (*(f"{self.home}/{name}" for name in TOOL_FOLDERS), *self.system)
@@ -112,7 +111,7 @@ class Scope(Value):
         return list(outermost(self._safely(real)))
 
     def _safely(self, paths: Iterable[str]) -> Iterator[str]:
-        """What of these folders may be changed at all."""
+        """Return the part of these folders that may be changed."""
         for path in paths:
             if not self.safe or any(below(path, folder) for folder in self.safe):
                 yield path
@@ -123,7 +122,7 @@ class Scope(Value):
         return list(outermost((*self.open_folders(), *self.tool_folders())))
 
     def exposed(self) -> list[str]:
-        """Secrets in a folder that can be changed as a whole."""
+        """Return secrets inside a folder that can be changed as a whole."""
         folders = self.open_folders()
         return [s for s in self.secrets() if any(below(s, folder) for folder in folders)]
 
@@ -131,7 +130,7 @@ class Scope(Value):
         if not self.ordinary or self.safe:
             named = ", ".join(self.changeable())
             return " and ".join(
-                (*((named,) if named else ()), "a private place for temporary files")
+                (*((named,) if named else ()), "a private folder for temporary files")
             )
         named = ", ".join(outermost((self.root, *self.writable)))
         return f"{named}, temporary files and the folders of tools (caches, packages)"
@@ -143,8 +142,8 @@ class Scope(Value):
             Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Caches move to the private place: what others run later is not to be poisoned. Ordinary
-        work keeps the caches that are there, if it may change them."""
+        """Move caches to the private place, so that nothing which runs later is poisoned. Ordinary
+        work keeps existing caches that it may change."""
         if self.ordinary and not self.safe:
             return dict(env)
         cache = self.cache
@@ -164,7 +163,7 @@ def below(path: str, folder: str) -> bool:
 
 
 def outermost(paths: Iterable[str]) -> Iterator[str]:
-    """Without those that lie in another one."""
+    """Drop paths that lie inside another one."""
     last = ""
     for path in sorted(paths):
         if not last or not below(path, last):

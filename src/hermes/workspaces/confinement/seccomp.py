@@ -1,4 +1,4 @@
-"""A filter of system calls: kinds of sockets, the kernel's key rings and the ways around both."""
+"""A seccomp filter: kinds of sockets, the kernel's key rings, and the ways around both."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from hermes.codec.values import Value
 UNIX, INET, INET6, PACKET, VSOCK = 1, 2, 10, 17, 40
 
 _LOAD, _EQUAL, _GREATER, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 1  # the latter with "operation not permitted"
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 1  # the latter fail with "operation not permitted"
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-# A second numbering of calls on the same machine, by which a filter could be passed.
+# A second numbering of system calls on the same machine, which would bypass the filter.
 _X32 = 0x40000000
 
 
 class _Calls(Value):
-    """The numbers of system calls on one architecture."""
-
     audit: int
     socket: int
     refused: tuple[int, ...]
 
 
-# Key rings (add_key, request_key, keyctl), and io_uring, which makes sockets by itself.
+# Key rings (add_key, request_key, keyctl), and io_uring, which can create sockets.
 _MACHINES = {
     "x86_64": _Calls(audit=0xC000003E, socket=41, refused=(248, 249, 250, 425)),
     "aarch64": _Calls(audit=0xC00000B7, socket=198, refused=(217, 218, 219, 425)),
@@ -33,7 +31,7 @@ _MACHINES = {
 
 
 def filter_program(domains: Sequence[int]) -> bytes | None:
-    """Refuses sockets of these kinds; None where the machine's call numbers are not known."""
+    """Refuse sockets of these kinds; None for architectures with unknown call numbers."""
     calls = _MACHINES.get(platform.machine())
     if calls is None:
         return None

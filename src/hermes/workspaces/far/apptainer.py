@@ -1,4 +1,4 @@
-"""The way into an instance of Apptainer or Singularity."""
+"""Connects to an instance of Apptainer or Singularity."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class ApptainerEntrance:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What holds for the instance does not hold for who joins it: without these, commands get
-        the variables of this machine, and those of root all its rights."""
+        """Repeat the options of the instance: without them, a joining command gets the variables of
+        this machine, and root all its rights."""
         options = ("--cleanenv", "--no-privs", "--pwd", "/")
         instance = f"instance://{self._name}"
         return (self._program(), "--silent", "exec", *options, instance, *BASH)

@@ -49,8 +49,8 @@ def far_workspace(
         root,
         state=run.home.sessions / session_id,
         world=run.world,
-        given=_variables(run),
-        lent=lent,
+        extra_env=_variables(run),
+        secret_env=lent,
         shell=shell_settings(terminal),
         # Containers and cloud sandboxes have no login for which sudo asks for a password.
         sudo=sudo if terminal.backend == "ssh" else None,

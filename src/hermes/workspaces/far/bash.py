@@ -1,30 +1,30 @@
-"""The bash that runs on the far side."""
+"""The bash code that runs on a remote machine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from hermes.workspaces.bash_text import is_name, quoted
-from hermes.workspaces.child import ASIDE
+from hermes.workspaces.child import PASSWORD_FD
 from hermes.workspaces.far.calls import report
 from hermes.workspaces.shell_state import ShellState
 
 _LONGEST_ARGUMENT = 100_000
-# What is lent travels under names that nothing else has, so that it is in the environment of a
-# command and never in the words of a process or in a file.
+# Secrets travel under unique names, so that they are in the environment of a command and never in
+# the arguments of a process or in a file.
 _LENT = "__lent_"
 _TAKE_LENT = (
     f'for __n in "${{!{_LENT}@}}"; do export "${{__n#{_LENT}}}=${{!__n}}"; unset "$__n"; done; '
 )
 
-# A folder of the session's own, that nobody else can have prepared.
+# A folder of this session that nobody else can have prepared.
 HOME_FOLDER = (
     '__base="${HOME:-/}/.cache/hermes/far"; builtin umask 077; '
     'mkdir -p "$__base" 2>/dev/null || { __base="/tmp/hermes-far-$UID"; mkdir -p "$__base"; '
     "[[ -O $__base ]] || builtin exit 9; }; "
 )
 
-# A process that has ended may stay in the table for as long as nobody asks for it.
+# An ended process may stay in the process table until it is reaped.
 ALIVE = """__alive() {
   local line
   { IFS= read -r line </proc/$1/stat; } 2>/dev/null || return 1
@@ -32,7 +32,7 @@ ALIVE = """__alive() {
   [[ $line != [ZX]* ]]
 }
 """
-# All that belongs to a process: its group, its session and whatever any of these started.
+# Everything that belongs to a process: its group, its session and whatever these started.
 _TREE = """__tree() {
   local root=$1 again=1 file line pid fields
   __found=([$root]=1)
@@ -54,7 +54,7 @@ __living() {
   return 1
 }
 """
-# The start of a process on this boot, to tell it from a later one with its number.
+# The start time of a process on this boot tells it from a later one with its pid.
 IDENTITY = """__identity() {
   local line fields
   { IFS= read -r line </proc/$1/stat; } 2>/dev/null || return 1
@@ -66,7 +66,7 @@ IDENTITY = """__identity() {
 
 
 def end_tree(pid: int, *, grace_seconds: float, identity: str = "") -> str:
-    """Asks a tree to end and then makes it; without effect if the number is another's by now."""
+    """Terminate a tree, then kill it; no effect if the pid belongs to another process by now."""
     check = ""
     if identity:
         check = f"__identity {pid} && [[ $__who == {quoted(identity)} ]] || builtin exit 3; "
@@ -83,33 +83,34 @@ true"""
 
 
 def kept_variables(start: Mapping[str, str]) -> str:
-    """Bash that makes the environment exactly this one."""
+    """Return bash that makes the environment exactly this one."""
     kept = "".join(f"export {name}={quoted(value)}\n" for name, value in start.items())
     spared = f'[[ $__n == {_LENT}* ]] || unset "$__n"'
     return f"for __n in $(compgen -e); do {spared}; done 2>/dev/null\n{kept}"
 
 
 def lending(values: Mapping[str, str]) -> str:
-    """Bash that gives these variables to whatever it starts; `variables` takes them up there."""
+    """Return bash that passes these variables to whatever it starts; `variables` reads them
+    there."""
     return "".join(
         f"export {_LENT}{name}={quoted(value)}; " for name, value in values.items() if is_name(name)
     )
 
 
 def variables(state: ShellState, file: str) -> str:
-    """Goes from whatever the far side starts with, by way of `file`, to the session's variables and
-    those that were lent."""
+    """Return bash that replaces the remote environment, by way of `file`, with the session's
+    variables and secrets."""
     unset = "".join(f"unset {name}; " for name in state.removed)
     changed = (f"export {name}={quoted(value)}; " for name, value in state.changed.items())
     return f"builtin . {quoted(file)}; {unset}{''.join(changed)}{_TAKE_LENT}"
 
 
 def supervised(
-    line: str, cwd: str, note: str, mark: str, *, pty: bool, lent: Mapping[str, str]
+    line: str, cwd: str, note: str, mark: str, *, pty: bool, secret_env: Mapping[str, str]
 ) -> str:
-    """Runs a line in a bash of its own group and reports, on the side: its number at once, at the
-    end what it left in the file `note`, and last its exit code, with a sign when something of it
-    runs on. What bash itself says of a job that has ended already is for nobody."""
+    """Run a line in its own process group and report on the side channel: its pid at once, at the
+    end the content of the file `note`, and last its exit code, marked when leftovers still run. Job
+    messages of bash itself are dropped."""
     word, prepare = quoted(line), ""
     if len(line) > _LONGEST_ARGUMENT:
         file = quoted(f"{note}.sh")
@@ -119,9 +120,9 @@ def supervised(
     nowhere = report(mark, "nowhere 1 0", out=4, side=3)
     return f"""exec 3>&2 4>&1 2>&1
 builtin cd -- {quoted(cwd)} 2>/dev/null || {{ {nowhere}; builtin exit; }}
-{prepare}{lending(lent)}set -m
+{prepare}{lending(secret_env)}set -m
 exec >/dev/null 2>&1
-{command} {ASIDE}<&0 >&4 2>&1 3>&- 4>&- &
+{command} {PASSWORD_FD}<&0 >&4 2>&1 3>&- 4>&- &
 __pid=$!
 builtin printf 'pid %s ;\\n' $__pid >&3
 exec </dev/null
@@ -132,7 +133,8 @@ cat {quoted(note)} >&3; rm -f {quoted(note)} {quoted(note)}.sh
 
 
 def terminal(inner: str) -> str:
-    """A line on a pseudo-terminal, that says end-of-file at once or when its input ends."""
+    """Return a line that runs on a pseudo-terminal with end-of-file at once, or when its input
+    ends."""
     shell = 'SHELL="$(type -P bash)"'
     settings = "stty cols 120 rows 40 2>/dev/null; "
     line = f"[[ ${{TERM:-dumb}} == dumb ]] && export TERM=xterm-256color; {settings}exec {inner}"

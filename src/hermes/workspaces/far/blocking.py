@@ -1,4 +1,4 @@
-"""Async work for callers that cannot wait in the loop."""
+"""Runs async code for callers outside the event loop."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 
 def done_now(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Blocks until the work is done, in a loop and a thread of its own; what it raises, this does.
-    Nothing that it leaves behind may belong to that loop."""
+    """Block until the work is done, in its own loop and thread, and raise its errors. Nothing that
+    it leaves behind may belong to that loop."""
     raised: list[BaseException] = []
 
     def run() -> None:

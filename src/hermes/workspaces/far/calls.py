@@ -1,6 +1,6 @@
-"""Calls to a far bash: a whole answer, or a stream with a side channel of reports.
+"""Calls to a remote bash: a whole answer, or a stream with a side channel of reports.
 
-What start files of the far side print before is dropped: both streams begin with a mark."""
+Output of remote start files is dropped: both streams begin with a mark."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from hermes.workspaces.far.machine import FarRun, Machine
 
 ANSWER_SECONDS = 60.0
 LOST = (
-    "The connection was lost; whether the command ran to its end is not known. "
-    "Check before repeating."
+    "The connection was lost; it is unknown whether the command finished. Check before repeating."
 )
 
 
@@ -27,8 +26,8 @@ class Answer(Value):
 
 
 class Call:
-    """One running bash line. `reports` gets what it says on the side, `final` are its last words
-    there, once all of its output is here. None means that the way was lost before."""
+    """One running bash line. `reports` receives the side channel; `final` is its last message, once
+    all output has arrived, or None when the connection was lost before."""
 
     def __init__(self, mark: bytes, out: Sink, reports: Sink) -> None:
         self.final: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
@@ -51,7 +50,7 @@ class Call:
 
     @property
     def complaint(self) -> str:
-        """What the way itself said before the far side was reached."""
+        """Return error output of the connection from before the remote side was reached."""
         return self._side.before.decode("utf-8", "replace").strip()
 
     def _settle(self) -> None:
@@ -59,12 +58,12 @@ class Call:
             self.final.set_result(self._side.last)
 
     def _on_end(self, _ended: asyncio.Future[int]) -> None:
-        self.close()  # takes what is left in the pipes
+        self.close()  # reads what is left in the pipes
 
 
 class _Marked:
-    """Passes on what a stream holds between a line with the mark and the mark again, after which
-    come the last words and a line break."""
+    """Passes on what a stream contains between two marks. The last message and a line break follow
+    the second mark."""
 
     def __init__(self, mark: bytes, sink: Sink, ended: Callable[[], None]) -> None:
         self._begin = mark + b"\n"
@@ -105,13 +104,13 @@ class _Marked:
 
 
 def _begun(data: bytes, word: bytes) -> int:
-    """How many of the last bytes may be the beginning of the word."""
+    """Return how many of the last bytes may be the beginning of the word."""
     sizes = range(min(len(data), len(word) - 1), 0, -1)
     return next((size for size in sizes if word.startswith(data[-size:])), 0)
 
 
 class Calls:
-    """The way to one machine."""
+    """Makes calls to one machine."""
 
     def __init__(self, machine: Machine, world: World) -> None:
         self.machine = machine
@@ -119,7 +118,7 @@ class Calls:
         self._running: set[Call] = set()
         self._coming = 0
         self._used = world.clock.monotonic()
-        # A machine is not put to sleep while it is being woken up.
+        # A machine does not hibernate while it is being woken up.
         self._waking = asyncio.Lock()
 
     def new_mark(self) -> str:
@@ -128,7 +127,7 @@ class Calls:
     async def stream(
         self, line: Callable[[str], str], data: bytes, out: Sink, reports: Sink
     ) -> Call:
-        """A line that is made with its mark and ends with `report(mark, words)`."""
+        """Run a line that is built with its mark and ends with `report(mark, words)`."""
         mark = self.new_mark()
         call = Call(mark.encode(), out, reports)
         self._coming += 1
@@ -147,12 +146,12 @@ class Calls:
         return call
 
     def idle_seconds(self) -> float:
-        """Since the last call has ended; 0 while one runs."""
+        """Return the seconds since the last call ended; 0 while one runs."""
         busy = self._running or self._coming
         return 0.0 if busy else self._world.clock.monotonic() - self._used
 
     async def hibernate(self, idle_seconds: float) -> bool:
-        """Puts the machine to sleep; False when somebody came in the meantime. ToolError."""
+        """Hibernate the machine; False when a call came in the meantime. ToolError."""
         async with self._waking:
             if self.idle_seconds() < idle_seconds:
                 return False
@@ -166,7 +165,7 @@ class Calls:
     async def answer(
         self, body: str, data: bytes = b"", *, timeout: float = ANSWER_SECONDS
     ) -> Answer:
-        """Everything that a body of bash prints, and how it ended; it may `exit`. TimeoutError,
+        """Return everything that the bash code prints, and its exit code. TimeoutError,
         ToolError."""
         out, errors = bytearray(), bytearray()
         call = await self.stream(
@@ -189,6 +188,6 @@ class Calls:
 
 
 def report(mark: str, words: str, *, out: int = 1, side: int = 2) -> str:
-    """Bash that says the last words of a call, and before that the end of its output."""
+    """Return bash that sends the last message of a call after the end of its output."""
     both = f'{mark} "{words}" >&{side}'
     return f"builtin printf '\\0%s \\n' {mark} >&{out}; builtin printf '\\0%s %s\\n' {both}"

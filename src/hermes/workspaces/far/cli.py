@@ -1,4 +1,4 @@
-"""Machines that a program of this one leads to: ssh, a container engine, apptainer."""
+"""Machines that a local program connects to: ssh, a container engine, apptainer."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _READ_BYTES = 65_536
 
 
 class Entrance(Protocol):
-    """The way in: words that run `bash` with the standard start on the other side."""
+    """The connection: a command line that runs `bash` with the standard start on the other side."""
 
     @property
     def protection(self) -> Protection: ...
 
     @property
     def words(self) -> tuple[str, ...]:
-        """A program, found already, and its arguments."""
+        """Return an absolute program and its arguments."""
         ...
 
     @property
     def env(self) -> Mapping[str, str]:
-        """The variables of that program on this side."""
+        """Return the variables of that program on this side."""
         ...
 
     async def open(self) -> None: ...
 
     def open_now(self) -> None:
-        """Blocks; for whoever asks before anything else was done."""
+        """Open, blocking; for callers outside the loop."""
         ...
 
     async def hibernate(self) -> None: ...
@@ -46,8 +46,8 @@ class Entrance(Protocol):
 
 
 class CliMachine:
-    """Keeps one bash ready that waits for its line, so that a command does not wait for the start
-    of programs and start files."""
+    """Keeps one bash ready that waits for its line, so that a command does not wait for programs
+    and start files."""
 
     def __init__(self, entrance: Entrance) -> None:
         self._entrance = entrance
@@ -64,7 +64,7 @@ class CliMachine:
     async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> FarRun:
         raw = line.encode("utf-8", "surrogateescape")
         if b"\0" in raw:
-            raise ToolError("The command holds a NUL byte. Remove it.")
+            raise ToolError("The command contains a NUL byte. Remove it.")
         run = self._spare
         if run is None or run.ended.done():
             run = self._waiting()
@@ -80,7 +80,7 @@ class CliMachine:
             raise ToolError(f"{words[0]} cannot be started: {error.strerror}.") from error
 
     def ask_now(self, line: str, data: bytes) -> bytes:
-        """One bash stays open for these, so that asking costs no start of a program."""
+        """Ask through one bash that stays open, so that no program starts per question."""
         for attempt in (1, 2):
             if self._asking is None:
                 self._entrance.open_now()
@@ -91,7 +91,7 @@ class CliMachine:
                 self._asking.close()
                 self._asking = None
                 if attempt == 2 or isinstance(error, TimeoutError):
-                    raise ToolError("The machine cannot be reached now. Try again.") from error
+                    raise ToolError("The machine is not reachable now. Try again.") from error
         raise AssertionError("unreachable")
 
     async def hibernate(self) -> None:
@@ -139,7 +139,7 @@ class CliRun:
         self._child.give(feed)
 
     def close(self) -> None:
-        """The near program goes at once; nothing waits for it."""
+        """Kill the local program without waiting."""
         self._child.close()
         if not self._child.ended.done() and self._closing is None:
             self._closing = asyncio.ensure_future(self._child.end(grace_seconds=0))
@@ -152,12 +152,12 @@ class CliRun:
 
 
 def _nowhere(_data: bytes) -> None:
-    """Until there is somebody to listen."""
+    """Drop output that arrives before a reader does."""
 
 
 class _Asking:
-    """A far bash that answers questions one after the other: each is a line and its data, both
-    ended by NUL; so is each answer."""
+    """A remote bash that answers questions one after the other. Question, data and answer each end
+    in NUL."""
 
     _LOOP = (
         'builtin printf "\\0"; while IFS= read -rd "" __line && IFS= read -rd "" __data; do '

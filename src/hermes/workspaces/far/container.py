@@ -1,4 +1,4 @@
-"""The way into a container of Docker or Podman, made with as few rights as ordinary work needs."""
+"""Connects to a Docker or Podman container with as few rights as ordinary work needs."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ OWNER = "hermes.owner"
 
 _START_SECONDS = 600.0
 _STEP_SECONDS = 60.0
-# Reaps what others leave, and ends at once when it is asked to.
+# Reaps orphans and stops at once when asked.
 _FIRST_PROCESS = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER")
 
 
 class ContainerSettings(Value):
-    """`mount` is a folder of this machine that becomes the workspace; "" mounts nothing, and then
-    nothing of this machine is in reach. A container that is not `persistent` is gone with its
-    session. `engine_options` come before the engine's command, `extra` ones before the image."""
+    """`mount` is a local folder that becomes the workspace; "" mounts nothing, so that nothing of
+    this machine is reachable. A container that is not `persistent` is removed with its session.
+    `engine_options` come before the engine's command, `extra` ones before the image."""
 
     image: str = "nikolaik/python-nodejs:python3.11-nodejs20"
     engine: Literal["", "docker", "podman"] = ""
@@ -48,8 +48,6 @@ class ContainerSettings(Value):
 
 
 class ContainerEntrance:
-    """`key` names the session's container."""
-
     def __init__(self, settings: ContainerSettings, key: str, env: Mapping[str, str]) -> None:
         self._settings = settings
         self._env = env
@@ -155,7 +153,7 @@ class ContainerEntrance:
         yield from settings.extra
 
     async def _remove_orphans(self) -> None:
-        """Containers for one session only, whose Hermes has gone without a word."""
+        """Remove single-session containers whose Hermes died."""
         engine = self._engine()
         shown = '{{.Names}} {{.Label "' + OWNER + '"}}'
         if "podman" in engine[0]:
@@ -169,13 +167,13 @@ class ContainerEntrance:
                 await ran((*engine, "rm", "-f", "-v", name), self._env, timeout=_STEP_SECONDS)
 
     async def hibernate(self) -> None:
-        """What is in a persistent container stays, but nothing runs in it any more."""
+        """A persistent container keeps its files, but stops all processes."""
         if self._runs:
             self._runs = False
             await ran((*self._engine(), "stop", "-t", "1", self._name), self._env, timeout=60)
 
     async def close(self, *, keep: bool = False) -> None:
-        """A container whose processes are to run on is left alone."""
+        """A container with processes that shall run on is left alone."""
         if not self._runs or (keep and self._settings.persistent):
             return
         self._runs = False
@@ -184,7 +182,7 @@ class ContainerEntrance:
 
 
 def _limits_no_disk(errors: str) -> bool:
-    """Only few file systems can, and then only as their administrator has set them up."""
+    """Only few file systems support quotas, and only if their administrator enabled them."""
     return any(word in errors.lower() for word in ("storage-opt", "storage opt", "quota"))
 
 

@@ -1,4 +1,4 @@
-"""Sandboxes of Daytona, by their REST interface: made when needed, stopped when idle."""
+"""Daytona sandboxes through their REST API: created when needed, stopped when idle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hermes.workspaces.limits import ResourceLimits
 
 REQUEST_SECONDS = 60.0
 START_SECONDS = 600.0
-# A sandbox that was used just now is not asked for its state again.
+# The state of a recently used sandbox is not requested again.
 FRESH_SECONDS = 30.0
 T = TypeVar("T")
 
@@ -32,8 +32,8 @@ _FAILED = ("error", "build_failed", "destroyed", "destroying")
 
 
 class DaytonaSettings(Value):
-    """`snapshot` or `image` say what is in the sandbox; its own default holds without. The service
-    stops a sandbox after `idle_minutes` by itself, too."""
+    """`snapshot` or `image` define the sandbox; without them, the default of the service applies.
+    The service also stops a sandbox after `idle_minutes`."""
 
     url: str = "https://app.daytona.io/api"
     key: str = ""
@@ -59,7 +59,7 @@ class DaytonaMachine:
         self._settings = settings
         self._name = "hermes-" + re.sub(r"[^A-Za-z0-9-]", "-", key)
         self._sandbox: _Sandbox | None = None
-        # Another machine object may have had this one's address; its files may still be there.
+        # Another machine object may have used this sandbox; its files may still be there.
         self._polled = Polled(self._execute, f"{os.getpid()}-{time.time_ns():x}")
         self._opening = asyncio.Lock()
         self._used = 0.0
@@ -70,7 +70,7 @@ class DaytonaMachine:
         return Protection(
             kind="cloud",
             details=(f"commands run in a Daytona sandbox; {network}",),
-            gaps=("files and commands are seen by the service",),
+            gaps=("the service sees files and commands",),
         )
 
     async def open(self) -> None:
@@ -106,7 +106,7 @@ class DaytonaMachine:
         self._sandbox = None
 
     def _wake(self) -> None:
-        """The session's sandbox, made or started if need be."""
+        """Return the session's sandbox, created or started if needed."""
         deadline = time.monotonic() + START_SECONDS
         found = self._find() or self._make()
         asked = False
@@ -140,7 +140,7 @@ class DaytonaMachine:
             wanted["snapshot"] = settings.snapshot
         elif settings.image:
             wanted["buildInfo"] = {"dockerfileContent": f"FROM {settings.image}\n"}
-            # Only sandboxes that are built may choose their size.
+            # Only built sandboxes can choose their size.
             sizes = {"cpu": limits.cpus, "memory": limits.memory_mb, "disk": limits.disk_mb}
             units = {"cpu": 1, "memory": 1024, "disk": 1024}
             wanted |= {k: max(1, round(v / units[k])) for k, v in sizes.items() if v}
@@ -154,7 +154,7 @@ class DaytonaMachine:
         url = f"{base}/{sandbox.id}/process/execute"
         status, body = self._request("POST", url, {"command": command, "timeout": 60})
         if status >= 400:
-            self._sandbox = None  # it may have been stopped; its state is asked for next time
+            self._sandbox = None  # it may have stopped; the next call asks for its state
             raise ToolError(f"Daytona refused the command ({status}): {_words(body)}")
         self._used = time.monotonic()
         answer = _decoded(_Execution, body)
@@ -167,7 +167,7 @@ class DaytonaMachine:
 
     def _checked(self, status: int, body: bytes) -> _Sandbox:
         if status in (401, 403):
-            raise ToolError("Daytona does not accept the key. Ask the user to check it.")
+            raise ToolError("Daytona rejected the key. Ask the user to check it.")
         if status >= 400:
             raise ToolError(f"Daytona refused ({status}): {_words(body)}")
         return _decoded(_Sandbox, body)
@@ -181,7 +181,7 @@ class DaytonaMachine:
         try:
             return _exchange(method, url, headers, body)
         except (OSError, http.client.HTTPException) as error:
-            raise ToolError(f"Daytona cannot be reached: {error}. Try again later.") from error
+            raise ToolError(f"Daytona is not reachable: {error}. Try again later.") from error
 
 
 class _Execution(Value):
@@ -214,7 +214,7 @@ def _decoded(kind: type[T], body: bytes) -> T:
     try:
         return decode(kind, body)
     except DecodeError as error:
-        raise ToolError(f"Daytona answered with something unexpected: {error}") from error
+        raise ToolError(f"Daytona sent an unexpected answer: {error}") from error
 
 
 def _words(body: bytes) -> str:

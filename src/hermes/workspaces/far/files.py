@@ -1,4 +1,4 @@
-"""Files of a far machine, by bash and the programs that every Linux has."""
+"""Remote files, by bash and standard Linux programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FarFiles:
         self._calls = calls
 
     async def _do(self, body: str, data: bytes = b"", *, timeout: float = 60) -> Answer:
-        """Programs are to complain in English, which is read here."""
+        """Programs print errors in English, because they are parsed here."""
         return await self._calls.answer(f"export LC_ALL=C; {body}", data, timeout=timeout)
 
     async def stat(self, path: str) -> FileInfo | None:
@@ -78,7 +78,7 @@ class FarFiles:
             return data
 
     async def write_bytes(self, path: str, data: bytes) -> None:
-        """The file is put in place only when all of it has arrived."""
+        """The file appears only when all of it has arrived."""
         answer = await self._do(
             f"""__t=$(readlink -f -- {quoted(path)} || builtin printf %s {quoted(path)})
 if [[ -e $__t && ! -f $__t ]]; then {_LOOK} "$__t"; builtin exit 9; fi
@@ -128,7 +128,7 @@ def _kind(mode: int) -> Literal["file", "folder", "other"]:
 
 
 def _error(answer: Answer, path: str) -> OSError:
-    """The system's error, read from what a program says about it."""
+    """Map the error message of a program to a system error."""
     for number in _said(answer.errors):
         return OSError(number, os.strerror(number), path)
     return OSError(errno.EIO, answer.errors or "failed", path)

@@ -1,5 +1,5 @@
-"""Background processes of a far machine. They are kept alive and logged over there; what they
-write is followed into their folder on this side, and caught up with after a broken connection."""
+"""Background processes of a remote machine. They are kept alive and logged there; their output is
+copied to a local folder, and resumes after a lost connection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0)
 INPUT_SECONDS = 4
-# The far log is emptied when it has grown to this and everything is here.
+# The remote log is truncated at this size, once everything has been copied.
 FAR_LOG_BYTES = 16_000_000
 
 
@@ -35,7 +35,7 @@ class FarKeeper:
         self._preface = preface
 
     async def _place(self, record_id: str) -> str:
-        """Its folder over there, quoted."""
+        """Return its remote folder, quoted."""
         await self._runner.prepare()
         return quoted(f"{self._runner.folder}/{record_id}")
 
@@ -47,7 +47,7 @@ class FarKeeper:
         folder: ProcessFolder,
         *,
         pty: bool,
-        free: bool = False,
+        unconfined: bool = False,
     ) -> tuple[int, str]:
         place = await self._place(folder.path.name)
         opening = self._runner.opening(cwd, state, self._preface)
@@ -55,13 +55,13 @@ class FarKeeper:
         inner = 'bash --norc --noprofile -c \'. "$0/script.sh"\' "$__d"'
         kept = inner
         if pty:
-            # The words of the terminal are for a shell; the keeper takes words of a program.
+            # The terminal line is shell code; the keeper takes program arguments.
             shown = bash.terminal(inner.replace('"$__d"', "$__d")).removesuffix(" </dev/null")
             kept = f"bash --norc --noprofile -c {quoted(shown)}"
         body = f"""{bash.IDENTITY}__d={place}; export __d
 mkdir -m 700 -p "$__d" && mkfifo -m 600 "$__d/stdin" && : >"$__d/output.log" || builtin exit 1
 builtin printf %s {line} >"$__d/script.sh"
-exec 7<>"$__d/stdin"; {bash.lending(self._runner.lent())}
+exec 7<>"$__d/stdin"; {bash.lending(self._runner.secret_env())}
 $(type -P setsid) bash --norc --noprofile -c {quoted(KEEPER)} bash "$__d" {kept} \
 <"$__d/stdin" 8>"$__d/stdin" >>"$__d/output.log" 2>&1 7<&- &
 __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
@@ -104,7 +104,7 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
                     break
                 attempt = 0 if position > before else attempt
             except ToolError as error:
-                log.info("far process not followed now", extra={"why": str(error)})
+                log.info("remote process not followed now", extra={"why": str(error)})
             await self._clock.sleep(RECONNECT_SECONDS[min(attempt, len(RECONNECT_SECONDS) - 1)])
             attempt += 1
         known = None if code == "?" else int(code)
@@ -115,7 +115,7 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
     async def _copy(
         self, record: ProcessRecord, folder: ProcessFolder, position: int
     ) -> tuple[str | None, int]:
-        """Until the process ends or the connection does; the exit code and how far it came."""
+        """Copy until the process or the connection ends; return the exit code and the position."""
         place = await self._place(record.id)
         copied = 0
 
@@ -142,7 +142,7 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
         if answer.code == 124:
             raise TimeoutError
         if answer.code:
-            raise ToolError(f"{record.id} does not read its input any more.")
+            raise ToolError(f"{record.id} no longer reads its input.")
 
     async def end_input(self, record: ProcessRecord, folder: ProcessFolder) -> None:
         place = await self._place(record.id)
@@ -162,7 +162,8 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
 
 
 def _following(place: str, pid: int, position: int, mark: str) -> str:
-    """Bash that prints what a log gets, until its process has ended, and then the exit code."""
+    """Return bash that prints new log output until its process has ended, and then the exit
+    code."""
     gone = report(mark, "?")
     return f"""cd {place} 2>/dev/null || {{ {gone}; builtin exit; }}
 __cut=0; [[ -s cut ]] && read -r __cut <cut

@@ -1,4 +1,4 @@
-"""Sandboxes of Modal, by their own library, which is loaded when one is opened."""
+"""Modal sandboxes through the `modal` library, which is imported when one is opened."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hermes.workspaces.far.blocking import done_now
 from hermes.workspaces.far.machine import BASH, FarRun
 from hermes.workspaces.limits import ResourceLimits
 
-# The longest that the service keeps one.
+# The maximum lifetime that the service allows.
 LIFETIME_SECONDS = 24 * 60 * 60
 
 
@@ -30,14 +30,15 @@ class ModalSettings(Value):
 
 
 class _Kept(Value):
-    """What leads back to the session's sandbox, or to a picture of its files."""
+    """Refers to the session's sandbox, or to a snapshot of its files."""
 
     sandbox: str = ""
     image: str = ""
 
 
 class ModalMachine:
-    """`folder` is the session's, for the name of its last snapshot; `sdk` is the module `modal`."""
+    """`folder` belongs to the session and holds the name of its last snapshot; `sdk` is the module
+    `modal`."""
 
     def __init__(self, settings: ModalSettings, folder: Path, sdk: Any = None) -> None:
         self._settings = settings
@@ -52,7 +53,7 @@ class ModalMachine:
         return Protection(
             kind="cloud",
             details=(f"commands run in a Modal sandbox; {network}",),
-            gaps=("files and commands are seen by the service",),
+            gaps=("the service sees files and commands",),
         )
 
     async def open(self) -> None:
@@ -70,7 +71,7 @@ class ModalMachine:
     async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> FarRun:
         raw = line.encode("utf-8", "surrogateescape")
         if b"\0" in raw:
-            raise ToolError("The command holds a NUL byte. Remove it.")
+            raise ToolError("The command contains a NUL byte. Remove it.")
         run = ModalRun(out, errors)
         await run.begin(self._sandbox, raw + b"\0" + data)
         return run
@@ -87,8 +88,7 @@ class ModalMachine:
         return answer
 
     async def hibernate(self) -> None:
-        """A picture of the files is taken, and the sandbox ends; memory and processes do not
-        survive that."""
+        """Take a snapshot of the files and end the sandbox; memory and processes are lost."""
         if self._sandbox is None:
             return
         image = await self._sandbox.snapshot_filesystem.aio()
@@ -116,7 +116,7 @@ class ModalMachine:
         return self._sdk
 
     async def _again(self, modal: Any, kept: _Kept) -> Any:
-        """The sandbox of an earlier Hermes, if it still runs."""
+        """Return the sandbox of an earlier Hermes, if it still runs."""
         if not kept.sandbox:
             return None
         try:

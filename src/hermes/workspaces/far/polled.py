@@ -1,5 +1,5 @@
-"""A far bash over nothing but "run this command and give me its text", as most cloud services offer
-it: input and output go through files over there, and are fetched piece by piece."""
+"""A remote bash over nothing but "run this command and return its text", as most cloud services
+offer it: input and output go through remote files, and are fetched in pieces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hermes.workspaces.bash_text import quoted
 from hermes.workspaces.child import Sink
 from hermes.workspaces.far.machine import READ_LINE
 
-# One argument of a program has at most 128 KiB, and base64 makes four bytes of three.
+# One argument holds at most 128 KiB, and base64 makes four bytes of three.
 PIECE_BYTES = 60_000
 FETCH_BYTES = 300_000
 PAUSES = (0.05, 0.1, 0.2, 0.4)
@@ -29,12 +29,12 @@ class Executed(Value):
     text: str
 
 
-# Blocks; ToolError when the service cannot be reached or refuses.
+# Blocks; ToolError when the service is unreachable or refuses.
 Execute = Callable[[str], Executed]
 
 
 class Polled:
-    """Starts lines by way of an `execute`; `name` keeps the files of different ones apart."""
+    """Starts lines through `execute`; `name` keeps the files of different machines apart."""
 
     def __init__(self, execute: Execute, name: str) -> None:
         self._execute = execute
@@ -45,7 +45,7 @@ class Polled:
     async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> PolledRun:
         raw = line.encode("utf-8", "surrogateescape")
         if b"\0" in raw:
-            raise ToolError("The command holds a NUL byte. Remove it.")
+            raise ToolError("The command contains a NUL byte. Remove it.")
         place = f"{PLACE}/{self._name}-{next(self._numbers)}"
         run = PolledRun(self._execute, place, out, errors)
         await run.begin(raw + b"\0" + data)
@@ -53,7 +53,7 @@ class Polled:
         return run
 
     async def close(self) -> None:
-        """Until nothing of what was said or printed lies there any more, or it takes too long."""
+        """Wait until all remote input and output files are removed, up to a limit."""
         tasks = [each.end() for each in self._runs]
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
@@ -81,19 +81,19 @@ class PolledRun:
         return self._following is not None and self._following.done()
 
     async def begin(self, feed: bytes) -> None:
-        """Nothing runs before all of its input is there."""
+        """Start only after all input has arrived."""
         place = self._place
         await self._do(f"umask 077; mkdir -p {place} && : >{place}/in")
         for at in range(0, len(feed), PIECE_BYTES):
             piece = base64.b64encode(feed[at : at + PIECE_BYTES]).decode()
             await self._do(f"printf %s {piece} | base64 -d >>{place}/in")
         line = (
-            # Its input may hold secrets: nothing of it stays, whatever becomes of us.
+            # The input may contain secrets, so it is removed even if Hermes dies.
             f"exec <{place}/in; rm -f {place}/in; "
             f"bash --norc --noprofile -c {quoted(READ_LINE)} >{place}/out "
             f"2>{place}/err; echo $? >{place}/code; mv {place}/code {place}/done"
         )
-        # Held by nobody: the service's own command ends at once.
+        # Detached: the command of the service itself ends at once.
         detached = f"setsid bash -c {quoted(line)} </dev/null >/dev/null 2>&1 &"
         await self._do(f"bash -c {quoted(detached)}")
         self._following = asyncio.ensure_future(self._follow())
@@ -104,7 +104,7 @@ class PolledRun:
             self.ended.set_result(-1)
 
     def end(self) -> asyncio.Task[None]:
-        """Close; the task ends when its files are gone."""
+        """Close; the task ends when its files are removed."""
         assert self._following is not None
         self.close()
         return self._following
@@ -112,12 +112,12 @@ class PolledRun:
     async def _do(self, command: str) -> str:
         done = await asyncio.to_thread(self._execute, command)
         if done.code:
-            raise ToolError(f"The service could not do it: {done.text.strip()[:300]}")
+            raise ToolError(f"The service failed: {done.text.strip()[:300]}")
         return done.text
 
     async def _follow(self) -> None:
-        """Until it has ended and everything is here, nobody wants it any more, or the service is
-        out of reach."""
+        """Follow until it has ended and everything has arrived, it was closed, or the service is
+        unreachable."""
         quiet = 0
         try:
             while not self._closed.is_set():
@@ -132,7 +132,7 @@ class PolledRun:
         except ToolError:
             self._end(-1)
         finally:
-            # Once more if a file came into it meanwhile; what is not there gets no files.
+            # Again if a file was created meanwhile; a removed folder gets no new files.
             remove = f"rm -rf {self._place} || rm -rf {self._place}"
             with contextlib.suppress(ToolError):
                 await asyncio.to_thread(self._execute, remove)
@@ -143,7 +143,7 @@ class PolledRun:
                 await self._closed.wait()
 
     async def _fetch(self) -> tuple[int | None, bool]:
-        """Whether it has ended is asked first: what it wrote before is then seen for sure."""
+        """Ask first whether it has ended: its earlier output is then certainly visible."""
         parts = [f"cat {self._place}/done 2>/dev/null || echo"]
         for name, start in zip(("out", "err"), self._fetched, strict=True):
             show = f"tail -c +{start + 1} {self._place}/{name} 2>/dev/null | head -c {FETCH_BYTES}"
@@ -167,4 +167,4 @@ def _unpacked(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except ValueError as error:
-        raise ToolError("The service answered with something else than was asked.") from error
+        raise ToolError("The service sent an unexpected answer.") from error

@@ -1,4 +1,4 @@
-"""Short runs of programs of this machine that manage far ones."""
+"""Runs local programs that manage remote machines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Ran(Value):
 
 
 async def ran(words: tuple[str, ...], env: Mapping[str, str], *, timeout: float) -> Ran:
-    """Everything that a program says; ToolError when it cannot be started or takes too long."""
+    """Return all output of a program; ToolError when it cannot be started or takes too long."""
     out, errors = bytearray(), bytearray()
     try:
         child = Child(words[0], words, env, out.extend, errors=errors.extend)
@@ -29,7 +29,7 @@ async def ran(words: tuple[str, ...], env: Mapping[str, str], *, timeout: float)
             await child.end(grace_seconds=0)
         child.close()
     if how != "ended":
-        raise ToolError(f"{' '.join(words[:3])} did not end in {timeout:g} seconds.")
+        raise ToolError(f"{' '.join(words[:3])} did not finish within {timeout:g} seconds.")
     return Ran(
         code=child.ended.result(),
         out=out.decode("utf-8", "replace").strip(),

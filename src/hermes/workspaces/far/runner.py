@@ -1,4 +1,4 @@
-"""Runs scripts on a far machine."""
+"""Runs scripts on a remote machine."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ PREPARE_SECONDS = 60.0
 
 
 class FarRunner:
-    """`key` names the session on the far side; `given` are variables set for commands there, `lent`
-    those that each command gets for itself; `made` is a folder that is made if it is missing."""
+    """`key` names the session on the remote side; `extra_env` are variables for all commands,
+    `secret_env` those that each command gets anew; `made` is a folder to create if missing."""
 
     def __init__(
         self,
         calls: Calls,
         *,
         key: str,
-        given: Mapping[str, str],
+        extra_env: Mapping[str, str],
         passthrough: Sequence[str] = (),
         sudo_works: bool = True,
         made: Callable[[], str] | None = None,
-        lent: Callable[[], Mapping[str, str]] = dict,
+        secret_env: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._calls = calls
         self._key = key
-        self._given = given
+        self._extra_env = extra_env
         self._passthrough = passthrough
         self._sudo_works = sudo_works
         self._made = made
-        self.lent = lent
+        self.secret_env = secret_env
         self._numbers = count()
         self._reader = AftermathReader()
         self._leftovers: set[int] = set()
@@ -49,11 +49,11 @@ class FarRunner:
         self.folder = ""
         self.start: dict[str, str] = {}
 
-    def privileged(self, *, free: bool) -> bool:
+    def privileged(self, *, unconfined: bool) -> bool:
         return self._sudo_works
 
     async def prepare(self) -> Mapping[str, str]:
-        """Asks for the far environment; what is secret in it is hidden from commands."""
+        """Read the remote environment; secrets in it are hidden from commands."""
         async with self._preparing:
             if not self.folder:
                 await self._look_around()
@@ -68,9 +68,9 @@ class FarRunner:
         )
         answer = await self._calls.answer(body, timeout=PREPARE_SECONDS)
         if answer.code:
-            raise ToolError(f"The machine gives no room for a session: {answer.errors}")
+            raise ToolError(f"The machine cannot create a session folder: {answer.errors}")
         folder, exports = answer.out.split(b"\0", 1)
-        found = shell_state.parsed(exports) | dict(self._given)
+        found = shell_state.parsed(exports) | dict(self._extra_env)
         found.pop("OLDPWD", None)
         visible = child_environment(found, self._passthrough)
         self.start = {**visible, "PAGER": "cat", "GIT_PAGER": "cat"}
@@ -100,21 +100,21 @@ class FarRunner:
         stop: asyncio.Event,
         pty: bool,
         preface: str = "",
-        aside: bytes = b"",
-        free: bool = False,
+        password: bytes = b"",
+        unconfined: bool = False,
     ) -> Finished:
         await self.prepare()
-        lent, reports = self.lent(), bytearray()
+        secret_env, reports = self.secret_env(), bytearray()
         note = f"{self.folder}/notes/{next(self._numbers)}-{self._calls.new_mark()}"
-        line = self.opening(cwd, state, preface) + recorded(script, note, lent)
+        line = self.opening(cwd, state, preface) + recorded(script, note, secret_env)
 
         def out(data: bytes) -> None:
             for sink in sinks:
                 sink(data)
 
         call = await self._calls.stream(
-            lambda mark: bash.supervised(line, cwd, note, mark, pty=pty, lent=lent),
-            aside,
+            lambda mark: bash.supervised(line, cwd, note, mark, pty=pty, secret_env=secret_env),
+            password,
             out,
             reports.extend,
         )
@@ -144,7 +144,7 @@ class FarRunner:
         return Finished(how="ended", code=int(code), after=self._reader.read(note))
 
     async def _end(self, call: Call, reports: bytearray) -> None:
-        """The tree on the far side, once it is known which."""
+        """End the remote process tree, once its pid is known."""
         for _ in range(50):
             if b";" in reports or call.final.done():
                 break

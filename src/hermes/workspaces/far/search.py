@@ -20,7 +20,7 @@ _RG = (
     "rg --no-config --no-messages --color=never --null --no-require-git --no-ignore-parent "
     "--no-ignore-global --no-ignore-exclude --no-ignore-dot --glob='!.git' --files"
 )
-# Stands between the parts of a listing; nothing else there looks like it.
+# Separates the parts of a listing; no path looks like it.
 _BREAK = b"//"
 
 
@@ -47,7 +47,7 @@ class FarSearch:
         return SearchFound(matches=tuple(reader.matches), cut=cut or reader.full)
 
     async def _selected(self, query: SearchQuery) -> tuple[list[tuple[float, str]], bool]:
-        """All files that the query is about, with their times."""
+        """Return all selected files with their times."""
         answer = await self._calls.answer(_listing(query), timeout=self._limits.seconds)
         if answer.code == 7:
             raise ToolError(f"{query.root} does not exist. Check the path.")
@@ -77,8 +77,8 @@ class FarSearch:
 
 
 def _listing(query: SearchQuery) -> str:
-    """Bash that prints the files, then the ignore files and where repositories begin, below and
-    above. Programs may show too much: what counts is decided later."""
+    """Return bash that prints the files, then ignore files and repository roots, below and above.
+    It may print too much; `Selection` decides."""
     root = quoted(query.root)
     hide = "-name .git" if query.hidden else "-name '.*'"
     more = " --hidden" if query.hidden else ""
@@ -100,7 +100,7 @@ done; true"""
 
 
 class FarIgnoreFiles:
-    """What the machine told about them, as pairs of a path and a text."""
+    """The ignore files that the machine printed, as pairs of path and text."""
 
     def __init__(self, parts: Sequence[bytes]) -> None:
         self._texts = {

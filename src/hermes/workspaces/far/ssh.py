@@ -1,4 +1,4 @@
-"""The way to a machine by OpenSSH: one connection that is kept up, for all lines of bash."""
+"""Connects to a machine through OpenSSH, with one shared connection for all calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hermes.workspaces.confinement.protection import Protection
 from hermes.workspaces.far.machine import READ_LINE
 from hermes.workspaces.files import find_program
 
-# Host keys are checked as the person's own settings say; nobody is there to answer questions.
+# Host keys are checked by the user's own settings, and ssh must not prompt.
 _OPTIONS = (
     "BatchMode=yes",
     "ClearAllForwardings=yes",
@@ -27,12 +27,12 @@ _OPTIONS = (
     "LogLevel=ERROR",
 )
 _FAR_BASH = f"exec bash --norc --noprofile -c '{READ_LINE}'"
-# A socket's path may have some hundred bytes.
+# The path of a socket is limited to about a hundred bytes.
 _SOCKET_PATH_BYTES = 90
 
 
 class SshSettings(Value):
-    """`key` is a file; "" leaves the choice to ssh. `config` is read instead of ~/.ssh/config."""
+    """`key` is a file; "" leaves the choice to ssh. `config` replaces ~/.ssh/config."""
 
     host: str
     user: str = ""
@@ -43,8 +43,8 @@ class SshSettings(Value):
 
 
 class SshEntrance:
-    """`folder` holds the control socket; it must be the user's own. The connection ends with
-    Hermes, however that ends, because it lives on a pipe from here."""
+    """`folder` holds the control socket and must belong to the user. The connection lives on a pipe
+    from Hermes, so it ends with it."""
 
     def __init__(self, settings: SshSettings, folder: Path, env: Mapping[str, str]) -> None:
         if settings.host.startswith("-") or settings.user.startswith("-"):
@@ -62,8 +62,8 @@ class SshEntrance:
         target = self._settings.host
         return Protection(
             kind="machine",
-            details=(f"commands run on {target}, with nothing of this machine in reach",),
-            gaps=(f"on {target} they can do whatever the login there can",),
+            details=(f"commands run on {target}, without access to this machine",),
+            gaps=(f"on {target} they have all rights of the login",),
         )
 
     @property
@@ -72,14 +72,14 @@ class SshEntrance:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Through the connection if it stands; ssh makes one of its own where too many share it."""
+        """Use the shared connection if it is up; otherwise ssh opens one."""
         return (*self._ssh("ControlMaster=no"), _FAR_BASH)
 
     def _ssh(self, *options: str) -> tuple[str, ...]:
         settings = self._settings
         program = find_program("ssh", self._env.get("PATH", os.defpath))
         if program is None:
-            raise ToolError("There is no ssh on this machine. Ask the user to install it.")
+            raise ToolError("ssh is not installed. Ask the user to install it.")
         words = [program, "-T"]
         if settings.config:
             words += ["-F", settings.config]
@@ -99,13 +99,13 @@ class SshEntrance:
             await self._connect()
 
     def open_now(self) -> None:
-        """ssh connects by itself where no connection stands."""
+        """ssh connects automatically where there is no shared connection."""
 
     async def hibernate(self) -> None:
         await self.close()
 
     async def _connect(self) -> None:
-        """The connection stands when what is sent over it comes back."""
+        """Connect; the connection is up when its echo returns."""
         self._drop()
         self._socket.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._socket.unlink(missing_ok=True)
@@ -143,7 +143,7 @@ class SshEntrance:
             self._master.close()
 
     async def close(self, *, keep: bool = False) -> None:
-        """What runs on the machine does so without us."""
+        """Remote processes run on."""
         self._drop()
         if self._master and not self._master.ended.done():
             await self._master.end(grace_seconds=0.5)
@@ -152,7 +152,7 @@ class SshEntrance:
 
 
 def _short(path: Path) -> Path:
-    """ssh adds some letters of its own while it makes the socket."""
+    """ssh appends some characters while it creates the socket."""
     if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES:
         return path
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
@@ -163,9 +163,7 @@ def _advice(host: str, words: str) -> str:
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     last = lines[-1] if lines else "no answer in time"
     if "Host key verification failed" in words:
-        return (
-            f"The key of {host} is not known. Ask the user to connect once with ssh and check it."
-        )
+        return f"The host key of {host} is unknown. Ask the user to run ssh once and check it."
     if "Permission denied" in words:
-        return f"{host} does not let us in ({last}). Ask the user to check user name and key."
-    return f"{host} cannot be reached: {last}. Try again later or ask the user."
+        return f"{host} refused the login ({last}). Ask the user to check user name and key."
+    return f"{host} is not reachable: {last}. Try again later or ask the user."

@@ -1,5 +1,5 @@
-"""Copies of declared files on a far machine: skills and credentials over there, results back here.
-Only what differs is moved, by its hash."""
+"""Synchronizes declared files with a remote machine: skills and credentials to it, results back.
+Hashes decide what is copied."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LARGEST_BYTES = 32 * 1024 * 1024
 
 
 class Declared(Value):
-    """A file or folder of this machine and its place on the other. Without `back` it is read-only
-    over there, and nothing of it comes back."""
+    """A local file or folder and its remote path. Without `back` it is read-only there, and nothing
+    is copied back."""
 
     near: str
     far: str
@@ -29,8 +29,8 @@ class Declared(Value):
 
 
 class Moved(Value):
-    """Paths on this machine. A file that was changed on both sides stays as it is here, and the
-    other one comes beside it, with `.far` at its end."""
+    """Paths on this machine. A file that changed on both sides stays, and the remote version is
+    stored beside it with the suffix `.far`."""
 
     sent: tuple[str, ...] = ()
     fetched: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Moved(Value):
 
 
 class FileSync:
-    """`file` remembers the hashes of the last time."""
+    """`file` stores the hashes of the last synchronization."""
 
     def __init__(self, calls: Calls, file: Path) -> None:
         self._calls = calls
@@ -46,8 +46,8 @@ class FileSync:
         self._file = file
 
     async def send(self, declared: Declared) -> Moved:
-        """What is new or changed here; nothing that was changed over there is overwritten if it
-        is to come back."""
+        """Send what is new or changed here, without overwriting remote changes that are to come
+        back."""
         known = self._known()
         near = await asyncio.to_thread(_near_hashes, declared.near)
         far = await self._far_hashes(declared.far)
@@ -66,7 +66,7 @@ class FileSync:
         return Moved(sent=tuple(sent))
 
     async def fetch(self, declared: Declared) -> Moved:
-        """What is new or changed over there."""
+        """Fetch what is new or changed there."""
         if not declared.back:
             return Moved()
         known = self._known()
@@ -126,7 +126,7 @@ def _far_path(root: str, name: str) -> str:
 
 
 def _inside(root: str, name: str) -> Path:
-    """Names come from the other side: they must not lead out of the folder."""
+    """Names come from the other side and must not lead out of the folder."""
     if name in ("", ".far"):
         return Path(root + name)
     target = Path(root, name)

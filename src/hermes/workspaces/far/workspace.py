@@ -1,4 +1,4 @@
-"""A workspace on a machine that is reached by a line of bash: ssh, containers, clouds."""
+"""A workspace on a machine that runs lines of bash: ssh, containers, cloud sandboxes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 MOST_KNOWN_PATHS = 500
 
-# `~` is the home folder of the far side; what does not exist yet is a path all the same.
+# `~` is the remote home folder; a path need not exist.
 _RESOLVE = (
     'case "$__data" in "~"|"~/"*) __data="$HOME${__data:1}";; esac; '
     '__real=$(realpath -m -- "$__data" 2>/dev/null || readlink -f -- "$__data"; printf .); '
@@ -44,12 +44,12 @@ _RESOLVE = (
 
 
 class FarWorkspace:
-    """Fulfils the port for one session, once `arrive` has been called. `root` is a folder over
-    there, absolute or below `~`; `state` is a folder on this side for snapshots, logs and records;
-    `given` are variables that commands get over there, `lent` those that no file over there and no
-    later command may hold. After `idle_seconds` without a call or a
-    process the machine may sleep; 0 leaves it awake. A missing root is made only with `make_root`:
-    on a machine of one's own it is a mistake."""
+    """Implements the port for one session, once `arrive` has been called. `root` is a remote
+    folder, absolute or below `~`; `state` is a local folder for snapshots, logs and records.
+    `extra_env` are variables for remote commands; `secret_env` are those that no remote file and no
+    later command may hold. After `idle_seconds` without a call or process the machine hibernates; 0
+    disables that. A missing root is created only with `make_root`: on a machine that the user owns
+    it is a mistake."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class FarWorkspace:
         *,
         state: Path,
         world: World,
-        given: Mapping[str, str] | None = None,
-        lent: Callable[[], Mapping[str, str]] = dict,
+        extra_env: Mapping[str, str] | None = None,
+        secret_env: Callable[[], Mapping[str, str]] = dict,
         shell: ShellSettings | None = None,
         limits: SearchLimits | None = None,
         process_limits: ProcessLimits | None = None,
@@ -79,11 +79,11 @@ class FarWorkspace:
         self._runner = FarRunner(
             self._calls,
             key=state.name,
-            given=given or {},
+            extra_env=extra_env or {},
             passthrough=settings.passthrough,
             sudo_works=sudo is not None,
             made=(lambda: self.root) if make_root else None,
-            lent=lent,
+            secret_env=secret_env,
         )
         self._files = FarFiles(self._calls)
         self._search = FarSearch(self._calls, limits or SearchLimits())
@@ -118,7 +118,7 @@ class FarWorkspace:
         return self._living()[0]
 
     def _living(self) -> tuple[Shell, SessionProcesses]:
-        """Made when they are needed: the root may have to be asked for."""
+        """Created on demand, because the root may have to be requested."""
         if self._parts is None:
             shell = Shell(
                 self.root,
@@ -139,21 +139,21 @@ class FarWorkspace:
         return self._parts
 
     async def arrive(self) -> None:
-        """Reach the machine and find the folder; ToolError says what is wrong."""
+        """Connect and find the folder; ToolError says what is wrong."""
         await self._machine.open()
         self._known_root = await asyncio.to_thread(self._resolved, self._wanted_root)
         await self._runner.prepare()
         if not await self._runner.is_folder(self._known_root):
-            raise ToolError(f"There is no folder {self._known_root} on the other machine.")
+            raise ToolError(f"There is no folder {self._known_root} on the remote machine.")
 
     async def protection(self) -> Protection:
         return self._machine.protection
 
     def resolve(self, path: str) -> str:
-        """Asks the machine, since links are only known there, and so is called from a thread. On
-        the loop, what a thread has asked for just before is known without asking."""
+        """Ask the machine, which alone knows its links; so call this in a thread. On the loop, only
+        results that a thread has just requested are available."""
         if "\0" in path:
-            raise ToolError("A path cannot hold a NUL byte.")
+            raise ToolError("A path cannot contain a NUL byte.")
         if not path.startswith(("/", "~")):
             path = f"{self.cwd.rstrip('/')}/{path}"
         if _on_loop() and path in self._resolved_paths:
@@ -220,7 +220,7 @@ class FarWorkspace:
         )
 
     def sync(self) -> FileSync:
-        """Moves declared files in both directions."""
+        """Copy declared files in both directions."""
         return FileSync(self._calls, self._state / "synced.json")
 
     async def scratch(self, name: str, data: bytes) -> str:
@@ -234,17 +234,17 @@ class FarWorkspace:
             self._dozing = asyncio.create_task(self._hibernate(), name="idle machine")
 
     async def _hibernate(self) -> None:
-        """Once nothing has happened for long enough; the next command starts this again."""
+        """Hibernate after the idle time; the next command restarts this."""
         try:
             while not await self._calls.hibernate(self._idle_seconds):
                 left = self._idle_seconds - self._calls.idle_seconds()
                 await self._world.clock.sleep(max(left, 0.05))
         except ToolError as error:
-            log.warning("machine does not sleep", extra={"why": str(error)})
+            log.warning("machine did not hibernate", extra={"why": str(error)})
 
     async def close(self) -> None:
-        """Ends what foreground commands left behind, and the connection. Background processes run
-        on as long as their machine does."""
+        """End leftovers of foreground commands, and the connection. Background processes run on as
+        long as their machine does."""
         if self._dozing:
             self._dozing.cancel()
         keep = False

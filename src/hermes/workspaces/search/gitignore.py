@@ -1,4 +1,4 @@
-"""The rules of .gitignore files: which paths are left out, with nesting, negation and anchors."""
+"""The rules of .gitignore files, with nesting, negation and anchors."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class IgnoreFile:
         rules.reverse()
         self._negated = [negated for _, negated, _ in rules]
         self._for_folders = _joined([pattern for pattern, _, _ in rules])
-        # Groups keep their numbers: a rule for folders only is there, but never matches.
+        # Groups keep their numbers: a rule for folders only is present, but never matches.
         self._for_files = _joined([r"(?!)" if only else pattern for pattern, _, only in rules])
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
-        """True: left out. False: kept against rules further up. None: nothing is said of it."""
+        """Return True for ignored, False for re-included, None if no rule matches."""
         match = (self._for_folders if folder else self._for_files).fullmatch(path)
         return None if match is None else not self._negated[(match.lastindex or 1) - 1]
 
 
 def _joined(patterns: list[str]) -> re.Pattern[str]:
-    """Alternatives are tried in order, so the first group that takes part is the last rule."""
+    """Alternatives are tried in order, so the first matching group is the last rule."""
     return re.compile("|".join(f"({pattern})" for pattern in patterns) or "(?!)", re.DOTALL)
 
 
 def _rule(line: str) -> tuple[str, bool, bool] | None:
-    """Regular expression, whether negated, whether for folders only."""
+    """Return a regular expression, whether it is negated, and whether it is for folders only."""
     line = line.removesuffix("\r")
     if not line or line.startswith("#"):
         return None
@@ -54,10 +54,8 @@ def _without_trailing_spaces(line: str) -> str:
 
 
 class IgnoreFiles(Protocol):
-    """Where rules are read from."""
-
     def text(self, folder: str) -> str:
-        """The folder's own .gitignore, "" when there is none."""
+        """Return the folder's own .gitignore, or ""."""
         ...
 
     def is_repository(self, folder: str) -> bool: ...
@@ -76,9 +74,9 @@ class LocalIgnoreFiles:
 
 
 class IgnoreRules:
-    """The rules that hold below `root`: of the folders on the way down to a path and, when the
-    root lies in a git repository, of those up to the top of it. A repository inside is a world
-    of its own."""
+    """The rules that apply below `root`: those of the folders on the way to a path and, when the
+    root lies in a git repository, of those up to its top. A nested repository has only its own
+    rules."""
 
     def __init__(self, root: str, files: IgnoreFiles) -> None:
         self._root = root
@@ -86,7 +84,7 @@ class IgnoreRules:
         self._chains: dict[str, Chain] = {}
 
     def leaves_out(self, path: str, *, folder: bool) -> bool:
-        """Whether the entry itself is left out; the folders above it are for the caller."""
+        """Return whether the entry itself is ignored; the caller checks the folders above it."""
         for base, file in self._chain(path[: path.rindex("/")] or "/"):
             verdict = file.verdict(path[len(base) :].lstrip("/"), folder=folder)
             if verdict is not None:
@@ -94,7 +92,7 @@ class IgnoreRules:
         return False
 
     def _chain(self, folder: str) -> Chain:
-        """The ignore files that matter in a folder, nearest first."""
+        """Return the ignore files that apply in a folder, nearest first."""
         known = self._chains.get(folder)
         if known is None:
             own = self._own(folder)

@@ -1,4 +1,4 @@
-"""Patterns for file names, as .gitignore and most search tools write them."""
+"""File name patterns, as in .gitignore and most search tools."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _NAMED = {
 
 
 def translated(glob: str, *, anchored: bool) -> str | None:
-    """A regular expression for whole relative paths, or None when the glob can match nothing.
-    `*` and `?` stay within a name, `**` crosses folders; not anchored, it fits at any depth."""
+    """Return a regular expression for whole relative paths, or None when the glob can match
+    nothing. `*` and `?` stay within a name, `**` crosses folders; without `anchored`, it matches at
+    any depth."""
     out = "" if anchored else "(?:.*/)?"
     at = 0
     while at < len(glob):
@@ -85,15 +86,15 @@ def _class_char(glob: str, at: int) -> tuple[str, int]:
 
 
 class FileGlob:
-    """Chooses files by a glob over the path below the search's root; a leading `!` turns it
-    round, braces list alternatives, and an empty one takes everything."""
+    """Selects files by a glob over the path below the search root. A leading `!` negates it, braces
+    list alternatives, and an empty glob selects everything."""
 
     def __init__(self, glob: str) -> None:
         self._negated = glob.startswith("!")
         branches = [_ordinary(branch) for branch in _branches(glob.removeprefix("!"))]
         patterns = [translated(b.removeprefix("/"), anchored="/" in b) for b in branches]
         if not all(patterns):
-            raise ToolError(f"Invalid glob {glob!r}: a '[' or '\\' at its end is not closed.")
+            raise ToolError(f"Invalid glob {glob!r}: a '[' is not closed, or it ends in '\\'.")
         self._pattern = re.compile("|".join(f"(?:{p})" for p in patterns), re.DOTALL)
         self._all = glob in ("", "*", "**", "**/*")
         simple = not self._negated and all(
@@ -111,7 +112,7 @@ def _ordinary(glob: str) -> str:
 
 
 def _branches(glob: str) -> list[str]:
-    """`{a,b}` written out, from the inside outwards."""
+    """Expand `{a,b}`, innermost first."""
     found = [glob]
     done: list[str] = []
     while found:

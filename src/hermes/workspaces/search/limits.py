@@ -1,4 +1,4 @@
-"""What a caller may choose about a search: its engine, and how much it may find and take."""
+"""The options of a search: its engine and its limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EngineName = Literal["ripgrep", "grep", "python"]
 
 
 class SearchLimits(Value):
-    """A search that reaches one of these stops there and says that it was cut."""
+    """A search that reaches a limit stops there and is marked as cut."""
 
     matches: int = 5_000
     files: int = 20_000

@@ -1,4 +1,4 @@
-"""Reads what grep-like programs print: `path NUL number : text`, or `-` for context."""
+"""Parses the output of grep-like programs: `path NUL number : text`, or `-` for context."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 
 from hermes.core.ports import Match
 
-# A line longer than this is cut while it comes, so no line can fill the memory.
+# A longer line is cut while it arrives, so that no line can fill the memory.
 HELD_BYTES = 65_536
 
 
 class MatchReader:
-    """Collects matches from a stream until there are enough, and says so."""
+    """Collects matches from a stream until there are enough."""
 
     def __init__(self, *, most: int, line_bytes: int) -> None:
         self.matches: list[Match] = []
@@ -74,6 +74,6 @@ class MatchReader:
         )
 
     def _drop_context_of_next(self) -> None:
-        """Context that came for a match which is not shown any more."""
+        """Drop the context of a match that is no longer shown."""
         while self.matches and self.matches[-1].is_context:
             self.matches.pop()

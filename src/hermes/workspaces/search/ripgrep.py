@@ -1,4 +1,4 @@
-"""Search with ripgrep, which walks the folders by itself."""
+"""Searches with ripgrep, which walks the folders itself."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hermes.workspaces.search.pattern import match_before_cr
 from hermes.workspaces.search.programs import NameReader, batches, run_program
 from hermes.workspaces.search.selection import Selection
 
-# It must not leave out anything that the selection takes: the rules of parent folders, of other
-# ignore files and of the user's settings are off; what it shows too much is sorted out later.
+# It must not skip anything that the selection takes: rules of parent folders, other ignore files
+# and user settings are off. `Selection` filters what is listed too much.
 _WALK = (
     "--no-config",
     "--no-messages",
@@ -51,7 +51,7 @@ class Ripgrep:
     async def candidates(
         self, pattern: str, selection: Selection, *, most: int
     ) -> AsyncIterator[list[str]]:
-        """Files with a matching line, in order, in batches."""
+        """Yield files with a matching line, in order, in batches."""
         enough = asyncio.Event()
         names = NameReader(most=most, enough=enough)
         arguments = (
@@ -91,13 +91,13 @@ def _taken(selection: Selection, names: list[str]) -> list[str]:
 
 
 def _by_folder(path: str) -> list[bytes]:
-    """The order of our own walk."""
+    """Sort like `Selection.walk`."""
     return path.encode().split(b"/")
 
 
 def _narrowing(selection: Selection) -> list[str]:
     arguments = ["--hidden"] if selection.hidden else []
-    # A glob without folders means the same to both sides, and is worth passing on for speed.
+    # A glob without folders means the same to both, and makes ripgrep faster.
     for glob in selection.globs:
         arguments += [f"--glob={name}" for name in glob.names]
         if glob.names:

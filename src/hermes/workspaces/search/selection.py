@@ -1,4 +1,4 @@
-"""Which files a search looks into: nothing ignored, hidden only if asked, no links."""
+"""Selects the files of a search: nothing ignored, hidden files only on request, no links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hermes.workspaces.search.globs import FileGlob
 
 
 class Selection:
-    """The files of one search. Every engine answers for exactly these."""
+    """The files of one search, the same for every engine."""
 
     def __init__(self, query: SearchQuery, ignore_files: IgnoreFiles | None = None) -> None:
         self.root = query.root.rstrip("/") or "/"
@@ -24,7 +24,7 @@ class Selection:
         self._folders: dict[str, bool] = {self.root: True}
 
     def takes(self, path: str) -> bool:
-        """Whether a file that some program has found below the root belongs here."""
+        """Return whether a file that a program found below the root belongs to the selection."""
         if not _is_text(path):
             return False
         if path == self.root:
@@ -32,7 +32,7 @@ class Selection:
         return self._open_folder(_parent(path)) and self._takes_entry(path)
 
     def walk(self) -> Iterator[str]:
-        """All files, each folder's entries in the order of their bytes."""
+        """Yield all files; entries of a folder come in byte order."""
         if Path(self.root).is_file():
             yield from filter(self._named, (self.root,))
             return
@@ -81,7 +81,7 @@ def _parent(path: str) -> str:
 
 
 def _is_text(name: str) -> bool:
-    """Names that are not UTF-8 cannot be told to a model."""
+    """Names that are not UTF-8 cannot be shown to a model."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Which files hold text: those without a NUL byte."""
+"""Text files are those without a NUL byte."""
 
 from __future__ import annotations
 
